@@ -1,0 +1,40 @@
+"""An exploratory workbench for hybrid retrieval.
+
+The public names are here and load what they need when they are first used: `import workbench` loads neither torch, nor
+streamlit, nor duckdb.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from workbench.plan import Plan as Plan
+    from workbench.presets import preset as preset
+    from workbench.records import Hit as Hit
+    from workbench.records import Principal as Principal
+
+_PUBLIC = {
+    "Hit": "workbench.records",
+    "IndexReport": "workbench.records",
+    "Plan": "workbench.plan",
+    "Principal": "workbench.records",
+    "WorkbenchError": "workbench.errors",
+    "preset": "workbench.presets",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    return getattr(importlib.import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,103 @@
+"""Every error that the workbench raises on purpose.
+
+The tree::
+
+    WorkbenchError                  one base class; catch this to catch them all
+    ├── UsageError (ValueError)     the caller asked for something that cannot be: exit code 2
+    │   ├── PlanError               an unknown plan field, or a value outside its bounds
+    │   ├── QueryError              a query or pattern that cannot be read
+    │   ├── FilterError             a filter that cannot be read, or an unknown field
+    │   ├── SettingError            an unknown setting, or a value outside its bounds
+    │   └── JudgmentError           judgments that cannot be read; names the line
+    ├── CorpusError                 the corpus on disk
+    │   ├── CorpusNotFound          there is no corpus there yet
+    │   ├── CorpusLocked            another process is writing
+    │   ├── CorpusDamaged           a file of the generation is missing or not what its digest says
+    │   └── EncoderMismatch         the corpus holds vectors of another encoder
+    ├── PrincipalRequired           the corpus has tenants or roles and nobody said who asks
+    ├── NeedsSearch                 a plan asks for candidates that were not retrieved
+    ├── SourceUnavailable           a source that was asked for alone could not run
+    └── EncoderError                the model could not be loaded or run
+
+Each message is one sentence that says what is wrong, and `remedy` says what to do about it; `str(error)` is both. Errors
+of other libraries are translated once, where they enter, with ``raise ... from exc``.
+"""
+
+from __future__ import annotations
+
+
+class WorkbenchError(Exception):
+    """The base of every error raised on purpose.
+
+    Args:
+        message: What is wrong, one sentence, without a trailing full stop.
+        remedy: What to do about it, one sentence, without a trailing full stop; may be empty.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message, remedy)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.remedy}." if self.remedy else f"{self.message}."
+
+
+class UsageError(WorkbenchError, ValueError):
+    """The caller asked for something that cannot be."""
+
+
+class PlanError(UsageError):
+    """An unknown plan field, or a value outside its bounds."""
+
+
+class QueryError(UsageError):
+    """A query or a pattern that cannot be read."""
+
+
+class FilterError(UsageError):
+    """A filter that cannot be read, or that names an unknown field."""
+
+
+class SettingError(UsageError):
+    """An unknown setting, or a value outside its bounds."""
+
+
+class JudgmentError(UsageError):
+    """Judgments that cannot be read; the message names the file and line."""
+
+
+class CorpusError(WorkbenchError):
+    """Something about the corpus on disk."""
+
+
+class CorpusNotFound(CorpusError):
+    """There is no corpus at that place yet."""
+
+
+class CorpusLocked(CorpusError):
+    """Another process is writing this corpus."""
+
+
+class CorpusDamaged(CorpusError):
+    """A file of the generation is missing or not what its digest says."""
+
+
+class EncoderMismatch(CorpusError):
+    """The corpus holds vectors of another encoder than the one asked for."""
+
+
+class PrincipalRequired(WorkbenchError):
+    """The corpus has tenants or roles, and nobody said who asks."""
+
+
+class NeedsSearch(WorkbenchError):
+    """A plan asks for candidates that this result did not retrieve."""
+
+
+class SourceUnavailable(WorkbenchError):
+    """A source that was asked for alone could not run."""
+
+
+class EncoderError(WorkbenchError):
+    """The model could not be loaded or run."""

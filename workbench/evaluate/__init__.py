@@ -1,0 +1,1 @@
+"""Judgments, measures and comparisons."""

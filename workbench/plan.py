@@ -1,0 +1,256 @@
+"""A plan: every setting of one search, as a value whose text form parses back.
+
+`str(plan)` is a preset's name and what differs from it (`default fusion.k=20 limit=5`); `Plan.parse` reads it, so the same
+string serves as command-line argument, log line, cache key and column title. The fields are declared in `plan_fields`, the
+presets in `presets`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench import plan_fields
+from workbench.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class FusionPlan:
+    """The part of a plan that `workbench.fuse` reads: nothing in it needs a store.
+
+    `weights` and `normalise` map a source to its value; a source that they lack has the field's default. A source
+    `vector@artifacts` falls back to `vector`.
+    """
+
+    method: str = "rrf"
+    k: float = 60.0
+    rank_base: int = 1
+    alpha: float = 0.5
+    weights: Mapping[str, float] = field(default_factory=dict)
+    normalise: Mapping[str, str] = field(default_factory=dict)
+    missing: str = "computed"
+    unit: str = "chunk"
+    renumber: bool = True
+    prefer: str = "best"
+    single_source: str = "passthrough"
+
+    def weight(self, source: str) -> float:
+        """The weight of a source."""
+        return float(_family(self.weights, source, plan_fields.BY_NAME["fusion.weights"].default))
+
+    def normalisation(self, source: str) -> str:
+        """The normalisation of a source."""
+        return str(_family(self.normalise, source, plan_fields.BY_NAME["fusion.normalise"].default))
+
+
+def _family(values: Mapping[str, Any], source: str, default: Any) -> Any:
+    for name in (source, source.partition("@")[0]):
+        if name in values:
+            return values[name]
+    return default
+
+
+class Plan:
+    """Every setting of one search. Immutable; equal by value; hashable.
+
+    Args:
+        values: Dotted field names and values, as text or typed; fields that are not named have their default.
+        preset: The preset that the text form is written from; it does not count in comparisons.
+
+    Raises:
+        PlanError: An unknown field, or a value outside its bounds.
+    """
+
+    __slots__ = ("_items", "_preset", "_values")
+
+    _items: tuple[tuple[str, Any], ...]
+    _preset: str
+    _values: Mapping[str, Any]
+
+    def __init__(self, values: Mapping[str, Any] | None = None, preset: str = "default") -> None:
+        cleaned: dict[str, Any] = {}
+        for name, value in (values or {}).items():
+            spec, source = plan_fields.locate(name)
+            parsed = plan_fields.read(name, value)
+            if parsed != spec.default or source:
+                cleaned[name] = parsed
+        _drop_default_families(cleaned)
+        items = tuple(sorted(cleaned.items(), key=lambda item: _position(item[0])))
+        object.__setattr__(self, "_items", items)
+        object.__setattr__(self, "_values", dict(items))
+        object.__setattr__(self, "_preset", preset)
+        self._check()
+
+    def _check(self) -> None:
+        if self["limit"] > self["limit.max"]:
+            raise PlanError(f"limit is {self['limit']}", f"It must be a whole number from 1 to {self['limit.max']}")
+        if self["fusion.method"] == "convex" and set(self.bases()) != {"keyword", "vector"}:
+            raise PlanError(
+                "fusion.method convex mixes exactly keyword and vector",
+                "Set sources to keyword,vector, or fusion.method to weighted",
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("A plan does not change; plan.replace({...}) makes another one")
+
+    def __getitem__(self, name: str) -> Any:
+        """Value of a dotted field. Raises PlanError for an unknown name."""
+        if name in self._values:
+            return self._values[name]
+        spec, source = plan_fields.locate(name)
+        if source and "@" in source:
+            return self[f"{spec.name}.{source.partition('@')[0]}"]
+        return spec.default
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """The fields that differ from the field defaults, in the table's order."""
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._items == other._items
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def __repr__(self) -> str:
+        return f"Plan.parse({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Plan, (dict(self._items), self._preset))
+
+    def __str__(self) -> str:
+        words = (shlex.quote(f"{name}={plan_fields.show(value)}") for name, value in self.changes().items())
+        return " ".join((self._preset, *words))
+
+    def changes(self) -> dict[str, Any]:
+        """The fields in which this plan differs from its preset, in the table's order."""
+        from workbench.presets import preset
+
+        ours, theirs = self._values, preset(self._preset)._values
+        differing = (n for n in {*ours, *theirs} if ours.get(n, _UNSET) != theirs.get(n, _UNSET))
+        return {name: self[name] for name in sorted(differing, key=_position)}
+
+    @classmethod
+    def parse(cls, text: str) -> Plan:
+        """Read the text form: an optional preset name, then `field=value` words. Raises PlanError."""
+        from workbench.presets import preset
+
+        try:
+            words = shlex.split(text)
+        except ValueError as exc:
+            raise PlanError(f"The plan {text!r} has an open quote", "Close it") from exc
+        base = preset(words.pop(0)) if words and "=" not in words[0] else preset("default")
+        changes: dict[str, str] = {}
+        for word in words:
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise PlanError(f"{word!r} is not field=value", "Write for example fusion.k=20")
+            changes[name] = value
+        return base.replace(changes)
+
+    @classmethod
+    def of(cls, plan: Plan | str) -> Plan:
+        """A plan as it is, or the text form of one read."""
+        return plan if isinstance(plan, Plan) else cls.parse(plan)
+
+    @property
+    def preset(self) -> str:
+        """Name of the preset that the text form is written from."""
+        return self._preset
+
+    def replace(self, changes: Mapping[str, Any]) -> Plan:
+        """Another plan with these dotted fields changed. Raises PlanError."""
+        return Plan({**dict(self._items), **changes}, preset=self._preset)
+
+    def named(self, preset: str) -> Plan:
+        """The same plan, its text form written from that preset."""
+        return Plan(dict(self._items), preset=preset)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources, sorted."""
+        return tuple(self["sources"])
+
+    def bases(self) -> tuple[str, ...]:
+        """The sources without collections and encoders: `grep`, `keyword`, `vector`, sorted, each once."""
+        return tuple(sorted({s.partition("@")[0].partition(":")[0] for s in self.sources}))
+
+    def depth(self, source: str) -> int:
+        """How many candidates a source gives: its own depth, or max(100, 5 x limit)."""
+        own = self[f"depth.{source}"]
+        return int(own) if own is not None else max(100, 5 * int(self["limit"]))
+
+    @property
+    def fusion(self) -> FusionPlan:
+        """The part that fusion reads."""
+        weights = {s: self[f"fusion.weights.{s}"] for s in self.sources}
+        normalise = {s: self[f"fusion.normalise.{s}"] for s in self.sources}
+        return FusionPlan(
+            method=self["fusion.method"], k=self["fusion.k"], rank_base=self["fusion.rank_base"], alpha=self["fusion.alpha"],
+            weights=weights, normalise=normalise, missing=self["fusion.missing"], unit=self["fusion.unit"],
+            renumber=self["fusion.renumber"], prefer=self["fusion.prefer"], single_source=self["fusion.single_source"],
+        )  # fmt: skip
+
+    def to_yaml(self) -> str:
+        """The preset and the fields that differ from it, as YAML that `from_yaml` reads back."""
+        import yaml
+
+        values = {name: plan_fields.plain(value) for name, value in self.changes().items()}
+        return str(yaml.safe_dump({"preset": self._preset, "fields": values}, sort_keys=False, allow_unicode=True))
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Plan:
+        """Read a plan file: `preset: NAME` to start from, and `fields:` to change. Raises PlanError."""
+        import yaml
+
+        from workbench.presets import preset
+
+        try:
+            data = yaml.safe_load(text) or {}
+        except yaml.YAMLError as exc:
+            raise PlanError(
+                f"The plan file is not YAML: {exc}", "Write `preset: default` and `fields:` below it"
+            ) from exc
+        if (
+            not isinstance(data, dict)
+            or set(data) - {"preset", "fields"}
+            or not isinstance(data.get("fields") or {}, dict)
+        ):
+            raise PlanError(
+                "The plan file has keys other than preset and fields", "Write `preset: default` and `fields:` below it"
+            )
+        return preset(str(data.get("preset", "default"))).replace(_flatten(data.get("fields") or {}))
+
+
+_UNSET = object()
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested YAML (`fusion: {k: 20}`) to dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        dotted = f"{prefix}{name}"
+        if isinstance(value, dict):
+            flat |= _flatten(value, dotted + ".")
+        else:
+            flat[dotted] = value
+    return flat
+
+
+def _position(name: str) -> tuple[int, str]:
+    spec, source = plan_fields.locate(name)
+    return plan_fields.ORDER[spec.name], source
+
+
+def _drop_default_families(values: dict[str, Any]) -> None:
+    """Forget `family.source` values that say what the fallback would say anyway, so that equal plans compare equal."""
+    for name in sorted(values, key=lambda n: "@" not in n):
+        spec, source = plan_fields.locate(name)
+        if not source:
+            continue
+        base = f"{spec.name}.{source.partition('@')[0]}"
+        fallback = values.get(base, spec.default) if base != name else spec.default
+        if values[name] == fallback:
+            del values[name]

@@ -1,0 +1,1 @@
+"""Fusion, pure: numpy and the standard library, no input or output."""

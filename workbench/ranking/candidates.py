@@ -1,0 +1,90 @@
+"""What fusion takes: every candidate of one search, with each source's rank and score, as columns.
+
+A row is one record (a chunk, or a whole-document record). Rows stand in the tie-break order of the whole workbench:
+normalised path up (code points), then start line up, then chunk id up; so "ties by row number" is the total order, and no
+string is compared while fusing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.records import Kind
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """What one source says of each of the n candidates.
+
+    Attributes:
+        source: `grep`, `keyword`, `vector`, `vector:NAME`, each perhaps with `@COLLECTION`.
+        kind: Lexical or semantic.
+        rank: int64 (n,), from 1 in the source's own order before the threshold; 0 where it did not retrieve the row.
+        score: float64 (n,), raw score, higher is better; NaN where rank is 0.
+        computed: float64 (n,), the raw score of every row, retrieved or not, where the source can compute it; NaN where
+            it cannot (a store that cannot score given rows, grep).
+        cut: bool (n,), True where the row's distance in this source is at or beyond the plan's threshold: it counts as
+            not retrieved and contributes 0, whatever `fusion.missing` says.
+    """
+
+    source: str
+    kind: Kind
+    rank: Ints
+    score: Floats
+    computed: Floats
+    cut: Bools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Every candidate of one search: n rows, one column a source (columns sorted by source name)."""
+
+    chunk_ids: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    paths: tuple[str, ...]
+    start_lines: Ints
+    whole: Bools
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        return len(self.chunk_ids)
+
+    def column(self, source: str) -> Column:
+        """The column of a source. Raises KeyError."""
+        for column in self.columns:
+            if column.source == source:
+                return column
+        raise KeyError(source)
+
+    @classmethod
+    def from_rankings(
+        cls, rankings: Mapping[str, Sequence[tuple[str, float]]], kinds: Mapping[str, Kind] | None = None
+    ) -> Candidates:
+        """Candidates from plain rankings, for notebooks and tests: source -> (id, score) pairs, best first.
+
+        An id stands for chunk, document and path at once. A source whose name starts with `vector` is semantic unless
+        `kinds` says otherwise. Nothing is computed for rows that a source did not retrieve.
+        """
+        ids = sorted({i for ranking in rankings.values() for i, _ in ranking})
+        row = {i: n for n, i in enumerate(ids)}
+        columns = []
+        for source in sorted(rankings):
+            rank = np.zeros(len(ids), np.int64)
+            score = np.full(len(ids), np.nan)
+            for position, (i, value) in enumerate(rankings[source], 1):
+                if rank[row[i]]:
+                    raise ValueError(f"{source} ranks {i!r} twice")
+                rank[row[i]], score[row[i]] = position, value
+            kind = (kinds or {}).get(source, Kind.SEMANTIC if source.startswith("vector") else Kind.LEXICAL)
+            columns.append(Column(source, kind, rank, score, score.copy(), np.zeros(len(ids), bool)))
+        return cls(
+            tuple(ids), tuple(ids), tuple(ids), np.ones(len(ids), np.int64), np.zeros(len(ids), bool), tuple(columns)
+        )

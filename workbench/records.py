@@ -1,0 +1,389 @@
+"""Every record that crosses a border between two parts of the workbench.
+
+Records are frozen and slotted; a kind is an enum; no dict of loose keys crosses a border. They hold no behaviour beyond
+small derived properties, import nothing heavy, and are the only thing that `ingest`, `store`, `retrieve`, `ranking`,
+`evaluate`, the command line and the pages have to agree on.
+
+Conventions, fixed here once: a score is higher-is-better; a rank starts at 1 (0 means "not ranked"); a line number starts
+at 1 and ranges include both ends; a character or byte offset starts at 0 and ranges exclude the end; a page starts at 1
+(None: the format has no pages); a time is an aware UTC `datetime`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What a source matches on: the words themselves, or their meaning."""
+
+    LEXICAL = "lexical"
+    SEMANTIC = "semantic"
+
+
+class Label(StrEnum):
+    """Which kinds of source retrieved a hit."""
+
+    EXACT = "Exact match"
+    SEMANTIC = "Semantic match"
+    HYBRID = "Hybrid"
+
+
+class ChunkKind(StrEnum):
+    """What part of its document a chunk is."""
+
+    BODY = "body"
+    SUMMARY = "PAGE_SUMMARY"
+    EXAMPLES = "PAGE_EXAMPLES"
+
+
+class Granularity(StrEnum):
+    """Whether a collection's records are chunks or whole documents."""
+
+    CHUNK = "chunk"
+    DOCUMENT = "document"
+
+
+class FileStatus(StrEnum):
+    """What an indexing run did with one file."""
+
+    INDEXED = "indexed"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks.
+
+    Attributes:
+        tenant: The tenant whose documents may be seen; None is the tenant of documents that have none.
+        roles: Role names held; a document with allowed roles needs one of them.
+    """
+
+    tenant: str | None = None
+    roles: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A run of characters (or bytes, where said): `start` included, `end` excluded, from 0."""
+
+    start: int
+    end: int
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document as it was read: its whole text and what is known about it.
+
+    Attributes:
+        document_id: Stable id: made from tenant and path (or the record's own id in JSONL and BEIR).
+        path: Path relative to its root, `/`, NFC: what citations show and ties are broken by. For records of a JSONL
+            file it is `file.jsonl#id` unless the record has a path of its own.
+        root: Absolute path of the indexed folder it came from.
+        text: The whole text, line ends `\\n`, no NUL.
+        title: Title by front matter, first heading, or file name.
+        type: `markdown`, `text`, `rst`, `html`, `pdf`, `code`, `record`, or what front matter says under `type`.
+        url: Where the original lives, or "".
+        language: Programming or natural language where known, or "".
+        tenant, roles, sensitivity: Who may see it; roles empty means everyone of the tenant.
+        modified: Modification time, UTC.
+        size: Bytes of the original.
+        sha256: Hex digest of the original's bytes (of the record's canonical JSON for JSONL).
+        metadata: Everything else from front matter or the record: JSON values only.
+        page_starts: Character offset of each page's first character; empty if the format has no pages.
+    """
+
+    document_id: str
+    path: str
+    root: str
+    text: str
+    title: str = ""
+    type: str = "text"
+    url: str = ""
+    language: str = ""
+    tenant: str | None = None
+    roles: tuple[str, ...] = ()
+    sensitivity: str = "normal"
+    modified: datetime | None = None
+    size: int = 0
+    sha256: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    page_starts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A contiguous run of one document's characters: `document.text[start:end] == text`.
+
+    Attributes:
+        chunk_id: Hex id made from tenant, document path, collection and span.
+        document_id: Its document.
+        collection: The named part of the corpus it belongs to.
+        chunk_index: Position among the document's chunks of this collection, from 0.
+        start, end: Character offsets in the document's text.
+        start_line, end_line: Lines, from 1, both included.
+        text: The characters.
+        section: Heading path, `A > B`; "" at the top.
+        page: Page of the first character, or None.
+        kind: Body, summary or examples.
+        granularity: A whole-document record, or a chunk.
+        context: Words put before the text when it is embedded and when its words are counted (title and section where
+            the text lacks them); never shown as the chunk's text.
+        tokens: Length of context and text in the encoder's tokens.
+    """
+
+    chunk_id: str
+    document_id: str
+    collection: str
+    chunk_index: int
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    text: str
+    section: str = ""
+    page: int | None = None
+    kind: ChunkKind = ChunkKind.BODY
+    granularity: Granularity = Granularity.CHUNK
+    context: str = ""
+    tokens: int = 0
+
+    @property
+    def indexed_text(self) -> str:
+        """What the encoder and the word index see."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+# --- indexing reports -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file: `reason` and `remedy` are filled for skipped and failed ones."""
+
+    path: str
+    status: FileStatus
+    reason: str = ""
+    remedy: str = ""
+    documents: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an indexing run did. `found == indexed + unchanged + skipped + failed`; removed files are counted apart.
+
+    Attributes:
+        generation: Id of the generation that now answers.
+        files: One report a file, in path order.
+        documents, chunks: In the generation now.
+        embedded: Texts that went through the encoder in this run.
+        reused: Vectors taken over from the generation before or from an interrupted run.
+        seconds: Wall time.
+        changed: False when nothing changed and the old generation stays.
+    """
+
+    generation: str
+    files: tuple[FileReport, ...]
+    documents: int
+    chunks: int
+    embedded: int
+    reused: int
+    seconds: float
+    changed: bool = True
+    warnings: tuple[str, ...] = ()
+
+    def count(self, status: FileStatus) -> int:
+        """Number of files with that status."""
+        return sum(1 for f in self.files if f.status is status)
+
+    @property
+    def found(self) -> int:
+        """Files found: everything but the removed ones."""
+        return len(self.files) - self.count(FileStatus.REMOVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One progress report of long work: `total` 0 means not known yet; `rate` in items a second."""
+
+    step: str
+    done: int
+    total: int
+    rate: float = 0.0
+    seconds_left: float | None = None
+    detail: str = ""
+
+
+# --- encoders -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderIdentity:
+    """What made a vector: two vectors may be compared only where name, digest and dim are equal.
+
+    Attributes:
+        name: Model name or path as set.
+        digest: sha256 hex of the weights.
+        runtime: What ran it: `openvino 2026.4 bf16`, `torch 2.13 fp32`, `hashing 1`.
+        dim: Number of dimensions.
+        max_tokens: Longest input in tokens.
+    """
+
+    name: str
+    digest: str
+    runtime: str
+    dim: int
+    max_tokens: int
+
+
+# --- search ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One entry of one source's ranking: rank from 1, raw score, `distance` for vector sources only."""
+
+    rank: int
+    chunk_id: str
+    document_id: str
+    path: str
+    start_line: int
+    score: float
+    distance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One source's ordered answer, after the threshold and cut to its depth.
+
+    Attributes:
+        source: `grep`, `keyword`, `vector`, `vector:NAME` or `SOURCE@COLLECTION`.
+        kind: Lexical or semantic.
+        entries: In order.
+        approximate: True when an approximate index answered.
+    """
+
+    source: str
+    kind: Kind
+    entries: tuple[Ranked, ...]
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A source that could not run, why, and what to do."""
+
+    source: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Lines around grep matches.
+
+    Attributes:
+        document_id, path: Where.
+        start_line, end_line: The passage's lines.
+        text: The lines, joined by newlines; very long lines are cut and end in `…`.
+        matches: Character spans in `text`.
+        matched_lines: Line numbers that match.
+        score: distinct keywords + n/(n+1) with n matched lines.
+        chunk_id: The chunk that holds the first matched line: the passage's identity in fusion.
+    """
+
+    document_id: str
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    matches: tuple[Span, ...]
+    matched_lines: tuple[int, ...]
+    score: float
+    chunk_id: str = ""
+    page: int | None = None
+
+    @property
+    def citation(self) -> str:
+        """`path:start-end`, or `path#page=N` where the format has pages."""
+        return cite(self.path, self.start_line, self.end_line, self.page)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result.
+
+    Attributes:
+        rank: From 1.
+        score: The fused score, equal to `math.fsum` of the contributions; a lone source's own score where `score_kind`
+            names that source.
+        score_kind: `fused`, or the source whose score it is.
+        label: Which kinds of source retrieved it.
+        contributions: source -> what it added.
+        ranks: source -> rank from 1, only sources that retrieved it.
+        scores: source -> raw score, only sources that have one.
+        matches: Character spans in `text` that the query's words or patterns match.
+        distance: Distance in the plan's metric, where a vector source scored it.
+        added: True for rows that the page organisation added; they carry no rank (0) and no contribution.
+    """
+
+    rank: int
+    score: float
+    score_kind: str
+    label: Label
+    contributions: Mapping[str, float]
+    ranks: Mapping[str, int]
+    scores: Mapping[str, float]
+    chunk_id: str
+    document_id: str
+    chunk_index: int
+    collections: tuple[str, ...]
+    path: str
+    url: str
+    title: str
+    start_line: int
+    end_line: int
+    page: int | None
+    section: str
+    text: str
+    matches: tuple[Span, ...]
+    distance: float | None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    added: bool = False
+
+    @property
+    def citation(self) -> str:
+        """`path:start-end`, or `path#page=N` where the format has pages."""
+        return cite(self.path, self.start_line, self.end_line, self.page)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the funnel: how many candidates entered and left, and why the others did not."""
+
+    step: str
+    source: str
+    entered: int
+    left: int
+    reason: str
+
+
+def cite(path: str, start_line: int, end_line: int, page: int | None) -> str:
+    """The one spelling of a citation."""
+    return f"{path}#page={page}" if page is not None else f"{path}:{start_line}-{end_line}"

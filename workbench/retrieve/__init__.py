@@ -1,0 +1,1 @@
+"""From a query to a result: sources, fusion, explanation."""

@@ -1,0 +1,169 @@
+"""The one place for settings: each is declared once, with type, default, bounds and one line of help.
+
+A value comes from the environment (`WORKBENCH_` and the name in capitals), else from the settings file
+(`WORKBENCH_SETTINGS`, else `workbench/settings.yaml` in the user's configuration folder), else from the default. The
+command line's `doctor`, the guide and the tests read this same table; an unknown key or a value outside its bounds is a
+`SettingError`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import SettingError
+
+PREFIX = "WORKBENCH_"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: `kind` is `str`, `int`, `float` or `bool`; bounds include both ends; `choices` empty means any."""
+
+    name: str
+    kind: type
+    default: Any
+    help: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    unprefixed: bool = False
+
+    @property
+    def variable(self) -> str:
+        """Name of the environment variable."""
+        return self.name.upper() if self.unprefixed else PREFIX + self.name.upper()
+
+    def read(self, raw: Any, where: str) -> Any:
+        """Turn a text or YAML value into the setting's type, or raise SettingError naming where it came from."""
+        try:
+            value = _boolean(raw) if self.kind is bool else self.kind(raw)
+        except (TypeError, ValueError) as exc:
+            raise SettingError(
+                f"{where} is {raw!r}, which is not {_KINDS[self.kind]}", f"Set it to {self.bounds()}"
+            ) from exc
+        outside = (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
+        if outside or (self.choices and value not in self.choices):
+            raise SettingError(f"{where} is {raw!r}, which is outside its bounds", f"Set it to {self.bounds()}")
+        return value
+
+    def bounds(self) -> str:
+        """The allowed values, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if self.low is not None and self.high is not None:
+            return f"{_KINDS[self.kind]} from {self.low:g} to {self.high:g}"
+        if self.low is not None:
+            return f"{_KINDS[self.kind]} of at least {self.low:g}"
+        return _KINDS[self.kind]
+
+
+_KINDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "yes or no"}
+
+
+def _boolean(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    text = str(raw).strip().lower()
+    if text in {"1", "true", "yes", "on"}:
+        return True
+    if text in {"0", "false", "no", "off", ""}:
+        return False
+    raise ValueError(raw)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("corpus", str, ".workbench", "Folder of the corpus that commands and pages open."),
+    Setting("encoder", str, "all-MiniLM-L6-v2", "Sentence-transformers model: a name, a folder, or `hashing`."),
+    Setting(
+        "encoder_runtime",
+        str,
+        "auto",
+        "What runs the model; `auto` takes the fastest that agrees with torch.",
+        choices=("auto", "openvino", "torch"),
+    ),
+    Setting("cache_dir", str, "", "Where converted models are kept; empty means the user's cache folder."),
+    Setting("vector_score_threshold", float, 0.5, "Default of the plan field vector.threshold.", 0, 4),
+    Setting("memory_limit_mb", int, 1024, "Memory that DuckDB may use in one process.", 128, 1 << 20),
+    Setting("threads", int, 2, "Threads that a search or an indexing run may use.", 1, 256),
+    Setting("max_file_mb", int, 64, "Files larger than this are skipped and listed.", 1, 1 << 16),
+    Setting("chunk_tokens", int, 200, "Most tokens of a chunk, context included.", 16, 8192),
+    Setting(
+        "allowed_roots",
+        str,
+        "",
+        "Folders that read_file may read below, separated by the path separator; empty: the indexed ones.",
+    ),
+    Setting("tenant", str, "", "Tenant of the local user, where the corpus has tenants."),
+    Setting("roles", str, "", "Roles of the local user, separated by commas."),
+    Setting("user", str, "", "Name recorded with judgments and snapshots; empty: the login name."),
+    Setting("editor_link", str, "", "Link pattern that opens a file in an editor, with {path} and {line}."),
+    Setting("measure_data", str, "", "Folder of collections to measure on; tests that need it skip without it."),
+    Setting("rrf_constant", float, 60.0, "fusion.k of the preset `collections`.", 1, 10000, unprefixed=True),
+    Setting("overfetch_multiplier", int, 3, "Depth of the preset `collections`, in limits.", 1, 100, unprefixed=True),
+    Setting(
+        "max_hybrid_search_results", int, 50, "Largest limit of the preset `collections`.", 1, 10000, unprefixed=True
+    ),
+)
+
+BY_NAME: Mapping[str, Setting] = {s.name: s for s in SETTINGS}
+
+
+def settings_file() -> Path:
+    """Path of the user's settings file, which need not exist."""
+    explicit = os.environ.get("WORKBENCH_SETTINGS")
+    if explicit:
+        return Path(explicit)
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "workbench" / "settings.yaml"
+
+
+def cache_dir() -> Path:
+    """Folder for things that can be made again (converted models); made on first use by whoever writes there."""
+    explicit = get("cache_dir")
+    if explicit:
+        return Path(explicit)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "workbench"
+
+
+def get(name: str) -> Any:
+    """Value of one setting: environment, then file, then default. Raises SettingError.
+
+    The file is read again at each call (it is small and settings are read rarely), so an edit needs no restart.
+    """
+    setting = BY_NAME.get(name)
+    if setting is None:
+        raise SettingError(f"There is no setting called {name!r}", "The settings are " + ", ".join(BY_NAME))
+    raw = os.environ.get(setting.variable)
+    if raw is not None:
+        return setting.read(raw, f"The environment variable {setting.variable}")
+    values = _file_values()
+    if name in values:
+        return setting.read(values[name], f"{name} in {settings_file()}")
+    return setting.default
+
+
+def _file_values() -> Mapping[str, Any]:
+    path = settings_file()
+    if not path.is_file():
+        return {}
+    import yaml
+
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError) as exc:
+        raise SettingError(f"The settings file {path} cannot be read: {exc}", "Mend it, or move it away") from exc
+    if not isinstance(values, dict):
+        raise SettingError(
+            f"The settings file {path} is not a list of names and values", "Write one `name: value` a line"
+        )
+    unknown = sorted(set(map(str, values)) - set(BY_NAME))
+    if unknown:
+        raise SettingError(
+            f"The settings file {path} has unknown keys: {', '.join(unknown)}", "The settings are " + ", ".join(BY_NAME)
+        )
+    return values

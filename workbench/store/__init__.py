@@ -1,0 +1,1 @@
+"""A corpus on disk: immutable generations that many processes read at once."""

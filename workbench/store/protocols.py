@@ -1,0 +1,160 @@
+"""The seams of the store: what retrieval may ask, whoever answers.
+
+One generation of a corpus numbers its records (chunks and whole-document records) 0..n-1 in the total order (normalised
+path, start line, chunk id) and its documents 0..d-1 by (normalised path, document id). A number means something only
+inside its generation; ids are for the outside. Because numbers stand in the total order, "score down, number up" is the
+tie-break everywhere, and every `Scored` leaves a store in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.records import Chunk, Document, EncoderIdentity, Passage, Principal, Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """Which records one search may count and return.
+
+    Attributes:
+        visible: bool (n,) over records, or None for all: what the principal may see. Statistics (number of records,
+            document frequency, mean length) are taken over these and nothing else.
+        allowed: bool (n,), or None for all: visible, and passed by the filter and the plan's collections. Only these
+            are returned. Always a subset of `visible`.
+        visible_documents, allowed_documents: the same over documents, bool (d,) or None.
+        key: Names principal, filter and collections; equal keys mean equal masks within a generation.
+    """
+
+    visible: NDArray[np.bool_] | None = None
+    allowed: NDArray[np.bool_] | None = None
+    visible_documents: NDArray[np.bool_] | None = None
+    allowed_documents: NDArray[np.bool_] | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Records with scores, score down then number up.
+
+    Attributes:
+        numbers: int64 (m,) record numbers.
+        scores: float64 (m,), higher is better.
+        found: How many records matched before the depth was applied (for exact vector search: all allowed ones).
+        approximate: True when an approximate index answered.
+    """
+
+    numbers: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    found: int
+    approximate: bool = False
+
+
+class LexicalIndex(Protocol):
+    """BM25 over the words of the records, computed at query time."""
+
+    def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
+        """The best `depth` allowed records for a query in the query syntax. Raises QueryError."""
+
+    def score(
+        self, query: str, scope: Scope, numbers: NDArray[np.int64], *, k1: float, b: float, operator: str
+    ) -> NDArray[np.float64]:
+        """BM25 of given records, float64 in the same order; 0 where no word occurs or the query excludes the record.
+
+        For records that `search` returns it is bit-equal to the score there.
+        """
+
+    def upper_bound(self, query: str, scope: Scope, *, k1: float) -> float:
+        """The most that BM25 could give: sum over the query's words of idf x (k1 + 1)."""
+
+    def frequencies(self, words: Sequence[str], scope: Scope) -> NDArray[np.int64]:
+        """Number of visible records that hold each word (as tokenised and stemmed), int64 in the same order."""
+
+    def highlight(self, query: str, text: str) -> tuple[Span, ...]:
+        """Character spans of `text` that the query's words and phrases match, in order, not overlapping."""
+
+    def sql(self, query: str, *, k1: float, b: float, operator: str, depth: int) -> str:
+        """The same search as one SQL statement over the record tables, for people to read and run."""
+
+
+class VectorIndex(Protocol):
+    """The vectors of one encoder."""
+
+    identity: EncoderIdentity
+
+    def search(self, vector: NDArray[np.float32], scope: Scope, depth: int, *, exact: str) -> Scored:
+        """Nearest allowed records by cosine. `exact` is auto, yes or no; a mask that hides records always means exact."""
+
+    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Cosine of given records, float64; bit-equal to `search`'s on the exact path."""
+
+    def cosines(self, vector: NDArray[np.float32], scope: Scope) -> NDArray[np.float32]:
+        """Cosine of every allowed record, float32, in number order: for histograms."""
+
+    def vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Stored vectors, float32 (m, dim)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrepAnswer:
+    """Passages in grep's order (score down, path, line), each with the record that stands for it.
+
+    Attributes:
+        passages: At most `depth`.
+        numbers: int64 (m,), the record that holds each passage's first matched line; -1 where no allowed record does.
+        files: Unique files among all matches found.
+        lines: Matched lines found.
+        complete: False when the scan stopped at the depth before the end.
+    """
+
+    passages: tuple[Passage, ...]
+    numbers: NDArray[np.int64]
+    files: int
+    lines: int
+    complete: bool
+
+
+class GrepIndex(Protocol):
+    """Lines of whole documents."""
+
+    def search(
+        self, patterns: Sequence[str], scope: Scope, depth: int, *, regex: bool, case: str, word: bool, context: int
+    ) -> GrepAnswer:
+        """Passages where any pattern matches, in allowed documents. Raises QueryError for a pattern that RE2 refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """One record as stored, with its document's number and without the text of other records."""
+
+    number: int
+    document_number: int
+    chunk: Chunk
+
+
+class RecordStore(Protocol):
+    """Documents and records of one generation."""
+
+    generation: str
+    documents_total: int
+    records_total: int
+
+    def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
+        """Masks for a principal, a filter and collections. Raises PrincipalRequired and FilterError."""
+
+    def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
+        """Records by number, in the order asked."""
+
+    def documents(self, numbers: Sequence[int]) -> list[Document]:
+        """Documents by number, in the order asked; with their text."""
+
+    def find_document(self, path: str, scope: Scope) -> int | None:
+        """Number of the visible document with that path or id, or None."""
+
+    def info(self, scope: Scope) -> Mapping[str, Any]:
+        """Counts by type, collection and language, bytes and digest, of what is visible."""
