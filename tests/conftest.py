@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,14 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 
 @pytest.fixture(autouse=True)
-def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test runs without the user's settings file and WORKBENCH_ variables (measure_data and cache_dir stay)."""
     kept = {"WORKBENCH_MEASURE_DATA", "WORKBENCH_CACHE_DIR"}
     for name in list(os.environ):
         if name.startswith("WORKBENCH_") and name not in kept:
             monkeypatch.delenv(name)
     monkeypatch.setenv("WORKBENCH_SETTINGS", str(Path(str(tmp_path_factory.getbasetemp())) / "no-settings.yaml"))
-    yield
+    return
 
 
 @pytest.fixture(scope="session")
