@@ -1,1 +1,1 @@
-"""Judgments, measures and comparisons."""
+"""Judgments, measures and comparison: how good is a search, and is another one better?"""

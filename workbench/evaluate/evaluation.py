@@ -1,0 +1,260 @@
+"""Evaluation: a run and judgments to figures with intervals, coverage and a warning where they say little.
+
+The core knows no service: it takes rankings of document keys (a `Run`), and `evaluate` makes the run with whatever
+function searches. Every figure can be had again from the exported run and qrels with any program that reads them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import UsageError
+from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
+from workbench.evaluate.run import Answer, Run, make_run
+from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
+from workbench.records import Progress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COVERAGE_DEPTH = 10
+LOW_COVERAGE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of the first ten documents somebody judged.
+
+    Attributes:
+        judged: Mean share judged over the queries that returned something, as the measure `Judged@10`; NaN if none did.
+        unjudged: 1 - judged.
+        unjudged_documents: Number of unjudged query-document pairs among the first ten of every query.
+        empty: Judged queries that returned nothing.
+    """
+
+    judged: float
+    unjudged: float
+    unjudged_documents: int
+    empty: int
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds a query: mean, median, 95th percentile and worst; NaN where nothing was measured."""
+
+    mean: float
+    p50: float
+    p95: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """The figures of one run.
+
+    Attributes:
+        name: What was evaluated, such as a plan's text.
+        measures: Names in their one spelling: the columns of `values`.
+        query_ids: The judged queries: the rows of `values`.
+        values: float64 (queries, measures).
+        run: The rankings that were judged.
+        judgments: The judgments.
+        coverage: How much of the first ten was judged.
+        warnings: What a reader of the figures must know.
+        seed: Seed of the intervals.
+    """
+
+    name: str
+    measures: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    values: NDArray[np.float64]
+    run: Run
+    judgments: Judgments
+    coverage: Coverage
+    warnings: tuple[str, ...]
+    seed: int = 0
+
+    def column(self, measure: str) -> NDArray[np.float64]:
+        """One measure's values, float64 (queries,). Raises UsageError where it was not computed."""
+        name = parse_measures([measure])[0]
+        if name not in self.measures:
+            raise UsageError(f"{name} was not computed", "Computed are: " + ", ".join(self.measures))
+        return self.values[:, self.measures.index(name)]
+
+    def mean(self, measure: str) -> float:
+        """Mean of one measure over all judged queries. Raises UsageError where it was not computed."""
+        return math.fsum(self.column(measure)) / len(self.query_ids)
+
+    def frame(self) -> pl.DataFrame:
+        """One row a measure: measure, mean, low and high (95 % bootstrap interval; null for one query), queries."""
+        import polars as pl
+
+        rows = []
+        for measure in self.measures:
+            low, high = bootstrap_interval(self.column(measure), seed=self.seed)
+            ends = (None, None) if math.isnan(low) else (low, high)
+            rows.append((measure, self.mean(measure), *ends, len(self.query_ids)))
+        schema = {"measure": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64, "queries": pl.Int64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def per_query(self) -> pl.DataFrame:
+        """One row a judged query: query_id, query, a column a measure, relevant, retrieved, latency_ms, failure."""
+        import polars as pl
+
+        topics, run = self.judgments.topics, self.run
+        ids = self.query_ids
+        return pl.DataFrame(
+            {
+                "query_id": pl.Series(ids, dtype=pl.String),
+                "query": pl.Series([topics[i].text if i in topics else None for i in ids], dtype=pl.String),
+                **{m: pl.Series(self.values[:, n], dtype=pl.Float64) for n, m in enumerate(self.measures)},
+                "relevant": pl.Series(
+                    [sum(g > 0 for g in self.judgments.qrels[i].values()) for i in ids], dtype=pl.Int64
+                ),
+                "retrieved": pl.Series([len(run.rankings.get(i, ())) for i in ids], dtype=pl.Int64),
+                "latency_ms": pl.Series([run.latencies_ms.get(i) for i in ids], dtype=pl.Float64),
+                "failure": pl.Series([run.failures.get(i) for i in ids], dtype=pl.String),
+            }
+        )
+
+    @property
+    def latency(self) -> Latency:
+        """Milliseconds a query, over the queries that ran."""
+        times = np.array([self.run.latencies_ms[i] for i in self.query_ids if i in self.run.latencies_ms])
+        if not len(times):
+            return Latency(math.nan, math.nan, math.nan, math.nan)
+        p50, p95 = np.quantile(times, [0.5, 0.95])
+        return Latency(float(times.mean()), float(p50), float(p95), float(times.max()))
+
+    def compare(self, other: Evaluation, measure: str | None = None) -> Difference:
+        """Is `other` better than this? On one measure, by default the first that both have.
+
+        Raises:
+            UsageError: The two were judged by different judgments, or the measure was not computed for both.
+        """
+        if self.query_ids != other.query_ids or self.judgments.digest != other.judgments.digest:
+            raise UsageError(
+                f"{self.name} and {other.name} were judged by different judgments",
+                "Evaluate both on the same judgments",
+            )
+        if measure is None:
+            shared = [m for m in self.measures if m in other.measures]
+            if not shared:
+                raise UsageError(
+                    "The two evaluations have no measure in common", "Evaluate both with the same measures"
+                )
+            measure = shared[0]
+        chosen = parse_measures([measure])[0]
+        return paired_difference(
+            chosen, (self.name, other.name), self.column(chosen), other.column(chosen), seed=self.seed
+        )
+
+
+def evaluate(
+    search: Callable[[Topic], Answer],
+    judgments: Judgments,
+    measures: str | Iterable[str] = DEFAULT_MEASURES,
+    *,
+    name: str = "run",
+    progress: Callable[[Progress], None] | None = None,
+    seed: int = 0,
+) -> Evaluation:
+    """Ask every judged query and measure the answers.
+
+    Args:
+        search: Takes a topic (text, keywords), returns something with `hits`, and `timings_ms` and `warnings` if it has
+            them. How deep it searches is its own affair; `needed_depth(measures)` says how many documents are of use.
+        judgments: Queries and qrels.
+        measures: Names such as `nDCG@10`.
+        name: What is evaluated, such as the plan's text.
+        progress: Called after each query.
+        seed: Seed of intervals and tests.
+
+    Raises:
+        UsageError: A measure that is unknown.
+        JudgmentError: A judged query without a text.
+    """
+    names = parse_measures(measures)  # before the work, not after it
+    return score_run(make_run(search, judgments, name=name, progress=progress), judgments, names, seed=seed)
+
+
+def score_run(
+    run: Run | Mapping[str, Sequence[str]],
+    judgments: Judgments,
+    measures: str | Iterable[str] = DEFAULT_MEASURES,
+    *,
+    name: str | None = None,
+    seed: int = 0,
+) -> Evaluation:
+    """Measure a run: a `Run`, or plain rankings of document keys by query id, best first.
+
+    A judged query that the run lacks counts 0. A document that a ranking names twice counts at its first place.
+
+    Raises:
+        UsageError: A measure that is unknown.
+    """
+    names = parse_measures(measures)
+    given = run if isinstance(run, Run) else Run({i: tuple(dict.fromkeys(keys)) for i, keys in run.items()})
+    ids = judgments.query_ids
+    values = compute(given.rankings, judgments.qrels, ids, names)
+    coverage = _coverage(given, judgments)
+    return Evaluation(
+        name if name is not None else given.name,
+        names,
+        ids,
+        values,
+        given,
+        judgments,
+        coverage,
+        (*given.warnings, *_warnings(given, judgments, names, coverage)),
+        seed,
+    )
+
+
+def _coverage(run: Run, judgments: Judgments) -> Coverage:
+    shares, unjudged, empty = [], 0, 0
+    for query_id in judgments.query_ids:
+        top = run.rankings.get(query_id, ())[:COVERAGE_DEPTH]
+        if not top:
+            empty += 1
+            continue
+        judged = sum(key in judgments.qrels[query_id] for key in top)
+        shares.append(judged / len(top))
+        unjudged += len(top) - judged
+    judged_share = math.fsum(shares) / len(shares) if shares else math.nan
+    return Coverage(judged_share, 1 - judged_share, unjudged, empty)
+
+
+def _warnings(run: Run, judgments: Judgments, measures: tuple[str, ...], coverage: Coverage) -> list[str]:
+    said = []
+    total = len(judgments)
+    if coverage.empty:
+        said.append(f"{coverage.empty} of {total} judged queries returned nothing and count 0")
+    if coverage.judged < LOW_COVERAGE:
+        said.append(
+            f"Only {coverage.judged:.0%} of the first {COVERAGE_DEPTH} documents are judged; the others count as not "
+            "relevant, so figures may be too low: compare plans by them, and judge more before trusting a close call"
+        )
+    if judgments.without_relevant:
+        said.append(
+            f"{len(judgments.without_relevant)} of {total} judged queries have no relevant document and count 0"
+        )
+    skipped = [i for i in judgments.topics if i not in judgments.qrels]
+    if skipped:
+        said.append(f"{len(skipped)} queries have no judgments and were left out")
+    retrieved = {key for keys in run.rankings.values() for key in keys}
+    if retrieved and not retrieved & judgments.document_keys:
+        said.append("No retrieved document is named in the judgments: do they belong to this corpus?")
+    deepest = run.depth
+    short = [m for m in measures if deepest and deepest < needed_depth([m]) and "@" in m]
+    if short:
+        said.append(f"No query returned more than {deepest} documents, fewer than {', '.join(short)} look at")
+    said.extend(judgments.notes)
+    return said

@@ -1,0 +1,133 @@
+"""Judgments: what people asked, and which documents answer it.
+
+The words are TREC's: a topic is a judged query, qrels say for each topic which documents were looked at and how relevant
+they are. A grade of 0 (or less) means judged and not relevant, which is something else than not judged: coverage counts
+the difference. The readers of the file formats are in `reading`; what they make is this one record, or an error that names
+file and lines: judgments are never half read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from workbench.errors import JudgmentError
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One judged query.
+
+    Attributes:
+        query_id: Its id in the qrels.
+        text: What is searched.
+        keywords: Words for grep, apart from the text; None where the file gives none.
+    """
+
+    query_id: str
+    text: str
+    keywords: str | None = None
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """Topics and qrels.
+
+    Attributes:
+        topics: query id -> topic, in the file's order. May hold topics without judgments: they are not evaluated.
+        qrels: query id -> {document key -> grade}, in the file's order. A document key is a path, a document id or a
+            record's own id, NFC; higher grades are more relevant, 0 and less are judged and not relevant.
+        name: Where they come from, for titles.
+        notes: What a reader should know, such as the number of lines that said the same twice.
+    """
+
+    topics: Mapping[str, Topic]
+    qrels: Mapping[str, Mapping[str, int]]
+    name: str = ""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __len__(self) -> int:
+        """Number of judged queries."""
+        return len(self.qrels)
+
+    @cached_property
+    def query_ids(self) -> tuple[str, ...]:
+        """Ids of the judged queries, in the order of the topics, then of the qrels."""
+        first = [query_id for query_id in self.topics if query_id in self.qrels]
+        return (*first, *(query_id for query_id in self.qrels if query_id not in self.topics))
+
+    @cached_property
+    def document_keys(self) -> frozenset[str]:
+        """Every document key that the qrels name: for membership tests only, it has no order."""
+        return frozenset(key for grades in self.qrels.values() for key in grades)
+
+    @property
+    def without_relevant(self) -> tuple[str, ...]:
+        """Ids of judged queries for which no document is relevant (grade 1 or more)."""
+        return tuple(i for i in self.query_ids if not any(grade > 0 for grade in self.qrels[i].values()))
+
+    @cached_property
+    def digest(self) -> str:
+        """Sha256 hex of the judged queries, keywords and grades, whatever the order of lines and the file format."""
+        content = [
+            [i, self.topics[i].text if i in self.topics else None, self.topics[i].keywords if i in self.topics else None,
+             sorted(self.qrels[i].items())]
+            for i in sorted(self.qrels)
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(content, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+
+    def topic(self, query_id: str) -> Topic:
+        """The topic of a judged query. Raises JudgmentError where the judgments came without its text."""
+        found = self.topics.get(query_id)
+        if found is None:
+            raise JudgmentError(
+                f"The judgments {self.name or ''} name query {query_id!r}, and its text is not known".replace(
+                    "  ", " "
+                ),
+                "Give the queries too: queries.jsonl beside the qrels, or topics=",
+            )
+        return found
+
+    def subset(self, query_ids: Iterable[str]) -> Judgments:
+        """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""
+        wanted = dict.fromkeys(query_ids)
+        for query_id in wanted:
+            if query_id not in self.qrels:
+                raise JudgmentError(f"There are no judgments for query {query_id!r}", "Ask for judged queries only")
+        kept = [i for i in self.query_ids if i in wanted]
+        topics = {i: self.topics[i] for i in kept if i in self.topics}
+        return Judgments(topics, {i: self.qrels[i] for i in kept}, self.name)
+
+
+def load_judgments(
+    path: str | Path, *, split: str | None = None, topics: str | Path | None = None, name: str | None = None
+) -> Judgments:
+    """Read judgments from a folder or a file.
+
+    What is understood:
+
+    - a folder in the BEIR form: `queries.jsonl` (`_id`, `text`, and if wanted `keywords`) with `qrels.tsv`,
+      `qrels/SPLIT.tsv` or `qrels.SPLIT.tsv` (query id, document key, grade; with a header); `queries.SPLIT.jsonl` goes
+      before `queries.jsonl`;
+    - one such `.tsv` file, with `queries.jsonl` beside it or one folder up;
+    - TREC qrels (query, iteration, document, grade) in a file of any other name, with `topics` in the TREC or tab form;
+    - `.csv` with a header: query_id, document, grade, and if wanted query and keywords;
+    - `.jsonl`: one judgment a line with the same names, or one query a line with `relevant`.
+
+    Args:
+        path: Folder or file.
+        split: Which split of a folder to read; needed when it has several and no `qrels.tsv` or `test`.
+        topics: File with the texts of the queries, for TREC and TSV files.
+        name: Name for titles; the folder's or file's by default.
+
+    Raises:
+        JudgmentError: Nothing is there, or lines are malformed (the message names file and lines, nothing is read), or
+            no query is judged.
+    """
+    from workbench.evaluate import reading
+
+    return reading.load(Path(path), split=split, topics=Path(topics) if topics is not None else None, name=name)

@@ -1,0 +1,190 @@
+"""Measures by their text form, computed by ir_measures.
+
+A measure is named as everywhere in the field: `nDCG@10`, `RR`, `R@100`, `P(rel=2)@5`. ir_measures computes; this module
+reads the names (its own parser leans on parts of `ast` that newer Pythons warn about or lack), refuses what cannot be
+averaged or computed here, and gives every judged query a value.
+
+The gain of `nDCG` is linear: a document adds its grade, divided by log2(rank + 1), as in trec_eval. Another gain is a
+parameter of the measure: `nDCG(gains={1: 1, 2: 3, 3: 7})@10` is the exponential one.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import UsageError
+
+DEFAULT_MEASURES: tuple[str, ...] = ("nDCG@10", "R@100", "RR", "P@10", "AP", "Judged@10")
+NDCG_GAIN = "linear gain: grade / log2(rank + 1), as in trec_eval"
+DEEPEST = 1000
+
+_REMEDY = "Write it like nDCG@10, RR, R@100, P(rel=2)@5, AP, Success@10 or Judged@10"
+
+
+def parse_measure(text: str) -> Any:
+    """The ir_measures measure of a name such as `nDCG@10` or `P(rel=2)@5`; case does not matter.
+
+    `str()` of the result is the name's one spelling.
+
+    Raises:
+        UsageError: It is not a measure, or it cannot be computed here, or it is a count that has no mean.
+    """
+    import ir_measures
+
+    name, parameters, cutoff = _read(text)
+    registry: Mapping[str, Any] = ir_measures.measures.registry
+    kind = registry.get(name) or next((m for n, m in registry.items() if n.lower() == name.lower()), None)
+    if kind is None:
+        near = difflib.get_close_matches(name.lower(), sorted({n.lower() for n in registry}), 1)
+        spelled = next((n for n in registry if near and n.lower() == near[0]), "")
+        raise UsageError(
+            f"There is no measure called {name!r}", f"Did you mean {spelled}? {_REMEDY}" if spelled else _REMEDY
+        )
+    if cutoff is not None:
+        if kind.AT_PARAM is None or kind.AT_PARAM not in kind.SUPPORTED_PARAMS:
+            raise UsageError(f"The measure {name} takes no @{cutoff}", f"Write {name} alone")
+        parameters[kind.AT_PARAM] = cutoff
+    known: Mapping[str, Any] = kind.SUPPORTED_PARAMS
+    for parameter, value in parameters.items():
+        if parameter not in known:
+            raise UsageError(
+                f"The measure {name} has no parameter {parameter}", f"It has: {', '.join(known) or 'none'}"
+            )
+        if not known[parameter].validate(value):
+            raise UsageError(f"The measure {name} takes no {parameter}={value!r}", _REMEDY)
+    missing = [n for n, info in known.items() if info.required and n not in parameters]
+    if missing:
+        raise UsageError(f"The measure {text!r} lacks its {', '.join(missing)}", _REMEDY)
+    measure = kind(**parameters)
+    depth = measure.params.get("cutoff")
+    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+        raise UsageError(f"The measure {text!r} has no cutoff of at least 1", _REMEDY)
+    if isinstance(measure.aggregator(), ir_measures.SumAgg):
+        raise UsageError(f"The measure {text!r} is a count and has no mean", _REMEDY)
+    if not _pipeline().supports(measure):
+        raise UsageError(f"The measure {text!r} cannot be computed here, whatever its library knows of it", _REMEDY)
+    return measure
+
+
+def parse_measures(measures: str | Iterable[str]) -> tuple[str, ...]:
+    """Names in their one spelling, each once, in the order given; a text is split at commas and spaces outside brackets.
+
+    Raises:
+        UsageError: A name that `parse_measure` refuses, or none at all.
+    """
+    words = _split(measures) if isinstance(measures, str) else list(measures)
+    names = tuple(dict.fromkeys(str(parse_measure(word)) for word in words))
+    if not names:
+        raise UsageError("No measure is named", _REMEDY)
+    return names
+
+
+def needed_depth(measures: Iterable[str]) -> int:
+    """How many documents a ranking needs for these measures: the largest cutoff, 1,000 for a measure without one."""
+    return max((parse_measure(m).params.get("cutoff") or DEEPEST) for m in measures)
+
+
+def compute(
+    rankings: Mapping[str, Sequence[str]],
+    qrels: Mapping[str, Mapping[str, int]],
+    query_ids: Sequence[str],
+    measures: Sequence[str],
+) -> NDArray[np.float64]:
+    """Every measure for every judged query.
+
+    Args:
+        rankings: query id -> document keys, best first, each once. Only the order counts: ties are already broken.
+        qrels: query id -> {document key -> grade}.
+        query_ids: The judged queries, which fix the rows; one without a ranking, or with an empty one, counts 0.
+        measures: Names, which fix the columns.
+
+    Returns:
+        float64 (queries, measures), each value as ir_measures gives it.
+    """
+    parsed = [parse_measure(m) for m in measures]
+    # Whole numbers that fall by one: exact in the single precision that trec_eval sorts by, and without ties.
+    run = {
+        i: {key: float(len(rankings[i]) - n) for n, key in enumerate(rankings[i])} for i in query_ids if rankings.get(i)
+    }
+    judged = {i: dict(qrels[i]) for i in query_ids}
+    values = np.zeros((len(query_ids), len(measures)))
+    if not run:
+        return values
+    row = {i: n for n, i in enumerate(query_ids)}
+    column = {measure: n for n, measure in enumerate(parsed)}
+    try:
+        for group in _groups(parsed):
+            for metric in _pipeline().iter_calc(group, judged, run):
+                values[row[metric.query_id], column[metric.measure]] = metric.value
+    except (ValueError, RuntimeError, OSError) as exc:
+        raise UsageError(f"The measures {', '.join(measures)} cannot be computed: {exc}", _REMEDY) from exc
+    return values
+
+
+def describe(measure: str) -> str:
+    """One line on a measure: what its library says, and the gain where it is an nDCG."""
+    parsed = parse_measure(measure)
+    first = (type(parsed).__doc__ or "").strip().split("\n\n")[0]
+    words = " ".join(first.split())
+    return f"{words} ({NDCG_GAIN})" if parsed.NAME == "nDCG" and "gains" not in parsed.params else words
+
+
+@cache
+def _pipeline() -> Any:
+    """The parts of ir_measures that come with it: the same measures on every machine, whatever else is installed."""
+    import ir_measures
+    from ir_measures.providers import FallbackProvider
+
+    lean = (ir_measures.pytrec_eval, ir_measures.judged, ir_measures.compat, ir_measures.accuracy, ir_measures.msmarco)
+    return FallbackProvider(list(lean))
+
+
+def _groups(measures: Sequence[Any]) -> list[list[Any]]:
+    """Measures with gains apart from each other and the rest.
+
+    Computed in one call, ir_measures 0.4.3 gives a plain nDCG the gains of another measure when that one comes first.
+    """
+    plain = [m for m in measures if not m.params.get("gains")]
+    return ([plain] if plain else []) + [[m] for m in measures if m.params.get("gains")]
+
+
+def _read(text: str) -> tuple[str, dict[str, Any], int | None]:
+    """Name, named parameters and cutoff of `Name(a=1)@10`. Raises UsageError."""
+    try:
+        node: ast.expr = ast.parse(str(text).strip(), mode="eval").body
+        cutoff = None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            cutoff = ast.literal_eval(node.right)
+            node = node.left
+        parameters: dict[str, Any] = {}
+        if isinstance(node, ast.Call):
+            if node.args or any(k.arg is None for k in node.keywords):
+                raise ValueError("parameters are written name=value")
+            parameters = {str(k.arg): ast.literal_eval(k.value) for k in node.keywords}
+            node = node.func
+        if not isinstance(node, ast.Name):
+            raise ValueError("it does not begin with a name")
+        if cutoff is not None and (isinstance(cutoff, bool) or not isinstance(cutoff, int) or cutoff < 1):
+            raise ValueError("after @ comes a whole number of at least 1")
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as exc:
+        reason = "it is no expression" if isinstance(exc, SyntaxError) else str(exc)
+        raise UsageError(f"The measure {text!r} cannot be read: {reason}", _REMEDY) from exc
+    return node.id, parameters, cutoff
+
+
+def _split(text: str) -> list[str]:
+    words, depth = [""], 0
+    for character in text:
+        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(character, 0)
+        if depth <= 0 and (character == "," or character.isspace()):
+            words.append("")
+        else:
+            words[-1] += character
+    return [w for w in words if w]

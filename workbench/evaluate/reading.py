@@ -1,0 +1,321 @@
+"""Readers of judgment files: BEIR, TREC, CSV and JSONL.
+
+Every reader goes through the whole file, collects what is wrong with its lines, and raises one error that names them; a
+file with one bad line gives no judgments at all, because a mean over what happened to be readable looks like a result.
+Keys and texts are brought to NFC, as paths are everywhere in the workbench.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import JudgmentError
+from workbench.evaluate.judgments import Judgments, Topic
+
+SHOWN_FAULTS = 5
+LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval allocates a slot a grade
+
+_GRADE_NAMES = ("grade", "score", "relevance", "rel", "label", "judgment", "judgement")
+_QUERY_ID_NAMES = ("query_id", "query-id", "qid", "_id", "id", "topic")
+_TEXT_NAMES = ("query", "text", "question", "title")
+_DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
+_QUERIES = "queries.jsonl"
+
+
+class Draft:
+    """Judgments in the making: what was read, and what could not be."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, Topic] = {}
+        self.qrels: dict[str, dict[str, int]] = {}
+        self._faults: list[tuple[str, int, str]] = []
+        self._lines: dict[tuple[str, str], int] = {}
+        self.repeated = 0
+
+    def fault(self, file: Path, line: int, what: str) -> None:
+        """Note a line that cannot be read."""
+        self._faults.append((file.name, line, what))
+
+    def add_topic(self, file: Path, line: int, query_id: str, text: str, keywords: str | None) -> None:
+        """Add a query; the same id again must say the same."""
+        topic = Topic(query_id, text, keywords)
+        if not query_id:
+            self.fault(file, line, "the query has no id")
+        elif not text:
+            self.fault(file, line, f"query {query_id!r} has no text")
+        elif self.topics.setdefault(query_id, topic) != topic:
+            self.fault(file, line, f"query {query_id!r} was given before with another text")
+
+    def add_grade(self, file: Path, line: int, query_id: str, document: str, raw: Any) -> None:
+        """Add a judgment; the same pair again must have the same grade."""
+        grade = _grade(raw)
+        if not query_id or not document:
+            self.fault(file, line, "the query id or the document is empty")
+        elif grade is None:
+            self.fault(file, line, f"the grade {raw!r} is not a whole number from {LOWEST_GRADE} to {HIGHEST_GRADE}")
+        else:
+            grades = self.qrels.setdefault(query_id, {})
+            if document not in grades:
+                grades[document] = grade
+                self._lines[query_id, document] = line
+            elif grades[document] == grade:
+                self.repeated += 1
+            else:
+                before = self._lines[query_id, document]
+                self.fault(file, line, f"{query_id!r} and {document!r} had grade {grades[document]} in line {before}")
+
+    def finish(self, source: Path, name: str, complete: bool) -> Judgments:
+        """The judgments, or the error; `complete` says that every judged query must have a text."""
+        if complete:
+            firsts: dict[str, int] = {}
+            for (query_id, _), line in self._lines.items():
+                firsts.setdefault(query_id, line)
+            for query_id, line in firsts.items():
+                if query_id not in self.topics:
+                    self.fault(source, line, f"query {query_id!r} is not among the queries")
+        if self._faults:
+            shown = "; ".join(f"{file}, line {line}: {what}" for file, line, what in self._faults[:SHOWN_FAULTS])
+            more = len(self._faults) - SHOWN_FAULTS
+            raise JudgmentError(
+                shown + (f"; and {more} more" if more > 0 else ""), "Mend these lines; no judgments were read"
+            )
+        if not self.qrels:
+            raise JudgmentError(f"{source} holds no judgments", "Give a file with at least one judged query")
+        notes = (f"{self.repeated} lines repeat an earlier judgment with the same grade",) if self.repeated else ()
+        return Judgments(self.topics, self.qrels, name, notes)
+
+
+def load(path: Path, *, split: str | None, topics: Path | None, name: str | None) -> Judgments:
+    """Find out which form a path has and read it; see `judgments.load_judgments`."""
+    draft = Draft()
+    if not path.exists():
+        raise JudgmentError(f"There are no judgments at {path}", "Give a folder with queries and qrels, or a file")
+    if path.is_dir():
+        qrels, queries = _parts(path, split)
+    else:
+        if split is not None:
+            raise JudgmentError(f"{path.name} is a file and has no splits", "Leave split out, or give the folder")
+        qrels, queries = path, _queries_near(path)
+    queries = topics or queries
+    if queries is not None:
+        _reader_of_topics(queries)(queries, draft)
+    suffix = qrels.suffix.lower()
+    if suffix == ".csv":
+        read_csv(qrels, draft)
+    elif suffix in {".jsonl", ".ndjson"}:
+        read_jsonl(qrels, draft)
+    elif suffix == ".tsv":
+        read_beir_qrels(qrels, draft)
+    else:
+        read_trec_qrels(qrels, draft)
+    chosen = name if name is not None else _title(path, split)
+    return draft.finish(qrels, chosen, complete=queries is not None)
+
+
+def _title(path: Path, split: str | None) -> str:
+    stem = path.resolve().name if path.is_dir() else path.stem
+    return f"{stem} ({split})" if split else stem
+
+
+def _parts(folder: Path, split: str | None) -> tuple[Path, Path | None]:
+    """The qrels file and the queries file of a folder. Raises JudgmentError where the choice is open."""
+    found = {p.stem: p for p in sorted((folder / "qrels").glob("*.tsv"))}
+    found.update({p.name[len("qrels.") : -len(".tsv")]: p for p in sorted(folder.glob("qrels.*.tsv"))})
+    plain = [
+        p for p in (folder / "qrels.tsv", folder / "qrels.csv", folder / "qrels.txt", folder / "qrels") if p.is_file()
+    ]
+    if split is not None:
+        if split not in found and not (split == "test" and plain):
+            known = ", ".join([*(["test"] if plain else []), *found]) or "none"
+            raise JudgmentError(f"{folder} has no split {split!r}", f"Its splits are: {known}")
+        qrels = found.get(split) or plain[0]
+    elif plain:
+        qrels = plain[0]
+    elif "test" in found or len(found) == 1:
+        qrels = found.get("test") or next(iter(found.values()))
+    elif found:
+        raise JudgmentError(f"{folder} has several splits", "Choose one with split=: " + ", ".join(found))
+    else:
+        raise JudgmentError(
+            f"{folder} holds no qrels", "It should have qrels.tsv or qrels/test.tsv, and queries.jsonl beside it"
+        )
+    names = [f"queries.{split}.jsonl", _QUERIES, "queries.tsv", "topics.txt", "topics.tsv", "topics"]
+    queries = next((folder / n for n in names if (folder / n).is_file()), None)
+    return qrels, queries
+
+
+def _queries_near(file: Path) -> Path | None:
+    if file.suffix.lower() != ".tsv":
+        return None
+    return next((p for p in (file.parent / _QUERIES, file.parent.parent / _QUERIES) if p.is_file()), None)
+
+
+def _reader_of_topics(file: Path) -> Callable[[Path, Draft], None]:
+    if file.suffix.lower() in {".jsonl", ".ndjson"}:
+        return read_queries
+    return read_topics
+
+
+def read_queries(file: Path, draft: Draft) -> None:
+    """BEIR queries: one JSON object a line with `_id`, `text` and if wanted `keywords` (text, or a list of words)."""
+    for line, row in _objects(file, draft):
+        draft.add_topic(file, line, _first(row, _QUERY_ID_NAMES), _first(row, _TEXT_NAMES), _keywords(row))
+
+
+def read_topics(file: Path, draft: Draft) -> None:
+    """TREC topics (`<top>` with `<num>` and `<title>`), or lines of id, tab, text."""
+    text = _text(file)
+    if "<top>" not in text.lower():
+        for line, row in enumerate(text.splitlines(), 1):
+            if row.strip():
+                query_id, tab, words = row.partition("\t")
+                if tab:
+                    draft.add_topic(file, line, _clean(query_id), _clean(words), None)
+                else:
+                    draft.fault(file, line, "there is no tab between id and text")
+        return
+    for match in re.finditer(r"<top>(.*?)(?:</top>|(?=<top>)|\Z)", text, re.DOTALL | re.IGNORECASE):
+        line = text.count("\n", 0, match.start()) + 1
+        number = re.search(r"<num>\s*(?:Number:)?\s*([^\s<]+)", match[1], re.IGNORECASE)
+        title = re.search(r"<title>\s*(?:Topic:)?\s*(.*?)\s*(?=<|\Z)", match[1], re.DOTALL | re.IGNORECASE)
+        if number is None or title is None:
+            draft.fault(file, line, "the topic has no <num> or no <title>")
+        else:
+            draft.add_topic(file, line, _clean(number[1]), _clean(" ".join(title[1].split())), None)
+
+
+def read_beir_qrels(file: Path, draft: Draft) -> None:
+    """BEIR qrels: query id, document key and grade, separated by tabs; the first line may be a header."""
+    for line, row in enumerate(_text(file).splitlines(), 1):
+        if not row.strip():
+            continue
+        fields = [_clean(f) for f in row.split("\t")]
+        if line == 1 and len(fields) == 3 and fields[0].lower() in _QUERY_ID_NAMES and _grade(fields[2]) is None:
+            if fields[2].lower() not in _GRADE_NAMES:
+                # A column of another name may run the other way, as Cleverdon's codes do (1 is the best).
+                draft.fault(file, line, f"the third column is called {fields[2]!r}, not score")
+        elif len(fields) != 3:
+            draft.fault(file, line, f"there are {len(fields)} fields between tabs instead of 3")
+        else:
+            draft.add_grade(file, line, *fields)
+
+
+def read_trec_qrels(file: Path, draft: Draft) -> None:
+    """TREC qrels: query, iteration, document and grade, separated by spaces; a document key may hold spaces."""
+    for line, row in enumerate(_text(file).splitlines(), 1):
+        if not row.strip():
+            continue
+        head = row.split(None, 2)
+        tail = head[2].rsplit(None, 1) if len(head) == 3 else []
+        if len(tail) != 2:
+            draft.fault(file, line, "there are fewer than 4 fields: query, iteration, document, grade")
+        else:
+            draft.add_grade(file, line, _clean(head[0]), _clean(tail[0]), tail[1])
+
+
+def read_csv(file: Path, draft: Draft) -> None:
+    """CSV with a header that names at least query_id, document and grade."""
+    reader = csv.reader(io.StringIO(_text(file)), strict=True)
+    columns: list[str] = []
+    line = 1
+    try:
+        for fields in reader:
+            if not any(f.strip() for f in fields):
+                pass
+            elif not columns:
+                columns = [f.strip().lower() for f in fields]
+                missing = [n[0] for n in (_QUERY_ID_NAMES, _DOCUMENT_NAMES, _GRADE_NAMES) if not set(n) & set(columns)]
+                if missing:
+                    draft.fault(file, line, f"the header has no column {', '.join(missing)}")
+                    return
+            elif len(fields) != len(columns):
+                draft.fault(file, line, f"there are {len(fields)} fields under {len(columns)} columns")
+            else:
+                _judgment(file, line, dict(zip(columns, fields, strict=True)), draft)
+            line = reader.line_num + 1
+    except csv.Error as exc:
+        draft.fault(file, line, f"this is not CSV: {exc}")
+
+
+def read_jsonl(file: Path, draft: Draft) -> None:
+    """JSONL: a judgment a line, or a query a line with `relevant` (a list of documents, or documents and grades)."""
+    for line, row in _objects(file, draft):
+        relevant = row.get("relevant")
+        if relevant is None:
+            _judgment(file, line, row, draft)
+            continue
+        query_id = _first(row, _QUERY_ID_NAMES)
+        draft.add_topic(file, line, query_id, _first(row, _TEXT_NAMES), _keywords(row))
+        grades = dict.fromkeys(map(str, relevant), 1) if isinstance(relevant, list) else relevant
+        if not isinstance(grades, dict) or not grades:
+            draft.fault(file, line, "relevant is neither a list of documents nor documents with grades")
+            continue
+        for document, grade in grades.items():
+            draft.add_grade(file, line, query_id, _clean(document), grade)
+
+
+def _judgment(file: Path, line: int, row: Mapping[str, Any], draft: Draft) -> None:
+    query_id, text = _first(row, _QUERY_ID_NAMES), _first(row, _TEXT_NAMES)
+    if text:
+        draft.add_topic(file, line, query_id, text, _keywords(row))
+    grade = next((row[n] for n in _GRADE_NAMES if n in row), "")
+    draft.add_grade(file, line, query_id, _first(row, _DOCUMENT_NAMES), grade)
+
+
+def _objects(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    # Split on line feeds only: JSON strings may hold U+2028, which str.splitlines takes for a line end.
+    for line, row in enumerate(_text(file).split("\n"), 1):
+        if not row.strip():
+            continue
+        try:
+            value = json.loads(row)
+        except (json.JSONDecodeError, RecursionError) as exc:
+            draft.fault(file, line, f"this is not JSON: {getattr(exc, 'msg', 'nested too deep')}")
+            continue
+        if isinstance(value, dict):
+            yield line, value
+        else:
+            draft.fault(file, line, "this is not a JSON object")
+
+
+def _text(file: Path) -> str:
+    try:
+        data = file.read_bytes()
+    except OSError as exc:
+        raise JudgmentError(f"{file} cannot be read: {exc.strerror or exc}", "Check the path and its rights") from exc
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as exc:
+        line = data.count(b"\n", 0, exc.start) + 1
+        raise JudgmentError(f"{file.name}, line {line}: this is not UTF-8", "Save the file as UTF-8") from exc
+
+
+def _clean(value: Any) -> str:
+    return unicodedata.normalize("NFC", str(value)).strip()
+
+
+def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next((_clean(row[n]) for n in names if row.get(n) is not None and _clean(row[n])), "")
+
+
+def _keywords(row: Mapping[str, Any]) -> str | None:
+    value = row.get("keywords")
+    if isinstance(value, list):
+        return _clean(" ".join(map(str, value))) or None
+    return _clean(value) or None if value is not None else None
+
+
+def _grade(raw: Any) -> int | None:
+    """A whole number within bounds, also written `2.0`; None for anything else."""
+    written = str(raw).strip()
+    if isinstance(raw, bool) or not re.fullmatch(r"[+-]?[0-9]{1,9}(\.0*)?", written):
+        return None
+    value = int(float(written))
+    return value if LOWEST_GRADE <= value <= HIGHEST_GRADE else None

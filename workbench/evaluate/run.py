@@ -1,0 +1,189 @@
+"""A run: what a search answered to every judged query, as document keys, best first.
+
+Measures judge documents, a search returns chunks. Here chunks become documents: a document counts once, at the rank of its
+best chunk, so that a figure does not depend on how documents were cut. Judgments may name a document by its path, its id
+or its record's own id; whichever of a hit's names the judgments use is its key.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from workbench.errors import QueryError, UsageError
+from workbench.evaluate.judgments import Judgments, Topic
+from workbench.records import Progress
+
+_RECORD_ID = "record_id"
+
+
+class HitLike(Protocol):
+    """What a hit must have to be judged."""
+
+    @property
+    def document_id(self) -> str: ...  # noqa: D102
+    @property
+    def path(self) -> str: ...  # noqa: D102
+    @property
+    def url(self) -> str: ...  # noqa: D102
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def added(self) -> bool: ...  # noqa: D102
+
+
+class Answer(Protocol):
+    """What a search returns: hits, best first; `warnings` and `timings_ms` are used where there are any."""
+
+    @property
+    def hits(self) -> Sequence[HitLike]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The answers to the judged queries.
+
+    Attributes:
+        rankings: query id -> document keys, best first, each once.
+        name: Name of the run, such as the plan's text.
+        latencies_ms: query id -> milliseconds, by the search's own clock where it has one; empty where not measured.
+        failures: query id -> why the query could not be run; such a query has an empty ranking.
+        warnings: What searches warned of, with the number of queries.
+    """
+
+    rankings: Mapping[str, tuple[str, ...]]
+    name: str = "run"
+    latencies_ms: Mapping[str, float] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """Length of the longest ranking."""
+        return max(map(len, self.rankings.values()), default=0)
+
+    def to_trec(self) -> str:
+        """The run in the TREC form: `query Q0 document rank score name`, one line a document.
+
+        Scores are whole numbers that fall by one, because programs that read runs sort by score again and break ties by
+        document; so every program sees this order. Spaces inside a name become `%20`.
+
+        Raises:
+            UsageError: Two names become one that way.
+        """
+        tag = _words(self.name) or "run"
+        _no_collision([*self.rankings, *(key for keys in self.rankings.values() for key in keys)])
+        return "".join(
+            f"{_words(query_id)} Q0 {_words(key)} {rank} {len(keys) - rank + 1} {tag}\n"
+            for query_id, keys in self.rankings.items()
+            for rank, key in enumerate(keys, 1)
+        )
+
+    def save_trec(self, path: str | Path) -> Path:
+        """Write `to_trec()` to a file and return its path."""
+        target = Path(path)
+        target.write_text(self.to_trec(), encoding="utf-8", newline="\n")
+        return target
+
+
+def qrels_to_trec(judgments: Judgments) -> str:
+    """The qrels in the TREC form, with names spelled as `Run.to_trec` spells them. Raises UsageError as it does."""
+    _no_collision([*judgments.query_ids, *sorted(judgments.document_keys)])
+    return "".join(
+        f"{_words(query_id)} 0 {_words(key)} {grade}\n"
+        for query_id in judgments.query_ids
+        for key, grade in judgments.qrels[query_id].items()
+    )
+
+
+def document_names(hit: HitLike) -> tuple[str, ...]:
+    """The names by which judgments may know a hit's document, the most particular first.
+
+    The record's own id, the document id, the path, the part after `#` of a record's path, the url.
+    """
+    record, _, own = hit.path.rpartition("#")
+    names = (str(hit.metadata.get(_RECORD_ID) or ""), hit.document_id, hit.path, own if record else "", hit.url)
+    return tuple(name for name in dict.fromkeys(names) if name)
+
+
+def document_keys(hits: Sequence[HitLike], known: frozenset[str]) -> tuple[str, ...]:
+    """Keys of the documents of hits, each once, at its best hit's place.
+
+    Args:
+        hits: Best first. Rows that were added around the hits (`added`) are no answer and are left out.
+        known: The keys that the judgments use; a document without any of them keeps its path.
+    """
+    keys: dict[str, None] = {}
+    for hit in hits:
+        if not hit.added:
+            names = document_names(hit)
+            keys[next((name for name in names if name in known), hit.path or names[0])] = None
+    return tuple(keys)
+
+
+def make_run(
+    search: Callable[[Topic], Answer],
+    judgments: Judgments,
+    *,
+    name: str = "run",
+    progress: Callable[[Progress], None] | None = None,
+) -> Run:
+    """Ask every judged query, in order.
+
+    A query that the search cannot read (QueryError) is a failure and counts 0 in every measure; it is listed, and the
+    others go on. Every other error ends the run: a mean over what did not run is no result.
+
+    Args:
+        search: Takes a topic, returns something with `hits`. It decides plan, mode and depth.
+        judgments: The queries.
+        name: Name of the run.
+        progress: Called after each query.
+
+    Raises:
+        JudgmentError: A judged query has no text.
+    """
+    topics = [judgments.topic(query_id) for query_id in judgments.query_ids]
+    known = judgments.document_keys
+    rankings: dict[str, tuple[str, ...]] = {}
+    latencies: dict[str, float] = {}
+    failures: dict[str, str] = {}
+    warned: dict[str, int] = {}
+    begun = time.perf_counter()
+    for number, topic in enumerate(topics, 1):
+        started = time.perf_counter()
+        try:
+            answer = search(topic)
+        except QueryError as exc:
+            rankings[topic.query_id], failures[topic.query_id] = (), exc.message
+        else:
+            taken = (time.perf_counter() - started) * 1000
+            own = getattr(answer, "timings_ms", None) or {}
+            latencies[topic.query_id] = float(own.get("total_ms", taken))
+            rankings[topic.query_id] = document_keys(answer.hits, known)
+            for warning in dict.fromkeys(map(str, getattr(answer, "warnings", ()))):
+                warned[warning] = warned.get(warning, 0) + 1
+        if progress is not None:
+            rate = number / max(time.perf_counter() - begun, 1e-9)
+            progress(Progress("evaluate", number, len(topics), rate, (len(topics) - number) / rate, topic.text))
+    warnings = [f"{count} of {len(topics)} queries: {text}" for text, count in warned.items()]
+    if failures:
+        query_id, reason = next(iter(failures.items()))
+        warnings.append(f"{len(failures)} of {len(topics)} queries could not be run and count 0: {query_id} ({reason})")
+    return Run(rankings, name, latencies, failures, tuple(warnings))
+
+
+def _words(name: str) -> str:
+    return re.sub(r"\s", "%20", name.strip())
+
+
+def _no_collision(names: Sequence[str]) -> None:
+    spelled: dict[str, str] = {}
+    for name in names:
+        if spelled.setdefault(_words(name), name) != name:
+            raise UsageError(
+                f"The names {spelled[_words(name)]!r} and {name!r} are one in the TREC form", "Rename one of them"
+            )
