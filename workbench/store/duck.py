@@ -1,0 +1,82 @@
+"""Opening DuckDB the one way: limits set, nothing fetched from the network, one cursor a call.
+
+DuckDB's own defaults are 80 % of the machine's memory in every process and a spill folder beside the file, neither of
+which suits a laptop with an app, a notebook and an indexing run on one corpus. Connections to one file within a process
+share one instance, which refuses to open again with other options; so options are set after opening.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench import settings
+from workbench.store.generations import damaged
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def spill_folder() -> str:
+    """Folder for what does not fit in memory: made by DuckDB when it is needed, removed when its last user closes."""
+    return str(Path(tempfile.gettempdir()) / "workbench-duckdb")
+
+
+def open_reading(path: Path) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to a generation's database. Raises CorpusDamaged."""
+    import duckdb
+
+    try:
+        connection = duckdb.connect(str(path), read_only=True)
+    except duckdb.Error as exc:
+        raise damaged(path, "cannot be opened") from exc
+    limit(connection)
+    return connection
+
+
+def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
+    """A new or existing database to write."""
+    import duckdb
+
+    connection = duckdb.connect(str(path))
+    limit(connection)
+    return connection
+
+
+def limit(connection: duckdb.DuckDBPyConnection) -> None:
+    """Set memory, threads and spill folder from the settings; load and install no extension."""
+    wanted = {
+        "memory_limit": f"{settings.get('memory_limit_mb')}MiB",
+        "threads": settings.get("threads"),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "preserve_insertion_order": True,
+    }
+    for name, value in wanted.items():
+        connection.execute(f"SET GLOBAL {name} = ?", [value])
+    # Refused by DuckDB once the instance has spilled, so only where it differs.
+    if fetch(connection, "SELECT current_setting('temp_directory')")[0][0] != spill_folder():
+        connection.execute("SET GLOBAL temp_directory = ?", [spill_folder()])
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
+    """Run one statement on a cursor of its own and fetch to the end.
+
+    A connection shared by threads answers some of them with others' rows, and refuses work while a result is not fetched
+    to its end; a cursor a call has neither fault.
+    """
+    cursor = connection.cursor()
+    try:
+        return cursor.execute(sql, values).fetchall() if values is not None else cursor.execute(sql).fetchall()
+    finally:
+        cursor.close()
+
+
+def fetch_columns(connection: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> dict[str, Any]:
+    """Like `fetch`, as numpy arrays by column name."""
+    cursor = connection.cursor()
+    try:
+        return dict(cursor.execute(sql, values if values is not None else []).fetchnumpy())
+    finally:
+        cursor.close()

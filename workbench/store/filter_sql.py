@@ -1,0 +1,252 @@
+"""What the fields of a filter mean, and the SQL that it becomes: every value a parameter, nothing pasted into the text.
+
+A document-level condition becomes a Boolean expression over `documents d` (never NULL, so that `not` is exactly the
+complement); a key of front matter becomes `d.number IN (SELECT ... FROM fields ...)`. A condition on `collection` concerns
+records: the filter is compiled once for each collection, with those conditions already true or false.
+
+A document that lacks a field fulfils no condition on it, and `!=` is `not (... = ...)`, so it fulfils every `!=`. On a list
+(`tags: [a, b]`) a condition holds when it holds for an element. `=` compares text exactly, `contains` without regard to case
+(in a list: a whole element), `like` and `glob` exactly. `path =` takes a glob or a folder (`docs/`) too. `source` is the
+indexed folder, by its whole path or its last name, or the front matter's own `source`. `year` is the front matter's year, or
+that of the modification time.
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from workbench.store.filters import And, Condition, Date, Node, Not, Value, as_date, conditions, fault
+
+_TEXT = {
+    "type": "d.type", "sensitivity": "d.sensitivity", "path": "d.path", "title": "d.title", "url": "d.url",
+    "language": "d.language", "tenant": "d.tenant",
+}  # fmt: skip
+_NUMBER = {"year": "d.year", "size": "d.size", "characters": "d.characters", "lines": "d.lines"}
+_TIME = {"modified": "d.modified"}
+COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, *_TIME, "source", "root", "collection")))
+"""Fields that every corpus has."""
+
+_ROOT_NAME = r"regexp_extract(d.root, '[^/]+$')"
+_MOST_NAMES = 60
+_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One SQL expression and its parameters, in order."""
+
+    sql: str
+    values: list[object] = field(default_factory=list)
+
+
+def check_fields(node: Node, keys: Collection[str]) -> None:
+    """Refuse fields that are neither columns nor among the visible front-matter `keys`. Raises FilterError."""
+    for condition in conditions(node):
+        name = _plain(condition.field)
+        if name in keys or (name in COLUMNS and name == condition.field):
+            continue
+        known = sorted({*COLUMNS, *keys})
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+        raise fault(
+            f"names the unknown field {condition.field}",
+            condition.at,
+            f"{hint}The fields are {', '.join(known[:_MOST_NAMES])}{more}",
+        )
+
+
+def uses_collection(node: Node) -> bool:
+    """Whether any condition is on `collection`."""
+    return any(c.field == "collection" for c in conditions(node))
+
+
+def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> Compiled:
+    """The statement that evaluates a filter: one row a document in number order, one Boolean column a collection.
+
+    Args:
+        node: The filter.
+        collections: Names of the corpus's collections; empty where the filter does not use `collection`.
+        keys: Front-matter keys that the principal may know of.
+
+    Raises:
+        FilterError: An unknown field, or a value that its field cannot have.
+    """
+    check_fields(node, keys)
+    columns = [compile_filter(node, name) for name in collections] or [compile_filter(node, "")]
+    listed = ", ".join(f"{c.sql} AS c{i}" for i, c in enumerate(columns))
+    values = [value for c in columns for value in c.values]
+    return Compiled(f"SELECT {listed} FROM documents d ORDER BY d.number", values)
+
+
+def compile_filter(node: Node, collection: str) -> Compiled:
+    """One filter as an expression over `documents d`, for records of one collection. Raises FilterError."""
+    if isinstance(node, Condition):
+        if node.op == "!=":
+            return _negate(_condition(Condition(node.field, "=", node.values, node.at), collection))
+        return _condition(node, collection)
+    if isinstance(node, Not):
+        return _negate(compile_filter(node.part, collection))
+    parts = [compile_filter(part, collection) for part in node.parts]
+    word = " AND " if isinstance(node, And) else " OR "
+    return Compiled(f"({word.join(p.sql for p in parts)})", [v for p in parts for v in p.values])
+
+
+def _negate(part: Compiled) -> Compiled:
+    return Compiled(f"(NOT {part.sql})", part.values)
+
+
+def _any(parts: Sequence[Compiled]) -> Compiled:
+    return Compiled(f"({' OR '.join(p.sql for p in parts)})", [v for p in parts for v in p.values])
+
+
+def _plain(name: str) -> str:
+    """`metadata.year` names the front matter's key even where a column has that name."""
+    return name.removeprefix("metadata.")
+
+
+def _condition(c: Condition, collection: str) -> Compiled:
+    if c.op == "in":
+        return _any([_condition(Condition(c.field, "=", (value,), c.at), collection) for value in c.values])
+    value = c.values[0]
+    if c.field == "collection":
+        return Compiled("true" if _holds(collection, c.op, _text_value(c, value)) else "false")
+    if c.field in ("source", "root"):
+        parts = [_text(f"coalesce({sql}, '')", c, value) for sql in ("d.root", _ROOT_NAME)]
+        return _any([*parts, _key("source", c, value)] if c.field == "source" else parts)
+    if c.field in _TEXT:
+        return _text(_TEXT[c.field], c, value)
+    if c.field in _NUMBER:
+        return _number(_NUMBER[c.field], c, value)
+    if c.field in _TIME:
+        return _time(_TIME[c.field], c, _moment(c, value))
+    return _key(_plain(c.field), c, value)
+
+
+def _text(sql: str, c: Condition, value: Value) -> Compiled:
+    text = _text_value(c, value)
+    if c.op == "contains":
+        return Compiled(f"coalesce(contains(lower({sql}), lower(?)), false)", [text])
+    if c.op == "like":
+        return Compiled(f"coalesce({sql} LIKE ?, false)", [text])
+    if c.op == "glob":
+        return Compiled(f"coalesce(regexp_full_match({sql}, ?), false)", [glob_pattern(text)])
+    if c.op == "=" and c.field == "path" and (text.endswith("/") or any(mark in text for mark in "*?[")):
+        pattern = glob_pattern(text + "**" if text.endswith("/") else text)
+        return Compiled(f"coalesce({sql} = ? OR regexp_full_match({sql}, ?), false)", [text, pattern])
+    return Compiled(f"coalesce({sql} {c.op} ?, false)", [text])
+
+
+def _number(sql: str, c: Condition, value: Value) -> Compiled:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise fault(f"compares the number {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024")
+    if c.op in ("contains", "like", "glob"):
+        raise fault(f"uses {c.op} on the number {c.field}", c.at, "Use =, !=, <, <=, >, >= or in")
+    return Compiled(f"coalesce(CAST({sql} AS DOUBLE) {c.op} CAST(? AS DOUBLE), false)", [float(value)])
+
+
+def _time(sql: str, c: Condition, date: Date) -> Compiled:
+    """A date as written is a stretch of time: `=` is within it, `<` before its start, `<=` before its end."""
+    if c.op == "=":
+        return Compiled(f"coalesce({sql} >= ? AND {sql} < ?, false)", [date.start, date.end])
+    bound = date.start if c.op in ("<", ">=") else date.end
+    return Compiled(f"coalesce({sql} {'<' if c.op in ('<', '<=') else '>='} ?, false)", [bound])
+
+
+def _moment(c: Condition, value: Value) -> Date:
+    if c.op in ("contains", "like", "glob"):
+        raise fault(f"uses {c.op} on the date {c.field}", c.at, "Use =, !=, <, <=, >, >= or in")
+    if isinstance(value, Date):
+        return value
+    if isinstance(value, str) and (date := as_date(value)) is not None:
+        return date
+    raise fault(f"compares the date {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024-05-01")
+
+
+def _key(key: str, c: Condition, value: Value) -> Compiled:
+    """A condition on a front-matter key: the documents that have a fulfilling value of it."""
+    date = value if isinstance(value, Date) else None
+    if c.op in _ORDER and isinstance(value, str):
+        date = as_date(value)
+    if isinstance(value, bool):
+        if c.op != "=":
+            raise fault(f"uses {c.op} with {str(value).lower()}", c.at, "Use = or !=")
+        test = Compiled("coalesce(lower(f.text) = ?, false)", [str(value).lower()])
+    elif date is not None and c.op in ("=", *_ORDER):
+        test = _time("f.time", c, date)
+    elif isinstance(value, (int, float)) and c.op in ("=", *_ORDER):
+        test = _number("f.number", c, value)
+    elif c.op == "contains":
+        text = _text_value(c, value)
+        test = Compiled(
+            "CASE WHEN f.listed THEN lower(f.text) = lower(?) ELSE contains(lower(f.text), lower(?)) END", [text, text]
+        )
+    else:
+        test = _text("f.text", c, value)
+    sql = f"(d.number IN (SELECT f.document_number FROM fields f WHERE f.key = ? AND {test.sql}))"
+    return Compiled(sql, [key, *test.values])
+
+
+def _text_value(c: Condition, value: Value) -> str:
+    """The value as text: numbers and dates as they would be written, so that `contains 2024` works."""
+    if isinstance(value, bool):
+        raise fault(f"compares the text {c.field} with {str(value).lower()}", c.at, "Put text in quotes")
+    if not isinstance(value, str) and c.op in _ORDER:
+        raise fault(f"compares the text {c.field} with {value!s}", c.at, f"Put it in quotes: '{value!s}'")
+    return value if isinstance(value, str) else str(value)
+
+
+def _holds(name: str, op: str, text: str) -> bool:
+    """A text condition on a collection's name."""
+    if op == "=":
+        return name == text
+    if op == "contains":
+        return text.lower() in name.lower()
+    if op == "like":
+        return (
+            re.fullmatch("".join({"%": ".*", "_": "."}.get(ch, re.escape(ch)) for ch in text), name, re.S) is not None
+        )
+    if op == "glob":
+        return re.fullmatch(glob_pattern(text), name) is not None
+    return bool(_ORDER[op](name, text))
+
+
+def glob_pattern(glob: str) -> str:
+    r"""A path glob as a regular expression (RE2): `*` and `?` stay within a folder, `**` crosses, `[a-z]` and `[!a]`.
+
+    `**/` also matches no folder at all: `docs/**/a.md` finds `docs/a.md`.
+    """
+    out, i = ["(?s)"], 0
+    while i < len(glob):
+        if glob.startswith("**/", i) and (i == 0 or glob[i - 1] == "/"):
+            out.append("(?:.*/)?")
+            i += 3
+        elif glob.startswith("**", i):
+            out.append(".*")
+            i += 2
+        elif glob[i] == "*":
+            out.append("[^/]*")
+            i += 1
+        elif glob[i] == "?":
+            out.append("[^/]")
+            i += 1
+        elif glob[i] == "[" and (group := _GROUP.match(glob, i)) and _forward(group.group(2)):
+            inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", group.group(2))
+            out.append(f"[{'^/' if group.group(1) else ''}{inside}]")
+            i = group.end()
+        else:
+            out.append(re.escape(glob[i]))
+            i += 1
+    return "".join(out)
+
+
+def _forward(group: str) -> bool:
+    """Whether every range of a group runs upwards; `[z-a]` is not a group but these five characters."""
+    return all(low <= high for low, high in re.findall(r"(?s)(.)-(.)", group))
+
+
+_GROUP = re.compile(r"\[(!?)((?:[^\]/\-]-[^\]/\-]|[^\]/\-])+)\]")

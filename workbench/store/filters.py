@@ -1,0 +1,349 @@
+"""The filter language: conditions on documents, as a value whose text form parses back.
+
+::
+
+    type = 'note' and year >= 2024
+    path = 'docs/**' and not (sensitivity in ('secret', 'internal') or tags contains 'draft')
+    modified >= 2024-01-01 and title like 'Release%'
+
+A condition is `field op value`: `=`, `!=`, `<`, `<=`, `>`, `>=`, `in (...)`, `contains`, `like` (`%` and `_`), `glob`
+(`*`, `**`, `?`, `[a-z]`). Text stands in single or double quotes (a quote inside is doubled); numbers, dates
+(`2024-05-01`, `2024-05`, `2024-05-01T12:30Z`; UTC unless an offset is given), `true` and `false` stand bare. A field with
+other characters than letters, digits, `_`, `.` and `-` is put in double quotes. `not` binds tighter than `and`, `and`
+tighter than `or`. What the fields mean, and the SQL, is in `filter_sql`.
+
+`parse` gives an And, Or, Not or Condition; `str` of it is the canonical text, which serves as cache key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as attribute
+from datetime import UTC, datetime, timedelta
+
+from workbench.errors import FilterError
+
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+WORD_OPERATORS = ("in", "contains", "like", "glob")
+_KEYWORDS = frozenset({"and", "or", "not", "true", "false", *WORD_OPERATORS})
+_MOST_CHARACTERS = 10_000
+_MOST_DEPTH = 60
+_LARGEST = 1e300
+
+_DATE = re.compile(
+    r"(\d{4})-(\d{2})(?:-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:\d{2})?)?)?"
+)
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<date>\d{4}-\d{2}(?:-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)?)(?![\w.-])
+    | (?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.])
+    | (?P<word>[^\W\d][\w.\-]*)
+    | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+    | (?P<op><=|>=|!=|<>|==|=|<|>)
+    | (?P<mark>[(),])
+    )""",
+    re.VERBOSE,
+)
+_BARE_FIELD = re.compile(r"[^\W\d][\w.\-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date as written: the moments from `start` up to and without `end` (a second, minute, day or month), naive UTC."""
+
+    text: str
+    start: datetime = attribute(compare=False, init=False)
+    end: datetime = attribute(compare=False, init=False)
+
+    def __post_init__(self) -> None:
+        start, end = _moments(self.text)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "end", end)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Value = str | int | float | bool | Date
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`field op values`: one value, or for `in` at least one. `at` is where it stood in the text, from 0."""
+
+    field: str
+    op: str
+    values: tuple[Value, ...]
+    at: int = attribute(default=0, compare=False)
+
+    def __str__(self) -> str:
+        if self.op == "in":
+            return f"{show_field(self.field)} in ({', '.join(map(show_value, self.values))})"
+        return f"{show_field(self.field)} {self.op} {show_value(self.values[0])}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Many:
+    parts: tuple[Condition | And | Or | Not, ...]
+
+    def __post_init__(self) -> None:
+        flat: list[Condition | And | Or | Not] = []
+        for part in self.parts:
+            flat.extend(part.parts if isinstance(part, _Many) and type(part) is type(self) else (part,))
+        object.__setattr__(self, "parts", tuple(flat))
+
+
+class And(_Many):
+    """Every part holds."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
+
+
+class Or(_Many):
+    """Some part holds."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Condition | And | Or | Not
+
+    def __str__(self) -> str:
+        return f"not ({self.part})" if isinstance(self.part, _Many) else f"not {self.part}"
+
+
+Node = Condition | And | Or | Not
+
+
+def parse(text: str) -> Node:
+    """Read a filter.
+
+    Raises:
+        FilterError: It cannot be read; the message names the character.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        raise FilterError(f"The filter has {len(text)} characters", f"It may have {_MOST_CHARACTERS}")
+    return _Parser(text).whole()
+
+
+def conditions(node: Node) -> Iterator[Condition]:
+    """Every condition of a filter, left to right."""
+    if isinstance(node, Condition):
+        yield node
+    elif isinstance(node, Not):
+        yield from conditions(node.part)
+    else:
+        for part in node.parts:
+            yield from conditions(part)
+
+
+def show_field(name: str) -> str:
+    """A field as it is written in a filter."""
+    if _BARE_FIELD.fullmatch(name) and name.lower() not in _KEYWORDS:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def show_value(value: Value) -> str:
+    """A value as it is written in a filter."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value) if isinstance(value, Date) else repr(value)
+
+
+def as_date(text: str) -> Date | None:
+    """The date that a text is, or None."""
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        return Date(text)
+    except FilterError:
+        return None
+
+
+def fault(what: str, at: int, remedy: str) -> FilterError:
+    """The error for something at a place of the filter: `at` counts from 0, people from 1."""
+    return FilterError(f"The filter {what} at character {at + 1}", remedy)
+
+
+def _moments(text: str) -> tuple[datetime, datetime]:
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise FilterError(f"{text!r} is not a date", "Write for example 2024-05-01")
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    try:
+        start = datetime(
+            int(year), int(month), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0),
+            int((fraction or "0").ljust(6, "0")), tzinfo=UTC,
+        )  # fmt: skip
+        if zone and zone != "Z":
+            hours, minutes = int(zone[1:3]), int(zone[4:6])
+            offset = timedelta(hours=hours, minutes=minutes)
+            start += -offset if zone[0] == "+" else offset
+    except (ValueError, OverflowError) as exc:
+        raise FilterError(f"There is no date {text}", "Write for example 2024-05-01") from exc
+    start = start.replace(tzinfo=None)
+    try:
+        if day is None:
+            end = (start.replace(day=1) + timedelta(days=32)).replace(day=1)
+        elif hour is None:
+            end = start + timedelta(days=1)
+        elif second is None:
+            end = start + timedelta(minutes=1)
+        else:
+            end = start + (timedelta(seconds=1) if fraction is None else timedelta(microseconds=1))
+    except OverflowError:
+        end = datetime.max
+    return start, end
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+class _Parser:
+    """Recursive descent over the tokens, one method a rule."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(self._scan())
+        self._next = 0
+        self._depth = 0
+
+    def _scan(self) -> Iterator[_Token]:
+        at, end = 0, len(self._text.rstrip())
+        while at < end:
+            match = _TOKEN.match(self._text, at)
+            if match is None:
+                start = at + len(self._text[at:]) - len(self._text[at:].lstrip())
+                what = "has an open quote" if self._text[start] in "'\"" else f"has an unexpected {self._text[start]!r}"
+                raise fault(what, start, "Write for example type = 'note' and year >= 2024")
+            kind = str(match.lastgroup)
+            yield _Token(kind, match.group(kind), match.start(kind))
+            at = match.end()
+        yield _Token("end", "", end)
+
+    @property
+    def _here(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> _Token:
+        token = self._here
+        self._next += token.kind != "end"
+        return token
+
+    def _keyword(self, *names: str) -> str:
+        """Take the next token if it is one of these keywords."""
+        token = self._here
+        if token.kind == "word" and token.text.lower() in names:
+            return self._take().text.lower()
+        return ""
+
+    def _expect(self, mark: str, after: str) -> None:
+        if self._here.text != mark or self._here.kind != "mark":
+            raise self._unexpected(f"Write {mark!r} after {after}")
+        self._take()
+
+    def _unexpected(self, remedy: str) -> FilterError:
+        token = self._here
+        return fault("ends too early" if token.kind == "end" else f"has an unexpected {token.text}", token.at, remedy)
+
+    def whole(self) -> Node:
+        node = self._either()
+        if self._here.kind != "end":
+            raise self._unexpected("Join conditions with and, or")
+        return node
+
+    def _either(self) -> Node:
+        parts = [self._both()]
+        while self._keyword("or"):
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def _both(self) -> Node:
+        parts = [self._one()]
+        while self._keyword("and"):
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def _one(self) -> Node:
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise fault("is nested too deeply", self._here.at, f"Use at most {_MOST_DEPTH} levels")
+        try:
+            if self._keyword("not"):
+                return Not(self._one())
+            if self._here.kind == "mark" and self._here.text == "(":
+                self._take()
+                node = self._either()
+                self._expect(")", "the conditions in parentheses")
+                return node
+            return self._condition()
+        finally:
+            self._depth -= 1
+
+    def _condition(self) -> Condition | Not:
+        token = self._here
+        if token.kind == "word" and token.text.lower() not in _KEYWORDS:
+            name = token.text
+        elif token.kind == "text" and token.text.startswith('"'):
+            name = token.text[1:-1].replace('""', '"')
+        else:
+            raise self._unexpected("A condition starts with a field, for example type = 'note'")
+        self._take()
+        negated = bool(self._keyword("not"))
+        op = self._keyword(*WORD_OPERATORS)
+        if not op and not negated and self._here.kind == "op":
+            op = {"==": "=", "<>": "!="}.get(self._here.text, self._here.text)
+            self._take()
+        if not op:
+            raise self._unexpected(f"After a field comes one of {' '.join((*COMPARISONS, *WORD_OPERATORS))}")
+        condition = Condition(name, op, self._values() if op == "in" else (self._value(),), token.at)
+        return Not(condition) if negated else condition
+
+    def _values(self) -> tuple[Value, ...]:
+        self._expect("(", "in")
+        values = [self._value()]
+        while self._here.text == "," and self._here.kind == "mark":
+            self._take()
+            values.append(self._value())
+        self._expect(")", "the values of in")
+        return tuple(values)
+
+    def _value(self) -> Value:
+        token = self._here
+        if token.kind == "text":
+            value: Value = token.text[1:-1].replace(token.text[0] * 2, token.text[0])
+        elif token.kind == "number":
+            value = float(token.text) if any(c in token.text for c in ".eE") else int(token.text)
+            if abs(value) > _LARGEST:
+                raise fault("has a number that is too large", token.at, "Write a smaller one")
+        elif token.kind == "date":
+            try:
+                value = Date(token.text)
+            except FilterError as exc:
+                raise fault(f"has no date {token.text}", token.at, exc.remedy) from exc
+        elif token.kind == "word" and token.text.lower() in ("true", "false"):
+            value = token.text.lower() == "true"
+        elif token.kind == "word":
+            raise self._unexpected(f"Put text in quotes: '{token.text}'")
+        else:
+            raise self._unexpected("Write a value: 'text', a number, or a date such as 2024-05-01")
+        self._take()
+        return value

@@ -1,0 +1,122 @@
+"""Who sees which document: decided once per search, over the few distinct kinds of access that a corpus has.
+
+A document carries a tenant, allowed roles and a sensitivity, and its records inherit them. It is visible to a principal when
+
+1. its tenant equals the principal's. A document without a tenant belongs to the tenant "none" and is visible only to a
+   principal without a tenant; it is *not* public. A file that somebody forgot to assign is then missing from an answer,
+   which people notice, instead of present in a stranger's, which they do not. Text meant for all tenants is indexed once
+   for each;
+2. its roles are empty (everyone of the tenant), or the principal holds at least one of them; and
+3. the policy lets the principal see its sensitivity.
+
+Nobody named (principal None) is the local owner of the corpus and sees every document that the policy allows, but only where
+no document has a tenant or roles; elsewhere that is refused, because "everything" must never be the default of a shared
+corpus. What a principal may not see takes part in nothing: no count, no statistic, no list of fields, no digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import PrincipalRequired
+from workbench.records import Principal
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Access:
+    """What decides who sees a document: one value for all documents that have it in common."""
+
+    tenant: str | None
+    roles: tuple[str, ...]
+    sensitivity: str
+
+
+class Policy(Protocol):
+    """Decides from the sensitivity what a principal sees. Pure: the same question has the same answer in a generation.
+
+    Attributes:
+        name: Stands in cache keys and snapshots: policies that may answer differently have different names.
+    """
+
+    @property
+    def name(self) -> str:
+        """The policy's name."""
+
+    def sees(self, principal: Principal | None, sensitivity: str) -> bool:
+        """Whether documents of this sensitivity are visible to the principal (None: the local owner)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeeAll:
+    """The default policy: every sensitivity is visible to whom tenant and roles allow."""
+
+    name: str = "all"
+
+    def sees(self, principal: Principal | None, sensitivity: str) -> bool:
+        """Always true."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class HideSensitivities:
+    """Hides documents of the named sensitivities, except from principals that hold one of `cleared`."""
+
+    hidden: tuple[str, ...]
+    cleared: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Names both lists."""
+        return f"hide {','.join(sorted(self.hidden))} unless {','.join(sorted(self.cleared))}"
+
+    def sees(self, principal: Principal | None, sensitivity: str) -> bool:
+        """False for a hidden sensitivity without a clearing role."""
+        if sensitivity not in self.hidden:
+            return True
+        return principal is not None and not set(self.cleared).isdisjoint(principal.roles)
+
+
+def visible(access: Access, principal: Principal | None, policy: Policy) -> bool:
+    """Whether a document with this access is visible. A principal None is judged by the policy alone."""
+    if principal is not None:
+        if access.tenant != principal.tenant:
+            return False
+        if access.roles and set(access.roles).isdisjoint(principal.roles):
+            return False
+    return policy.sees(principal, access.sensitivity)
+
+
+def require_principal(kinds: Sequence[Access], principal: Principal | None) -> None:
+    """Refuse principal None where any document has a tenant or roles. Raises PrincipalRequired."""
+    if principal is None and any(kind.tenant is not None or kind.roles for kind in kinds):
+        raise PrincipalRequired(
+            "This corpus has tenants or roles, and nobody said who asks",
+            "Pass principal=Principal(tenant=..., roles=...), or set WORKBENCH_TENANT and WORKBENCH_ROLES",
+        )
+
+
+def visible_documents(
+    kinds: Sequence[Access], codes: NDArray[np.int32], principal: Principal | None, policy: Policy
+) -> NDArray[np.bool_] | None:
+    """The mask over documents.
+
+    Args:
+        kinds: The distinct kinds of access.
+        codes: int32 (d,), index into `kinds` for each document.
+        principal: Who asks.
+        policy: What its sensitivity does.
+
+    Returns:
+        bool (d,), or None where every document is visible.
+
+    Raises:
+        PrincipalRequired: Nobody named, and some document has a tenant or roles.
+    """
+    require_principal(kinds, principal)
+    seen = np.fromiter((visible(kind, principal, policy) for kind in kinds), bool, len(kinds))
+    return None if seen.all() else np.asarray(seen[codes], bool)
