@@ -1,0 +1,73 @@
+"""The demo's files: the same selection everywhere, safe to write, and judged by passages that are really there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from workbench.demo.data import data_folder, demo_judgments_folder
+from workbench.demo.files import LIBRARY, MARK, MODULES, TOPICS, demo_files, demo_texts
+from workbench.errors import UsageError
+from workbench.evaluate.judgments import load_judgments
+
+
+def test_the_selection_is_fixed_and_in_path_order() -> None:
+    """Two calls give the same paths and texts; modules are named once, in order."""
+    first, second = demo_texts(), demo_texts()
+    assert list(first) == sorted(first)
+    assert first == second
+    assert list(MODULES) == sorted(set(MODULES))
+    assert sum(path.startswith(LIBRARY) for path in first) == len(MODULES)
+    assert sum(path.startswith(TOPICS) for path in first) >= 70
+
+
+def test_writing_twice_leaves_every_file_alone(tmp_path: Path) -> None:
+    """A second run rewrites nothing, so that indexing finds everything unchanged; a stray old file goes."""
+    reports = []
+    folder = demo_files(tmp_path / "demo", progress=reports.append)
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file() and p.name != MARK}
+    assert {p.relative_to(folder).as_posix() for p in before} == set(demo_texts())
+    assert (reports[-1].done, reports[-1].total) == (len(before), len(before))
+    (folder / LIBRARY / "gone.py").write_text("x = 1\n", encoding="utf-8")
+    demo_files(folder)
+    assert {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file() and p.name != MARK} == before
+
+
+def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path) -> None:
+    """The demo never mixes with what somebody keeps."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "mine.py").write_text("mine", encoding="utf-8")
+    with pytest.raises(UsageError, match="holds other files"):
+        demo_files(tmp_path)
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["mine.py"]
+
+
+def test_every_judgment_of_the_demo_has_its_evidence_in_the_file() -> None:
+    """Each judged path exists in the Python that runs, and holds the passage for which it was judged."""
+    texts = {path: " ".join(text.split()) for path, text in demo_texts().items()}
+    judgments = load_judgments(demo_judgments_folder())
+    rows = (demo_judgments_folder() / "evidence.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    evidence = [tuple(row.split("\t")) for row in rows]
+    judged = [(query_id, key) for query_id in judgments.query_ids for key in judgments.qrels[query_id]]
+    assert sorted((query_id, path) for query_id, path, _ in evidence) == sorted(judged)
+    missing = [(query_id, path) for query_id, path, pattern in evidence if not re.search(pattern, texts.get(path, ""))]
+    assert missing == []
+
+
+def test_the_demo_has_enough_questions_of_every_kind() -> None:
+    """Forty or more, all with keywords and something relevant; identifiers alone, and sentences."""
+    judgments = load_judgments(demo_judgments_folder())
+    assert len(judgments) >= 40
+    assert not judgments.without_relevant
+    texts = [judgments.topics[i].text for i in judgments.query_ids]
+    assert sum(" " not in text for text in texts) >= 8
+    assert sum(len(text.split()) >= 6 for text in texts) >= 25
+    assert all(topic.keywords for topic in judgments.topics.values())
+
+
+def test_the_data_folder_holds_sample_and_demo() -> None:
+    """One function finds both."""
+    assert (data_folder() / "sample" / "corpus.yaml").is_file()
+    assert (data_folder() / "demo" / "qrels.tsv").is_file()

@@ -1,0 +1,106 @@
+"""The demo's files: the language reference and well-known library modules of the Python that runs.
+
+They are copied, so that paths are the same on every machine: `docs/topics/with.txt` from the help topics that `help()`
+shows, `lib/asyncio/locks.py` from the standard library. The list is fixed and holds only modules that lie at the same
+place in Python 3.11 to 3.14; their text differs a little between versions, and so do figures.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from workbench.errors import UsageError, WorkbenchError
+from workbench.records import Progress
+
+MARK = ".workbench-demo"
+TOPICS = "docs/topics"
+LIBRARY = "lib"
+
+MODULES: tuple[str, ...] = tuple(
+    """
+    abc argparse asyncio/events asyncio/futures asyncio/locks asyncio/queues asyncio/runners asyncio/streams
+    asyncio/taskgroups asyncio/tasks asyncio/threads asyncio/timeouts base64 bisect collections/__init__
+    concurrent/futures/_base concurrent/futures/process concurrent/futures/thread configparser contextlib copy
+    copyreg csv dataclasses difflib email/message email/utils enum filecmp fileinput fnmatch functools getpass
+    graphlib gzip hashlib heapq hmac html/parser http/client http/server importlib/abc importlib/util io
+    json/__init__ json/decoder json/encoder linecache logging/__init__ logging/handlers mimetypes
+    multiprocessing/pool multiprocessing/process multiprocessing/shared_memory numbers operator os pickle posixpath
+    pprint queue random re/__init__ reprlib sched secrets shelve shlex shutil signal smtplib socket socketserver
+    ssl statistics subprocess tempfile textwrap threading timeit tomllib/_parser traceback tracemalloc types typing
+    unittest/case unittest/loader unittest/mock unittest/runner urllib/parse urllib/request urllib/robotparser uuid
+    warnings weakref xml/etree/ElementTree xml/sax/saxutils zoneinfo/_zoneinfo
+    """.split()  # noqa: SIM905 - one long list reads better as words
+)
+"""Paths below the library folder, without `.py`."""
+
+
+def demo_texts() -> Mapping[str, str]:
+    """Every file of the demo: relative path -> text, in path order.
+
+    Raises:
+        WorkbenchError: This Python comes without its help topics or without the sources of its library.
+    """
+    try:
+        from pydoc_data.topics import topics
+    except ImportError as exc:
+        raise WorkbenchError(
+            "This Python comes without its help topics (pydoc_data)", "Run the demo with a full installation of Python"
+        ) from exc
+    texts = {f"{TOPICS}/{name}.txt": _plain(text) for name, text in topics.items()}
+    library = Path(sysconfig.get_paths()["stdlib"])
+    for module in MODULES:
+        try:
+            text = (library / f"{module}.py").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as exc:
+            raise WorkbenchError(
+                f"This Python comes without the source of {module}.py in {library}",
+                "Run the demo with a full installation of Python",
+            ) from exc
+        texts[f"{LIBRARY}/{module}.py"] = text
+    return dict(sorted(texts.items()))
+
+
+def demo_files(target: str | Path, progress: Callable[[Progress], None] | None = None) -> Path:
+    """Write the demo's files below `target` and return it as a path.
+
+    A file that is there with the same text is left alone, so that indexing again finds it unchanged; a file of an
+    earlier Python's demo that is no longer part of it is removed.
+
+    Args:
+        target: A new or empty folder, or one of an earlier demo.
+        progress: Called after each file.
+
+    Raises:
+        UsageError: The folder holds other files than a demo's.
+        WorkbenchError: This Python comes without sources, or the folder cannot be written.
+    """
+    folder = Path(target)
+    texts = demo_texts()
+    try:
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+            raise UsageError(f"{folder} holds other files", "Give the demo a new or empty folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARK).write_text("Written by the workbench demo; may be deleted.\n", encoding="utf-8")
+        for number, (path, text) in enumerate(texts.items(), 1):
+            file = folder / path
+            data = text.encode("utf-8")
+            if not file.is_file() or file.read_bytes() != data:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+            if progress is not None:
+                progress(Progress("write files", number, len(texts), detail=path))
+        for part in (TOPICS, LIBRARY):
+            for file in sorted((folder / part).rglob("*")):
+                if file.is_file() and file.relative_to(folder).as_posix() not in texts:
+                    file.unlink()
+    except OSError as exc:
+        raise WorkbenchError(
+            f"The demo's files cannot be written to {folder}: {exc.strerror or exc}", "Choose another folder"
+        ) from exc
+    return folder
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").strip("\n") + "\n"
