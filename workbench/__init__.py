@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from workbench.records import Principal as Principal
 
 _PUBLIC = {
+    "Comparison": "workbench.retrieve.compare",
+    "Corpus": "workbench.service",
+    "Explanation": "workbench.retrieve.explain",
+    "FusionPlan": "workbench.plan",
+    "Candidates": "workbench.ranking.candidates",
+    "fuse": "workbench.ranking.fuse",
+    "index": "workbench.service",
+    "load_judgments": "workbench.evaluate.judgments",
+    "open_corpus": "workbench.service",
+    "remove": "workbench.service",
+    "Passage": "workbench.records",
+    "SearchResult": "workbench.retrieve.result",
     "Hit": "workbench.records",
     "IndexReport": "workbench.records",
     "Plan": "workbench.plan",

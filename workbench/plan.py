@@ -178,9 +178,15 @@ class Plan:
         return tuple(sorted({s.partition("@")[0].partition(":")[0] for s in self.sources}))
 
     def depth(self, source: str) -> int:
-        """How many candidates a source gives: its own depth, or max(100, 5 x limit)."""
-        own = self[f"depth.{source}"]
-        return int(own) if own is not None else max(100, 5 * int(self["limit"]))
+        """How many candidates a source gives: its own depth, some limits (`3x`), the limit and more (`+5`), or by
+        default max(100, 5 x limit).
+        """
+        own, limit = self[f"depth.{source}"], int(self["limit"])
+        if own is None:
+            return max(100, 5 * limit)
+        if isinstance(own, int):
+            return own
+        return limit * int(own[:-1]) if own.endswith("x") else limit + int(own[1:])
 
     @property
     def fusion(self) -> FusionPlan:

@@ -6,6 +6,7 @@ one value a source (`fusion.weights.vector`), with the family's default for sour
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -124,8 +125,19 @@ def _source_ok(source: str) -> bool:
     return base in {"grep", "keyword", "vector"} or (kind == "vector" and bool(colon) and bool(encoder))
 
 
-def _optional_depth(value: Any) -> int | None:
-    return None if value is None or _text(value).lower() in {"auto", ""} else number(1, 100_000, whole=True)(value)
+DEPTH_FORMS = re.compile(r"(\d+)x|\+(\d+)")
+
+
+def _depth(value: Any) -> int | str | None:
+    """A number of candidates; `3x` is three limits, `+5` is the limit and five more; None is auto."""
+    text = _text(value).lower()
+    if value is None or text in {"auto", ""}:
+        return None
+    form = DEPTH_FORMS.fullmatch(text)
+    if form is None:
+        return int(number(1, 100_000, whole=True)(value))
+    number(1, 1000, whole=True)(form[1] or form[2])
+    return f"{int(form[1])}x" if form[1] else f"+{int(form[2])}"
 
 
 FIELDS: tuple[Field, ...] = (
@@ -266,8 +278,8 @@ FIELDS: tuple[Field, ...] = (
         "depth",
         None,
         "Candidates taken from a source; auto is max(100, 5 x limit).",
-        _optional_depth,
-        "a whole number from 1 to 100000, or auto",
+        _depth,
+        "a whole number from 1 to 100000, 3x (limits), +5 (more than the limit), or auto",
         family=True,
         low=1,
         high=100_000,

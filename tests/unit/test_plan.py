@@ -72,6 +72,16 @@ def test_depth_is_a_hundred_or_five_limits() -> None:
     assert Plan.parse("depth.vector=7").depth("vector@artifacts") == 7
 
 
+def test_depth_may_follow_the_limit() -> None:
+    """`3x` is three limits and `+5` the limit and five more, and both read back."""
+    plan = Plan.parse("limit=4 depth.vector=3x depth.keyword=+5")
+    assert (plan.depth("vector"), plan.depth("keyword")) == (12, 9)
+    assert Plan.parse(str(plan)) == plan == Plan.from_yaml(plan.to_yaml())
+    for wrong in ("0x", "x", "+0", "-3", "3y"):
+        with pytest.raises(PlanError):
+            Plan.parse(f"depth.vector={wrong}")
+
+
 def test_every_default_is_inside_its_own_bounds() -> None:
     for spec in plan_fields.FIELDS:
         if spec.default is not None:

@@ -1,0 +1,55 @@
+# Two commands on a fresh machine: `make demo` opens the app on a real corpus, `make test` passes the tests.
+# Both make their own environment in $(VENV); PYTHON may name another interpreter (3.11 or newer).
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+ARGS ?=
+PYTEST ?= $(BIN)/python -m pytest
+
+.PHONY: demo app test test-fast test-slow lint format bench notebooks clean
+
+demo: $(VENV)/.installed
+	$(BIN)/workbench demo $(ARGS)
+
+app: $(VENV)/.installed
+	$(BIN)/workbench app $(ARGS)
+
+test: lint test-fast test-slow
+
+test-fast: $(VENV)/.installed-dev
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.installed-dev
+	$(PYTEST) -m slow $(ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/workbench bench $(ARGS)
+
+notebooks: $(VENV)/.installed-dev
+	$(BIN)/jupyter lab notebooks
+
+clean:
+	rm -rf $(VENV) .workbench build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+# torch comes first and from the constraints file, so that sentence-transformers does not bring another build of it.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "The venv module is missing: apt-get install python3-venv"; exit 1; }
+	$(PIP) install -q -c constraints.txt torch
+	$(PIP) install -q -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) install -q -c constraints.txt -e '.[dev,notebooks,bench]'
+	@touch $@
