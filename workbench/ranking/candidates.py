@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.errors import UsageError
 from workbench.records import Kind
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,11 @@ class Column:
     score: Floats
     computed: Floats
     cut: Bools
+
+    @property
+    def retrieved(self) -> Bools:
+        """bool (n,): the rows that count as this source's list: ranked, and not cut by the threshold."""
+        return (self.rank > 0) & ~self.cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +78,9 @@ class Candidates:
 
         An id stands for chunk, document and path at once. A source whose name starts with `vector` is semantic unless
         `kinds` says otherwise. Nothing is computed for rows that a source did not retrieve.
+
+        Raises:
+            UsageError: A source ranks an id twice.
         """
         ids = sorted({i for ranking in rankings.values() for i, _ in ranking})
         row = {i: n for n, i in enumerate(ids)}
@@ -81,7 +90,7 @@ class Candidates:
             score = np.full(len(ids), np.nan)
             for position, (i, value) in enumerate(rankings[source], 1):
                 if rank[row[i]]:
-                    raise ValueError(f"{source} ranks {i!r} twice")
+                    raise UsageError(f"{source} ranks {i!r} twice", "Give each id once in a ranking, at its best rank")
                 rank[row[i]], score[row[i]] = position, value
             kind = (kinds or {}).get(source, Kind.SEMANTIC if source.startswith("vector") else Kind.LEXICAL)
             columns.append(Column(source, kind, rank, score, score.copy(), np.zeros(len(ids), bool)))

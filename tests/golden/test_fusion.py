@@ -1,0 +1,235 @@
+"""Fusion by hand: tiny cases with the scores written as fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from workbench.errors import PlanError, UsageError
+from workbench.plan import FusionPlan
+from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.cutting import to_threshold
+from workbench.ranking.fuse import Fused, fuse, passthrough
+from workbench.records import Kind, Label
+
+NAN = float("nan")
+
+
+def column(source: str, rank: list[int], computed: list[float]) -> Column:
+    ranks, scores = np.array(rank), np.array(computed)
+    kind = Kind.SEMANTIC if source.startswith("vector") else Kind.LEXICAL
+    return Column(source, kind, ranks, np.where(ranks > 0, scores, np.nan), scores, np.zeros(len(rank), bool))
+
+
+def rows(ids: str, documents: str, columns: list[Column], whole: str = "") -> Candidates:
+    names = tuple(documents)
+    return Candidates(
+        tuple(ids), names, names, np.arange(1, len(ids) + 1), np.array([i in whole for i in ids]), tuple(columns)
+    )
+
+
+def four() -> Candidates:
+    """Keyword lists a 8, b 4, c 2 and could give d 1; vector lists b 0.9, d 0.5, a 0.1 and could give c -0.1."""
+    keyword = column("keyword", [1, 2, 3, 0], [8.0, 4.0, 2.0, 1.0])
+    return rows("abcd", "abcd", [keyword, column("vector", [3, 1, 0, 2], [0.1, 0.9, -0.1, 0.5])])
+
+
+def check(fused: Fused, expected: Mapping[str, F]) -> None:
+    assert list(fused.chunk_ids) == list(expected)
+    assert fused.scores.tolist() == pytest.approx([float(score) for score in expected.values()], abs=1e-15)
+
+
+BOTH = {"keyword": "tmm", "vector": "tmm"}
+CASES = {
+    "rrf counts ranks from 1": (
+        FusionPlan(),
+        {"b": F(1, 62) + F(1, 61), "a": F(1, 61) + F(1, 63), "d": F(1, 62), "c": F(1, 63)},
+    ),
+    "rrf with k, ranks from 0 and weights": (
+        FusionPlan(k=1.0, rank_base=0, weights={"keyword": 2.0, "vector": 0.5}),
+        {"a": F(2, 1) + F(1, 6), "b": F(2, 2) + F(1, 2), "c": F(2, 3), "d": F(1, 4)},
+    ),
+    "weighted, minmax, computed missing scores may be below 0": (
+        FusionPlan("weighted", weights={"keyword": 0.5}),
+        {"b": F(7, 6), "a": F(1, 2), "d": F(5, 12), "c": F(-1, 4)},
+    ),
+    "weighted, minmax, missing is 0: a tie goes to the item that more sources retrieved": (
+        FusionPlan("weighted", weights={"keyword": 0.5}, missing="zero"),
+        {"b": F(7, 6), "a": F(1, 2), "d": F(1, 2), "c": F(0)},
+    ),
+    "weighted, raw scores, missing is the list's lowest": (
+        FusionPlan("weighted", normalise={"keyword": "none", "vector": "none"}, missing="floor"),
+        {"a": F(81, 10), "b": F(49, 10), "d": F(25, 10), "c": F(21, 10)},
+    ),
+    "convex over tmm, alpha is the vector's": (
+        FusionPlan("convex", alpha=0.8, normalise=BOTH, weights={"keyword": 7.0}),
+        {"b": F(9, 10), "a": F(63, 95), "d": F(499, 760), "c": F(163, 380)},
+    ),
+    "max: equal scores and coverage go by row": (
+        FusionPlan("max"),
+        {"a": F(1), "b": F(1), "d": F(1, 2), "c": F(0)},
+    ),
+    "combmnz multiplies by the number of sources": (
+        FusionPlan("combmnz", missing="zero"),
+        {"b": F(8, 3), "a": F(2), "d": F(1, 2), "c": F(0)},
+    ),
+    "combmnz does not count a source of weight 0": (
+        FusionPlan("combmnz", missing="zero", weights={"keyword": 0.0}),
+        {"b": F(1), "d": F(1, 2), "a": F(0), "c": F(0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scores_and_order_are_the_ones_worked_out_by_hand(name: str) -> None:
+    plan, expected = CASES[name]
+    check(fuse(four(), plan), expected)
+
+
+def test_plain_rankings_fuse_by_the_default_plan() -> None:
+    """A mapping source -> (id, score) pairs is enough, and no plan means rrf with k 60."""
+    fused = fuse({"keyword": [("x", 3.0), ("y", 2.0)], "vector": [("y", 0.5), ("z", 0.4)]})
+    check(fused, {"y": F(1, 62) + F(1, 61), "x": F(1, 61), "z": F(1, 62)})
+    assert fused.labels == (Label.HYBRID, Label.EXACT, Label.SEMANTIC)
+    assert fused.coverage.tolist() == [2, 1, 1]
+
+
+def test_max_has_one_contribution_and_ties_go_to_the_source_first_by_name() -> None:
+    candidates = rows("a", "a", [column("vector", [1], [0.5]), column("keyword", [1], [3.0])])
+    fused = fuse(candidates, FusionPlan("max"))
+    assert {s: v.tolist() for s, v in fused.contributions.items()} == {"keyword": [1.0], "vector": [0.0]}
+
+
+def test_two_collections_of_one_artifact_add_up_from_raw_positions_counted_from_0() -> None:
+    """Positions 2 and 5 from 0 give 1/(60+2) + 1/(60+5) = 0.0315, and the chunk is shown, not the whole document."""
+    ids, documents = "abxcdefgy", "abxcdefgx"
+    whole = column("vector@artifacts", [1, 2, 3, 0, 0, 0, 0, 0, 0], [0.9, 0.8, 0.7] + [NAN] * 6)
+    chunks = column("vector@artifact_chunks", [0, 0, 0, 1, 2, 3, 4, 5, 6], [NAN] * 3 + [0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
+    plan = FusionPlan(rank_base=0, unit="document", renumber=False, prefer="chunk")
+    fused = fuse(rows(ids, documents, [whole, chunks], whole="abx"), plan)
+    assert fused.chunk_ids[0] == "y"
+    assert fused.document_ids[0] == "x"
+    assert fused.scores[0] == pytest.approx(float(F(1, 62) + F(1, 65)), abs=1e-17)
+    assert round(fused.scores[0], 4) == 0.0315
+    assert {s: int(r[0]) for s, r in fused.records.items()} == {"vector@artifact_chunks": 8, "vector@artifacts": 2}
+    best = fuse(rows(ids, documents, [whole, chunks], whole="abx"), FusionPlan(unit="document", renumber=False))
+    assert best.chunk_ids[best.document_ids.index("x")] == "x", "without a preference the record that added most"
+
+
+def test_ranks_of_documents_are_renumbered_after_the_collapse() -> None:
+    """a1, a2, b1, a3, c1 is the list of documents a, b, c: ranks 1, 2, 3; without renumbering 1, 3, 5."""
+    candidates = rows("12345", "aaabc", [column("keyword", [1, 2, 4, 3, 5], [5.0, 4.0, 2.0, 3.0, 1.0])])
+    renumbered = fuse(candidates, FusionPlan(unit="document"))
+    assert renumbered.document_ids == ("a", "b", "c")
+    assert renumbered.scores.tolist() == [1 / 61, 1 / 62, 1 / 63]
+    assert fuse(candidates, FusionPlan(unit="document", renumber=False)).scores.tolist() == [1 / 61, 1 / 63, 1 / 65]
+
+
+def test_normalisations_of_documents_are_fitted_on_the_list_whose_positions_count() -> None:
+    """Best scores 5, 3, 2 of raw scores 5, 4, 3, 2, 1: minmax over the documents, or over every record."""
+    candidates = rows("12345", "aabcc", [column("keyword", [1, 2, 3, 4, 5], [5.0, 4.0, 3.0, 2.0, 1.0])])
+    collapsed = fuse(candidates, FusionPlan("weighted", unit="document"))
+    assert collapsed.scores.tolist() == pytest.approx([1, float(F(1, 3)), 0])
+    raw = fuse(candidates, FusionPlan("weighted", unit="document", renumber=False))
+    assert raw.scores.tolist() == pytest.approx([1, float(F(1, 2)), float(F(1, 4))])
+
+
+def test_a_documents_computed_score_is_the_best_of_its_rows_that_were_retrieved_and_not_cut() -> None:
+    """Document b has rows 2 (cosine 0.2, cut), 3 (0.4) and 4 (0.45, which nobody retrieved): 0.4 counts."""
+    keyword = column("keyword", [0, 1, 2, 0], [0.0, 6.0, 3.0, 0.0])
+    vector = column("vector", [1, 0, 0, 0], [0.6, 0.2, 0.4, 0.45])
+    candidates = to_threshold(rows("1234", "abbb", [keyword, vector]), "vector", 0.75, "cosine")
+    assert candidates.column("vector").cut.tolist() == [False, True, False, False]
+    plan = FusionPlan("weighted", unit="document", normalise={"vector": "none"}, weights={"keyword": 0.0})
+    fused = fuse(candidates, plan)
+    assert dict(zip(fused.document_ids, fused.contributions["vector"].tolist(), strict=True)) == {"a": 0.6, "b": 0.4}
+    assert fused.chunk_ids == ("1", "2")
+
+
+def test_the_row_shown_is_the_record_that_added_most() -> None:
+    """Document a: row 1 is keyword's second, with weight 10, and row 2 is vector's first: row 1 is shown."""
+    keyword, vector = column("keyword", [2, 0, 1], [3.0, 0.0, 4.0]), column("vector", [0, 1, 0], [0.0, 0.5, 0.1])
+    candidates = rows("123", "aab", [keyword, vector])
+    heavy = fuse(candidates, FusionPlan(unit="document", weights={"keyword": 10.0}))
+    assert heavy.chunk_ids[heavy.document_ids.index("a")] == "1"
+    even = fuse(candidates, FusionPlan(unit="document"))
+    assert even.chunk_ids[even.document_ids.index("a")] == "2"
+
+
+def test_the_row_shown_counted_even_if_it_added_less_than_nothing() -> None:
+    """Z-scores of documents b 5 and a 1 are 1 and -1: a's second record, which added nothing, is not shown."""
+    candidates = rows("123", "aab", [column("keyword", [3, 2, 1], [0.0, 1.0, 5.0])])
+    fused = fuse(candidates, FusionPlan("weighted", unit="document", normalise={"keyword": "zscore"}))
+    assert fused.chunk_ids == ("3", "2")
+    assert fused.scores.tolist() == [1.0, -1.0]
+
+
+def test_of_chunks_that_did_not_count_the_one_ranked_best_is_preferred_to_the_whole_document() -> None:
+    candidates = rows("123", "aaa", [column("vector", [1, 3, 2], [0.9, 0.2, 0.5])], whole="1")
+    assert fuse(candidates, FusionPlan(unit="document", prefer="chunk")).chunk_ids == ("3",)
+    assert fuse(candidates, FusionPlan(unit="document", prefer="best")).chunk_ids == ("1",)
+
+
+def test_max_leaves_out_a_source_that_gives_the_item_no_score() -> None:
+    """Keyword's z-scores are 1 and -1; vector lists nothing of b, and its absence does not count as 0."""
+    keyword, vector = column("keyword", [1, 2], [3.0, 1.0]), column("vector", [1, 0], [0.5, NAN])
+    plan = FusionPlan("max", missing="zero", normalise={"keyword": "zscore"})
+    check(fuse(rows("ab", "ab", [keyword, vector]), plan), {"a": F(1), "b": F(-1)})
+
+
+@pytest.mark.parametrize("missing", ["computed", "zero", "floor"])
+def test_a_cut_candidate_gets_nothing_from_that_source_whatever_missing_says(missing: str) -> None:
+    cut = to_threshold(
+        four(), "vector", 0.5, "cosine"
+    )  # d at distance 0.5 and a beyond are cut: strictly below is kept
+    fused = fuse(cut, FusionPlan("weighted", normalise={"vector": "none"}, missing=missing))
+    assert dict(zip(fused.chunk_ids, fused.contributions["vector"].tolist(), strict=True)) == {"a": 0, "b": 0.9, "c": 0}
+    assert dict(zip(fused.chunk_ids, fused.labels, strict=True))["a"] is Label.EXACT
+    assert "d" not in fused.chunk_ids, "no source retrieved it any more"
+
+
+def test_a_source_that_cannot_compute_gives_a_missing_score_of_0() -> None:
+    grep = column("grep", [1, 0], [1.5, NAN])
+    fused = fuse(rows("ab", "ab", [grep, column("keyword", [1, 2], [2.0, 1.0])]), FusionPlan("weighted"))
+    assert fused.contributions["grep"].tolist() == [1.0, 0.0]
+    assert np.isnan(fused.normalised["grep"][1])
+
+
+def test_passthrough_is_the_sources_own_list() -> None:
+    fused = passthrough(four(), "vector")
+    assert fused.chunk_ids == ("b", "d", "a")
+    assert fused.scores.tolist() == [0.9, 0.5, 0.1]
+    assert fused.labels == (Label.SEMANTIC,) * 3
+    with pytest.raises(UsageError, match=r"no source 'grep'.*keyword, vector"):
+        passthrough(four(), "grep")
+
+
+def test_nothing_retrieved_is_an_empty_list() -> None:
+    for candidates in (fuse({}), fuse({"keyword": [], "vector": []}, FusionPlan("weighted", unit="document"))):
+        assert (len(candidates), candidates.chunk_ids, candidates.labels) == (0, (), ())
+
+
+@pytest.mark.parametrize(
+    ("rankings", "plan", "message"),
+    [
+        ({"keyword": [("a", 1.0)]}, FusionPlan("convex"), r"convex mixes one keyword and one vector source.*Set"),
+        ({"keyword": [], "vector": [], "grep": []}, FusionPlan("convex"), "and there are grep, keyword, vector"),
+        ({"keyword": []}, FusionPlan("borda"), "fusion.method is 'borda'. It must be rrf"),
+        ({"keyword": []}, FusionPlan(k=0.0), "fusion.k is 0.0. It must be a number from 1"),
+        ({"keyword": []}, FusionPlan(weights={"keyword": -1.0}), "fusion.weights.keyword is -1.0"),
+        ({"bm25": []}, FusionPlan(normalise={"bm25": "softmax"}), "fusion.normalise.bm25 is 'softmax'"),
+    ],
+)
+def test_a_plan_that_cannot_be_fused_is_refused_with_the_remedy(rankings, plan: FusionPlan, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        fuse(rankings, plan)
+
+
+def test_rankings_that_cannot_be_fused_are_refused_with_the_remedy() -> None:
+    with pytest.raises(UsageError, match=r"keyword ranks 'a' twice. Give each id once"):
+        fuse({"keyword": [("a", 2.0), ("a", 1.0)]})
+    with pytest.raises(UsageError, match="without a finite score"):
+        fuse({"keyword": [("a", NAN)]})

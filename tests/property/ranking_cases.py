@@ -1,0 +1,87 @@
+"""Candidates and plans for the laws of fusion: densely overlapping rankings, many ties, every method and setting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from workbench import plan_fields
+from workbench.plan import FusionPlan
+from workbench.ranking.candidates import Candidates, Column
+from workbench.records import Kind
+
+SOURCES = {"grep": Kind.LEXICAL, "keyword": Kind.LEXICAL, "vector": Kind.SEMANTIC, "vector@notes": Kind.SEMANTIC}
+LEVELS = [n / 8 for n in range(-4, 9)]  # few levels: many ties
+
+
+def column(source: str, order: list[int], scores: list[float], listed: int, kept: int) -> Column:
+    """One source that puts every row in an order, lists the first `listed` of them and cuts those from `kept` on."""
+    n = len(order)
+    rank, computed = np.zeros(n, np.int64), np.empty(n)
+    computed[order] = scores
+    rank[order[:listed]] = np.arange(1, listed + 1)
+    cut = np.zeros(n, bool)
+    cut[order[kept:]] = True
+    return Column(source, SOURCES[source], rank, np.where(rank > 0, computed, np.nan), computed, cut)
+
+
+def candidates_of(columns: list[Column], documents: list[int], whole: list[bool]) -> Candidates:
+    """Rows `c00`, `c01`, ... of the given documents, which rise with the row."""
+    n = len(documents)
+    names = tuple(f"d{d:02}" for d in sorted(documents))
+    return Candidates(
+        tuple(f"c{i:02}" for i in range(n)), names, names, np.arange(1, n + 1), np.array(whole), tuple(columns)
+    )  # fmt: skip
+
+
+@st.composite
+def candidate_sets(draw: st.DrawFn, cuts: bool = True, sources: tuple[str, ...] | None = None) -> Candidates:
+    """A pool of rows that every source orders its own way; scores fall along each order, with ties in row order."""
+    n = draw(st.integers(1, 9))
+    if sources is None:
+        sources = tuple(draw(st.lists(st.sampled_from(sorted(SOURCES)), min_size=1, max_size=4, unique=True)))
+    columns = []
+    for source in sources:
+        levels = draw(st.lists(st.sampled_from(LEVELS), min_size=n, max_size=n))
+        if SOURCES[source] is Kind.LEXICAL:
+            levels = [abs(level) * 7 for level in levels]
+        order = sorted(range(n), key=lambda row, levels=levels: (-levels[row], row))
+        listed = draw(st.integers(0, n))
+        kept = draw(st.integers(0, n)) if cuts and SOURCES[source] is Kind.SEMANTIC else n
+        columns.append(column(source, order, [levels[row] for row in order], listed, kept))
+    documents = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    whole = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    return candidates_of(columns, documents, whole)
+
+
+@st.composite
+def fusion_plans(draw: st.DrawFn, methods: tuple[str, ...] = ("rrf", "weighted", "max", "combmnz")) -> FusionPlan:
+    """Any plan of these methods, over every normalisation, missing score and unit."""
+    weights = st.sampled_from([0.0, 0.25, 0.3, 1.0, 1.0, 3.0])
+    return FusionPlan(
+        method=draw(st.sampled_from(methods)),
+        k=draw(st.sampled_from([1.0, 2.5, 10.0, 60.0])),
+        rank_base=draw(st.integers(0, 1)),
+        alpha=draw(st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0])),
+        weights={source: draw(weights) for source in sorted(SOURCES)},
+        normalise={source: draw(st.sampled_from(plan_fields.NORMALISATIONS)) for source in sorted(SOURCES)},
+        missing=draw(st.sampled_from(plan_fields.MISSING)),
+        unit=draw(st.sampled_from(["chunk", "document"])),
+        renumber=draw(st.booleans()),
+        prefer=draw(st.sampled_from(["best", "chunk"])),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn, cuts: bool = True) -> tuple[Candidates, FusionPlan]:
+    """Candidates and a plan of any method; convex gets the two sources that it mixes."""
+    plan = draw(fusion_plans(plan_fields.METHODS))
+    sources = ("keyword", draw(st.sampled_from(["vector", "vector@notes"]))) if plan.method == "convex" else None
+    return draw(candidate_sets(cuts=cuts, sources=sources)), plan
+
+
+def with_columns(candidates: Candidates, columns: tuple[Column, ...]) -> Candidates:
+    """The same rows with other columns."""
+    return replace(candidates, columns=columns)

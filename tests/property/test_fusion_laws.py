@@ -1,0 +1,221 @@
+"""The laws of fusion, over every method, normalisation, missing score and unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, with_columns
+
+from workbench import plan_fields
+from workbench.plan import FusionPlan
+from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.cutting import drop_unretrieved, retrieved_rows, to_depth
+from workbench.ranking.evidence import RANK_METHODS
+from workbench.ranking.fuse import Fused, fuse, passthrough
+from workbench.ranking.many import ranks_of, top_of
+from workbench.ranking.methods import METHODS
+from workbench.ranking.normalise import NORMALISERS
+from workbench.records import Label
+
+fast = settings(max_examples=80, deadline=None)
+
+
+def bits(fused: Fused) -> tuple[object, ...]:
+    """Everything that a fused list says, by ids, floats as bytes."""
+    per_source = [
+        (source, fused.contributions[source].tobytes(), fused.ranks[source].tobytes(), fused.normalised[source].tobytes(),
+         tuple(fused.candidates.chunk_ids[r] if r >= 0 else "" for r in fused.records[source]))
+        for source in fused.contributions
+    ]  # fmt: skip
+    return (
+        fused.chunk_ids, fused.document_ids, fused.scores.tobytes(), fused.coverage.tobytes(), fused.labels, per_source
+    )  # fmt: skip
+
+
+def test_the_registries_hold_what_the_plan_offers() -> None:
+    """Every method and normalisation that a plan may name exists, in the plan's order."""
+    assert tuple(METHODS) == plan_fields.METHODS
+    assert tuple(NORMALISERS) == plan_fields.NORMALISATIONS
+    assert set(METHODS) > RANK_METHODS
+
+
+@fast
+@given(cases())
+def test_contributions_add_up_exactly(case: tuple[Candidates, FusionPlan]) -> None:
+    """Each fused score is math.fsum of its contributions, bit for bit, and no number is -0.0 or NaN."""
+    fused = fuse(*case)
+    for position, score in enumerate(fused.scores.tolist()):
+        parts = [values[position] for values in fused.contributions.values()]
+        assert score == math.fsum(parts)
+        assert all(math.isfinite(p) and math.copysign(1.0, p) * p >= 0.0 for p in parts)
+        assert not any(p == 0.0 and math.copysign(1.0, p) < 0 for p in parts)
+
+
+@fast
+@given(cases())
+def test_the_fused_list_is_the_union_of_the_lists(case: tuple[Candidates, FusionPlan]) -> None:
+    """Each item that some source retrieved and did not cut is there once, and nothing else is."""
+    candidates, plan = case
+    fused = fuse(candidates, plan)
+    rows = retrieved_rows(candidates).tolist()
+    if plan.unit == "chunk":
+        assert sorted(fused.rows.tolist()) == rows
+    else:
+        assert sorted(fused.document_ids) == sorted({candidates.document_ids[r] for r in rows})
+        assert set(fused.rows.tolist()) <= set(rows)
+    assert fused.chunk_ids == tuple(candidates.chunk_ids[r] for r in fused.rows)
+
+
+@fast
+@given(cases())
+def test_the_order_is_total(case: tuple[Candidates, FusionPlan]) -> None:
+    """Score down, then number of sources down, then row up (a document's first retrieved row)."""
+    candidates, plan = case
+    fused = fuse(candidates, plan)
+    first: dict[str, int] = {}
+    for row in retrieved_rows(candidates).tolist():
+        first.setdefault(candidates.document_ids[row], row)
+    places = fused.rows.tolist() if plan.unit == "chunk" else [first[d] for d in fused.document_ids]
+    keys = list(zip((-fused.scores).tolist(), (-fused.coverage).tolist(), places, strict=True))
+    assert keys == sorted(keys)
+    assert len(set(places)) == len(places)
+
+
+@fast
+@given(cases())
+def test_ranks_have_no_gaps(case: tuple[Candidates, FusionPlan]) -> None:
+    """The ranks that count are 1, 2, 3 ... in each source, but for documents that keep raw positions."""
+    candidates, plan = case
+    fused = fuse(candidates, plan)
+    for source, ranks in fused.ranks.items():
+        counted = sorted(r for r in ranks.tolist() if r)
+        if plan.unit == "chunk" or plan.renumber:
+            assert counted == list(range(1, len(counted) + 1))
+        else:
+            raw = candidates.column(source).rank
+            assert counted == sorted(raw[r] for r in fused.records[source] if r >= 0)
+
+
+@fast
+@given(cases(), st.randoms(use_true_random=False))
+def test_the_order_of_the_sources_changes_no_bit(case: tuple[Candidates, FusionPlan], random) -> None:
+    """Columns in another order, weights and normalisations in another order: the same bytes."""
+    candidates, plan = case
+    columns = list(candidates.columns)
+    random.shuffle(columns)
+    turned = replace(
+        plan, weights=dict(reversed(plan.weights.items())), normalise=dict(reversed(plan.normalise.items()))
+    )  # fmt: skip
+    assert bits(fuse(with_columns(candidates, tuple(columns)), turned)) == bits(fuse(candidates, plan))
+
+
+@fast
+@given(candidate_sets(), fusion_plans(), st.booleans())
+def test_an_empty_ranking_changes_nothing(candidates: Candidates, plan: FusionPlan, all_cut: bool) -> None:
+    """A source that listed nothing, or whose whole list is cut, adds 0 everywhere, whatever it could compute."""
+    assume("vector@notes" not in {c.source for c in candidates.columns})
+    n = len(candidates)
+    empty = column(
+        "vector@notes", list(range(n)), [1.0 - i / n for i in range(n)], n if all_cut else 0, 0 if all_cut else n
+    )
+    without, with_it = fuse(candidates, plan), fuse(with_columns(candidates, (*candidates.columns, empty)), plan)
+    assert not with_it.contributions["vector@notes"].any()
+    assert (with_it.chunk_ids, with_it.labels) == (without.chunk_ids, without.labels)
+    assert with_it.scores.tobytes() == without.scores.tobytes()
+    assert all(with_it.contributions[s].tobytes() == without.contributions[s].tobytes() for s in without.contributions)
+
+
+@fast
+@given(cases(cuts=False), st.data())
+def test_moving_up_never_moves_down(case: tuple[Candidates, FusionPlan], data: st.DataObject) -> None:
+    """A row that changes places with the one above it in one source is nowhere lower in the fused list.
+
+    True of every method where a source's list keeps its scores: unit `chunk`, and unit `document` with raw positions. With
+    `renumber` a document's list is refitted on other best scores, and the law holds for rrf, which reads no scores.
+    """
+    candidates, plan = case
+    assume(plan.unit == "chunk" or not plan.renumber or plan.method == "rrf")
+    index = data.draw(st.integers(0, len(candidates.columns) - 1))
+    old = candidates.columns[index]
+    listed = int(old.rank.max())
+    assume(listed >= 2)
+    rank = data.draw(st.integers(2, listed))
+    lower, upper = int(np.flatnonzero(old.rank == rank)[0]), int(np.flatnonzero(old.rank == rank - 1)[0])
+    swap = np.arange(len(candidates))
+    swap[[lower, upper]] = upper, lower
+    moved = Column(old.source, old.kind, old.rank[swap], old.score[swap], old.computed[swap], old.cut)
+    columns = tuple(moved if c is old else c for c in candidates.columns)
+    assert fuse(with_columns(candidates, columns), plan).position(lower) <= fuse(candidates, plan).position(lower)
+
+
+@fast
+@given(cases(), st.integers(1, 9))
+def test_cutting_ranks_is_searching_less_deep(case: tuple[Candidates, FusionPlan], depth: int) -> None:
+    """Candidates cut at a depth fuse to the same bytes as candidates that were retrieved at that depth."""
+    candidates, plan = case
+    in_documents = plan.unit == "document" and plan.renumber
+    cut = to_depth(candidates, dict.fromkeys(SOURCES, depth), documents=in_documents)
+    assert bits(fuse(cut, plan)) == bits(fuse(drop_unretrieved(cut), plan))
+    for ranks in fuse(cut, plan).ranks.values():
+        assert ranks.max(initial=0) <= depth
+
+
+@fast
+@given(cases())
+def test_what_is_cut_adds_nothing(case: tuple[Candidates, FusionPlan]) -> None:
+    """A row at or beyond a source's threshold gets 0 from it, and neither label nor coverage counts the source."""
+    candidates, plan = case
+    fused = fuse(candidates, plan)
+    if plan.unit == "document":
+        return
+    for position, row in enumerate(fused.rows.tolist()):
+        kinds = {c.kind for c in candidates.columns if c.retrieved[row]}
+        assert fused.coverage[position] == sum(bool(c.retrieved[row]) for c in candidates.columns)
+        assert fused.labels[position] is (
+            Label.HYBRID if len(kinds) == 2 else {"lexical": Label.EXACT, "semantic": Label.SEMANTIC}[kinds.pop()]
+        )  # fmt: skip
+        assert all(fused.contributions[c.source][position] == 0.0 for c in candidates.columns if c.cut[row])
+
+
+@fast
+@given(candidate_sets(), st.lists(fusion_plans(("rrf", "weighted", "max", "combmnz")), min_size=1, max_size=6))
+def test_many_plans_at_once_give_the_ranks_of_each(candidates: Candidates, plans: list[FusionPlan]) -> None:
+    """ranks_of and top_of agree with fuse for every row, ties included, and in documents too."""
+    rows = list(range(len(candidates)))
+    ranks = ranks_of(candidates, plans, rows)
+    many = ranks_of(candidates, plans, rows * 8)  # beyond the number where it sorts instead of comparing
+    in_documents = ranks_of(candidates, plans, rows, documents=True)
+    tops = top_of(candidates, plans, 3)
+    for at, plan in enumerate(plans):
+        fused = fuse(candidates, plan)
+        expected = [fused.position(row) for row in rows]
+        assert ranks[at].tolist() == expected
+        assert many[at].tolist() == expected * 8
+        documents = list(dict.fromkeys(fused.document_ids))
+        found = [documents.index(d) + 1 if d in documents else 0 for d in candidates.document_ids]
+        assert in_documents[at].tolist() == found
+        listed = [r for r in tops[at].tolist() if r >= 0]
+        ids = candidates.chunk_ids if plan.unit == "chunk" else candidates.document_ids
+        assert [ids[r] for r in listed] == list(fused.chunk_ids if plan.unit == "chunk" else fused.document_ids)[:3]
+
+
+@fast
+@given(candidate_sets(), st.booleans(), st.data())
+def test_passthrough_keeps_the_sources_own_order(candidates: Candidates, documents: bool, data: st.DataObject) -> None:
+    """One source's list as it is: its order, its scores, one contribution; documents at their best rank."""
+    old = data.draw(st.sampled_from(candidates.columns))
+    fused = passthrough(candidates, old.source, FusionPlan(unit="document" if documents else "chunk"))
+    rows = sorted(np.flatnonzero(old.retrieved).tolist(), key=lambda row: old.rank[row])
+    if documents:
+        first: dict[str, int] = {}
+        for row in rows:
+            first.setdefault(candidates.document_ids[row], row)
+        rows = list(first.values())
+    assert fused.rows.tolist() == rows
+    assert fused.scores.tolist() == [old.score[r] for r in rows]
+    assert list(fused.contributions) == [old.source]
+    assert fused.contributions[old.source].tolist() == fused.scores.tolist()

@@ -1,0 +1,234 @@
+"""Distance, order, exact sums, cutting, agreement and standings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench import plan_fields
+from workbench.errors import PlanError, UsageError
+from workbench.plan import FusionPlan
+from workbench.ranking import agreement
+from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.cutting import drop_unretrieved, retrieved_rows, to_depth, to_threshold
+from workbench.ranking.distance import METRICS, to_cosine, to_distance
+from workbench.ranking.explain import State, standings
+from workbench.ranking.fuse import fuse
+from workbench.ranking.order import best_first
+from workbench.ranking.summation import exact_sum
+from workbench.records import Kind
+
+finite = st.floats(-1e9, 1e9, allow_subnormal=False)
+
+
+def three() -> Candidates:
+    """Vector ranks a 0.9, b 0.5, c 0.1 of documents x, x, y; keyword ranks c and can compute a."""
+    rank = np.array([1, 2, 3])
+    score = np.array([0.9, 0.5, 0.1])
+    vector = Column("vector", Kind.SEMANTIC, rank, score, score, np.zeros(3, bool))
+    nan = math.nan
+    keyword = Column(
+        "keyword",
+        Kind.LEXICAL,
+        np.array([0, 0, 1]),
+        np.array([nan, nan, 2.0]),
+        np.array([1.0, nan, 2.0]),
+        np.zeros(3, bool),
+    )
+    documents = ("x", "x", "y")
+    return Candidates(("a", "b", "c"), documents, documents, np.ones(3, np.int64), np.zeros(3, bool), (keyword, vector))
+
+
+# --- distance -----------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_the_ones_that_a_plan_may_name() -> None:
+    assert tuple(METRICS) == plan_fields.METRICS
+
+
+@pytest.mark.parametrize(
+    ("metric", "at_half", "distances"),
+    [
+        ("angular", 0.0, [0.0, 0.5, 1.0]),
+        ("cosine", 0.5, [0.0, 1.0, 2.0]),
+        ("l2sq", 0.75, [0.0, 2.0, 4.0]),
+        ("l2", 0.875, [0.0, math.sqrt(2), 2.0]),
+    ],
+)
+def test_distances_of_cosines_1_0_and_minus_1(metric: str, at_half: float, distances: list[float]) -> None:
+    """The four transforms, what threshold 0.5 means in each, and that a float beyond 1 is taken as 1."""
+    assert to_distance([1.0, 0.0, -1.0], metric).tolist() == distances
+    assert to_distance([1.0000002, -1.0000002], metric).tolist() == [distances[0], distances[2]]
+    assert float(to_cosine(0.5, metric)) == pytest.approx(at_half, abs=1e-15)
+    grid = np.linspace(-1, 1, 201)
+    assert to_cosine(to_distance(grid, metric), metric) == pytest.approx(grid, abs=1e-12)
+    assert np.isnan(to_distance([math.nan], metric)).all()
+
+
+def test_an_unknown_metric_is_refused_with_the_known_names() -> None:
+    with pytest.raises(PlanError, match=r"'dot'.*angular, cosine, l2, l2sq"):
+        to_distance([1.0], "dot")
+
+
+# --- order and sums -----------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, -0.0, 0.5, 2.0]), st.integers(0, 3))), st.integers(0, 12))
+def test_the_order_is_score_down_coverage_down_row_up(rows: list[tuple[float, int]], top: int) -> None:
+    """Against a sort of tuples; the first `top` are the first `top` of the whole order."""
+    scores, coverage = np.array([r[0] for r in rows], float), np.array([r[1] for r in rows], int)
+    expected = sorted(range(len(rows)), key=lambda n: (-rows[n][0], -rows[n][1], n))
+    assert best_first(scores, coverage).tolist() == expected
+    assert best_first(scores, coverage, top).tolist() == expected[:top]
+    alone = sorted(range(len(rows)), key=lambda n: (-rows[n][0], n))
+    assert best_first(scores, None, top).tolist() == alone[:top]
+
+
+@given(st.lists(st.tuples(finite, finite, finite, finite), min_size=1, max_size=20), st.integers(1, 4))
+def test_sums_are_those_of_fsum(rows: list[tuple[float, ...]], terms: int) -> None:
+    columns = [np.array([row[n] for row in rows]) for n in range(terms)]
+    assert exact_sum(columns).tolist() == [math.fsum(row[:terms]) for row in rows]
+
+
+def test_a_sum_whose_errors_need_rounding_is_still_exact() -> None:
+    """Terms of very different sizes, where sum plus errors is no longer exact: fsum itself decides."""
+    rows = [(1e16, 1.0, 2.0**-60, 0.0), (1.0, 2.0**-53, 2.0**-120, 0.0), (1e308, -1e308, 1e-300, 2.0**-1000)]
+    columns = [np.array([row[n] for row in rows]) for n in range(4)]
+    assert exact_sum(columns).tolist() == [math.fsum(row) for row in rows]
+
+
+# --- cutting ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_beyond_the_depth_counts_as_not_retrieved() -> None:
+    cut = to_depth(three(), {"vector": 2, "grep": 1}).column("vector")
+    assert cut.rank.tolist() == [1, 2, 0]
+    assert np.isnan(cut.score).tolist() == [False, False, True]
+    assert cut.computed.tolist() == [0.9, 0.5, 0.1]
+    assert three().column("vector").rank.tolist() == [1, 2, 3], "the candidates that were given do not change"
+
+
+def test_a_depth_in_documents_ends_before_the_next_documents_first_record() -> None:
+    assert to_depth(three(), {"vector": 1}, documents=True).column("vector").rank.tolist() == [1, 2, 0]
+    assert to_depth(three(), {"vector": 2}, documents=True).column("vector").rank.tolist() == [1, 2, 3]
+
+
+def test_at_the_threshold_is_cut_and_strictly_below_is_kept() -> None:
+    """Distances 0.1, 0.5, 0.9: threshold 0.5 keeps the first; off cuts nothing and undoes a cut."""
+    cut = to_threshold(three(), "vector", 0.5, "cosine")
+    assert cut.column("vector").cut.tolist() == [False, True, True]
+    assert cut.column("vector").rank.tolist() == [1, 2, 3]
+    assert not cut.column("keyword").cut.any()
+    for off in (None, "off"):
+        assert not to_threshold(cut, "vector", off, "cosine").column("vector").cut.any()
+    assert to_threshold(three(), "vector", 0.0, "cosine").column("vector").cut.all()
+
+
+def test_a_threshold_cuts_rows_that_were_not_retrieved_by_their_computed_cosine() -> None:
+    shallow = to_depth(three(), {"vector": 1})
+    assert to_threshold(shallow, "vector", 0.5, "angular").column("vector").cut.tolist() == [False, False, False]
+    assert to_threshold(shallow, "vector", 0.5, "l2sq").column("vector").cut.tolist() == [False, True, True]
+
+
+def test_a_threshold_on_words_is_refused() -> None:
+    with pytest.raises(PlanError, match="keyword has no distances"):
+        to_threshold(three(), "keyword", 0.5, "cosine")
+
+
+def test_rows_that_no_source_retrieved_can_be_dropped() -> None:
+    cut = to_depth(three(), {"vector": 1})
+    assert retrieved_rows(cut).tolist() == [0, 2]
+    left = drop_unretrieved(cut)
+    assert (left.chunk_ids, left.document_ids) == (("a", "c"), ("x", "y"))
+    assert left.column("vector").computed.tolist() == [0.9, 0.1]
+    assert drop_unretrieved(three()).chunk_ids == ("a", "b", "c")
+
+
+# --- standings ----------------------------------------------------------------------------------------------------------
+
+
+def test_standings_say_what_became_of_a_row_in_each_source() -> None:
+    """b is beyond the depth, c is cut by the threshold but found by keyword, a is not retrieved by keyword."""
+    before = three()
+    after = to_threshold(to_depth(before, {"vector": 1}), "vector", 0.5, "l2sq")
+    fused = fuse(after, FusionPlan("weighted", normalise={"keyword": "top", "vector": "clip"}))
+    states = {row: [s.state for s in standings(before, fused, row)] for row in range(3)}
+    assert states == {
+        0: [State.NOT_RETRIEVED, State.RETRIEVED],
+        1: [State.NOT_RETRIEVED, State.BEYOND_DEPTH],
+        2: [State.RETRIEVED, State.BEYOND_DEPTH],
+    }
+    keyword, vector = standings(before, fused, 0)
+    assert (keyword.rank, keyword.score, keyword.computed) == (0, None, 1.0)
+    assert (keyword.normalised, keyword.contribution, keyword.counted_row) == (0.5, 0.5, -1)
+    assert (vector.rank, vector.score, vector.contribution, vector.counted_rank, vector.counted_row) == (
+        1,
+        0.9,
+        0.9,
+        1,
+        0,
+    )
+    assert vector.position == fused.position(0) == 1
+    gone = standings(before, fused, 1)[1]
+    assert (gone.position, gone.rank, gone.contribution, gone.normalised, gone.cut) == (0, 2, 0.0, None, True)
+    only_cut = fuse(to_threshold(before, "vector", 0.5, "l2sq"))
+    assert standings(before, only_cut, 2)[1].state is State.CUT
+
+
+# --- agreement ----------------------------------------------------------------------------------------------------------
+
+
+def test_overlap_and_jaccard_count_ids_whatever_their_order() -> None:
+    assert agreement.overlap("abc", "cad") == 2
+    assert agreement.overlap("abc", "cad", depth=1) == 0
+    assert agreement.jaccard("abc", "cad") == 0.5
+    assert agreement.jaccard("", "") == 1.0
+    assert agreement.jaccard("a", "") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("ab", "ab", 1.0),
+        ("ab", "cd", 0.0),
+        ("ab", "ba", 0.5),  # 0 at depth 1; 2/2 at depth 2: 1/4 + 1/4 beyond
+        ("a", "ba", 0.25),  # 1/2 x 1/4, and 1/2 x 1/4 beyond
+        ("a", "ab", 1.0),  # a prefix agrees with every ranking that it begins
+        ("", "", 1.0),
+        ("", "a", 0.0),
+    ],
+)
+def test_rank_biased_overlap_by_hand_with_p_a_half(first: str, second: str, expected: float) -> None:
+    assert agreement.rbo(first, second, p=0.5) == pytest.approx(expected, abs=1e-15)
+    assert agreement.rbo(second, first, p=0.5) == pytest.approx(expected, abs=1e-15)
+
+
+@given(st.permutations("abcdefgh"), st.permutations("abcdefgh"), st.integers(0, 8), st.integers(0, 8))
+def test_agreements_are_symmetric_and_bounded(first: list[str], second: list[str], n: int, m: int) -> None:
+    one, two = first[:n], second[:m]
+    assert 0.0 <= agreement.rbo(one, two) <= 1.0
+    assert agreement.rbo(one, two) == agreement.rbo(two, one)
+    assert agreement.rbo(first, first) == pytest.approx(1.0)
+    tau = agreement.kendall(one, two)
+    assert math.isnan(tau) or -1.0 - 1e-12 <= tau <= 1.0 + 1e-12
+    swapped = agreement.kendall(two, one)
+    assert swapped == pytest.approx(tau, nan_ok=True)
+
+
+def test_kendalls_tau_counts_pairs() -> None:
+    """abc against acb: 2 pairs agree, 1 does not; reversed -1; ids that are missing are tied after the end."""
+    assert agreement.kendall("abc", "acb") == pytest.approx(1 / 3)
+    assert agreement.kendall("abc", "cba") == pytest.approx(-1.0)
+    assert agreement.kendall("abc", "a") == pytest.approx(2 / math.sqrt(3 * 2))
+    assert math.isnan(agreement.kendall("a", "a"))
+
+
+def test_an_id_given_twice_and_a_p_out_of_bounds_are_refused() -> None:
+    with pytest.raises(UsageError, match="'a' twice"):
+        agreement.overlap("aba", "b")
+    with pytest.raises(UsageError, match=r"p is 1\.0"):
+        agreement.rbo("a", "a", p=1.0)

@@ -1,0 +1,133 @@
+"""Depth and threshold: what a slider cuts, on candidates that were retrieved once and deeper.
+
+Both return new candidates over the same rows, so that row numbers keep their meaning; nothing is searched again. Cutting
+ranks at a depth gives what a search at that depth would have retrieved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from workbench import plan_fields
+from workbench.errors import PlanError
+from workbench.ranking.candidates import Bools, Candidates, Column, Ints
+from workbench.ranking.distance import to_distance
+from workbench.records import Kind
+
+
+def to_depth(candidates: Candidates, depths: Mapping[str, int], *, documents: bool = False) -> Candidates:
+    """Cut each source's ranking at its depth.
+
+    Args:
+        candidates: As retrieved.
+        depths: Source -> depth, at least 1. A source that it lacks keeps its ranking; a name without a column (a source
+            that could not run) is no error.
+        documents: Count depth in documents: the list ends before the first record of the document after the last one.
+
+    Returns:
+        Candidates over the same rows; a row ranked beyond the depth counts as not retrieved: rank 0, score NaN, its
+        computed score kept.
+    """
+    codes = document_codes(candidates.document_ids) if documents else None
+
+    def cut(column: Column) -> Column:
+        depth = depths.get(column.source)
+        if depth is None:
+            return column
+        last = depth if codes is None else _rank_of_document(column.rank, codes, depth)
+        beyond = column.rank > last
+        if not beyond.any():
+            return column
+        return replace(
+            column, rank=np.where(beyond, 0, column.rank), score=np.where(beyond, np.nan, column.score)
+        )  # fmt: skip
+
+    return _with_columns(candidates, cut)
+
+
+def to_threshold(candidates: Candidates, source: str, threshold: float | str | None, metric: str) -> Candidates:
+    """Mark as cut every row, retrieved or not, whose distance in a vector source is at or beyond the threshold.
+
+    The distance comes from the row's score, or from its computed score where it was not retrieved; a row that has neither
+    is not cut. Ranks and scores stay, for those who show what was cut.
+
+    Args:
+        candidates: Cut to their depth already.
+        source: A semantic source; a name without a column (it could not run) changes nothing.
+        threshold: Distance in the metric; strictly below is kept. None or `off` keeps all.
+        metric: `angular`, `cosine`, `l2` or `l2sq`.
+
+    Raises:
+        PlanError: An unknown metric, or a lexical source.
+    """
+    off = threshold is None or threshold == plan_fields.OFF
+
+    def cut(column: Column) -> Column:
+        if column.source != source:
+            return column
+        if column.kind is not Kind.SEMANTIC:
+            raise PlanError(f"The source {source} has no distances", "Set a threshold on a vector source")
+        if off:
+            return replace(column, cut=np.zeros(len(column.cut), bool))
+        cosine = np.where(column.rank > 0, column.score, column.computed)
+        return replace(column, cut=to_distance(cosine, metric) >= float(threshold or 0.0))  # NaN >= x is False
+
+    return _with_columns(candidates, cut)
+
+
+def retrieved_rows(candidates: Candidates) -> Ints:
+    """Rows that at least one source retrieved and did not cut, int64, rising: the only ones that fusion ranks."""
+    alive = np.zeros(len(candidates), bool)
+    for column in candidates.columns:
+        alive |= column.retrieved
+    return np.flatnonzero(alive)
+
+
+def drop_unretrieved(candidates: Candidates) -> Candidates:
+    """Candidates of the `retrieved_rows` only, in the same order: what a fresh search under the same cuts would hold."""
+    rows = retrieved_rows(candidates)
+    if len(rows) == len(candidates):
+        return candidates
+    picked = rows.tolist()
+    columns = (
+        replace(c, rank=c.rank[rows], score=c.score[rows], computed=c.computed[rows], cut=c.cut[rows])
+        for c in candidates.columns
+    )
+    return Candidates(
+        tuple(candidates.chunk_ids[r] for r in picked),
+        tuple(candidates.document_ids[r] for r in picked),
+        tuple(candidates.paths[r] for r in picked),
+        candidates.start_lines[rows],
+        candidates.whole[rows],
+        tuple(columns),
+    )
+
+
+def document_codes(document_ids: tuple[str, ...]) -> Ints:
+    """Number of each row's document, int64 (n,): documents are numbered from 0 in the order of their first rows."""
+    seen: dict[str, int] = {}
+    codes = [seen.setdefault(d, len(seen)) for d in document_ids]
+    return np.asarray(codes, dtype=np.int64)
+
+
+def first_of_each(codes: Ints, order: Ints) -> Ints:
+    """Of positions in a preferred order, the first of each code, in that order; int64."""
+    _, first = np.unique(codes[order], return_index=True)
+    return order[np.sort(first)]
+
+
+def _rank_of_document(rank: Ints, codes: Ints, depth: int) -> int:
+    """The last rank that belongs to the first `depth` documents' part of the list."""
+    ranked: Bools = rank > 0
+    rows = np.flatnonzero(ranked)
+    if not len(rows):
+        return 0
+    firsts = first_of_each(codes, rows[np.argsort(rank[rows], kind="stable")])
+    return int(rank[firsts[depth]]) - 1 if depth < len(firsts) else int(rank.max())
+
+
+def _with_columns(candidates: Candidates, change: Callable[[Column], Column]) -> Candidates:
+    return replace(candidates, columns=tuple(change(c) for c in candidates.columns))

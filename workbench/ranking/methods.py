@@ -1,0 +1,128 @@
+"""The fusion methods: what each source adds to each item.
+
+Every method is written as contributions, one array a source, whose exact sum is the fused score; so the picture, the table
+and the score can never disagree.
+
+- `rrf`: weight / (k + rank - 1 + rank_base); 0 where the source did not retrieve the item. Cormack, Clarke, Buettcher:
+  Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods, SIGIR 2009.
+- `weighted`: weight x normalised score, added up (CombSUM with weights). Fox and Shaw: Combination of Multiple Searches,
+  TREC-2, 1994.
+- `convex`: alpha x vector + (1 - alpha) x keyword. Bruch, Gai, Ingber, ACM TOIS 2023, arXiv 2210.11934. Weights are not
+  read.
+- `max` (CombMAX): the greatest weighted score counts, and is its source's only contribution; ties go to the source first
+  by name. A source takes part where it gives the item a score (retrieved, or a missing score filled by `computed` or
+  `floor`) and its weight is above 0. Fox and Shaw.
+- `combmnz`: the sum of weighted scores times the number of sources that retrieved the item and have a weight above 0;
+  each contribution is its weighted score times that number. Fox and Shaw; Lee: Analyses of Multiple Evidence Combination,
+  SIGIR 1997.
+
+Parameters may be arrays of shape (p, 1): p plans over m items give contributions of shape (p, m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench import plan_fields
+from workbench.errors import PlanError
+from workbench.plan import FusionPlan
+from workbench.ranking.candidates import Floats
+from workbench.ranking.evidence import Evidence
+
+Number = float | Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameters:
+    """What a method reads besides the evidence, each a number or shape (p, 1); one weight a source, in their order."""
+
+    k: Number
+    rank_base: Number
+    alpha: Number
+    weights: tuple[Number, ...]
+
+
+def rrf(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
+    """Reciprocal rank fusion."""
+    k, base = parameters.k, parameters.rank_base
+    # An endless rank makes the share exactly 0 where the source did not retrieve the item.
+    zero_based = (np.where(e.rank > 0, e.rank - 1.0, np.inf) for e in evidence)
+    return [weight / (k + (r + base)) for r, weight in zip(zero_based, parameters.weights, strict=True)]
+
+
+def weighted(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
+    """Weighted sum of normalised scores."""
+    return [weight * e.value for e, weight in zip(evidence, parameters.weights, strict=True)]
+
+
+def convex(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
+    """Convex combination of one keyword and one vector source. Raises PlanError for any others."""
+    if sorted(family(e.source) for e in evidence) != ["keyword", "vector"]:
+        names = ", ".join(e.source for e in evidence) or "no sources"
+        raise PlanError(
+            f"fusion.method convex mixes one keyword and one vector source, and there are {names}",
+            "Set fusion.method to weighted, or sources to keyword,vector",
+        )
+    alpha = parameters.alpha
+    return [(alpha if family(e.source) == "vector" else 1.0 - alpha) * e.value for e in evidence]
+
+
+def maximum(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
+    """CombMAX over the sources that give the item a score."""
+    scores = [
+        np.where(e.scored & (weight > 0), weight * e.value, -np.inf)
+        for e, weight in zip(evidence, parameters.weights, strict=True)
+    ]
+    best, winner = scores[0], np.where(scores[0] > -np.inf, 0, -1)
+    for position, score in enumerate(scores[1:], 1):
+        better = score > best
+        best, winner = np.where(better, score, best), np.where(better, position, winner)
+    return [np.where(winner == position, score, 0.0) for position, score in enumerate(scores)]
+
+
+def combmnz(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
+    """CombMNZ."""
+    count = sum(
+        ((e.rank > 0) & (weight > 0)).astype(np.float64) for e, weight in zip(evidence, parameters.weights, strict=True)
+    )
+    return [count * score for score in weighted(evidence, parameters)]
+
+
+METHODS: Mapping[str, Callable[[Sequence[Evidence], Parameters], list[Floats]]] = {
+    "rrf": rrf,
+    "weighted": weighted,
+    "convex": convex,
+    "max": maximum,
+    "combmnz": combmnz,
+}
+
+
+def contributions(evidence: Sequence[Evidence], method: str, parameters: Parameters) -> list[Floats]:
+    """What each source adds to each item: float64 (m,) or (p, m), finite, one array a source."""
+    return METHODS[method](evidence, parameters) if evidence else []
+
+
+def family(source: str) -> str:
+    """`grep`, `keyword` or `vector`: a source's name without encoder and collection."""
+    return source.partition("@")[0].partition(":")[0]
+
+
+def check(fusion: FusionPlan, sources: Sequence[str] = ()) -> None:
+    """Refuse a fusion plan with a value outside its bounds, for plans that were not made by `Plan`. Raises PlanError."""
+    for name in ("method", "k", "rank_base", "alpha", "missing", "unit", "renumber", "prefer", "single_source"):
+        plan_fields.read(f"fusion.{name}", getattr(fusion, name))
+    for source in sources:
+        # Rankings that come from elsewhere have names that are no plan's sources: only the value is checked.
+        _value("fusion.weights", source, fusion.weight(source))
+        _value("fusion.normalise", source, fusion.normalisation(source))
+
+
+def _value(name: str, source: str, value: object) -> None:
+    field = plan_fields.BY_NAME[name]
+    try:
+        field.read(value)
+    except (TypeError, ValueError) as exc:
+        raise PlanError(f"{name}.{source} is {value!r}", f"It must be {field.bounds}") from exc
