@@ -1,0 +1,105 @@
+"""Result cards: what they say is what the record says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hits_for_tests import hit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.errors import QueryError
+from workbench.records import Span, Unavailable
+from workbench.ui import cards
+
+
+def test_a_card_says_rank_label_score_distance_and_citation() -> None:
+    """The facts of the record stand on the card."""
+    shown = cards.card(hit(), {"keyword": 4, "vector": 1}, ("keyword", "vector"))
+    for words in ("A title", "Hybrid", "0.03202", "distance 0.210", "notes/a.md:3-9", "<mark>retries</mark>"):
+        assert words in shown
+    assert 'data-wb-copy="notes/a.md:3-9"' in shown
+    assert "document?id=d1&amp;path=notes%2Fa.md&amp;lines=3-9" in shown
+
+
+def test_movement_is_against_the_rank_in_the_source() -> None:
+    """A result that a source had at 4 and that is now first went three places up."""
+    assert cards.movement(1, 4) == ("▲3", "3 places up")
+    assert cards.movement(5, 4) == ("▼1", "1 place down")
+    assert cards.movement(4, 4) == ("=", "the same place")
+    assert cards.movement(4, 0) == ("", "")
+
+
+def test_a_source_that_did_not_retrieve_a_result_says_so() -> None:
+    """No rank is a dash, never a nought."""
+    shown = cards.card(hit(), {"keyword": 4}, ("grep", "keyword"))
+    assert 'title="grep did not retrieve it"' in shown
+    assert "keyword <b>4</b>" in shown
+
+
+@given(st.dictionaries(st.sampled_from(["grep", "keyword", "vector", "vector@a"]), st.floats(-10, 10)))
+def test_shares_add_up_to_a_hundred(contributions: dict[str, float]) -> None:
+    """Whole percents by largest remainder: 100 in all, or 0 where nothing was added; none is off by a whole point."""
+    parts = cards.shares(contributions)
+    total = sum(abs(v) for v in contributions.values())
+    assert sum(p.percent for p in parts) == (100 if total > 0 else 0)
+    assert all(abs(p.percent - 100 * abs(p.value) / total) < 1 for p in parts if total > 0)
+
+
+@pytest.mark.parametrize("field", ["title", "path", "text", "section", "chunk_id", "document_id"])
+def test_hostile_text_in_any_field_stays_text(field: str) -> None:
+    """No element and no attribute of the card comes from the record."""
+    bad = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[0m\u202e$x$ **b**\ud800"
+    shown = cards.card(hit(**{field: bad, "matches": ()}), {"keyword": 4}, ("keyword",))
+    plain = cards.card(hit(matches=()), {"keyword": 4}, ("keyword",))
+    elements = re.compile(r"<(?!/?span class=\"wb-code\")(/?[a-z]+)")
+    assert [e for e in elements.findall(shown) if e != "/span"] == [e for e in elements.findall(plain) if e != "/span"]
+    assert "onerror=alert(2)>" not in shown
+    assert "\u202e" not in shown
+    assert "\ud800" not in shown
+
+
+def test_a_grep_card_shows_numbered_lines_around_the_first_match() -> None:
+    """Lines keep the document's numbers; the line that matches stands out."""
+    text = "\n".join(f"line {n}" for n in range(1, 40))
+    at = text.index("line 20")
+    shown = cards.card(hit(text=text, start_line=101, matches=(Span(at, at + 7),)), {}, ("grep",), numbered=True)
+    assert re.findall(r'wb-no">(\d+)<', shown) == ["118", "119", "120", "121", "122", "123", "124"]
+    assert '<div class="wb-line wb-hit"><span class="wb-no">120</span>' in shown
+    assert "<mark>line 20</mark>" in shown
+
+
+def test_a_grep_card_of_one_line_shows_that_line() -> None:
+    """Neither the start nor the end of a passage is lost."""
+    shown = cards.card(hit(text="only", start_line=5, matches=(Span(0, 4),)), {}, (), numbered=True)
+    assert re.findall(r'wb-no">(\d+)<', shown) == ["5"]
+    assert "<mark>only</mark>" in shown
+
+
+def test_a_passage_in_a_long_line_brings_its_first_words_along() -> None:
+    """The document page finds the place inside an endless line by them."""
+    assert "quote=word+word" in cards.document_link(hit(text="word " * 200, start_line=4, end_line=4))
+    assert "quote" not in cards.document_link(hit())
+
+
+def test_a_column_says_messages_warnings_and_what_is_unavailable_once() -> None:
+    """A warning that words an unavailable source again is not said twice."""
+    gone = Unavailable("vector", "no model here", "Install the model")
+    warning = "vector could not run: no model here. Install the model. The result is from keyword"
+    shown = cards.column(
+        "Hybrid", [hit()], ranks={"c1": {"keyword": 1}}, sources=("keyword",), messages=("1 result",),
+        warnings=(warning, "approximate"), unavailable=(gone,),
+    )  # fmt: skip
+    assert shown.count("no model here") == 1
+    assert "Install the model." in shown
+    assert "approximate." in shown
+    assert "1 result" in shown
+    assert shown.count('role="alert"') == 2
+
+
+def test_an_error_is_a_sentence_and_its_remedy() -> None:
+    """A column that could not be searched says what is wrong and what to do."""
+    shown = cards.failed_column("Grep", QueryError("The pattern <x( cannot be read", "Close the parenthesis"))
+    assert "The pattern &lt;x( cannot be read." in shown
+    assert "Close the parenthesis." in shown

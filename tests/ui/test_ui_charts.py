@@ -1,0 +1,143 @@
+"""Charts: pure, small, true to the records, and readable with any colour vision."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hits_for_tests import hit
+
+from workbench import charts
+from workbench.charts import palette
+from workbench.errors import PlanError
+from workbench.plan import FusionPlan
+from workbench.ranking.candidates import Candidates
+from workbench.ranking.fuse import fuse
+from workbench.records import Label, Step
+
+
+def points(figure: Any) -> int:
+    return sum(len(t.x) for t in figure.data)
+
+
+def test_a_histogram_counts_every_distance_once() -> None:
+    """Counts add up to the number of distances; NaN is left out."""
+    distances = np.array([0.1, 0.2, 0.2, 0.9, np.nan])
+    made = charts.histogram(distances, "angular", bins=8)
+    assert made.total == 4
+    assert made.edges[0] == pytest.approx(0.1)
+    assert made.edges[-1] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("distances", [[], [0.3], [0.3, 0.3]])
+def test_a_histogram_of_few_or_equal_distances_can_be_drawn(distances: list[float]) -> None:
+    """Nothing to spread is no error."""
+    made = charts.histogram(np.array(distances, np.float64), "l2sq")
+    assert made.total == len(distances)
+    assert len(charts.distance_figure(made, 0.5).data) == 1
+
+
+def test_the_cut_is_drawn_where_the_threshold_is_and_bars_beyond_it_are_grey() -> None:
+    """Strictly below is kept."""
+    made = charts.histogram(np.linspace(0, 1, 101), "angular", bins=10)
+    drawn = charts.distance_figure(made, 0.5)
+    assert (drawn.layout.shapes[0].x0, drawn.layout.shapes[0].x1) == (0.5, 0.5)
+    assert [c == palette.GREY for c in drawn.data[0].marker.color] == [False] * 5 + [True] * 5
+    assert not charts.distance_figure(made, "off").layout.shapes
+
+
+def test_an_unknown_metric_is_refused() -> None:
+    """Bad input is one readable sentence."""
+    with pytest.raises(PlanError, match="no metric called 'manhattan'"):
+        charts.histogram(np.zeros(3), "manhattan")
+
+
+def test_every_result_is_a_line_through_its_ranks() -> None:
+    """A line goes through the ranks in the sources and ends at the rank in the result."""
+    hits = [hit(rank=1, ranks={"keyword": 4, "vector": 1}), hit(rank=2, ranks={"vector": 2})]
+    drawn = charts.rank_figure(hits, ("keyword", "vector"))
+    assert [tuple(t.y) for t in drawn.data] == [(4, 1, 1), (None, 2, 2)]
+
+
+def test_shares_are_the_contributions() -> None:
+    """Each source's bars are what the records say it added."""
+    drawn = charts.share_figure([hit()], ("keyword", "vector"))
+    assert {t.name: tuple(t.x) for t in drawn.data} == {"keyword": (1 / 64,), "vector": (1 / 61,)}
+
+
+def test_no_chart_has_more_than_its_points() -> None:
+    """However many results there are, a page draws at most 200 points and never with WebGL."""
+    hits = [hit(rank=n, ranks={"keyword": n, "vector": n}) for n in range(1, 1001)]
+    drawn = [charts.rank_figure(hits, ("keyword", "vector")), charts.share_figure(hits, ("keyword", "vector"))]
+    ids = [f"d{n:04}" for n in range(1000)]
+    rankings = {"keyword": [(i, 1000.0 - n) for n, i in enumerate(ids)], "vector": [(ids[-1], 0.9)]}
+    drawn.append(charts.score_figure(fuse(Candidates.from_rankings(rankings), FusionPlan()), "keyword", "vector"))
+    assert all(points(d) <= charts.MOST_POINTS for d in drawn)
+    assert all(t.type in ("bar", "scatter") for d in drawn for t in d.data)
+
+
+def test_a_candidate_that_one_source_lacks_lies_on_its_border() -> None:
+    """Not retrieved is left of, or below, every retrieved score."""
+    found = fuse(
+        Candidates.from_rankings({"keyword": [("a", 5.0), ("b", 4.0)], "vector": [("b", 0.8), ("c", 0.7)]}), FusionPlan()
+    )  # fmt: skip
+    drawn = charts.score_figure(found, "keyword", "vector")
+    by_label = {t.name: t for t in drawn.data}
+    assert by_label[Label.HYBRID].x == (4.0,)
+    assert by_label[Label.EXACT].y[0] < 0.7
+    assert by_label[Label.SEMANTIC].x[0] < 4.0
+
+
+def test_the_funnel_shows_what_entered_and_left() -> None:
+    """Bars are on a logarithmic axis, one more than the count so that nought can be drawn."""
+    steps = (Step("match", "keyword", 1000, 40, "words"), Step("limit", "", 40, 10, "limit is 10"))
+    drawn = charts.funnel_figure(steps)
+    assert tuple(drawn.data[0].x) == (1001, 41)
+    assert tuple(drawn.data[1].x) == (41, 11)
+    assert tuple(drawn.data[1].text) == ("40", "10")
+
+
+def test_timings_leave_the_total_out() -> None:
+    """A total among its parts would be counted twice."""
+    drawn = charts.timing_figure({"hybrid": {"vector_ms": 2.0, "total_ms": 5.0}})
+    assert [t.name for t in drawn.data] == ["vector"]
+
+
+def test_titles_from_documents_are_text_in_charts() -> None:
+    """plotly reads a little HTML and TeX: both are taken out of their meaning."""
+    drawn = charts.rank_figure([hit(title="<b>x</b> $y$ \u202e")], ("keyword", "vector"))
+    assert drawn.layout.annotations[0].text == "&lt;b&gt;x&lt;/b&gt; &#36;y&#36;"
+
+
+def simulated(colour: str, matrix: Any) -> Any:
+    """A colour as somebody with a colour deficiency sees it (Viénot, Brettel and Mollon 1999), linear RGB."""
+    srgb = np.frombuffer(bytes.fromhex(colour[1:]), np.uint8) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    return np.clip(matrix @ linear, 0, 1)
+
+
+PROTANOPIA = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
+DEUTERANOPIA = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
+
+
+@pytest.mark.parametrize("matrix", [np.eye(3), PROTANOPIA, DEUTERANOPIA], ids=["full", "protanopia", "deuteranopia"])
+@pytest.mark.parametrize("colours", [palette.SOURCES, palette.LABELS], ids=["sources", "labels"])
+def test_colours_differ_for_every_colour_vision(colours: Any, matrix: Any) -> None:
+    """Any two colours of one picture stay apart under the two common deficiencies."""
+    for one, other in combinations(colours.values(), 2):
+        assert np.linalg.norm(simulated(one, matrix) - simulated(other, matrix)) > 0.2
+
+
+def test_a_sources_colour_is_its_familys_or_a_shade_of_it() -> None:
+    """The same name has the same colour in every process; an encoder's own differs from the family's."""
+    assert palette.source_colour("vector") == palette.GREEN
+    assert palette.source_colour("vector:other") != palette.GREEN
+    assert palette.source_colour("vector@notes") == palette.source_colour("vector@notes")
+    assert palette.source_colour("unknown") == palette.GREY
+
+
+def test_contrast_is_that_of_the_guidelines() -> None:
+    """Black on white is 21 to 1."""
+    assert palette.contrast("#000000", "#FFFFFF") == pytest.approx(21.0)

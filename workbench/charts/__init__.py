@@ -1,0 +1,35 @@
+"""Pictures: pure functions from the workbench's records to plotly figures.
+
+The pages, the notebooks and the snapshots draw with these same functions, so the same result gives the same picture
+everywhere. They read records and arrays, never a store or a session; none draws more than 200 points; colours come from
+`palette`, which people with any colour vision can tell apart, and no picture says something by colour alone. plotly is
+imported when a figure is made, not before.
+"""
+
+from __future__ import annotations
+
+from workbench.charts.distances import Histogram, distance_figure, histogram
+from workbench.charts.palette import LABELS, SOURCES, source_colour
+from workbench.charts.results import (
+    MOST_POINTS,
+    funnel_figure,
+    rank_figure,
+    score_figure,
+    share_figure,
+    timing_figure,
+)
+
+__all__ = [
+    "LABELS",
+    "MOST_POINTS",
+    "SOURCES",
+    "Histogram",
+    "distance_figure",
+    "funnel_figure",
+    "histogram",
+    "rank_figure",
+    "score_figure",
+    "share_figure",
+    "source_colour",
+    "timing_figure",
+]

@@ -1,0 +1,253 @@
+"""Result cards and whole result columns as HTML strings: records in, text out, no Streamlit.
+
+One string a column is what makes the page fast: four columns of twenty cards built from Streamlit's own containers took
+three times as long to draw. Every text that is not ours goes through `ui.text`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from workbench.charts.palette import LABELS, source_colour
+from workbench.errors import WorkbenchError
+from workbench.records import Hit, Label, Span, Unavailable
+from workbench.ui.text import Excerpt, attribute, excerpt, lines_of, marked, plain, visible
+
+PASSAGE = 420
+GREP_LINES = 7
+LONG_LINE = 300
+_LABEL_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one source added to a score: the value, and its whole percent of the total (all percents add up to 100)."""
+
+    source: str
+    value: float
+    percent: int
+
+
+def shares(contributions: Mapping[str, float]) -> tuple[Share, ...]:
+    """Contributions as whole percents that add up to 100, by largest remainder; all 0 where nothing was added.
+
+    A negative contribution (z-scores have them) counts by its size, so that the bar shows how much it decided.
+    """
+    sources = sorted(contributions)
+    sizes = [abs(contributions[s]) for s in sources]
+    total = math.fsum(sizes)
+    if total <= 0:
+        return tuple(Share(s, contributions[s], 0) for s in sources)
+    exact = [100 * size / total for size in sizes]
+    whole = [int(e) for e in exact]
+    by_remainder = sorted(range(len(sources)), key=lambda i: (whole[i] - exact[i], sources[i]))
+    for i in by_remainder[: 100 - sum(whole)]:
+        whole[i] += 1
+    return tuple(Share(s, contributions[s], w) for s, w in zip(sources, whole, strict=True))
+
+
+def movement(rank: int, there: int) -> tuple[str, str]:
+    """How a result moved against its rank in a source: a sign with the number of places, and the same in words."""
+    if not there or not rank:
+        return "", ""
+    if there == rank:
+        return "=", "the same place"
+    places = abs(there - rank)
+    word = "place" if places == 1 else "places"
+    return (f"▲{places}", f"{places} {word} up") if there > rank else (f"▼{places}", f"{places} {word} down")
+
+
+def document_link(hit: Hit) -> str:
+    """Address of the Document page at the hit's lines, relative to the app.
+
+    A passage inside one long line brings its first words along, so that the page can find it there.
+    """
+    parts = {"id": hit.document_id, "path": hit.path, "lines": f"{hit.start_line}-{hit.end_line}"}
+    if hit.start_line == hit.end_line and len(hit.text) > LONG_LINE:
+        parts["quote"] = plain(hit.text[:60], 60)
+    return "document?" + urlencode(parts, errors="replace")
+
+
+def number(value: float) -> str:
+    """A score in four significant digits."""
+    return f"{value:.4g}" if abs(value) >= 0.001 or value == 0 else f"{value:.2e}"
+
+
+def card(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str], *, numbered: bool = False) -> str:
+    """One result.
+
+    Args:
+        hit: The result.
+        ranks: Source -> rank from 1 of this chunk, of every source that retrieved it, also those of other columns.
+        sources: The sources to show a rank of, in order.
+        numbered: Show lines with their numbers (grep) instead of running text.
+    """
+    link = attribute(document_link(hit))
+    title = visible(plain(hit.title or hit.path, 120))
+    name = f"Result {hit.rank}" if hit.rank else "Added by page"
+    return (
+        f'<article class="wb-card" data-rank="{hit.rank}" data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}">'
+        f'<div class="wb-head"><span class="wb-rank">{hit.rank or "+"}</span>'
+        f'<a class="wb-title" href="{link}" target="_blank" title="Open the document at these lines">'
+        f"<bdi>{title}</bdi></a></div>"
+        f"{_facts(hit)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_citation(hit, link)}"
+        "</article>"
+    )
+
+
+def _facts(hit: Hit) -> str:
+    label = f'<span class="wb-label wb-{_LABEL_CLASS[hit.label]}">{hit.label.value}</span>'
+    kind = "fused score" if hit.score_kind == "fused" else f"{plain(hit.score_kind, 60)} score"
+    score = (
+        f'<span class="wb-score" title="{attribute(kind)}: {hit.score!r}">{number(hit.score)}</span>'
+        if hit.rank
+        else ""
+    )
+    distance = "" if hit.distance is None else f'<span class="wb-dim">distance {hit.distance:.3f}</span>'
+    return f'<div class="wb-facts">{label}{score}{distance}</div>'
+
+
+def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
+    shown = []
+    for source in sources:
+        there = ranks.get(source, 0)
+        name = attribute(plain(source, 40))
+        dot = f'<i class="wb-dot" style="background:{source_colour(source)}"></i>'
+        if not there:
+            shown.append(
+                f'<span class="wb-src wb-none" title="{name} did not retrieve it">{dot}{name} <b>–</b></span>'
+            )  # fmt: skip
+            continue
+        sign, words = movement(hit.rank, there)
+        kind = "wb-up" if sign.startswith("▲") else "wb-down" if sign.startswith("▼") else "wb-same"
+        told = f"{name}: rank {there}" + (f"; here {words}" if words else "")
+        shown.append(
+            f'<span class="wb-src" data-source="{name}" title="{told}">{dot}{name} <b>{there}</b>'
+            f'<span class="{kind}">{sign}</span></span>'
+        )
+    return f'<div class="wb-ranks">{"".join(shown)}</div>'
+
+
+def _bar(hit: Hit) -> str:
+    parts = shares(hit.contributions)
+    if not any(p.percent for p in parts):
+        return ""
+    told = ", ".join(f"{plain(p.source, 40)} {number(p.value)} ({p.percent} %)" for p in parts)
+    pieces = "".join(
+        f'<span style="width:{p.percent}%;background:{source_colour(p.source)}"'
+        f' data-source="{attribute(plain(p.source, 40))}"></span>'
+        for p in parts
+        if p.percent
+    )
+    return f'<div class="wb-bar" role="img" aria-label="{attribute(told)}" title="{attribute(told)}">{pieces}</div>'
+
+
+def _passage(hit: Hit, numbered: bool) -> str:
+    if numbered:
+        return _lines(hit)
+    piece = excerpt(hit.text, hit.matches, PASSAGE)
+    return f'<div class="wb-text" dir="auto">{_lead(piece)}{marked(piece.text, piece.matches)}{_tail(piece)}</div>'
+
+
+def _lead(piece: Excerpt) -> str:
+    return '<span class="wb-more">… </span>' if piece.before else ""
+
+
+def _tail(piece: Excerpt) -> str:
+    return f'<span class="wb-more"> … {piece.after:,} more characters</span>' if piece.after else ""
+
+
+def _lines(hit: Hit) -> str:
+    """A few lines around the first match, numbered; lines with a match stand out."""
+    first = hit.matches[0].start if hit.matches else 0
+    start = first
+    for _ in range(3):
+        start = hit.text.rfind("\n", 0, start)
+        if start < 0:
+            break
+    start += 1
+    end = start
+    for _ in range(GREP_LINES):
+        end = hit.text.find("\n", end) + 1
+        if end <= 0:
+            end = len(hit.text) + 1
+            break
+    text = hit.text[start : end - 1]
+    number_of_first = hit.start_line + hit.text.count("\n", 0, start)
+    spans = [Span(max(m.start - start, 0), m.end - start) for m in hit.matches if m.end > start and m.start < end]
+    rows = "".join(
+        f'<div class="wb-line{" wb-hit" if line.hit else ""}"><span class="wb-no">{line.number}</span>'
+        f'<span class="wb-src-line" dir="auto">{line.html}</span></div>'
+        for line in lines_of(text, number_of_first, spans, longest=200)
+    )
+    return f'<div class="wb-lines">{rows}</div>'
+
+
+def _citation(hit: Hit, link: str) -> str:
+    shown = visible(plain(hit.citation, 300))
+    return (
+        f'<div class="wb-cite"><a href="{link}" target="_blank"><bdi>{shown}</bdi></a>'
+        f'<button type="button" class="wb-copy" data-wb-copy="{attribute(hit.citation)}"'
+        f' aria-label="Copy the citation">Copy</button></div>'
+    )
+
+
+def column(
+    title: str,
+    hits: Sequence[Hit],
+    *,
+    ranks: Mapping[str, Mapping[str, int]],
+    sources: Sequence[str],
+    messages: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    unavailable: Sequence[Unavailable] = (),
+    numbered: bool = False,
+) -> str:
+    """One column of results.
+
+    Args:
+        title: Its heading.
+        hits: Best first.
+        ranks: Chunk id -> source -> rank.
+        sources: The sources to show a rank of.
+        messages, warnings, unavailable: As the result says them.
+        numbered: Show lines with numbers (grep).
+    """
+    notes = "".join(f'<p class="wb-msg">{visible(plain(m, 400))}</p>' for m in messages)
+    said = [u.reason for u in unavailable]
+    told = [alert(f"{u.source} is unavailable", u.reason, u.remedy) for u in unavailable]
+    # The result words an unavailable source as a warning too: once is enough.
+    told += [alert("", w, "") for w in warnings if not any(reason and reason in w for reason in said)]
+    cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered) for h in hits)
+    return (
+        f'<section class="wb-column" aria-label="{attribute(title)} results"><h3>{visible(title)}</h3>'
+        f"{notes}{''.join(told)}{cards}</section>"
+    )
+
+
+def failed_column(title: str, error: WorkbenchError) -> str:
+    """A column whose search could not be done: what is wrong and what to do, in one place."""
+    return (
+        f'<section class="wb-column" aria-label="{attribute(title)} results"><h3>{visible(title)}</h3>'
+        f"{alert('', error.message, error.remedy)}</section>"
+    )
+
+
+def alert(title: str, reason: str, remedy: str) -> str:
+    """A note that must be seen: a title, what is wrong, what to do; empty parts are left out."""
+    sentences = [_sentence(plain(part, 500)) for part in (title, reason, remedy) if part]
+    head = f"<b>{visible(sentences[0])}</b>"
+    rest = "".join(f" {visible(s)}" for s in sentences[1:])
+    return f'<div class="wb-alert" role="alert">{head}{rest}</div>'
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…")) else text + "."
+
+
+def label_rules() -> str:
+    """The CSS rules of the labels' colours, from the one palette."""
+    return "".join(f".wb-{_LABEL_CLASS[label]}{{border-left-color:{colour}}}" for label, colour in LABELS.items())

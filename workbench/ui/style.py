@@ -1,0 +1,116 @@
+"""The style sheet and the one script of the pages: constants, without a word from any document.
+
+Colours are mixed from the text's own colour, so they fit the light and the dark theme and whatever theme somebody sets.
+The script answers clicks on copy buttons and the `/` key; it is one constant string, listens on the document once, and
+reads only the text that a button carries, so running it is safe. Without it the citation can still be selected whole.
+"""
+
+from __future__ import annotations
+
+from workbench.ui.cards import label_rules
+
+_CSS = """
+[data-testid="stMainBlockContainer"]{padding:2.6rem 1.1rem 3rem}
+[data-testid="stSidebarUserContent"]{padding-top:0}
+[data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"]{gap:.55rem}
+.wb-column h3{font-size:1.05rem;margin:0 0 .15rem;padding:0;
+ border-bottom:2px solid color-mix(in srgb,currentColor 22%,transparent)}
+.wb-msg{font-size:.76rem;margin:.1rem 0 .35rem;opacity:.78}
+.wb-card{border:1px solid color-mix(in srgb,currentColor 16%,transparent);border-radius:.45rem;padding:.5rem .55rem;
+ margin:0 0 .5rem;font-size:.82rem;line-height:1.38;overflow-wrap:anywhere;min-width:0;contain:content;
+ content-visibility:auto;contain-intrinsic-size:auto 210px}
+.wb-head{display:flex;gap:.45rem;align-items:baseline}
+.wb-rank{font-weight:700;font-size:1rem;font-variant-numeric:tabular-nums;min-width:1.2em;text-align:right}
+.wb-title{font-weight:600;color:inherit!important;text-decoration:none;display:-webkit-box;-webkit-line-clamp:2;
+ -webkit-box-orient:vertical;overflow:hidden}
+.wb-title:hover,.wb-title:focus-visible{text-decoration:underline}
+.wb-facts,.wb-ranks{display:flex;flex-wrap:wrap;gap:.1rem .55rem;align-items:baseline;margin-top:.15rem;font-size:.75rem}
+.wb-label{border-left:.45rem solid;padding-left:.3rem;font-weight:600}
+.wb-score{font-variant-numeric:tabular-nums}
+.wb-dim,.wb-more,.wb-none{opacity:.68}
+.wb-src b{font-variant-numeric:tabular-nums}
+.wb-dot{display:inline-block;width:.6em;height:.6em;border-radius:50%;margin-right:.25em}
+.wb-up,.wb-down,.wb-same{margin-left:.2em;opacity:.85;font-size:.95em}
+.wb-bar{display:flex;height:.5rem;border-radius:.25rem;overflow:hidden;margin:.3rem 0 .1rem;
+ background:color-mix(in srgb,currentColor 10%,transparent)}
+.wb-bar span+span{border-left:2px solid color-mix(in srgb,currentColor 4%,white)}
+.wb-text{margin:.3rem 0;white-space:pre-wrap;unicode-bidi:isolate;max-height:13.5em;overflow:hidden}
+.wb-lines{margin:.3rem 0;font-family:"Source Code Pro",ui-monospace,monospace;font-size:.74rem;line-height:1.35}
+.wb-line{display:flex;gap:.5em}
+.wb-line.wb-hit{background:color-mix(in srgb,#56B4E9 16%,transparent)}
+.wb-line.wb-target{background:color-mix(in srgb,#56B4E9 18%,transparent);box-shadow:inset 3px 0 #0072B2}
+.wb-no{opacity:.6;text-align:right;min-width:2.6em;user-select:none;flex:none;font-variant-numeric:tabular-nums}
+.wb-src-line{white-space:pre-wrap;overflow-wrap:anywhere;min-width:0;unicode-bidi:isolate;flex:1}
+.stHtml mark,.wb-text mark,.wb-lines mark{background:color-mix(in srgb,#F0E442 55%,transparent);color:inherit;
+ border-radius:.15em;padding:0 .06em;font-weight:600}
+.wb-code{font-family:ui-monospace,monospace;font-size:.85em;border:1px dashed color-mix(in srgb,currentColor 45%,transparent);
+ border-radius:.2em;padding:0 .15em;unicode-bidi:isolate}
+.wb-cite{display:flex;gap:.4rem;align-items:center;justify-content:space-between;font-size:.74rem}
+.wb-cite a{color:inherit!important;user-select:all;text-decoration-color:color-mix(in srgb,currentColor 45%,transparent)}
+.wb-copy{font:inherit;color:inherit;background:none;border:1px solid color-mix(in srgb,currentColor 30%,transparent);
+ border-radius:.3rem;padding:0 .4rem;cursor:pointer;flex:none;min-height:1.6rem}
+.wb-copy:hover,.wb-copy:focus-visible{border-color:currentColor}
+.wb-card a:focus-visible,.wb-copy:focus-visible{outline:2px solid #56B4E9;outline-offset:1px}
+.wb-alert{border-left:4px solid #D55E00;background:color-mix(in srgb,#D55E00 11%,transparent);padding:.45rem .6rem;
+ margin:.3rem 0 .5rem;border-radius:.25rem;font-size:.84rem;overflow-wrap:anywhere}
+.wb-alert b{font-weight:600}
+.wb-table{border-collapse:collapse;font-size:.84rem;width:100%}
+.wb-table th,.wb-table td{text-align:left;padding:.25rem .5rem;vertical-align:top;overflow-wrap:anywhere;
+ border-bottom:1px solid color-mix(in srgb,currentColor 16%,transparent)}
+.wb-table td.wb-num,.wb-table th.wb-num{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:normal}
+.wb-table .wb-named,h3.wb-named{background:color-mix(in srgb,#F0E442 30%,transparent)}
+.wb-note{font-size:.8rem;margin:0}
+.wb-doc{max-width:70rem;font-size:.85rem}
+.wb-scroll{overflow-x:auto}
+@media (max-width:640px){[data-testid="stMainBlockContainer"]{padding:3.2rem .8rem 2rem}.wb-copy{min-height:2rem;padding:0 .7rem}}
+@media (prefers-reduced-motion:no-preference){.wb-bar span{transition:width .12s}}
+"""
+
+_JS = """
+(() => {
+  if (window.__workbenchPages) return;
+  window.__workbenchPages = true;
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest && event.target.closest("[data-wb-copy]");
+    if (!button) return;
+    try {
+      await navigator.clipboard.writeText(button.dataset.wbCopy);
+      button.textContent = "Copied";
+    } catch (error) {
+      button.textContent = "Select it";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
+    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const box = document.querySelector('input[aria-label="Query"]');
+    if (box) { event.preventDefault(); box.focus(); box.select(); }
+  });
+})();
+"""
+
+_SCROLL = """
+(() => {
+  const named = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+  const place = named || document.querySelector(".wb-target");
+  if (!place) return;
+  if (named) named.classList.add("wb-named");
+  place.scrollIntoView({block: "center"});
+})();
+"""
+
+
+def css() -> str:
+    """The style sheet as an HTML element."""
+    return f"<style>{_CSS}{label_rules()}</style>"
+
+
+def script() -> str:
+    """The pages' script as an HTML element; constant."""
+    return f"<script>{_JS}</script>"
+
+
+def scroll_script() -> str:
+    """A script that brings the named line of a page, or the target line of a document, into view; constant."""
+    return f"<script>{_SCROLL}</script>"
