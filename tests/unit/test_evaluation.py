@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
-from workbench.evaluate.evaluation import evaluate, score_run
+from workbench.evaluate.evaluation import at_depth, evaluate, evaluate_search, score_run
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import describe, needed_depth, parse_measure, parse_measures
 from workbench.evaluate.run import Run, document_keys, make_run, qrels_to_trec
+from workbench.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -241,3 +242,31 @@ def test_names_with_spaces_survive_the_trec_form_and_collisions_are_refused() ->
     assert qrels_to_trec(judged({"q 1": {"a b.md": 1}})) == "q%201 0 a%20b.md 1\n"
     with pytest.raises(UsageError, match="are one in the TREC form"):
         Run({"q": ("a b", "a%20b")}).to_trec()
+
+
+@dataclass(frozen=True)
+class FakeResult:
+    plan: Plan
+    timings_ms: dict[str, float] = field(default_factory=lambda: {"total_ms": 3.0})
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def hits(self) -> tuple[FakeHit, ...]:
+        return tuple(FakeHit(f"d{n}", f"d{n}") for n in range(min(self.plan["limit"], self.plan.depth("vector"))))
+
+    def with_plan(self, plan: Plan) -> FakeResult:
+        return FakeResult(plan)
+
+
+def test_a_plan_is_read_further_down_without_moving_its_depth() -> None:
+    """Only the limit is lifted: the sources stay as deep as the plan says, and the run is named by the plan."""
+    plan = Plan({"sources": "vector", "depth.vector": 70, "limit": 5})
+    assert at_depth(plan, 1000)["limit"] == 1000
+    assert at_depth(plan, 1000).depth("vector") == 70
+    assert at_depth(Plan({"limit": 5}), 1000).depth("keyword") == Plan({"limit": 5}).depth("keyword")
+    judgments = judged({"q": {"d9": 1, "d69": 1, "d70": 1}})
+    evaluation = evaluate_search(lambda query, keywords: FakeResult(plan), judgments, plan, ["R@100", "RR"])
+    assert evaluation.mean("R@100") == pytest.approx(2 / 3)
+    assert evaluation.mean("RR") == pytest.approx(1 / 10)
+    assert evaluation.name == str(plan)
+    assert evaluation.latency.p50 == 3.0

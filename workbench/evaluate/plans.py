@@ -1,0 +1,66 @@
+"""Measure a plan: run the judged queries and take each result's whole fused list, not only the rows that it shows.
+
+A plan's figures are at its own depth: rankings are cut before fusing as in any search, and `limit` only says how many
+rows a person is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.evaluate.evaluation import Evaluation, evaluate
+from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.measures import needed_depth, parse_measures
+from workbench.records import Progress
+from workbench.retrieve.result import SearchResult
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A fused row by the names of its document: no text is fetched to measure it."""
+
+    document_id: str
+    path: str
+    url: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    added: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    hits: tuple[_Found, ...]
+    timings_ms: Mapping[str, float]
+    warnings: tuple[str, ...]
+
+
+def evaluate_plan(
+    search: Callable[[Topic], SearchResult],
+    judgments: Judgments,
+    measures: str | Iterable[str],
+    *,
+    name: str,
+    progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Ask every judged query by `search` and measure the fused lists.
+
+    Args:
+        search: Runs one topic under the plan that is measured.
+        judgments: Queries and qrels.
+        measures: Names such as `nDCG@10`.
+        name: What is measured: the plan's text.
+        progress: Called after each query.
+
+    Raises:
+        UsageError: A measure that is unknown.
+        JudgmentError: A judged query without a text.
+    """
+    depth = needed_depth(parse_measures(measures))
+
+    def run(topic: Topic) -> _Answer:
+        result = search(topic)
+        found = tuple(_Found(d, p) for d, p in result.documents(depth))
+        return _Answer(found, result.timings_ms, result.warnings)
+
+    return evaluate(run, judgments, measures, name=name, progress=progress)
