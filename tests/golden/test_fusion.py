@@ -13,6 +13,7 @@ from workbench.plan import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import to_threshold
 from workbench.ranking.fuse import Fused, fuse, passthrough
+from workbench.ranking.many import Batch, ranks_of, top_of
 from workbench.records import Kind, Label
 
 NAN = float("nan")
@@ -233,3 +234,17 @@ def test_rankings_that_cannot_be_fused_are_refused_with_the_remedy() -> None:
         fuse({"keyword": [("a", 2.0), ("a", 1.0)]})
     with pytest.raises(UsageError, match="without a finite score"):
         fuse({"keyword": [("a", NAN)]})
+
+
+def test_a_weight_of_0_times_a_score_below_0_is_0_and_not_minus_0() -> None:
+    fused = fuse(four(), FusionPlan("weighted", weights={"vector": 0.0}))
+    assert [str(v) for v in fused.contributions["vector"].tolist()] == ["0.0"] * 4
+
+
+def test_many_convex_plans_at_once_give_the_order_of_each() -> None:
+    """Alpha 0.8 ranks b, a, d, c; alpha 0 is keyword alone: a, b, c, d; ranks of rows a, b, c, d."""
+    plans = [FusionPlan("convex", alpha=alpha, normalise=BOTH) for alpha in (0.8, 0.0)]
+    assert ranks_of(four(), plans, [0, 1, 2, 3]).tolist() == [[2, 1, 4, 3], [1, 2, 3, 4]]
+    assert top_of(four(), plans, 2).tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(UsageError, match="grouped for the sources keyword, and"):
+        ranks_of(four(), Batch(plans, ["keyword"]), [0])

@@ -151,8 +151,8 @@ def _fused(
         normalised=dict(zip(sources, (v[order] for v in values), strict=True)),
         coverage=table.coverage[order],
         labels=_labels(table, order),
-        chunk_ids=tuple(map(candidates.chunk_ids.__getitem__, picked)),
-        document_ids=tuple(map(candidates.document_ids.__getitem__, picked)),
+        chunk_ids=tuple([candidates.chunk_ids[row] for row in picked]),
+        document_ids=tuple([candidates.document_ids[row] for row in picked]),
     )
 
 
@@ -161,7 +161,7 @@ def _labels(table: Table, order: Ints) -> tuple[Label, ...]:
     for e in table.evidence:
         (lexical if e.kind is Kind.LEXICAL else semantic)[e.rank > 0] = True
     codes = np.where(lexical & semantic, 2, np.where(semantic, 1, 0))[order]
-    return tuple(map(_LABELS.__getitem__, codes.tolist()))
+    return tuple([_LABELS[code] for code in codes.tolist()])
 
 
 def _shown(candidates: Candidates, plan: FusionPlan, table: Table, parts: list[Floats]) -> Ints:
