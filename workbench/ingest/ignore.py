@@ -1,0 +1,87 @@
+"""`.gitignore` files, nested: a deeper file overrules a shallower one, within a file the last matching line wins.
+
+If the root lies in a git repository, the `.gitignore` files between the repository's top and the root count as well, as
+they do for git; they do not count when they ignore the root itself, because who names a folder wants it read.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+NAME = ".gitignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """The patterns of one `.gitignore`.
+
+    Attributes:
+        spec: Its patterns.
+        prefix: What to put before a path relative to the root to make it relative to this file's folder.
+        cut: How many characters to take off the front instead.
+        name: Path of the file, for the report.
+    """
+
+    spec: GitIgnoreSpec
+    prefix: str
+    cut: int
+    name: str
+
+
+def ignored(path: str, is_folder: bool, stack: tuple[Ignore, ...]) -> str:
+    """Name of the `.gitignore` that ignores a path relative to the root, or "". The stack's last file is the deepest."""
+    for ignore in reversed(stack):
+        relative = ignore.prefix + path[ignore.cut :] + ("/" if is_folder else "")
+        include = ignore.spec.check_file(relative).include
+        if include is not None:
+            return ignore.name if include else ""
+    return ""
+
+
+def load(folder: str, prefix: str, cut: int) -> Ignore | None:
+    """The `.gitignore` of a folder, or None. Lines that are no patterns are passed over, as git does."""
+    from pathspec import GitIgnoreSpec
+
+    file = os.path.join(folder, NAME)
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return None
+    patterns = [pattern for line in lines for pattern in _patterns(line)]
+    return Ignore(GitIgnoreSpec(patterns), prefix, cut, file) if patterns else None
+
+
+def _patterns(line: str) -> list[Any]:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return list(GitIgnoreSpec.from_lines([line.removeprefix("\ufeff")]).patterns)
+    except ValueError:
+        return []
+
+
+def above(root: str) -> tuple[Ignore, ...]:
+    """The `.gitignore` files from the top of root's repository down to the folder above the root."""
+    folders: list[str] = []
+    folder = root
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return ()
+        folder = parent
+        folders.append(folder)
+    found: list[Ignore] = []
+    for folder in reversed(folders):
+        prefix = os.path.relpath(root, folder).replace(os.sep, "/") + "/"
+        ignore = load(folder, prefix, 0)
+        if ignore is not None:
+            if ignored("", False, (ignore,)):
+                return ()
+            found.append(ignore)
+    return tuple(found)

@@ -1,0 +1,180 @@
+"""From a found file to documents and their chunks: the front of this package for an indexing run.
+
+Everything that can go wrong with one file leaves here as a `ReadError` (the whole file) or as a `Problem` (a part of it,
+the rest being indexed), whatever library it came from, so that one bad file never stops a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import WorkbenchError
+from workbench.ingest import readers
+from workbench.ingest.chunk import chunk_document
+from workbench.ingest.errors import Problem, ReadError, skip
+from workbench.ingest.ids import document_id
+from workbench.ingest.outline import Outline
+from workbench.ingest.readers.base import Parsed, Source
+from workbench.ingest.readers.records import judgments_reason
+from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
+from workbench.ingest.tokens import CountTokens, TokenCounter
+from workbench.ingest.visibility import Visibility, key, narrow
+from workbench.ingest.walk import FoundFile
+from workbench.records import Chunk, Document, Granularity
+
+_URL_KEYS = ("url", "source_url", "canonical_url", "online_version")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a run cuts what it reads; picklable.
+
+    Attributes:
+        budget_tokens: Most tokens of a chunk, context included.
+        granularities: Collection -> granularity; others as in `DEFAULT_GRANULARITIES`, else chunks.
+        one_chunk: One chunk a document, without context.
+        salt: Tells this file's root apart where two roots hold the same relative path.
+    """
+
+    budget_tokens: int = 200
+    granularities: Mapping[str, Granularity] = field(default_factory=dict)
+    one_chunk: bool = False
+    salt: str = ""
+
+    def granularity(self, collection: str) -> Granularity:
+        """What a collection's records are."""
+        default = DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK)
+        return self.granularities.get(collection, default)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A document with the shape of its text and the collections it goes to."""
+
+    document: Document
+    outline: Outline
+    collections: tuple[str, ...]
+
+
+def read_file(
+    found: FoundFile, rules: FileRules, options: ReadOptions, count_tokens: CountTokens
+) -> Iterator[tuple[Document, tuple[Chunk, ...]] | Problem]:
+    """Read one file and cut its documents.
+
+    Args:
+        found: The file.
+        rules: What it is given.
+        options: How it is cut.
+        count_tokens: The encoder's tokenizer; pass one `TokenCounter` for a whole run to save work.
+
+    Yields:
+        Each document with its chunks of all collections, in the order of the file, and each part that was left out.
+
+    Raises:
+        ReadError: The file gives no documents, and why; `status` says whether it was skipped or failed.
+    """
+    counter = count_tokens if isinstance(count_tokens, TokenCounter) else TokenCounter(count_tokens)
+    for item in read_documents(found, rules, options.salt):
+        if isinstance(item, Problem):
+            yield item
+            continue
+        chunks: list[Chunk] = []
+        for collection in item.collections:
+            granularity = options.granularity(collection)
+            chunks += chunk_document(
+                item.document, item.outline, collection, granularity, options.budget_tokens, counter,
+                one_chunk=options.one_chunk,
+            )  # fmt: skip
+        yield item.document, tuple(chunks)
+
+
+def read_documents(found: FoundFile, rules: FileRules, salt: str = "") -> Iterator[ReadDocument | Problem]:
+    """Read one file without cutting it. Raises ReadError, as `read_file` does."""
+    try:
+        documents, refused = 0, 0
+        reason = judgments_reason(Path(found.absolute))
+        if reason:
+            raise skip(reason, "Load it with load_judgments, or rename it to have it indexed")
+        source = Source(found)
+        if not source.head():
+            raise skip("It is empty", "Nothing needs to be done")
+        for item in readers.reader_for(source).read(source):
+            if isinstance(item, Problem):
+                yield item
+                continue
+            if not item.text.strip():
+                raise skip("It has no text", "Nothing needs to be done")
+            try:
+                result = _document(source, item, rules, salt)
+            except ReadError as exc:
+                if item.record is None:
+                    raise
+                refused += 1
+                yield Problem(f"The record {item.record.id!r} was left out: {exc.message}", exc.remedy)
+                continue
+            documents += 1
+            yield result
+        if not documents and not refused:
+            raise skip("It has no text", "Nothing needs to be done")
+    except WorkbenchError:
+        raise
+    except MemoryError as exc:
+        raise ReadError("It does not fit into memory", "Lower max_file_mb, or split the file") from exc
+    except Exception as exc:
+        # A reader's library may raise anything, and no file may stop a run.
+        words = f"{type(exc).__name__}: {exc}".partition("\n")[0][:200].rstrip(". ")
+        raise ReadError(f"It cannot be read ({words})", "Open and save it again, or convert it to text") from exc
+
+
+def _document(source: Source, parsed: Parsed, rules: FileRules, salt: str) -> ReadDocument:
+    """Apply the rules to what a reader found. Raises ReadError where the document's own claims forbid it."""
+    found, record = source.found, parsed.record
+    given = Visibility(rules.tenant, rules.roles, rules.sensitivity)
+    visibility, metadata = narrow(given, parsed.metadata)
+    own = {key(name): value for name, value in metadata.items()}
+    identity = found.path if record is None else f"{found.path}#{record.id}"
+    document = Document(
+        document_id=document_id(rules.tenant, identity, salt),
+        path=(record.path if record is not None else "") or identity,
+        root=found.root,
+        text=parsed.text,
+        title=_word(own.get("title")) or parsed.title or parsed.outline.first_title() or _stem(source, parsed),
+        type=_word(own.get("type")) or rules.type or parsed.type,
+        url=parsed.url or next((u for u in (_word(own.get(name)) for name in _URL_KEYS) if u), ""),
+        language=parsed.language or _word(own.get("language")) or _word(own.get("lang")),
+        tenant=visibility.tenant,
+        roles=visibility.roles,
+        sensitivity=visibility.sensitivity,
+        modified=_modified(parsed, found.modified_ns),
+        size=record.size if record is not None else found.size,
+        sha256=record.sha256 if record is not None else source.sha256(),
+        metadata=metadata,
+        page_starts=parsed.page_starts,
+    )
+    collections = record.collections if record is not None and record.collections else rules.collections
+    return ReadDocument(document, parsed.outline, collections)
+
+
+def _word(value: Any) -> str:
+    """A metadata value as one line of text; lists and the like are none."""
+    return " ".join(str(value).split()) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def _stem(source: Source, parsed: Parsed) -> str:
+    if parsed.record is not None:
+        return ""
+    return source.name[: -len(source.suffix)] if source.suffix else source.name
+
+
+def _modified(parsed: Parsed, modified_ns: int) -> datetime | None:
+    """The record's own time, else the file's."""
+    if parsed.record is not None and parsed.record.modified is not None:
+        return parsed.record.modified
+    try:
+        return datetime.fromtimestamp(modified_ns / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,174 @@
+"""PDF, a page at a time, by pypdfium2.
+
+Pages are joined by a blank line and `page_starts` says where each begins, so a citation names the page. Bookmarks become
+sections, at their title's place on the page where it is found. PDFium is not thread-safe: one lock guards every call.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.ingest.encoding import normalise
+from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.outline import Outline, Section
+from workbench.ingest.readers.base import Parsed, Reader, Source
+
+_LOCK = threading.RLock()
+_SOFT_HYPHEN = re.compile("(?<=\\w)[\ufffe\x02\u00ad]\\s*\n?(?=\\w)")
+_NO_TITLE = re.compile(
+    r"(?i)^(untitled|microsoft (word|powerpoint|excel) ?-.*|.*\.(docx?|pptx?|xlsx?|indd|tex|dvi|pdf|odt|rtf)|title|)$"
+)
+_KEPT = {"Author": "author", "Subject": "subject", "Keywords": "keywords", "CreationDate": "created"}
+_PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?")
+
+
+def _read(source: Source) -> Iterator[Parsed | Problem]:
+    data = source.bytes()
+    if b"%PDF-" not in data[:1024]:
+        raise ReadError("It is called a PDF and is none", "Get the file again, or give it the name of what it is")
+    with _LOCK:
+        content = _content(data)
+    yield from content.problems
+    text, starts = _join(content.pages)
+    if not text.strip():
+        raise ReadError(
+            "It has no text: its pages are pictures (a scan)" if content.pictures else "It has no text on any page",
+            "Run it through text recognition (for example ocrmypdf), and index the result",
+        )
+    yield Parsed(
+        text,
+        "pdf",
+        Outline(_sections(text, starts, content.bookmarks)),
+        title=content.title,
+        metadata=content.metadata,
+        page_starts=tuple(starts),
+    )
+
+
+READER = Reader("pdf", _read, frozenset({".pdf"}), sniff=lambda head: b"%PDF-" in head[:1024], certain=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    pages: tuple[str, ...]
+    title: str
+    metadata: dict[str, Any]
+    bookmarks: tuple[tuple[int, int, str], ...]  # page index, level from 1, title
+    pictures: bool
+    problems: tuple[Problem, ...]
+
+
+def _content(data: bytes) -> _Content:
+    """Everything we want of a PDF. Call it under the lock."""
+    import pypdfium2
+    import pypdfium2.raw as raw
+
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as exc:
+        if exc.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise ReadError("It is locked with a password", "Save it without the password, and index that") from exc
+        raise ReadError(
+            "It is broken: it cannot be opened as a PDF", "Get the file again, or print it to a new PDF"
+        ) from exc
+    try:
+        pages: list[str] = []
+        problems: list[Problem] = []
+        pictures = False
+        for index in range(len(document)):
+            try:
+                text, picture = _page(document, index)
+            except pypdfium2.PdfiumError as exc:
+                problems.append(Problem(f"Page {index + 1} cannot be read: {exc}", "Print the file to a new PDF"))
+                text, picture = "", False
+            pages.append(text)
+            pictures = pictures or picture
+        if problems and len(problems) == len(pages):
+            raise ReadError(
+                "It is broken: none of its pages can be read", "Get the file again, or print it to a new PDF"
+            )
+        title, metadata = _metadata(document)
+        return _Content(tuple(pages), title, metadata, _bookmarks(document), pictures, tuple(problems))
+    finally:
+        document.close()
+
+
+def _page(document: Any, index: int) -> tuple[str, bool]:
+    """Text of one page, and whether a page without text holds a picture."""
+    import pypdfium2.raw as raw
+
+    page = document.get_page(index)
+    try:
+        content = page.get_textpage()
+        try:
+            text = normalise(str(content.get_text_bounded()))
+        finally:
+            content.close()
+        picture = not text.strip() and any(o.type == raw.FPDF_PAGEOBJ_IMAGE for o in page.get_objects(max_depth=3))
+        return _SOFT_HYPHEN.sub("", text).rstrip(), picture
+    finally:
+        page.close()
+
+
+def _metadata(document: Any) -> tuple[str, dict[str, Any]]:
+    found = {k: normalise(str(v)).strip() for k, v in document.get_metadata_dict().items() if v}
+    title = " ".join(found.get("Title", "").split())
+    metadata: dict[str, Any] = {ours: found[theirs] for theirs, ours in _KEPT.items() if found.get(theirs)}
+    date = _PDF_DATE.match(str(metadata.get("created", "")))
+    if date is not None:
+        year, month, day, hour, minute, second = (part or "" for part in date.groups())
+        metadata["created"] = f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}"
+    return ("" if _NO_TITLE.match(title) else title), metadata
+
+
+def _bookmarks(document: Any) -> tuple[tuple[int, int, str], ...]:
+    """The table of contents; one that PDFium cannot read is the same as none."""
+    import pypdfium2
+
+    found: list[tuple[int, int, str]] = []
+    try:
+        for bookmark in document.get_toc():
+            target = bookmark.get_dest()
+            page = target.get_index() if target is not None else None
+            title = " ".join(normalise(bookmark.get_title()).split())
+            if page is not None and page >= 0 and title:
+                found.append((page, bookmark.level + 1, title))
+    except pypdfium2.PdfiumError:
+        return ()
+    return tuple(found)
+
+
+def _join(pages: tuple[str, ...]) -> tuple[str, list[int]]:
+    """The pages' texts with a blank line between them, and where each begins."""
+    starts: list[int] = []
+    position = 0
+    for page in pages:
+        starts.append(position)
+        position += len(page) + 2
+    return "\n\n".join(pages), starts
+
+
+def _sections(text: str, starts: list[int], bookmarks: tuple[tuple[int, int, str], ...]) -> tuple[Section, ...]:
+    """A section a bookmark, in the order of the text; one that would start before the last one is passed over."""
+    found: list[Section] = []
+    after = 0
+    for page, level, title in bookmarks:
+        if page >= len(starts):
+            continue
+        end = starts[page + 1] if page + 1 < len(starts) else len(text)
+        low = max(starts[page], after)
+        words = r"\s+".join(re.escape(word) for word in title.split())
+        match = re.compile(rf"(?im)^[ \t]*(?:[\dA-Z]+(?:\.\d+)*\.?\s+)?{words}").search(text, low, end)
+        start = match.start() if match is not None else low
+        if start >= end or (found and start <= found[-1].start):
+            continue
+        # The heading's line belongs to it to its end.
+        body = text.find("\n", match.end(), end) + 1 if match is not None else start
+        body = body or (match.end() if match is not None else start)
+        found.append(Section(start, body, level, title))
+        after = body
+    return tuple(found)

@@ -1,0 +1,217 @@
+"""What an indexing run gives to each file: collections, tenant, roles, sensitivity and type.
+
+The command's flags are the base. On top come the path rules of the corpus's own settings file, `corpus.yaml`::
+
+    collections:            # what a collection's records are: chunk (the default) or document
+      artifacts: document
+    rules:                  # a later rule wins, for the keys that it names
+      - path: "hr/**"
+        collection: [docs, personnel]
+        tenant: acme
+        roles: [hr]
+        sensitivity: confidential
+      - path: "*.pdf"
+        type: report
+
+A path is a pattern as in `.gitignore`, matched with the file's path relative to its root. Everything here comes from the
+owner of the corpus; what a document says about itself can only narrow it (see `visibility`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import SettingError
+from workbench.ingest.visibility import SENSITIVITIES
+from workbench.records import Granularity
+
+FILE_NAME = "corpus.yaml"
+DEFAULT_COLLECTION = "docs"
+DEFAULT_GRANULARITIES: Mapping[str, Granularity] = {"artifacts": Granularity.DOCUMENT}
+"""Collections that hold whole documents unless `corpus.yaml` says otherwise; all others hold chunks."""
+
+_RULE_KEYS = ("path", "collection", "tenant", "roles", "type", "sensitivity")
+_NAME = re.compile(r"[\w][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRules:
+    """What one file gets.
+
+    Attributes:
+        collections: Named parts of the corpus, at least one, sorted.
+        tenant: None: no tenant.
+        roles: Empty: everyone of the tenant.
+        sensitivity: One of the known levels.
+        type: "" leaves it to the reader.
+    """
+
+    collections: tuple[str, ...] = (DEFAULT_COLLECTION,)
+    tenant: str | None = None
+    roles: tuple[str, ...] = ()
+    sensitivity: str = "normal"
+    type: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "collections", collection_names(self.collections, "collection"))
+        object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
+        object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, "sensitivity"))
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """One rule of `corpus.yaml`: a pattern, and the fields of `FileRules` that it sets."""
+
+    path: str
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRules:
+    """The rules and collections of one corpus."""
+
+    rules: tuple[PathRule, ...] = ()
+    granularities: Mapping[str, Granularity] = field(default_factory=dict)
+
+    def granularity(self, collection: str) -> Granularity:
+        """What a collection's records are."""
+        default = DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK)
+        return self.granularities.get(collection, default)
+
+    def for_file(self, path: str, flags: FileRules) -> FileRules:
+        """What the file at a relative path gets: the flags, then each matching rule in order."""
+        result = flags
+        for rule in self.rules:
+            if _matches(rule.path, path):
+                result = replace(result, **rule.changes)
+        return result
+
+
+def load_rules(corpus: Path) -> CorpusRules:
+    """Read `corpus.yaml` of a corpus folder; no file means no rules.
+
+    Raises:
+        SettingError: The file cannot be read, or has an unknown key or a value that cannot be.
+    """
+    import yaml
+
+    file = corpus / FILE_NAME
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return CorpusRules()
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as exc:
+        reason = str(exc).replace("\n", " ")
+        raise SettingError(f"{file} cannot be read: {reason}", "Mend it, or move it away") from exc
+    return parse_rules(data, str(file))
+
+
+def parse_rules(data: Any, where: str = FILE_NAME) -> CorpusRules:
+    """Rules from the YAML value. Raises SettingError that names `where`."""
+    if data is None:
+        return CorpusRules()
+    if isinstance(data, list):
+        data = {"rules": data}
+    if not isinstance(data, Mapping):
+        raise SettingError(f"{where} is not a list of rules", "Write `rules:` and a list of `- path:` below it")
+    _refuse_unknown(data, ("collections", "rules"), where)
+    listed = data.get("rules") or []
+    if not isinstance(listed, list):
+        raise SettingError(f"rules in {where} is not a list", "Write one `- path:` for each rule")
+    rules = tuple(_rule(rule, f"Rule {number} in {where}") for number, rule in enumerate(listed, 1))
+    return CorpusRules(rules, _granularities(data.get("collections") or {}, where))
+
+
+def _rule(data: Any, where: str) -> PathRule:
+    if not isinstance(data, Mapping):
+        raise SettingError(f"{where} is not a list of keys and values", f"Its keys are {', '.join(_RULE_KEYS)}")
+    _refuse_unknown(data, _RULE_KEYS, where)
+    path = data.get("path")
+    if not isinstance(path, str) or not path.strip() or path.strip().startswith(("!", "#")):
+        raise SettingError(f"{where} has no usable path", 'Write a pattern, for example path: "hr/**"')
+    try:
+        _matches(path, "probe")
+    except ValueError as exc:
+        raise SettingError(f"{where} has the path {path!r}, which is no pattern", "Write it as in .gitignore") from exc
+    changes: dict[str, Any] = {}
+    for key, value in data.items():
+        match key:
+            case "collection":
+                changes["collections"] = collection_names(value, f"{where}: collection")
+            case "roles":
+                changes["roles"] = _strings(value, f"{where}: roles")
+            case "sensitivity":
+                changes["sensitivity"] = _sensitivity(value, f"{where}: sensitivity")
+            case "tenant":
+                changes["tenant"] = None if value is None else _string(value, f"{where}: tenant")
+            case "type":
+                changes["type"] = _string(value, f"{where}: type")
+    return PathRule(path, changes)
+
+
+def _granularities(data: Any, where: str) -> dict[str, Granularity]:
+    if not isinstance(data, Mapping):
+        raise SettingError(f"collections in {where} is not a mapping", "Write `name: chunk` or `name: document`")
+    result: dict[str, Granularity] = {}
+    for name, value in data.items():
+        (collection,) = collection_names([name], f"A collection in {where}")
+        if value not in tuple(Granularity):
+            raise SettingError(f"The collection {name} in {where} is {value!r}", "Set it to chunk or document")
+        result[collection] = Granularity(value)
+    return result
+
+
+def collection_names(value: Any, where: str) -> tuple[str, ...]:
+    """Names of collections, sorted, each once. Raises SettingError for none, or one that a plan could not name."""
+    names = _strings(value, where)
+    bad = [name for name in names if not _NAME.fullmatch(name) or name == "all"]
+    if bad or not names:
+        raise SettingError(
+            f"{where} is {value!r}, which is not a name",
+            "Use letters, digits, `_`, `-` and `.`, and not the word all, for each collection",
+        )
+    return names
+
+
+def _strings(value: Any, where: str) -> tuple[str, ...]:
+    parts = [value] if isinstance(value, str) else value
+    if parts is None:
+        return ()
+    if not isinstance(parts, list | tuple):
+        raise SettingError(f"{where} is {value!r}, which is not a list of names", "Write [one, another]")
+    return tuple(sorted({_string(part, where) for part in parts}))
+
+
+def _string(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SettingError(f"{where} is {value!r}, which is not a name", "Write a word, in quotes if it is a number")
+    return value.strip()
+
+
+def _sensitivity(value: Any, where: str) -> str:
+    word = value.strip().lower() if isinstance(value, str) else value
+    if word not in SENSITIVITIES:
+        raise SettingError(f"{where} is {value!r}, which is no level", f"Set it to one of {', '.join(SENSITIVITIES)}")
+    return str(word)
+
+
+def _refuse_unknown(data: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
+    unknown = sorted(str(key) for key in data if key not in known)
+    if unknown:
+        raise SettingError(f"{where} has the unknown keys {', '.join(unknown)}", f"The keys are {', '.join(known)}")
+
+
+_SPECS: dict[str, Any] = {}
+
+
+def _matches(pattern: str, path: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    spec = _SPECS.get(pattern)
+    if spec is None:
+        spec = _SPECS[pattern] = GitIgnoreSpec.from_lines([pattern])
+    return bool(spec.match_file(path))

@@ -1,0 +1,261 @@
+"""Find the files to index, and say of every other one why it is not among them.
+
+Nothing is left out silently: what is hidden, ignored, too large, special or unreadable comes out as a `SkippedFile` with
+its reason and remedy (a whole folder as one, its path ending in `/`). The order is that of the relative paths, whatever
+order the file system lists them in.
+
+Links: a link that leads out of the root is not followed. A link inside the root is followed after everything else, and
+only to what was not read under its own name; so each file is read once and a circle of links ends.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench import settings
+from workbench.errors import UsageError
+from workbench.ingest import ignore
+from workbench.records import FileStatus
+
+_VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file to read.
+
+    Attributes:
+        root: Absolute path of the indexed folder; for a file that was named alone, of the folder it is in.
+        path: Path relative to the root, NFC, `/`.
+        absolute: Where to open it.
+        size: Bytes.
+        modified_ns: Modification time, nanoseconds since 1970 UTC.
+    """
+
+    root: str
+    path: str
+    absolute: str
+    size: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file or folder that is not read. A folder's path ends in `/`; `status` is FAILED where the system refused."""
+
+    root: str
+    path: str
+    reason: str
+    remedy: str
+    status: FileStatus = FileStatus.SKIPPED
+
+
+def relative_path(raw: str) -> str:
+    """A relative path as it is stored: `/`, NFC, and bytes that are no UTF-8 written as `\\xff`."""
+    try:
+        raw.encode("utf-8")
+    except UnicodeEncodeError:
+        raw = os.fsencode(raw).decode("utf-8", "backslashreplace")
+    return unicodedata.normalize("NFC", raw.replace(os.sep, "/"))
+
+
+def walk(
+    paths: Iterable[str | Path],
+    *,
+    hidden: bool = False,
+    gitignore: bool = True,
+    max_file_mb: int | None = None,
+    exclude: Sequence[str | Path] = (),
+) -> Iterator[FoundFile | SkippedFile]:
+    """Find the files of folders and files.
+
+    Args:
+        paths: Folders (each a root) and files (whose folder is the root; a file that is named is taken even if it is
+            hidden or ignored). A file that two of them lead to comes once, under the outermost folder.
+        hidden: Take files and folders whose name starts with a dot, except those of version control.
+        gitignore: Honour `.gitignore`.
+        max_file_mb: Larger files are skipped, in units of 2**20 bytes; None: the setting of that name.
+        exclude: Folders to leave out, such as the corpus itself.
+
+    Returns:
+        An iterator; within a root in code-point order of the paths, followed links last.
+
+    Raises:
+        UsageError: A path does not exist. It is raised at once, before anything is yielded.
+    """
+    roots: dict[str, set[str]] = {}
+    for path in paths:
+        absolute = os.path.abspath(path)
+        if not os.path.exists(absolute):
+            raise UsageError(f"There is no file or folder {os.fspath(path)!r}", "Check the spelling of the path")
+        if os.path.isdir(absolute):
+            roots.setdefault(os.path.realpath(absolute), set()).add("")
+        else:
+            roots.setdefault(os.path.realpath(os.path.dirname(absolute)), set()).add(os.path.basename(absolute))
+    limit = settings.get("max_file_mb") if max_file_mb is None else max_file_mb
+    excluded = frozenset(os.path.realpath(folder) for folder in exclude)
+    return _walk(roots, _Options(hidden, gitignore, int(limit), excluded))
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    hidden: bool
+    gitignore: bool
+    max_file_mb: int
+    excluded: frozenset[str]
+
+
+def _walk(roots: dict[str, set[str]], options: _Options) -> Iterator[FoundFile | SkippedFile]:
+    seen: set[str] = set()
+    for root in sorted(roots):
+        if "" in roots[root]:
+            yield from _Root(root, options, seen).walk()
+    for root in sorted(roots):
+        for name in sorted(roots[root] - {""}):
+            one = _Root(root, options, seen)
+            if os.path.realpath(os.path.join(root, name)) not in seen:
+                yield from one.take(name, relative_path(name))
+
+
+@dataclass(slots=True)
+class _Root:
+    """The walk of one root. `seen` holds the real paths of files already yielded and folders entered, over all roots."""
+
+    root: str
+    options: _Options
+    seen: set[str]
+    names: dict[str, str] = field(default_factory=dict)
+    links: list[tuple[str, tuple[ignore.Ignore, ...]]] = field(default_factory=list)
+
+    def walk(self) -> Iterator[FoundFile | SkippedFile]:
+        stack = ignore.above(self.root) if self.options.gitignore else ()
+        yield from self._folder("", stack)
+        while self.links:
+            pending, self.links = sorted(self.links, key=lambda link: relative_path(link[0])), []
+            for raw, ignores in pending:
+                yield from self._link(raw, ignores)
+
+    def skip(self, path: str, reason: str, remedy: str, status: FileStatus = FileStatus.SKIPPED) -> SkippedFile:
+        return SkippedFile(self.root, path, reason, remedy, status)
+
+    def _folder(self, raw: str, ignores: tuple[ignore.Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
+        """Everything below a folder, without recursion: a tree may be deeper than the interpreter's stack."""
+        stack: list[Iterator[tuple[str, bool, tuple[ignore.Ignore, ...]] | SkippedFile]] = [self._entries(raw, ignores)]
+        while stack:
+            item = next(stack[-1], None)
+            if item is None:
+                stack.pop()
+            elif isinstance(item, SkippedFile):
+                yield item
+            elif item[1]:
+                stack.append(self._entries(item[0], item[2]))
+            else:
+                yield from self.take(item[0], relative_path(item[0]))
+
+    def _entries(
+        self, raw: str, ignores: tuple[ignore.Ignore, ...]
+    ) -> Iterator[tuple[str, bool, tuple[ignore.Ignore, ...]] | SkippedFile]:
+        """The files (False) and folders (True) of one folder that are to be read, and skips for the others."""
+        folder = os.path.join(self.root, raw) if raw else self.root
+        shown = relative_path(raw) + "/" if raw else "./"
+        real = os.path.realpath(folder)
+        if real in self.options.excluded:
+            yield self.skip(shown, "It is the corpus itself", "Nothing needs to be done")
+            return
+        if real in self.seen:
+            return
+        self.seen.add(real)
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda e: relative_path(e.name) + "/" * e.is_dir(follow_symlinks=False))
+        except OSError as exc:
+            yield self.skip(shown, f"The folder cannot be read: {_words(exc)}", _PERMISSION, FileStatus.FAILED)
+            return
+        if self.options.gitignore:
+            own = ignore.load(folder, "", len(raw) + 1 if raw else 0)
+            ignores = (*ignores, own) if own is not None else ignores
+        for entry in entries:
+            path = f"{raw}/{entry.name}" if raw else entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            skipped = self._left_out(path, entry.name, is_folder, ignores)
+            if skipped is not None:
+                yield skipped
+            elif entry.is_symlink():
+                self.links.append((path, ignores))
+            else:
+                yield path, is_folder, ignores
+
+    def _left_out(self, raw: str, name: str, is_folder: bool, ignores: tuple[ignore.Ignore, ...]) -> SkippedFile | None:
+        shown = relative_path(raw) + "/" * is_folder
+        if name in _VERSION_CONTROL:
+            return self.skip(shown, "It belongs to version control", "Nothing needs to be done")
+        if name.startswith(".") and not self.options.hidden:
+            return self.skip(shown, "It is hidden", "Ask for hidden files, or name it")
+        by = ignore.ignored(raw, is_folder, ignores)
+        if by:
+            return self.skip(shown, f"It is ignored by {by}", "Switch .gitignore off, or name the file")
+        return None
+
+    def take(self, raw: str, shown: str) -> Iterator[FoundFile | SkippedFile]:
+        """One file: found, or skipped for what it is."""
+        absolute = os.path.join(self.root, raw)
+        try:
+            status = os.stat(absolute)
+        except OSError as exc:
+            yield self.skip(shown, f"The file cannot be read: {_words(exc)}", _PERMISSION, FileStatus.FAILED)
+            return
+        if not stat.S_ISREG(status.st_mode):
+            yield self.skip(shown, f"It is {_kind(status.st_mode)}, not a file", "Nothing needs to be done")
+        elif status.st_size > self.options.max_file_mb << 20:
+            size = f"{status.st_size / (1 << 20):.1f} MB, more than the {self.options.max_file_mb} MB"
+            yield self.skip(shown, f"It has {size} of the setting max_file_mb", "Raise max_file_mb, or split the file")
+        elif shown in self.names:
+            yield self.skip(
+                shown, "Another file has the same name, spelled with other Unicode characters", "Rename one of the two"
+            )
+        else:
+            self.names[shown] = raw
+            real = os.path.realpath(absolute)
+            if real not in self.seen:
+                self.seen.add(real)
+                yield FoundFile(self.root, shown, absolute, status.st_size, status.st_mtime_ns)
+
+    def _link(self, raw: str, ignores: tuple[ignore.Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
+        """Follow a link to what lies inside the root and was not read under its own name."""
+        shown = relative_path(raw)
+        target = os.path.realpath(os.path.join(self.root, raw))
+        inside = target == self.root or target.startswith(self.root.rstrip(os.sep) + os.sep)
+        if not inside:
+            yield self.skip(
+                shown, "It is a link that leads out of the folder", "Index what it leads to by its own path"
+            )
+        elif not os.path.exists(target):
+            yield self.skip(shown, "It is a link to nothing", "Mend the link, or remove it")
+        elif target in self.seen or target == self.root:
+            yield self.skip(shown, "It is a link to what is read under its own name", "Nothing needs to be done")
+        elif os.path.isdir(target):
+            yield from self._folder(raw, ignores)
+        else:
+            yield from self.take(raw, shown)
+
+
+_PERMISSION = "Give yourself the right to read it, or leave it out by .gitignore"
+
+
+def _words(exc: OSError) -> str:
+    return (exc.strerror or type(exc).__name__).lower()
+
+
+def _kind(mode: int) -> str:
+    kinds = (
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((name for test, name in kinds if test(mode)), "something special")
