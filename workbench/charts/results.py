@@ -147,8 +147,8 @@ def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
         height=height,
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        xaxis={**_AXIS, "title": {"text": f"{name_of(x)} score (left border: not retrieved)"}},
-        yaxis={**_AXIS, "title": {"text": f"{name_of(y)} score (bottom border: not retrieved)"}},
+        xaxis={**_AXIS, "title": {"text": f"{name_of(x)} score (on a dotted line: not retrieved there)"}},
+        yaxis={**_AXIS, "title": {"text": f"{name_of(y)} score"}},
         shapes=[
             {"x0": borders[0], "x1": borders[0], "y0": 0, "y1": 1, "yref": "paper", **_BORDER},
             {"x0": 0, "x1": 1, "xref": "paper", "y0": borders[1], "y1": borders[1], **_BORDER},
@@ -179,7 +179,12 @@ def funnel_figure(steps: Sequence[Step], *, height: int | None = None) -> Any:
         [bar([s.entered for s in steps], 0.28, text=False), bar([s.left for s in steps], 1.0, text=True)],
         height=height or 70 + 24 * max(len(steps), 1),
         barmode="overlay",
-        xaxis={"type": "log", "title": {"text": "candidates (pale: entered, full: left)"}, "fixedrange": True},
+        xaxis={
+            "type": "log",
+            "dtick": 1,
+            "title": {"text": "candidates (pale: entered, full: left)"},
+            "fixedrange": True,
+        },
         yaxis={"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"},
     )
 

@@ -16,8 +16,9 @@ from workbench.errors import WorkbenchError
 from workbench.records import Hit, Label, Span, Unavailable
 from workbench.ui.text import Excerpt, attribute, excerpt, lines_of, marked, plain, visible
 
-PASSAGE = 420
-GREP_LINES = 7
+PASSAGE = 340
+GREP_LINES = 5
+GREP_WIDTH = 110
 LONG_LINE = 300
 _LABEL_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid"}
 
@@ -133,8 +134,8 @@ def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
 
 def _bar(hit: Hit) -> str:
     parts = shares(hit.contributions)
-    if not any(p.percent for p in parts):
-        return ""
+    if len(parts) < 2 or not any(p.percent for p in parts):
+        return ""  # A lone source has the whole bar: nothing to see.
     told = ", ".join(f"{plain(p.source, 40)} {number(p.value)} ({p.percent} %)" for p in parts)
     pieces = "".join(
         f'<span style="width:{p.percent}%;background:{source_colour(p.source)}"'
@@ -149,7 +150,8 @@ def _passage(hit: Hit, numbered: bool) -> str:
     if numbered:
         return _lines(hit)
     piece = excerpt(hit.text, hit.matches, PASSAGE)
-    return f'<div class="wb-text" dir="auto">{_lead(piece)}{marked(piece.text, piece.matches)}{_tail(piece)}</div>'
+    body = marked(piece.text, piece.matches).strip()
+    return f'<div class="wb-text" dir="auto">{_lead(piece)}{body}{_tail(piece)}</div>'
 
 
 def _lead(piece: Excerpt) -> str:
@@ -164,7 +166,7 @@ def _lines(hit: Hit) -> str:
     """A few lines around the first match, numbered; lines with a match stand out."""
     first = hit.matches[0].start if hit.matches else 0
     start = first
-    for _ in range(3):
+    for _ in range(2):
         start = hit.text.rfind("\n", 0, start)
         if start < 0:
             break
@@ -181,13 +183,17 @@ def _lines(hit: Hit) -> str:
     rows = "".join(
         f'<div class="wb-line{" wb-hit" if line.hit else ""}"><span class="wb-no">{line.number}</span>'
         f'<span class="wb-src-line" dir="auto">{line.html}</span></div>'
-        for line in lines_of(text, number_of_first, spans, longest=200)
+        for line in lines_of(text, number_of_first, spans, longest=GREP_WIDTH)
     )
     return f'<div class="wb-lines">{rows}</div>'
 
 
 def _citation(hit: Hit, link: str) -> str:
-    shown = visible(plain(hit.citation, 300))
+    path = visible(plain(hit.path, 300))
+    # A path may break after its folders, the lines stay in one piece.
+    shown = (
+        path.replace("/", "/<wbr>") + f'<span class="wb-where">{visible(hit.citation.removeprefix(hit.path))}</span>'
+    )
     return (
         f'<div class="wb-cite"><a href="{link}" target="_blank"><bdi>{shown}</bdi></a>'
         f'<button type="button" class="wb-copy" data-wb-copy="{attribute(hit.citation)}"'

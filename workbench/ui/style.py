@@ -34,11 +34,13 @@ _CSS = """
 .wb-bar{display:flex;height:.5rem;border-radius:.25rem;overflow:hidden;margin:.3rem 0 .1rem;
  background:color-mix(in srgb,currentColor 10%,transparent)}
 .wb-bar span+span{border-left:2px solid color-mix(in srgb,currentColor 4%,white)}
-.wb-text{margin:.3rem 0;white-space:pre-wrap;unicode-bidi:isolate;max-height:13.5em;overflow:hidden}
+.wb-text{margin:.3rem 0;white-space:pre-wrap;unicode-bidi:isolate;overflow:hidden;display:-webkit-box;
+ -webkit-line-clamp:8;-webkit-box-orient:vertical}
 .wb-lines{margin:.3rem 0;font-family:"Source Code Pro",ui-monospace,monospace;font-size:.74rem;line-height:1.35}
 .wb-line{display:flex;gap:.5em}
 .wb-line.wb-hit{background:color-mix(in srgb,#56B4E9 16%,transparent)}
 .wb-line.wb-target{background:color-mix(in srgb,#56B4E9 18%,transparent);box-shadow:inset 3px 0 #0072B2}
+.wb-line{scroll-margin-top:9rem}
 .wb-no{opacity:.6;text-align:right;min-width:2.6em;user-select:none;flex:none;font-variant-numeric:tabular-nums}
 .wb-src-line{white-space:pre-wrap;overflow-wrap:anywhere;min-width:0;unicode-bidi:isolate;flex:1}
 .stHtml mark,.wb-text mark,.wb-lines mark{background:color-mix(in srgb,#F0E442 55%,transparent);color:inherit;
@@ -47,6 +49,7 @@ _CSS = """
  border-radius:.2em;padding:0 .15em;unicode-bidi:isolate}
 .wb-cite{display:flex;gap:.4rem;align-items:center;justify-content:space-between;font-size:.74rem}
 .wb-cite a{color:inherit!important;user-select:all;text-decoration-color:color-mix(in srgb,currentColor 45%,transparent)}
+.wb-where{white-space:nowrap}
 .wb-copy{font:inherit;color:inherit;background:none;border:1px solid color-mix(in srgb,currentColor 30%,transparent);
  border-radius:.3rem;padding:0 .4rem;cursor:pointer;flex:none;min-height:1.6rem}
 .wb-copy:hover,.wb-copy:focus-visible{border-color:currentColor}
@@ -59,10 +62,16 @@ _CSS = """
  border-bottom:1px solid color-mix(in srgb,currentColor 16%,transparent)}
 .wb-table td.wb-num,.wb-table th.wb-num{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:normal}
 .wb-table .wb-named,h3.wb-named{background:color-mix(in srgb,#F0E442 30%,transparent)}
+.wb-table td:first-child code{white-space:nowrap}
 .wb-note{font-size:.8rem;margin:0}
+.wb-histogram{position:relative;height:62px;display:flex;align-items:flex-end;gap:1px;margin-top:.2rem}
+.wb-histogram span{flex:1;min-width:0;border-radius:1px 1px 0 0}
+.wb-histogram i{position:absolute;top:-3px;bottom:-3px;border-left:2px dashed #D55E00}
+.wb-axis{display:flex;justify-content:space-between;font-size:.7rem;opacity:.75;margin:0}
 .wb-doc{max-width:70rem;font-size:.85rem}
 .wb-scroll{overflow-x:auto}
-@media (max-width:640px){[data-testid="stMainBlockContainer"]{padding:3.2rem .8rem 2rem}.wb-copy{min-height:2rem;padding:0 .7rem}}
+@media (max-width:640px){[data-testid="stMainBlockContainer"]{padding:3.2rem .8rem 2rem}.wb-copy{min-height:2rem;padding:0 .7rem}
+ .wb-table td:first-child code{white-space:normal}}
 @media (prefers-reduced-motion:no-preference){.wb-bar span{transition:width .12s}}
 """
 
@@ -96,7 +105,7 @@ _SCROLL = """
   const place = named || document.querySelector(".wb-target");
   if (!place) return;
   if (named) named.classList.add("wb-named");
-  place.scrollIntoView({block: "center"});
+  place.scrollIntoView({block: named ? "center" : "start"});
 })();
 """
 

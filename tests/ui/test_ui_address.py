@@ -1,0 +1,157 @@
+"""The address says what the page shows, and a page restored from it shows the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from workbench.plan import Plan
+from workbench.ui.state import MODES, PICTURES, AppState, from_params
+
+PLANS = [
+    "default",
+    "default fusion.k=20 limit=5",
+    "tmm",
+    "tmm fusion.alpha=0.3",
+    "default vector.threshold=off sources=grep,keyword",
+]
+
+texts = st.text(min_size=0, max_size=30).map(str.strip)
+states = st.builds(
+    AppState,
+    query=texts,
+    keywords=texts,
+    filters=texts,
+    modes=st.sets(st.sampled_from(MODES), min_size=1).map(lambda chosen: tuple(m for m in MODES if m in chosen)),
+    plan=st.sampled_from(PLANS).map(Plan.parse),
+    picture=st.sampled_from(PICTURES),
+)
+
+
+@given(states)
+def test_every_state_reads_back_from_its_address(state: AppState) -> None:
+    """Address and state are two forms of one value, preset name included."""
+    restored, said = from_params(state.to_params())
+    assert restored == state
+    assert restored.plan.preset == state.plan.preset
+    assert said == ()
+
+
+def test_an_untouched_page_has_an_empty_address() -> None:
+    """Only what differs is in the address."""
+    assert AppState().to_params() == {}
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"plan": "default fusion.q=3"}, "no plan field called 'fusion.q'"),
+        ({"plan": "nosuch"}, "no preset called 'nosuch'"),
+        ({"plan": "default limit=0"}, "limit is '0'"),
+        ({"columns": "grep,telepathy"}, "unknown columns (telepathy)"),
+        ({"picture": "mandala"}, "unknown picture"),
+        ({"q": "x" * 5000}, "5,000 characters"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_has_its_default(params: dict[str, str], words: str) -> None:
+    """A bad part of an address never breaks the page, and is never dropped without a word."""
+    state, said = from_params({"keywords": "kept", **params})
+    assert any(words in s for s in said)
+    assert state.keywords == "kept"
+    assert state.plan == AppState().plan
+
+
+def mini() -> None:
+    """A page with one widget of the state, for the session's rules."""
+    import streamlit as st
+
+    from workbench.ui import controls, state
+
+    state.enter(st.session_state.get("page", "search"))
+    controls.text_box("query", "Query", "help")
+    controls.slider(state.current().plan, "fusion.k", "k", 1.0, 200.0, 1.0)
+    st.text(state.current().query)
+
+
+def test_a_widget_changes_the_state_and_the_address() -> None:
+    """What is typed and moved is in the address in the same run."""
+    at = AppTest.from_function(mini).run()
+    at.text_input(key="wb.w.query").set_value("retries").run()
+    at.slider(key="wb.w.fusion.k").set_value(20.0).run()
+    assert not at.exception
+    assert at.query_params == {"q": "retries", "plan": "default fusion.k=20"}
+
+
+def test_a_first_visit_takes_the_address() -> None:
+    """Widgets show what the address says, also beyond a slider's usual end."""
+    at = AppTest.from_function(mini)
+    at.query_params.update({"q": "retries", "plan": "default fusion.k=1000"})
+    at.run()
+    assert not at.exception
+    assert at.text_input(key="wb.w.query").value == "retries"
+    assert at.slider(key="wb.w.fusion.k").value == 1000.0
+    assert at.query_params == {"q": "retries", "plan": "default fusion.k=1000"}
+
+
+def test_the_back_button_wins_over_the_state() -> None:
+    """An address that changed by itself is taken, the empty one too."""
+    at = AppTest.from_function(mini).run()
+    at.text_input(key="wb.w.query").set_value("retries").run()
+    at.query_params.clear()
+    at.run()
+    assert at.text_input(key="wb.w.query").value == ""
+    at.query_params["q"] = "other"
+    at.run()
+    assert at.text_input(key="wb.w.query").value == "other"
+
+
+def test_a_widget_wins_over_an_address_that_is_a_run_behind() -> None:
+    """While a slider is dragged the browser still shows the address of the run before."""
+    at = AppTest.from_function(mini).run()
+    at.slider(key="wb.w.fusion.k").set_value(20.0).run()
+    at.query_params.clear()
+    at.slider(key="wb.w.fusion.k").set_value(30.0).run()
+    assert at.query_params == {"plan": "default fusion.k=30"}
+
+
+def test_a_page_switch_keeps_the_state() -> None:
+    """Switching pages clears the address; the state is written back into it."""
+    at = AppTest.from_function(mini).run()
+    at.text_input(key="wb.w.query").set_value("retries").run()
+    at.query_params.clear()
+    at.session_state["page"] = "guide"
+    at.run()
+    assert at.query_params == {"q": "retries"}
+
+
+def test_parameters_of_a_page_of_its_own_stay() -> None:
+    """The document that a page shows is not the state's to remove."""
+    at = AppTest.from_function(mini)
+    at.query_params.update({"path": "a.md", "lines": "3-4"})
+    at.run()
+    at.text_input(key="wb.w.query").set_value("retries").run()
+    assert at.query_params == {"path": "a.md", "lines": "3-4", "q": "retries"}
+
+
+def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:
+    """A plan that contradicts itself leaves the plan as it was."""
+
+    def page() -> None:
+        import streamlit as st
+
+        from workbench.ui import controls, state
+
+        state.enter("search")
+        controls.many(state.current().plan, "sources", "Sources", ("grep", "keyword", "vector"))
+        for sentence in state.take_notices():
+            st.warning(sentence)
+
+    at = AppTest.from_function(page)
+    at.query_params["plan"] = "tmm"
+    at.run()
+    at.button_group(key="wb.w.sources").set_value(["grep", "keyword", "vector"]).run()
+    assert not at.exception
+    assert "convex mixes exactly keyword and vector" in at.warning[0].value
+    assert at.query_params == {"plan": "tmm"}

@@ -1,0 +1,53 @@
+"""The server that `workbench app` starts: this machine only, and nothing reported."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from workbench.errors import UsageError
+from workbench.ui import launch
+
+
+def test_the_server_is_local_and_reports_nothing() -> None:
+    """These options win over any `.streamlit` folder of the current folder."""
+    options = launch.server_options(8600, "127.0.0.1", open_browser=False)
+    assert options["server.address"] == "127.0.0.1"
+    assert options["browser.gatherUsageStats"] is False
+    assert options["client.showErrorDetails"] == "none"
+    assert options["server.headless"] is True
+    assert "evil.example" not in options["server.allowedHosts"]
+
+
+@pytest.mark.parametrize(
+    ("host", "local"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("nas", False)]
+)
+def test_a_local_address_is_known(host: str, local: bool) -> None:
+    """Only a local server refuses other host names: a shared one must answer to its own."""
+    assert launch.is_local(host) is local
+    assert ("server.allowedHosts" in launch.server_options(1, host, False)) is local
+
+
+def test_every_option_is_one_that_streamlit_knows() -> None:
+    """A misspelt option would be refused only when the app starts."""
+    from streamlit import config
+
+    known = config._config_options_template
+    assert set(launch.server_options(8600, "127.0.0.1", False)) <= set(known)
+
+
+def test_a_taken_port_is_a_sentence() -> None:
+    """The error says what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(UsageError, match=r"cannot listen on 127\.0\.0\.1") as caught:
+            launch.check_port("127.0.0.1", taken.getsockname()[1])
+    assert "--port" in caught.value.remedy
+
+
+def test_an_impossible_port_is_a_sentence() -> None:
+    """From 1 to 65535."""
+    with pytest.raises(UsageError, match="The port is 0"):
+        launch.check_port("127.0.0.1", 0)

@@ -1,0 +1,5 @@
+"""The app's router: what `workbench app` runs, and what tests start from."""
+
+from workbench.ui import house
+
+house.run()

@@ -1,0 +1,263 @@
+"""Widgets bound to the state: drawn from it, and writing back to it through callbacks.
+
+Each control of a plan field takes its help from `plan_fields`, where the field is declared, and adds a link to its line in
+the guide. A widget's value is set only when it differs from the state: setting it in every run would send each value back
+to the browser, and a slider that is being dragged would jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import streamlit as st
+
+from workbench import plan_fields
+from workbench.plan import Plan
+from workbench.ui import state as app_state
+
+PREFIX = "wb.w."
+_ENDS = "wb.end."
+_MISSING = object()
+
+
+def help_of(name: str) -> str:
+    """Help of a plan field in Markdown: its line, its bounds, its spelling, and a link to the guide."""
+    field, source = plan_fields.locate(name)
+    default = plan_fields.show(field.default)
+    spelling = f"{field.name}.{source}" if source else field.name
+    return f"{field.help} Default {default}; {field.bounds}.\n\n`{spelling}` · [Guide](guide#{anchor(field.name)})"
+
+
+def anchor(name: str) -> str:
+    """The id of a plan field's line on the Guide page."""
+    return "field-" + name.replace(".", "-").replace("_", "-")
+
+
+def _bind(name: str, value: Any) -> str:
+    """Key of a widget whose value is the state's."""
+    key = PREFIX + name
+    if st.session_state.get(key, _MISSING) != value:
+        st.session_state[key] = value
+    return key
+
+
+def _set_field(name: str, read: Callable[[Any], Any]) -> None:
+    app_state.set_plan({name: read(st.session_state[PREFIX + name])})
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def slider(plan: Plan, name: str, label: str, low: float, high: float, step: float, *, value: Any = None) -> None:
+    """A slider of a number; its end moves out where the plan's value is beyond it.
+
+    Args:
+        plan: The plan to read.
+        name: Dotted field.
+        label: What the person reads.
+        low, high, step: Whole numbers for a whole-number slider, else floats.
+        value: What to show instead of the field's own value (the effective depth where it is auto).
+    """
+    kind = int if isinstance(step, int) else float
+    shown = kind(plan[name] if value is None else value)
+    # An end that has moved out stays there: moving back would make another widget of it in the middle of a drag.
+    kept = _ENDS + name
+    bounds = (min(kind(low), shown), max(kind(high), shown, st.session_state.get(kept, shown)))
+    st.session_state[kept] = bounds[1]
+    key = _bind(name, shown)
+    shape = "%g" if kind is float and step >= 1 else None
+    st.slider(
+        label, *bounds, step=kind(step), key=key, help=help_of(name), on_change=_set_field, args=(name, _same),
+        format=shape,
+    )  # fmt: skip
+
+
+def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = None) -> None:
+    """A select box of one of a field's names, in a row of buttons where there are at most three."""
+    values = tuple(options or plan_fields.locate(name)[0].choices)
+    key = _bind(name, plan[name])
+    args: dict[str, Any] = {
+        "key": key,
+        "help": help_of(name),
+        "on_change": _set_field,
+        "args": (name, _same),
+    }
+    if len(values) <= 3:
+        st.segmented_control(label, values, required=True, width="stretch", **args)
+    else:
+        st.selectbox(label, values, **args)
+
+
+def whole_choice(plan: Plan, name: str, label: str, values: Sequence[int]) -> None:
+    """A row of buttons of a few whole numbers."""
+    st.segmented_control(
+        label, tuple(values), required=True, width="stretch", key=_bind(name, plan[name]), help=help_of(name),
+        on_change=_set_field, args=(name, _same),
+    )  # fmt: skip
+
+
+def switch(plan: Plan, name: str, label: str) -> None:
+    """A switch of a yes-or-no field."""
+    st.toggle(label, key=_bind(name, plan[name]), help=help_of(name), on_change=_set_field, args=(name, _same))
+
+
+def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
+    """Several of the given names; names of the plan that are not among them are offered too."""
+    offered = sorted({*options, *plan[name]})
+    st.pills(
+        label, offered, selection_mode="multi", key=_bind(name, list(plan[name])), help=help_of(name),
+        on_change=_set_many, args=(name,),
+    )  # fmt: skip
+
+
+def _set_many(name: str) -> None:
+    chosen = st.session_state[PREFIX + name]
+    if not chosen and name == "sources":
+        app_state.notice("A search needs at least one source, so the last one stays.")
+        return
+    app_state.set_plan({name: chosen})
+
+
+# --- the threshold --------------------------------------------------------------------------------------------------
+
+
+def threshold(plan: Plan) -> None:
+    """The switch and slider of the vector threshold, in the plan's metric."""
+    from workbench.ranking.distance import metric
+
+    value = plan["vector.threshold"]
+    off = value == plan_fields.OFF
+    largest = metric(plan["vector.metric"]).largest
+    st.toggle(
+        "Cut at a distance", key=_bind("threshold.on", not off), help=help_of("vector.threshold"),
+        on_change=_switch_threshold,
+    )  # fmt: skip
+    if not off:
+        slider(plan, "vector.threshold", "Threshold", 0.0, largest, 0.01)
+
+
+def _switch_threshold() -> None:
+    on = st.session_state[PREFIX + "threshold.on"]
+    plan = app_state.current().plan
+    default = app_state.default_plan()["vector.threshold"]
+    start = default if default != plan_fields.OFF else 0.5
+    app_state.set_plan({"vector.threshold": _converted(start, "angular", plan["vector.metric"]) if on else "off"})
+
+
+def metric(plan: Plan) -> None:
+    """The metric; changing it keeps the same candidates, by saying the same threshold in the new metric."""
+    st.selectbox(
+        "Metric", plan_fields.METRICS, key=_bind("vector.metric", plan["vector.metric"]), help=help_of("vector.metric"),
+        on_change=_set_metric,
+    )  # fmt: skip
+
+
+def _set_metric() -> None:
+    plan, chosen = app_state.current().plan, st.session_state[PREFIX + "vector.metric"]
+    changes: dict[str, Any] = {"vector.metric": chosen}
+    if plan["vector.threshold"] != plan_fields.OFF:
+        changes["vector.threshold"] = _converted(plan["vector.threshold"], plan["vector.metric"], chosen)
+    app_state.set_plan(changes)
+
+
+def _converted(distance: float, old: str, new: str) -> float:
+    from workbench.ranking.distance import to_cosine, to_distance
+
+    return distance if old == new else round(float(to_distance(to_cosine(distance, old), new)), 6)
+
+
+# --- the preset and the texts --------------------------------------------------------------------------------------
+
+
+def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
+    """The preset that the plan starts from, and a button back to it."""
+    about = "\n".join(f"- **{n}**: {s}" for n, s in zip(names, summaries, strict=True))
+    st.selectbox(
+        "Preset", names, key=_bind("preset", plan.preset), on_change=_set_preset,
+        help=f"A named plan to start from. Choosing one sets every control.\n\n{about}\n\n[Guide](guide#presets)",
+    )  # fmt: skip
+
+
+def _set_preset() -> None:
+    app_state.update(plan=Plan.parse(st.session_state[PREFIX + "preset"]))
+
+
+def reset(plan: Plan) -> None:
+    """A button that takes back every change since the preset."""
+    st.button(
+        "Reset to the preset", key=PREFIX + "reset", disabled=not plan.changes(), on_click=_reset, width="stretch",
+        help="Takes back every setting that differs from the preset.",
+    )  # fmt: skip
+
+
+def _reset() -> None:
+    app_state.update(plan=Plan.parse(app_state.current().plan.preset))
+
+
+def text_box(
+    name: str, label: str, help: str, placeholder: str = "", kind: Literal["default", "search"] = "default"
+) -> None:
+    """A text box of one of the state's texts: `query`, `keywords` or `filters`."""
+    st.text_input(
+        label, key=_bind(name, getattr(app_state.current(), name)), help=help, placeholder=placeholder, type=kind,
+        max_chars=app_state.LONGEST, on_change=_set_text, args=(name,),
+    )  # fmt: skip
+
+
+def _set_text(name: str) -> None:
+    app_state.update(**{name: (st.session_state[PREFIX + name] or "").strip()})
+
+
+def ask(query: str) -> None:
+    """Put a query in the box, as if it had been typed (a callback)."""
+    app_state.update(query=query)
+
+
+def columns() -> None:
+    """Which columns are shown."""
+    st.pills(
+        "Columns", app_state.MODES, selection_mode="multi", key=_bind("modes", list(app_state.current().modes)),
+        format_func=str.capitalize, on_change=_set_modes,
+        help="What to search with, side by side. [Guide](guide#modes)",
+    )  # fmt: skip
+
+
+def _set_modes() -> None:
+    chosen = st.session_state[PREFIX + "modes"]
+    if not chosen:
+        app_state.notice("At least one column stays.")
+        return
+    app_state.update(modes=tuple(m for m in app_state.MODES if m in chosen))
+
+
+def picture(titles: dict[str, str]) -> str:
+    """Which chart is drawn above the columns; made for a fragment, so it writes the address itself."""
+    st.segmented_control(
+        "Picture", app_state.PICTURES, required=True, key=_bind("picture", app_state.current().picture),
+        format_func=lambda name: titles[name], on_change=_set_picture, label_visibility="collapsed",
+    )  # fmt: skip
+    app_state.written_in_fragment()
+    return app_state.current().picture
+
+
+def _set_picture() -> None:
+    app_state.update(picture=st.session_state[PREFIX + "picture"])
+
+
+def path_box(value: str = "") -> None:
+    """A box for a document's path; what is typed goes to the address of the Document page."""
+    st.text_input(
+        "Path", key=_bind("path", value), placeholder="reference/about.md", on_change=_set_path,
+        help="A path as citations show it, relative to the indexed folder.",
+    )  # fmt: skip
+
+
+def _set_path() -> None:
+    app_state.open_path(str(st.session_state[PREFIX + "path"] or "").strip())
+
+
+def line_pages(pages: int, first: int, about: tuple[str, int]) -> int:
+    """Which page of a long document is shown; another document or citation starts at its own page."""
+    return st.pagination(pages, default=first, key=f"{PREFIX}lines-{about[1]}-{about[0]}")

@@ -1,0 +1,32 @@
+"""The app's house: page set-up, style, navigation, and the errors that a page did not catch itself."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from workbench.errors import WorkbenchError
+from workbench.ui import cards, state, style
+
+NAME = "Retrieval workbench"
+
+
+def run() -> None:
+    """Run the router once: set up, keep the address and the state equal, run the page, say errors in a sentence."""
+    st.set_page_config(page_title=NAME, page_icon="🔎", layout="wide", initial_sidebar_state="auto")
+    page = st.navigation(
+        [
+            st.Page("views/search.py", title="Search", icon=":material/search:", default=True),
+            st.Page("views/document.py", title="Document", icon=":material/description:", url_path="document"),
+            st.Page("views/guide.py", title="Guide", icon=":material/menu_book:", url_path="guide"),
+        ],
+        position="top",
+    )
+    st.html(style.css())
+    st.html(style.script(), unsafe_allow_javascript=True)
+    state.enter(page.url_path)
+    for sentence in state.take_notices():
+        st.html(cards.alert("", sentence, ""))
+    try:
+        page.run()
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
