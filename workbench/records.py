@@ -90,12 +90,13 @@ class Document:
     """One document as it was read: its whole text and what is known about it.
 
     Attributes:
-        document_id: Stable id: made from tenant and path (or the record's own id in JSONL and BEIR).
+        document_id: Stable id, 16 hex digits from tenant and path; for a record from tenant and `file.jsonl#id`. The
+            record's own id, which judgments name, is `metadata["record_id"]`.
         path: Path relative to its root, `/`, NFC: what citations show and ties are broken by. For records of a JSONL
             file it is `file.jsonl#id` unless the record has a path of its own.
         root: Absolute path of the indexed folder it came from.
         text: The whole text, line ends `\\n`, no NUL.
-        title: Title by front matter, first heading, or file name.
+        title: Title by front matter, first heading, or file name (source code: always the file name).
         type: `markdown`, `text`, `rst`, `html`, `pdf`, `code`, `record`, or what front matter says under `type`.
         url: Where the original lives, or "".
         language: Programming or natural language where known, or "".

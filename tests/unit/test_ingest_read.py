@@ -51,9 +51,9 @@ def test_markdown_gives_front_matter_title_and_headings(tmp_path: Path) -> None:
 
 
 def test_the_title_falls_to_the_first_heading_then_to_the_file_name(tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": "# Heading\n", "b.md": "text", "notes.v2.txt": "text", "Makefile": "all:\n\ttrue\n"})
-    titles = {name: documents(tmp_path / name)[0].title for name in ("a.md", "b.md", "notes.v2.txt", "Makefile")}
-    assert titles == {"a.md": "Heading", "b.md": "b", "notes.v2.txt": "notes.v2", "Makefile": "Makefile"}
+    write(tmp_path, {"a.md": "# Heading\n", "b.md": "text", "notes.v2.txt": "text", "m.py": "def f(): pass\n"})
+    titles = {name: documents(tmp_path / name)[0].title for name in ("a.md", "b.md", "notes.v2.txt", "m.py")}
+    assert titles == {"a.md": "Heading", "b.md": "b", "notes.v2.txt": "notes.v2", "m.py": "m.py"}
 
 
 def test_broken_front_matter_costs_the_metadata_but_not_the_text(tmp_path: Path) -> None:

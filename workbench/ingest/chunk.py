@@ -17,7 +17,7 @@ from workbench.ingest.ids import chunk_id
 from workbench.ingest.outline import Lines, Outline
 from workbench.ingest.pack import cheapest_cut
 from workbench.ingest.pieces import cut_points, line_pieces, refine
-from workbench.ingest.regions import Region, grouped, regions
+from workbench.ingest.regions import grouped, regions
 from workbench.ingest.tokens import CountTokens, TokenCounter
 from workbench.records import Chunk, ChunkKind, Document, Granularity, Span
 
@@ -183,18 +183,20 @@ class _Chunker:
         line = self.text.rfind("\n", span.start, span.start + skipped) + 1
         inside = span.start and self.text[span.start - 1] != "\n"
         start = line or (span.start + skipped if inside else span.start)
-        region = self._region(span.start + skipped)
+        index = max(0, bisect_right(self.starts, span.start + skipped) - 1)
+        region = self.regions[index]
         headed = region.heading is not None and start <= region.heading.start
         context = context_of(self.title, region.path, self.text[start:end], headed)
+        # Headings without text of their own lead to the section that the chunk is about.
+        while region.only_heading(self.text) and index + 1 < len(self.regions) and self.starts[index + 1] < end:
+            index += 1
+            region = self.regions[index]
         if context not in self.contexts:
             self.contexts |= shorten([context], self.most_context, self.counter)
         shown, length = self._context(context)
         known = self.counter.additive and tokens >= 0
         total = self.counter.around + length + tokens if known else -1
         return _Cut(Span(start, end), region.path, region.kind, shown, total)
-
-    def _region(self, offset: int) -> Region:
-        return self.regions[max(0, bisect_right(self.starts, offset) - 1)]
 
     def _checked(self, cuts: list[_Cut]) -> list[_Cut]:
         """Count what is not counted, and cut again what is longer as a whole than in its parts, until it fits."""

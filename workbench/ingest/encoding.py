@@ -122,14 +122,14 @@ def _wide(head: bytes) -> str:
     """UTF-16 or UTF-32 without a mark: where the zero bytes stand tells which; "" if they stand anywhere."""
     for name, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
         sample = head[: len(head) // width * width]
-        if len(sample) < 2 * width:
+        if len(sample) < 8 * width:
             continue
         text = _strict(sample, name)
         if text is None or "\x00" in text:
             continue
         plain = sum(c.isspace() or unicodedata.category(c)[0] in "LNPS" for c in text)
-        ascii_share = sum(c < "\x80" for c in text) / len(text)
-        if plain >= 0.97 * len(text) and ascii_share > 0.3:
+        letters = sum(c < "\x80" and c.isalnum() for c in text)
+        if plain >= 0.97 * len(text) and letters > 0.3 * len(text):
             return name
     return ""
 

@@ -122,14 +122,14 @@ def refine(text: str, pieces: Sequence[Piece], limit: int, counter: TokenCounter
     A single character (with its combining marks) may still be longer than the limit; it stays whole.
     """
     current = list(pieces)
-    for cutter, price in ((_by_sentence, AT_SENTENCE), (_by_words, AT_WORD), (_by_halves, IN_WORD)):
+    for cutter, price in ((_by_sentence, AT_SENTENCE), (_by_words, AT_WORD), (_by_characters, IN_WORD)):
         while True:
             parts: list[tuple[int, int, float]] = []
             places: list[int] = []
             for index, piece in enumerate(current):
                 if piece.tokens <= limit:
                     continue
-                bounds = cutter(text, piece.start, piece.end)
+                bounds = cutter(text, piece.start, piece.end, piece.tokens // limit)
                 if len(bounds) < 2:
                     continue
                 places.append(index)
@@ -139,7 +139,7 @@ def refine(text: str, pieces: Sequence[Piece], limit: int, counter: TokenCounter
             lengths = counter.parts([text[a:b].strip() for a, b, _ in parts])
             fresh = [Piece(a, b, n, cost) for (a, b, cost), n in zip(parts, lengths, strict=True)]
             current = _replace(current, places, fresh)
-            if cutter is not _by_halves:
+            if cutter is not _by_characters:
                 break
     return coarsen(current, max(1, limit // 16), AT_ITEM + 1.0)
 
@@ -159,11 +159,11 @@ def _replace(pieces: Sequence[Piece], places: Sequence[int], fresh: Sequence[Pie
     return result
 
 
-def _by_sentence(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _by_sentence(text: str, start: int, end: int, _times: int) -> list[tuple[int, int]]:
     return _at(start, end, (m.end() for m in _SENTENCE.finditer(text, start, end)))
 
 
-def _by_words(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _by_words(text: str, start: int, end: int, _times: int) -> list[tuple[int, int]]:
     """Runs of words of some 24 to 64 characters."""
     cuts: list[int] = []
     last = start
@@ -174,13 +174,18 @@ def _by_words(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return _at(start, end, cuts)
 
 
-def _by_halves(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Two halves, cut where no combining mark or joiner follows; one where there is no such place."""
-    middle = (start + end) // 2
-    for cut in (*range(middle, end), *range(middle - 1, start, -1)):
-        if start < cut < end and not _joined(text, cut):
-            return [(start, cut), (cut, end)]
-    return [(start, end)]
+def _by_characters(text: str, start: int, end: int, times: int) -> list[tuple[int, int]]:
+    """Equal parts, twice as many as it is times too long, cut where no combining mark or joiner follows."""
+    step = max(1, (end - start) // (2 * max(1, times)))
+    cuts: list[int] = []
+    last = start
+    while last < end:
+        cut = last + step
+        while cut < end and _joined(text, cut):
+            cut += 1
+        cuts.append(cut)
+        last = cut
+    return _at(start, end, cuts)
 
 
 def _joined(text: str, cut: int) -> bool:

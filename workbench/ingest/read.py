@@ -142,7 +142,7 @@ def _document(source: Source, parsed: Parsed, rules: FileRules, salt: str) -> Re
         path=(record.path if record is not None else "") or identity,
         root=found.root,
         text=parsed.text,
-        title=_word(own.get("title")) or parsed.title or parsed.outline.first_title() or _stem(source, parsed),
+        title=_word(own.get("title")) or parsed.title or _heading_or_name(source, parsed),
         type=_word(own.get("type")) or rules.type or parsed.type,
         url=parsed.url or next((u for u in (_word(own.get(name)) for name in _URL_KEYS) if u), ""),
         language=parsed.language or _word(own.get("language")) or _word(own.get("lang")),
@@ -164,10 +164,12 @@ def _word(value: Any) -> str:
     return " ".join(str(value).split()) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def _stem(source: Source, parsed: Parsed) -> str:
-    if parsed.record is not None:
-        return ""
-    return source.name[: -len(source.suffix)] if source.suffix else source.name
+def _heading_or_name(source: Source, parsed: Parsed) -> str:
+    """The first heading, or the file's name: without its suffix for prose, whole for source code; "" for a record."""
+    if not parsed.outline.prose:
+        return source.name
+    name = source.name[: -len(source.suffix)] if source.suffix else source.name
+    return parsed.outline.first_title() or (name if parsed.record is None else "")
 
 
 def _modified(parsed: Parsed, modified_ns: int) -> datetime | None:

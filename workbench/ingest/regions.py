@@ -1,15 +1,14 @@
 """From an outline to regions: stretches of text that lie in one section and on one page.
 
 Regions are the first cut of a document, at headings and page borders. Small ones are joined to groups before they are
-chunked: a heading without text goes with the first section below it, and a tiny section with the next one under the same
-parent.
+chunked (`grouped`), so that no chunk is a lone heading or a crumb.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.ingest.outline import Outline
 from workbench.records import ChunkKind, Span
@@ -85,7 +84,8 @@ def regions(text: str, outline: Outline, page_starts: Sequence[int]) -> list[Reg
         if text[start:end].strip():
             kind = own or (stack[-1][2] if stack else ChunkKind.BODY)
             path = tuple(name for _, name, _ in stack)
-            found.append(Region(start, end, path, heading, max(page, 0), kind))
+            region = Region(start, end, path, heading, max(page, 0), kind)
+            found.append(replace(region, kind=ChunkKind.BODY) if own and region.only_heading(text) else region)
     return found
 
 
@@ -102,33 +102,40 @@ def grouped(
 ) -> list[tuple[int, int]]:
     """Join small regions with the ones after them.
 
+    A heading without text always goes with the first section below it. What is then below `tiny` tokens takes the next
+    one in, if it is of the same kind, lies under the same parent and both fit.
+
     Args:
         text: The document's text.
         found: Its regions.
         tokens: Length of each.
-        tiny: A group below this many tokens takes the next region in, if both lie under the group's first parent.
+        tiny: Below how many tokens a group takes the next one in.
         fits: Whether the regions first..end (excluded) would fit into one chunk.
 
     Returns:
         (first, end) indexes of the groups, in order.
     """
+    units: list[tuple[int, int]] = []
+    for index in range(len(found)):
+        if units and found[index - 1].only_heading(text) and _below(found[index - 1], found[index]):
+            units[-1] = (units[-1][0], index + 1)
+        else:
+            units.append((index, index + 1))
     groups: list[tuple[int, int]] = []
-    first = 0
-    while first < len(found):
-        end, size = first + 1, tokens[first]
-        bare = found[first].only_heading(text)
-        while end < len(found) and _together(found[first], found[end]):
-            below = len(found[end].path) > len(found[end - 1].path)
-            if not ((bare and below) or (size < tiny and fits(first, end + 1))):
-                break
-            bare = bare and found[end].only_heading(text)
-            size += tokens[end]
-            end += 1
+    for first, end in units:
+        if groups:
+            start, before = groups[-1]
+            small = sum(tokens[start:before]) < tiny
+            if small and _together(found[before - 1], found[first], found[start].parents) and fits(start, end):
+                groups[-1] = (start, end)
+                continue
         groups.append((first, end))
-        first = end
     return groups
 
 
-def _together(first: Region, other: Region) -> bool:
-    parents = first.parents
-    return other.page == first.page and other.kind is first.kind and other.path[: len(parents)] == parents
+def _below(heading: Region, other: Region) -> bool:
+    return other.page == heading.page and other.path[: len(heading.path)] == heading.path and other.path != heading.path
+
+
+def _together(last: Region, other: Region, parents: tuple[str, ...]) -> bool:
+    return other.page == last.page and other.kind is last.kind and other.path[: len(parents)] == parents

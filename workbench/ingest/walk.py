@@ -118,8 +118,19 @@ def _walk(roots: dict[str, set[str]], options: _Options) -> Iterator[FoundFile |
     for root in sorted(roots):
         for name in sorted(roots[root] - {""}):
             one = _Root(root, options, seen)
-            if os.path.realpath(os.path.join(root, name)) not in seen:
-                yield from one.take(name, relative_path(name))
+            real = os.path.realpath(os.path.join(root, name))
+            if real not in seen:
+                yield from one.take(name, relative_path(name), real)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A file or folder to read: its path below the root as the system spells it, and its real path."""
+
+    raw: str
+    real: str
+    is_folder: bool
+    ignores: tuple[ignore.Ignore, ...]
 
 
 @dataclass(slots=True)
@@ -134,7 +145,7 @@ class _Root:
 
     def walk(self) -> Iterator[FoundFile | SkippedFile]:
         stack = ignore.above(self.root) if self.options.gitignore else ()
-        yield from self._folder("", stack)
+        yield from self._folder("", self.root, stack)
         while self.links:
             pending, self.links = sorted(self.links, key=lambda link: relative_path(link[0])), []
             for raw, ignores in pending:
@@ -143,27 +154,25 @@ class _Root:
     def skip(self, path: str, reason: str, remedy: str, status: FileStatus = FileStatus.SKIPPED) -> SkippedFile:
         return SkippedFile(self.root, path, reason, remedy, status)
 
-    def _folder(self, raw: str, ignores: tuple[ignore.Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
+    def _folder(self, raw: str, real: str, ignores: tuple[ignore.Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
         """Everything below a folder, without recursion: a tree may be deeper than the interpreter's stack."""
-        stack: list[Iterator[tuple[str, bool, tuple[ignore.Ignore, ...]] | SkippedFile]] = [self._entries(raw, ignores)]
+        stack = [self._entries(_Entry(raw, real, True, ignores))]
         while stack:
             item = next(stack[-1], None)
             if item is None:
                 stack.pop()
             elif isinstance(item, SkippedFile):
                 yield item
-            elif item[1]:
-                stack.append(self._entries(item[0], item[2]))
+            elif item.is_folder:
+                stack.append(self._entries(item))
             else:
-                yield from self.take(item[0], relative_path(item[0]))
+                yield from self.take(item.raw, relative_path(item.raw), item.real)
 
-    def _entries(
-        self, raw: str, ignores: tuple[ignore.Ignore, ...]
-    ) -> Iterator[tuple[str, bool, tuple[ignore.Ignore, ...]] | SkippedFile]:
-        """The files (False) and folders (True) of one folder that are to be read, and skips for the others."""
+    def _entries(self, of: _Entry) -> Iterator[_Entry | SkippedFile]:
+        """The files and folders of one folder that are to be read, and skips for the others."""
+        raw, real, ignores = of.raw, of.real, of.ignores
         folder = os.path.join(self.root, raw) if raw else self.root
         shown = relative_path(raw) + "/" if raw else "./"
-        real = os.path.realpath(folder)
         if real in self.options.excluded:
             yield self.skip(shown, "It is the corpus itself", "Nothing needs to be done")
             return
@@ -188,7 +197,7 @@ class _Root:
             elif entry.is_symlink():
                 self.links.append((path, ignores))
             else:
-                yield path, is_folder, ignores
+                yield _Entry(path, os.path.join(real, entry.name), is_folder, ignores)
 
     def _left_out(self, raw: str, name: str, is_folder: bool, ignores: tuple[ignore.Ignore, ...]) -> SkippedFile | None:
         shown = relative_path(raw) + "/" * is_folder
@@ -201,7 +210,7 @@ class _Root:
             return self.skip(shown, f"It is ignored by {by}", "Switch .gitignore off, or name the file")
         return None
 
-    def take(self, raw: str, shown: str) -> Iterator[FoundFile | SkippedFile]:
+    def take(self, raw: str, shown: str, real: str) -> Iterator[FoundFile | SkippedFile]:
         """One file: found, or skipped for what it is."""
         absolute = os.path.join(self.root, raw)
         try:
@@ -220,7 +229,6 @@ class _Root:
             )
         else:
             self.names[shown] = raw
-            real = os.path.realpath(absolute)
             if real not in self.seen:
                 self.seen.add(real)
                 yield FoundFile(self.root, shown, absolute, status.st_size, status.st_mtime_ns)
@@ -239,9 +247,9 @@ class _Root:
         elif target in self.seen or target == self.root:
             yield self.skip(shown, "It is a link to what is read under its own name", "Nothing needs to be done")
         elif os.path.isdir(target):
-            yield from self._folder(raw, ignores)
+            yield from self._folder(raw, target, ignores)
         else:
-            yield from self.take(raw, shown)
+            yield from self.take(raw, shown, target)
 
 
 _PERMISSION = "Give yourself the right to read it, or leave it out by .gitignore"

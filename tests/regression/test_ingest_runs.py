@@ -1,0 +1,105 @@
+"""Reading the same files gives the same bytes: in another process, with another hash seed, and on real folders."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from workbench.ingest import (
+    FileRules,
+    Problem,
+    ReadError,
+    ReadOptions,
+    SkippedFile,
+    TokenCounter,
+    read_file,
+    walk,
+)
+from workbench.ingest.rules import parse_rules
+from workbench.records import FileStatus, Granularity
+
+SAMPLE = Path(__file__).parents[2] / "workbench" / "ingest"
+SCRIPT = """
+import sys
+from workbench.ingest import FileRules, ReadOptions, read_file, walk
+rules = FileRules(("b", "a"), roles=("y", "x"))
+for found in walk(sys.argv[1:]):
+    for item in read_file(found, rules, ReadOptions(60), lambda ts: [len(t.split()) for t in ts]):
+        print(ascii(item))
+"""
+
+
+def test_two_processes_with_different_hash_seeds_agree_on_every_byte() -> None:
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(SAMPLE / "chunk.py"), str(SAMPLE / "readers" / "rst.py")],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    assert outputs[0].count(b"chunk_id=") > 20
+
+
+def test_what_goes_to_a_worker_process_and_back_can_be_pickled(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nx: 1\n---\n# A\n\ntext\n")
+    (found,) = walk([tmp_path])
+    rules = parse_rules([{"path": "*.md", "roles": ["x"]}]).for_file("a.md", FileRules())
+    options = ReadOptions(40, {"docs": Granularity.CHUNK}, salt="two")
+    for value in (found, rules, options, Problem("r", "m", 3)):
+        assert pickle.loads(pickle.dumps(value)) == value
+    error = pickle.loads(pickle.dumps(ReadError("what", "how", FileStatus.SKIPPED)))
+    assert (str(error), error.status) == ("what. how.", FileStatus.SKIPPED)
+    items = list(read_file(found, rules, options, lambda texts: [len(t.split()) for t in texts]))  # type: ignore[arg-type]
+    assert pickle.loads(pickle.dumps(items)) == items
+
+
+def _count(texts: Sequence[str]) -> list[int]:
+    return [sum(-(-len(w) // 6) for w in re.findall(r"\w+|[^\w\s]", text)) for text in texts]
+
+
+@pytest.mark.measure
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "least"), [("powershell-docs", 15_000), ("django-docs-rst", 9_000), ("messy", 8_000)]
+)
+def test_the_laws_of_chunks_hold_on_real_folders(measure_data: Path, folder: str, least: int) -> None:
+    """Every file is read, skipped or failed; spans are exact and cover; budgets hold; few chunks are crumbs."""
+    counter = TokenCounter(_count, additive=True)
+    files = read = refused = chunks = crumbs = 0
+    identities: set[str] = set()
+    for found in walk([measure_data / "folders" / folder]):
+        files += 1
+        if isinstance(found, SkippedFile):
+            refused += 1
+            continue
+        try:
+            items = [i for i in read_file(found, FileRules(), ReadOptions(), counter) if not isinstance(i, Problem)]
+        except ReadError:
+            refused += 1
+            continue
+        read += 1
+        for document, parts in items:
+            position = 0
+            for chunk in parts:
+                assert document.text[chunk.start : chunk.end] == chunk.text
+                assert position <= chunk.start
+                assert not document.text[position : chunk.start].strip()
+                assert chunk.tokens <= 200
+                position = chunk.end
+                crumbs += chunk.tokens < 20
+                identities.add(chunk.chunk_id)
+            assert not document.text[position:].strip()
+            chunks += len(parts)
+    assert files == read + refused
+    assert len(identities) == chunks >= least
+    assert crumbs < 0.02 * chunks

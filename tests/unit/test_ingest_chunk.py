@@ -1,0 +1,248 @@
+"""Chunks follow the structure of a document, fit the budget, and are the same on every run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from ingest_cases import check_chunks, count_words, found, write
+
+from workbench.ingest import FileRules, Problem, ReadOptions, TokenCounter, chunk_document, read_file
+from workbench.ingest.outline import Outline
+from workbench.ingest.pack import Piece, cheapest_cut
+from workbench.ingest.readers.markdown import markdown_outline
+from workbench.records import Chunk, ChunkKind, Document, Granularity
+
+
+def document(text: str, title: str = "", path: str = "a.md") -> Document:
+    """A document with that text."""
+    return Document("0123456789abcdef", path, "/root", text, title)
+
+
+def cut(text: str, budget: int = 40, title: str = "") -> tuple[Chunk, ...]:
+    """The chunks of a Markdown text."""
+    item = document(text, title)
+    chunks = chunk_document(item, markdown_outline(text), "docs", Granularity.CHUNK, budget, count_words)
+    check_chunks(item, chunks)
+    assert all(c.tokens == count_words([c.indexed_text])[0] <= budget for c in chunks)
+    return chunks
+
+
+def words(count: int, start: int = 0) -> str:
+    """That many words, in lines of eight, each line ending a sentence."""
+    lines = [" ".join(f"w{start + n}" for n in range(a, min(a + 8, count))) for a in range(0, count, 8)]
+    return ".\n".join(lines)
+
+
+def test_sections_have_their_path_and_context_leaves_out_what_the_text_says() -> None:
+    text = f"# Page\n\n{words(20)}\n\n## Part\n\n{words(20)}\n\n### Detail\n\n{words(60)}\n"
+    chunks = cut(text, title="Page")
+    assert [c.section for c in chunks][:2] == ["Page", "Page > Part"]
+    assert {c.section for c in chunks[2:]} == {"Page > Part > Detail"}
+    assert [c.context for c in chunks[:4]] == ["", "Page", "Page > Part", "Page > Part > Detail"]
+    assert all(c.kind is ChunkKind.BODY for c in chunks)
+
+
+def test_a_title_that_no_heading_repeats_is_in_the_context() -> None:
+    assert [c.context for c in cut("## A\n\ntext", title="Guide")] == ["Guide"]
+    assert [c.context for c in cut("Guide\n\ntext", title="Guide")] == [""]
+    assert [c.context for c in cut("# 12. Guide\n\n" + words(60), title="Guide")][-1] == "12. Guide"
+
+
+def test_a_long_context_is_cut_to_a_quarter_of_the_budget() -> None:
+    text = "# " + "long " * 30 + "\n\n## " + "deep " * 30 + "\n\n### Last\n\n" + words(100)
+    for chunk in cut(text, budget=32)[1:]:
+        assert count_words([chunk.context])[0] <= 8
+
+
+@pytest.mark.parametrize("name", ["Summary", "OVERVIEW", "2.1 Overview", "summary:"])
+def test_summary_sections_are_page_summaries(name: str) -> None:
+    chunks = cut(f"# T\n\nIntro.\n\n## {name}\n\nShort.\n\n## Rest\n\nMore.\n")
+    assert [(c.kind, c.text.split("\n")[-1]) for c in chunks] == [
+        (ChunkKind.BODY, "Intro."), (ChunkKind.SUMMARY, "Short."), (ChunkKind.BODY, "More."),
+    ]  # fmt: skip
+
+
+def test_everything_below_an_examples_heading_is_examples() -> None:
+    chunks = cut(f"# T\n\n## Examples\n\n### One\n\n{words(24)}\n\n### Two\n\n{words(24)}\n\n## End\n\n{words(9)}\n")
+    assert [(c.section, c.kind) for c in chunks] == [
+        ("T > Examples > One", ChunkKind.EXAMPLES), ("T > Examples > Two", ChunkKind.EXAMPLES), ("T > End", ChunkKind.BODY),
+    ]  # fmt: skip
+    assert chunks[0].text.startswith("# T\n\n## Examples\n\n### One")
+    assert [c.context for c in chunks] == ["", "T > Examples", "T"]
+
+
+def test_a_page_called_overview_is_not_a_summary_as_a_whole() -> None:
+    chunks = cut(f"# Overview\n\n{words(30)}\n\n## Install\n\n{words(30)}\n")
+    assert [c.kind for c in chunks] == [ChunkKind.SUMMARY, ChunkKind.BODY]
+    assert [c.kind for c in cut("# Overview\n\n## Install\n\ntext\n")] == [ChunkKind.BODY]
+
+
+def test_a_function_called_summary_is_no_summary(tmp_path: Path) -> None:
+    file = write(tmp_path, {"m.py": "def summary():\n    return 1\n"}) / "m.py"
+    ((_, chunks),) = read_file(found(file), FileRules(), ReadOptions(), count_words)  # type: ignore[misc]
+    assert [(c.section, c.kind) for c in chunks] == [("summary", ChunkKind.BODY)]
+
+
+def test_a_heading_is_never_left_without_the_start_of_its_text() -> None:
+    """Whatever the lengths: no chunk ends with a heading that has text below it (A has none)."""
+    for length in range(1, 80, 3):
+        text = f"# T\n\n{words(length)}\n\n## A\n\n## B\n\n### C\n\n{words(length + 30, 100)}\n\n## D\n\n{words(5)}\n"
+        for chunk in cut(text):
+            assert chunk.text.split("\n")[-1] == "## A" or not chunk.text.split("\n")[-1].startswith("#")
+
+
+def test_tiny_sections_go_with_the_next_one_under_the_same_parent_only() -> None:
+    text = f"# T\n\n{words(20)}\n\n## A\n\none\n\n## B\n\n{words(20)}\n\n## C\n\ntwo\n\n# U\n\n{words(30)}\n"
+    assert [c.text.split("\n")[0] for c in cut(text)] == ["# T", "## A", "## C", "# U"]
+
+
+def test_code_blocks_and_tables_stay_whole_where_they_fit() -> None:
+    code = "```py\n" + "\n".join(f"x{n} = {n}" for n in range(8)) + "\n```"
+    table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | {n} |" for n in range(3))
+    text = f"# T\n\n{words(30)}\n\nAs here:\n\n{code}\n\n{words(30)}\n\n{table}\n\n{words(20)}\n"
+    chunks = cut(text, budget=60)
+    assert sum(code in c.text for c in chunks) == 1
+    assert sum(table in c.text for c in chunks) == 1
+
+
+def test_paragraphs_are_packed_and_cut_at_blank_lines_first() -> None:
+    text = "\n\n".join(words(12, 100 * n) for n in range(6))
+    chunks = cut(text, budget=32)
+    assert [c.text for c in chunks] == [
+        "\n\n".join(words(12, 100 * n) for n in part) for part in ((0, 1), (2, 3), (4, 5))
+    ]  # fmt: skip
+
+
+def test_a_very_long_line_is_cut_at_sentences_then_words_then_characters() -> None:
+    sentences = " ".join(f"This is sentence number {n} of them." for n in range(40))
+    assert all(c.text.endswith(".") for c in cut(sentences))
+    assert all(c.text == c.text.strip() and not c.text.startswith("or") for c in cut("word " * 400))
+    run = "x" * 3000
+    assert "".join(c.text for c in cut(run)) == run
+
+
+def test_a_hard_cut_never_parts_a_letter_from_its_marks() -> None:
+    run = "e\u0301\u0302" * 600
+    for chunk in cut(run):
+        assert not chunk.text.startswith(("\u0301", "\u0302"))
+
+
+def test_a_document_may_end_with_headings_alone() -> None:
+    chunks = cut(f"# T\n\n{words(38)}\n\n## A\n\n## B\n")
+    assert chunks[-1].text == "## A\n\n## B"
+
+
+def test_lines_end_at_line_feeds_only() -> None:
+    text = "one\x0btwo\u2028three\x85four\ffive\nsix"
+    (chunk,) = cut(text)
+    assert (chunk.start_line, chunk.end_line) == (1, 2)
+
+
+def test_blank_documents_have_no_chunks_in_any_form() -> None:
+    for text in ("", " \n\t\n"):
+        for granularity in Granularity:
+            for one in (False, True):
+                assert chunk_document(document(text), Outline(), "d", granularity, 40, count_words, one_chunk=one) == ()
+
+
+def test_a_document_record_spans_the_whole_text() -> None:
+    item = document("# A\n\n" + words(500) + "\n", title="Guide")
+    (chunk,) = chunk_document(item, Outline(), "artifacts", Granularity.DOCUMENT, 40, count_words)
+    assert (chunk.start, chunk.end, chunk.granularity) == (0, len(item.text), Granularity.DOCUMENT)
+    assert (chunk.context, chunk.section, chunk.start_line, chunk.page) == ("Guide", "", 1, None)
+
+
+def test_marks_around_a_text_count_once_a_chunk() -> None:
+    """A tokenizer that adds [CLS] and [SEP] to every text gives chunks as full as one that does not, two tokens less."""
+
+    def marked(texts: Sequence[str]) -> list[int]:
+        return [n + 2 for n in count_words(texts)]
+
+    item = document(words(400))
+    plain = chunk_document(item, Outline(), "d", Granularity.CHUNK, 40, count_words)
+    with_marks = chunk_document(item, Outline(), "d", Granularity.CHUNK, 42, marked)
+    assert [(c.start, c.end) for c in plain] == [(c.start, c.end) for c in with_marks]
+    assert [c.tokens + 2 for c in plain] == [c.tokens for c in with_marks]
+
+
+def test_a_tokenizer_that_counts_wholes_longer_than_their_parts_still_fits() -> None:
+    def superadditive(texts: Sequence[str]) -> list[int]:
+        return [n + n * n // 40 for n in count_words(texts)]
+
+    item = document(words(400) + "\n\n" + "long" * 300)
+    chunks = chunk_document(item, Outline(), "d", Granularity.CHUNK, 40, superadditive)
+    check_chunks(item, chunks)
+    assert max(c.tokens for c in chunks) <= 40
+
+
+def test_an_additive_tokenizer_gives_the_same_chunks_with_half_the_counting() -> None:
+    counted = [0, 0]
+
+    def counter(which: int) -> TokenCounter:
+        def count(texts: Sequence[str]) -> list[int]:
+            counted[which] += sum(map(len, texts))
+            return count_words(texts)
+
+        return TokenCounter(count, additive=bool(which))
+
+    text = "\n\n".join(f"# H{n}\n\n{words(50 + n, 100 * n)}" for n in range(20))
+    item = document(text, "T")
+    results = [chunk_document(item, markdown_outline(text), "d", Granularity.CHUNK, 40, counter(n)) for n in (0, 1)]
+    assert results[0] == results[1]
+    assert counted[1] < 0.6 * counted[0]
+
+
+def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection_and_span(tmp_path: Path) -> None:
+    files = {"a.md": "# A\n\n" + words(90), "b.md": "# A\n\n" + words(90)}
+    write(tmp_path / "one", files)
+    write(tmp_path / "two", files)
+
+    def ids(root: str, names: Sequence[str], rules: FileRules) -> dict[str, list[str]]:
+        result = {}
+        for name in names:
+            items = read_file(found(tmp_path / root / name), rules, ReadOptions(budget_tokens=40), count_words)
+            result[name] = [c.chunk_id for item in items if not isinstance(item, Problem) for c in item[1]]
+        return result
+
+    plain = ids("one", ["a.md", "b.md"], FileRules())
+    assert plain == ids("two", ["b.md", "a.md"], FileRules())
+    others = [ids("one", ["a.md", "b.md"], r) for r in (FileRules(tenant="t"), FileRules(("x",)))]
+    every = [i for result in (plain, *others) for part in result.values() for i in part]
+    assert len(every) == len(set(every))
+    assert all(len(i) == 16 and int(i, 16) >= 0 for i in every)
+
+
+def test_a_document_may_be_in_two_collections_of_either_kind(tmp_path: Path) -> None:
+    file = write(tmp_path, {"a.md": words(90)}) / "a.md"
+    rules = FileRules(("artifacts", "artifact_chunks"))
+    ((item, chunks),) = read_file(found(file), rules, ReadOptions(budget_tokens=40), count_words)  # type: ignore[misc]
+    whole = [c for c in chunks if c.collection == "artifacts"]
+    parts = [c for c in chunks if c.collection == "artifact_chunks"]
+    assert [c.granularity for c in whole] == [Granularity.DOCUMENT]
+    check_chunks(item, whole)
+    check_chunks(item, parts)
+    assert len(parts) > 1
+
+
+def test_the_cheapest_cut_is_the_cheapest_of_all() -> None:
+    """Against every way of cutting a dozen pieces."""
+    pieces = [Piece(n, n + 1, 3 + n * 7 % 5, (n * 5) % 11 / 2) for n in range(12)]
+    limit = 14
+
+    def price(runs: Sequence[tuple[int, int]]) -> float:
+        total = 0.0
+        for first, end in runs:
+            length = sum(p.tokens for p in pieces[first:end])
+            if length > limit:
+                return float("inf")
+            total += 3.0 + 6.0 * (1 - length / limit) ** 2 + (pieces[first].cost if first else 0.0)
+        return total
+
+    def every(first: int) -> list[list[tuple[int, int]]]:
+        if first == len(pieces):
+            return [[]]
+        return [[(first, e), *rest] for e in range(first + 1, len(pieces) + 1) for rest in every(e)]
+
+    assert price(cheapest_cut(pieces, limit)) == pytest.approx(min(price(runs) for runs in every(0)))
