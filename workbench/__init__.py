@@ -23,6 +23,8 @@ _PUBLIC = {
     "Explanation": "workbench.retrieve.explain",
     "FusionPlan": "workbench.plan",
     "Candidates": "workbench.ranking.candidates",
+    "demo_files": "workbench.demo.files",
+    "demo_judgments": "workbench.demo.data",
     "fuse": "workbench.ranking.fuse",
     "index": "workbench.service",
     "load_judgments": "workbench.evaluate.judgments",

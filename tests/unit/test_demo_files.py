@@ -9,6 +9,7 @@ import pytest
 
 from workbench.demo.data import data_folder, demo_judgments_folder
 from workbench.demo.files import LIBRARY, MARK, MODULES, TOPICS, demo_files, demo_texts
+from workbench.demo.tour import QUESTIONS
 from workbench.errors import UsageError
 from workbench.evaluate.judgments import load_judgments
 
@@ -65,6 +66,19 @@ def test_the_demo_has_enough_questions_of_every_kind() -> None:
     assert sum(" " not in text for text in texts) >= 8
     assert sum(len(text.split()) >= 6 for text in texts) >= 25
     assert all(topic.keywords for topic in judgments.topics.values())
+
+
+def test_keywords_give_nothing_away() -> None:
+    """Whoever asks does not know the answer's name yet: every keyword is a word of the question."""
+    for topic in load_judgments(demo_judgments_folder()).topics.values():
+        words = (topic.keywords or "").replace('"', "").lower().split()
+        assert [w for w in words if w not in topic.text.lower()] == [], topic.query_id
+
+
+def test_the_tour_asks_judged_questions() -> None:
+    """The three questions are among the judged ones, with the same keywords."""
+    judged = {(topic.text, topic.keywords) for topic in load_judgments(demo_judgments_folder()).topics.values()}
+    assert [q.text for q in QUESTIONS if (q.text, q.keywords) not in judged] == []
 
 
 def test_the_data_folder_holds_sample_and_demo() -> None:

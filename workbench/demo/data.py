@@ -6,8 +6,12 @@ In a checkout it is the folder `data` beside the package; an installed copy carr
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.evaluate.judgments import Judgments
 
 
 def data_folder() -> Path:
@@ -31,3 +35,10 @@ def sample_folder() -> Path:
 def demo_judgments_folder() -> Path:
     """Queries and judgments of the demo, in the BEIR form. Raises WorkbenchError."""
     return data_folder() / "demo"
+
+
+def demo_judgments() -> Judgments:
+    """The judged questions of the demo, for `Corpus.evaluate`. Raises WorkbenchError."""
+    from workbench.evaluate.judgments import load_judgments
+
+    return load_judgments(demo_judgments_folder(), name="demo")

@@ -22,15 +22,15 @@ MODULES: tuple[str, ...] = tuple(
     """
     abc argparse asyncio/events asyncio/futures asyncio/locks asyncio/queues asyncio/runners asyncio/streams
     asyncio/taskgroups asyncio/tasks asyncio/threads asyncio/timeouts base64 bisect collections/__init__
-    concurrent/futures/_base concurrent/futures/process concurrent/futures/thread configparser contextlib copy
-    copyreg csv dataclasses difflib email/message email/utils enum filecmp fileinput fnmatch functools getpass
-    graphlib gzip hashlib heapq hmac html/parser http/client http/server importlib/abc importlib/util io
-    json/__init__ json/decoder json/encoder linecache logging/__init__ logging/handlers mimetypes
-    multiprocessing/pool multiprocessing/process multiprocessing/shared_memory numbers operator os pickle posixpath
-    pprint queue random re/__init__ reprlib sched secrets shelve shlex shutil signal smtplib socket socketserver
-    ssl statistics subprocess tempfile textwrap threading timeit tomllib/_parser traceback tracemalloc types typing
-    unittest/case unittest/loader unittest/mock unittest/runner urllib/parse urllib/request urllib/robotparser uuid
-    warnings weakref xml/etree/ElementTree xml/sax/saxutils zoneinfo/_zoneinfo
+    concurrent/futures/_base concurrent/futures/process concurrent/futures/thread contextlib copy copyreg csv
+    dataclasses difflib email/utils enum filecmp fileinput fnmatch functools getpass graphlib gzip hashlib heapq
+    hmac html/parser http/client importlib/abc importlib/util io json/__init__ json/decoder json/encoder linecache
+    logging/__init__ logging/handlers mimetypes multiprocessing/pool multiprocessing/process
+    multiprocessing/shared_memory numbers operator os pickle posixpath pprint queue random re/__init__ reprlib
+    sched secrets shelve shlex shutil signal smtplib socket socketserver ssl statistics subprocess tempfile
+    textwrap threading timeit tomllib/_parser traceback tracemalloc types unittest/case unittest/mock
+    unittest/runner urllib/parse urllib/request urllib/robotparser uuid warnings weakref xml/etree/ElementTree
+    xml/sax/saxutils zoneinfo/_zoneinfo
     """.split()  # noqa: SIM905 - one long list reads better as words
 )
 """Paths below the library folder, without `.py`."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench import settings
-from workbench.demo.data import demo_judgments_folder
+from workbench.demo.data import demo_judgments
 from workbench.demo.files import demo_files
 from workbench.records import IndexReport, Progress
 
@@ -46,16 +46,16 @@ class Question:
 
 
 QUESTIONS: tuple[Question, ...] = (
-    Question("SO_REUSEPORT", "SO_REUSEPORT", "A name: exact words find every line that holds it."),
+    Question("SO_REUSEPORT", "SO_REUSEPORT", "A name: exact words find the lines that hold it."),
     Question(
-        "give up waiting for a coroutine after some seconds",
-        "wait_for timeout",
-        "A description: few of its words stand in the answer, its meaning does.",
+        "ask for a secret in the terminal without showing it",
+        "terminal secret",
+        "A description: the answer says it in other words, and its meaning is found.",
     ),
     Question(
-        "objects that are equal must have the same hash",
-        "__hash__ hashable",
-        "A bit of both: words and meaning agree, and fusing them ranks the page that explains it high.",
+        "duplicate an object together with everything it contains",
+        "duplicate object",
+        "A bit of both: neither words nor meaning put the answer first, their fusion does.",
     ),
 )
 
@@ -137,9 +137,7 @@ def check(corpus: Corpus, progress: Callable[[Progress], None] | None = None) ->
         SourceUnavailable: The corpus has no vectors.
         WorkbenchError: The installation lacks the judged questions.
     """
-    from workbench.evaluate.judgments import load_judgments
-
-    judgments = load_judgments(demo_judgments_folder(), name="demo")
+    judgments = demo_judgments()
     evaluations = {
         name: corpus.evaluate(judgments, plan, CHECKED, mode=mode, progress=progress) for name, mode, plan in CONTENDERS
     }
