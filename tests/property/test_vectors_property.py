@@ -1,0 +1,62 @@
+"""Exact vector search is the float64 brute force, for any matrix, mask, depth and pattern of ties."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.records import EncoderIdentity
+from workbench.store.protocols import Scope
+from workbench.store.vectors import MappedVectors, _candidates, build_vectors
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
+    """A matrix with many equal and nearly equal rows, a query, a mask or none, a depth."""
+    dim = draw(st.integers(1, 17))
+    count = draw(st.integers(1, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    pool = rng.standard_normal((draw(st.integers(1, 8)), dim))
+    rows = pool[rng.integers(0, len(pool), count)] + draw(
+        st.sampled_from([0.0, 1e-8, 1e-6, 0.1])
+    ) * rng.standard_normal((count, dim))
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    matrix = np.asarray(rows / np.where(lengths == 0, 1, lengths), np.float32)
+    mask = rng.random(count) < draw(st.floats(0, 1)) if draw(st.booleans()) else None
+    return matrix, matrix[draw(st.integers(0, count - 1))], mask, draw(st.integers(1, count + 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_exact_search_is_brute_force(case: tuple[np.ndarray, np.ndarray, np.ndarray | None, int]) -> None:
+    """The same numbers in the same order, and each score is the bits of the record scored alone."""
+    matrix, query, mask, depth = case
+    with tempfile.TemporaryDirectory() as folder:
+        build_vectors(Path(folder), [matrix], len(matrix), EncoderIdentity("x", "", "", matrix.shape[1], 1))
+        index = MappedVectors(Path(folder))
+        answer = index.search(query, Scope(visible=mask, allowed=mask), depth, exact="yes")
+        alone = np.array([index.score(query, np.array([n]))[0] for n in range(len(matrix))])
+        allowed = np.arange(len(matrix)) if mask is None else np.flatnonzero(mask)
+        expected = allowed[np.lexsort((allowed, -alone[allowed]))][:depth]
+        np.testing.assert_array_equal(answer.numbers, expected)
+        np.testing.assert_array_equal(answer.scores, alone[expected])
+        assert answer.found == len(allowed)
+        oracle = matrix.astype(np.float64) @ query.astype(np.float64)
+        np.testing.assert_allclose(alone, np.clip(oracle, -1, 1), atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.sampled_from([10, 16_383, 16_384, 40_001]), st.integers(0, 3))
+def test_no_candidate_is_lost(seed: int, depth: int, count: int, decimals: int) -> None:
+    """Everything within the margin of the depth-th best is kept, ties too, whichever way it is found."""
+    rough = np.round(np.random.default_rng(seed).standard_normal(count), decimals).astype(np.float32)
+    chosen = _candidates(rough, depth, 1e-6)
+    if depth >= count:
+        np.testing.assert_array_equal(chosen, np.arange(count))
+        return
+    last = np.sort(rough)[::-1][depth - 1]
+    np.testing.assert_array_equal(chosen, np.flatnonzero(rough >= last - np.float32(1e-6)))

@@ -1,0 +1,145 @@
+"""Writing one encoder's vectors of a generation: the matrix, the approximate index, and who made them.
+
+The matrix is written as it comes, a block at a time, so that memory does not grow with the corpus. The graph is always
+built, with one thread, so that the same vectors give the same bytes; where that fails, the generation answers exactly and
+says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import CorpusError
+from workbench.records import EncoderIdentity, Progress
+from workbench.store.vectors_graph import GraphFacts, build_graph
+
+MATRIX = "vectors.npy"
+GRAPH = "index.usearch"
+IDENTITY = "identity.json"
+FORMAT = 1
+
+_BLOCK = 4096
+_LENGTH_TOLERANCE = 1e-3
+
+Tell = Callable[[Progress], None]
+
+
+def build_vectors(
+    folder: Path,
+    vectors: Iterable[NDArray[np.float32]] | Path,
+    n: int,
+    identity: EncoderIdentity,
+    progress: Tell | None = None,
+    threads: int = 1,
+) -> GraphFacts:
+    """Write `vectors.npy`, `index.usearch` and `identity.json`.
+
+    Args:
+        folder: Where to; made if missing, files of these names replaced.
+        vectors: Blocks float32 (any, dim) in record order, or the path of a `.npy` file (n, dim). Rows have length 1; a row
+            of zeros is allowed and is equally far from everything.
+        n: Number of records.
+        identity: Who made them; `dim` is checked.
+        progress: Called with the steps `vectors` and `graph`.
+        threads: Of the graph. With more than 1 the graph's bytes differ from run to run.
+
+    Returns:
+        What was recorded of the graph; its `warning` says why there is none.
+
+    Raises:
+        CorpusError: Rows are too many or too few, have another width, or are not unit vectors.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    blocks = _file_blocks(vectors) if isinstance(vectors, Path) else vectors
+    _write_matrix(folder / MATRIX, blocks, n, identity, _Reporter("vectors", n, progress))
+    facts = _build_graph(folder, n, threads, _Reporter("graph", n, progress))
+    record = {"format": FORMAT, "n": n, "identity": asdict(identity), "graph": facts.plain()}
+    with (folder / IDENTITY).open("w", encoding="utf-8") as file:
+        file.write(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return facts
+
+
+def _write_matrix(
+    path: Path, blocks: Iterable[NDArray[np.float32]], n: int, identity: EncoderIdentity, report: _Reporter
+) -> None:
+    done = 0
+    with path.open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (n, identity.dim)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            rows = np.ascontiguousarray(block, dtype="<f4")
+            if rows.ndim != 2 or rows.shape[1] != identity.dim:
+                raise CorpusError(
+                    f"Vectors of shape {rows.shape} came from the encoder {identity.name}, which has {identity.dim}"
+                    " dimensions",
+                    "Index again with one encoder",
+                )
+            _check_lengths(rows, done)
+            if done + len(rows) > n:
+                raise CorpusError(f"There are more vectors than the {n} records", "Index again")
+            file.write(rows.tobytes())
+            done += len(rows)
+            report(done)
+        file.flush()
+        os.fsync(file.fileno())
+    if done != n:
+        raise CorpusError(f"There are {done} vectors for {n} records", "Index again")
+
+
+def _check_lengths(rows: NDArray[np.float32], first: int) -> None:
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    bad = ~((np.abs(squares - 1.0) <= _LENGTH_TOLERANCE) | (squares == 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise CorpusError(
+            f"The vector of record {first + row} has length {float(squares[row]) ** 0.5:.4g}, not 1",
+            "Normalise the vectors, or index again with an encoder of this package",
+        )
+
+
+def _file_blocks(path: Path) -> Iterator[NDArray[np.float32]]:
+    matrix = np.load(path, mmap_mode="r")
+    for start in range(0, len(matrix), _BLOCK):
+        yield np.asarray(matrix[start : start + _BLOCK])
+
+
+def _build_graph(folder: Path, n: int, threads: int, report: _Reporter) -> GraphFacts:
+    target = folder / GRAPH
+    target.unlink(missing_ok=True)
+    if n == 0:
+        return GraphFacts()
+    matrix = np.asarray(np.load(folder / MATRIX, mmap_mode="r"))
+    try:
+        facts = build_graph(matrix, target, threads=threads, progress=report)
+        with target.open("rb") as file:
+            os.fsync(file.fileno())
+        return facts
+    except Exception as exc:  # noqa: BLE001  the graph is an extra: whatever fails, the exact vectors answer
+        target.unlink(missing_ok=True)
+        reason = str(exc) or type(exc).__name__
+        return GraphFacts(warning=f"The approximate index could not be built ({reason}); exact search answers")
+
+
+class _Reporter:
+    """Turns a number of rows into a Progress."""
+
+    def __init__(self, step: str, total: int, tell: Tell | None) -> None:
+        self._step, self._total, self._tell = step, total, tell
+        self._begin = time.perf_counter()
+
+    def __call__(self, done: int) -> None:
+        if self._tell is None:
+            return
+        seconds = max(time.perf_counter() - self._begin, 1e-9)
+        left = seconds * (self._total - done) / done if done else None
+        self._tell(Progress(self._step, done, self._total, done / seconds, left))
