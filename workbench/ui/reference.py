@@ -23,7 +23,7 @@ QUERIES = (
 FILTERS = (
     ("type = 'markdown'", "a field is a value"),
     ("language in ('en', 'de')", "one of several"),
-    ("path like 'reference/*'", "a path pattern"),
+    ("path glob 'reference/**'", "a path pattern"),
     ("modified >= 2024-01-01 and not type = 'code'", "dates, and, or, not, parentheses"),
 )
 

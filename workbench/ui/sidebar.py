@@ -14,7 +14,7 @@ from workbench.ui.state import AppState
 
 DEEPEST = 1_000
 FILTER_HELP = (
-    "A condition on documents: `type = 'markdown'`, `path like 'reference/*' and not language = 'fr'`, "
+    "A condition on documents: `type = 'markdown'`, `path glob 'reference/**' and not language = 'fr'`, "
     "`modified >= 2024-01-01`. [Guide](guide#filters)"
 )
 
@@ -32,7 +32,7 @@ def draw(state: AppState, collections: Sequence[str]) -> tuple[st.delta_generato
     plan = state.plan
     with st.sidebar:
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
-        controls.slider(plan, "limit", "Results", 1, 50, 1)
+        controls.slider(plan, "limit", "Results", 1, min(50, plan["limit.max"]), 1)
         with st.expander("Threshold", expanded=True):
             histogram = st.empty()
             controls.threshold(plan)

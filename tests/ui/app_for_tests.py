@@ -1,0 +1,80 @@
+"""What the page tests share: the small corpus's texts, and how to read a page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+HOSTILE = (
+    "# <script>alert(1)</script> **bold** $x^2$ [link](javascript:alert(2))\n\n"
+    "hostile pelican <img src=x onerror=alert(3)> \x1b[31mred\x1b[0m \u202egnp.exe $y$ `code` :red[colour] & &lt;b&gt;\n"
+)
+TEXTS = {
+    "retries.md": "# How retries work\n\nA request is sent again after a pause. The backoff doubles with each retry.\n",
+    "timeouts.md": "# Timeouts and retries\n\nA timeout ends a request. A retry after a timeout is counted once.\n",
+    "limits.md": "# Rate limits explained\n\nToo many requests are refused for a minute; wait before the next request.\n",
+    "kettle.md": "# The office kettle\n\nFill the kettle with water. Never open it while it boils.\n",
+    "tea.md": "# Making good tea\n\nBoil water, warm the pot, wait four minutes. Tea wants boiling water.\n",
+    "backoff.py": "def backoff(attempt):\n    # wait longer after each retry\n    return min(2 ** attempt, 60)\n",
+    "hostile.md": HOSTILE,
+    "long.txt": "start " + "word " * 4000 + "needlework " + "word " * 4000 + "\n",
+    **{
+        f"notes/note-{n:02}.md": f"# Note number {n}\n\nretry note {n}: a request, {'again ' * (n % 5)}and a pause.\n"
+        for n in range(20)
+    },
+}
+
+
+def write_corpus(folder: Path) -> Path:
+    """Index the small documents with the hashing encoder; the corpus folder."""
+    import workbench as wb
+
+    source = folder / "source"
+    for name, text in TEXTS.items():
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    wb.index([source], corpus=folder / "corpus", encoder="hashing", workers=0)
+    return folder / "corpus"
+
+
+def run(at: AppTest) -> AppTest:
+    """Run the app again; a page never shows an exception."""
+    at.run()
+    assert not at.exception, at.exception[0].message
+    return at
+
+
+def bodies(at: AppTest) -> list[str]:
+    """Every piece of HTML on the page."""
+    return [e.proto.body for e in at.get("html")]
+
+
+def column(at: AppTest, mode: str) -> str:
+    """The HTML of one column."""
+    (found,) = (b for b in bodies(at) if f'aria-label="{mode.capitalize()} results"' in b)
+    return found
+
+
+def chunks(at: AppTest, mode: str) -> list[str]:
+    """Chunk ids of a column, best first."""
+    return re.findall(r'data-chunk="([^"]+)"', column(at, mode))
+
+
+def paths(at: AppTest, mode: str) -> list[str]:
+    """Citations of a column, best first."""
+    return re.findall(r'data-wb-copy="([^"]+)"', column(at, mode))
+
+
+def all_text(at: AppTest) -> str:
+    """Everything that the page says, as one text."""
+    parts: list[Any] = [
+        *bodies(at),
+        *(e.value for e in at.text),
+        *(e.value for e in at.caption),
+        *(e.value for e in at.subheader),
+    ]
+    return "\n".join(map(str, parts))

@@ -1,0 +1,297 @@
+"""Every control changes what it says it changes, and a slider does not search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_for_tests import all_text, chunks, column, paths, run
+from streamlit.testing.v1 import AppTest
+
+from workbench import plan_fields
+from workbench.ui import controls
+
+Open = Callable[..., AppTest]
+QUERY = "retry request"
+
+
+@pytest.fixture
+def page(open_app: Open, small_corpus: Path) -> AppTest:
+    return open_app(small_corpus, q=QUERY)
+
+
+def moved(at: AppTest, kind: str, name: str, value: Any) -> AppTest:
+    """Set one control and run."""
+    getattr(at, kind)(key=f"wb.w.{name}").set_value(value)
+    return run(at)
+
+
+def searches(at: AppTest) -> int:
+    return int(at.session_state["wb.finder"].searched)
+
+
+def scores(at: AppTest, mode: str) -> list[float]:
+    return [float(s) for s in re.findall(r'class="wb-score" title="[^:]+: ([^"]+)"', column(at, mode))]
+
+
+def test_results_is_the_number_of_cards(page: AppTest) -> None:
+    """And nothing is searched for it."""
+    before = searches(page)
+    moved(page, "slider", "limit", 3)
+    assert [len(chunks(page, m)) for m in ("grep", "keyword", "vector", "hybrid")] == [3, 3, 3, 3]
+    moved(page, "slider", "limit", 20)
+    assert len(chunks(page, "keyword")) == 20
+    assert searches(page) == before
+    assert page.query_params["plan"] == "default limit=20"
+
+
+def test_k_changes_the_fused_scores(page: AppTest) -> None:
+    """With k 1 the first of both lists has 1/2 + 1/2 at most; other columns stay as they are."""
+    before, keyword = searches(page), column(page, "keyword")
+    moved(page, "slider", "fusion.k", 1.0)
+    assert max(scores(page, "hybrid")) <= 1.0
+    assert max(scores(page, "hybrid")) > 2 / 61
+    assert column(page, "keyword") == keyword
+    assert searches(page) == before
+
+
+def test_a_weight_of_nought_takes_a_source_out(page: AppTest) -> None:
+    """With the keyword side at 0 the hybrid order is the vector order."""
+    before = searches(page)
+    moved(page, "slider", "fusion.weights.keyword", 0.0)
+    assert chunks(page, "hybrid") == chunks(page, "vector")
+    moved(page, "slider", "fusion.weights.keyword", 1.0)
+    moved(page, "slider", "fusion.weights.vector", 0.0)
+    assert chunks(page, "hybrid") == chunks(page, "keyword")
+    assert searches(page) == before
+
+
+def test_alpha_moves_between_the_two_sides(page: AppTest) -> None:
+    """1 is the vector side alone, 0 the keyword side alone."""
+    before = searches(page)
+    moved(page, "selectbox", "fusion.method", "convex")
+    moved(page, "slider", "fusion.alpha", 1.0)
+    assert chunks(page, "hybrid") == chunks(page, "vector")
+    moved(page, "slider", "fusion.alpha", 0.0)
+    assert chunks(page, "hybrid")[:5] == chunks(page, "keyword")[:5]
+    assert searches(page) == before
+
+
+@pytest.mark.parametrize("method", plan_fields.METHODS)
+def test_every_method_fuses_without_a_search(page: AppTest, method: str) -> None:
+    """Its controls are there: k for rrf, alpha for convex, normalisation and missing scores for the rest."""
+    before = searches(page)
+    moved(page, "selectbox", "fusion.method", method)
+    assert len(chunks(page, "hybrid")) == 10
+    assert searches(page) == before
+    keys = {e.key for kind in ("slider", "selectbox", "button_group") for e in getattr(page, kind)}
+    assert ("wb.w.fusion.k" in keys) is (method == "rrf")
+    assert ("wb.w.fusion.alpha" in keys) is (method == "convex")
+    assert ("wb.w.fusion.normalise.keyword" in keys) is (method != "rrf")
+    assert ("wb.w.fusion.weights.keyword" in keys) is (method != "convex")
+
+
+@pytest.mark.parametrize("normalisation", plan_fields.NORMALISATIONS)
+def test_every_normalisation_changes_the_plan_and_fuses(page: AppTest, normalisation: str) -> None:
+    """Without a search."""
+    moved(page, "selectbox", "fusion.method", "weighted")
+    before = searches(page)
+    moved(page, "selectbox", "fusion.normalise.keyword", normalisation)
+    assert len(chunks(page, "hybrid")) == 10
+    assert searches(page) == before
+
+
+def test_missing_scores_change_the_order_or_the_scores(page: AppTest) -> None:
+    """Zero and computed differ wherever a source did not retrieve a candidate within its depth."""
+    moved(page, "selectbox", "fusion.method", "weighted")
+    moved(page, "slider", "depth.vector", 10)
+    computed = scores(page, "hybrid")
+    moved(page, "button_group", "fusion.missing", "zero")
+    assert scores(page, "hybrid") != computed
+
+
+def test_the_threshold_drops_and_says_how_many(page: AppTest) -> None:
+    """Candidates at or beyond it leave the vector column; the count under the slider adds up."""
+    before = searches(page)
+    moved(page, "slider", "vector.threshold", 0.3)
+    kept = len(chunks(page, "vector"))
+    dropped, entered, left = map(
+        int, re.search(r"(\d+) of (\d+) candidates dropped, (\d+) kept", all_text(page)).groups()  # type: ignore[union-attr]
+    )  # fmt: skip
+    assert dropped + left == entered
+    assert kept == min(left, 10)
+    assert dropped > 0
+    assert all(float(d) < 0.3 for d in re.findall(r"distance (\d\.\d+)<", column(page, "vector")))
+    assert searches(page) == before
+
+
+def test_the_threshold_can_be_switched_off_and_on(page: AppTest) -> None:
+    """Off keeps every candidate; on again starts from the default."""
+    moved(page, "toggle", "threshold.on", False)
+    assert page.query_params["plan"] == "default vector.threshold=off"
+    assert "0 of" in all_text(page)
+    moved(page, "toggle", "threshold.on", True)
+    assert "plan" not in page.query_params
+
+
+def test_another_metric_keeps_the_same_candidates(page: AppTest) -> None:
+    """The threshold is said anew in the new metric, so that nothing appears or vanishes."""
+    moved(page, "slider", "vector.threshold", 0.3)
+    before = chunks(page, "vector")
+    for metric in plan_fields.METRICS:
+        moved(page, "selectbox", "vector.metric", metric)
+        assert chunks(page, "vector") == before
+        assert f"{metric} distance" in "".join(e.proto.body for e in page.get("html"))
+
+
+def test_depth_limits_a_source(page: AppTest) -> None:
+    """A list cut at 10 has ranks up to 10, without a search; a list of one source is no longer."""
+    before = searches(page)
+    moved(page, "slider", "limit", 20)
+    moved(page, "slider", "depth.vector", 10)
+    assert len(chunks(page, "vector")) == 10
+    assert searches(page) == before
+
+
+@pytest.mark.parametrize(("name", "value"), [("keyword.k1", 3.0), ("keyword.b", 1.0)])
+def test_bm25_is_computed_anew(page: AppTest, name: str, value: float) -> None:
+    """k1 and b change the keyword scores, and leave the vector column as it is."""
+    keyword, vector = scores(page, "keyword"), scores(page, "vector")
+    moved(page, "slider", name, value)
+    assert scores(page, "keyword") != keyword
+    assert scores(page, "vector") == vector
+
+
+def test_words_any_or_all(page: AppTest) -> None:
+    """With `all`, every result has both words."""
+    moved(page, "slider", "limit", 50)
+    before = len(chunks(page, "keyword"))
+    moved(page, "button_group", "keyword.operator", "all")
+    assert 0 < len(chunks(page, "keyword")) < before
+
+
+def test_regular_expressions(page: AppTest) -> None:
+    """A pattern matches as a pattern only when asked."""
+    moved(page, "text_input", "keywords", r"b[a-z]+off\(")
+    assert not chunks(page, "grep")
+    moved(page, "toggle", "grep.regex", True)
+    assert paths(page, "grep")[0].startswith("backoff.py")
+
+
+def test_case(page: AppTest) -> None:
+    """Sensitive finds only the case that was typed."""
+    moved(page, "text_input", "keywords", "timeouts")
+    assert "timeouts.md" in paths(page, "grep")[0]
+    moved(page, "button_group", "grep.case", "sensitive")
+    assert not chunks(page, "grep")
+
+
+def test_whole_words(page: AppTest) -> None:
+    """`boil` alone is in tea.md; `boils` and `boiling` do not count."""
+    moved(page, "text_input", "keywords", "boil")
+    assert {p.partition(":")[0] for p in paths(page, "grep")} == {"kettle.md", "tea.md"}
+    moved(page, "toggle", "grep.word", True)
+    assert {p.partition(":")[0] for p in paths(page, "grep")} == {"tea.md"}
+
+
+def test_lines_of_context(page: AppTest) -> None:
+    """A match at line 3 gives lines from 1, or line 3 alone."""
+    moved(page, "text_input", "keywords", "backoff doubles")
+    moved(page, "text_input", "keywords", '"backoff doubles"')
+    assert paths(page, "grep")[0].startswith("retries.md:1-")
+    moved(page, "slider", "grep.context", 0)
+    assert paths(page, "grep") == ["retries.md:3-3"]
+
+
+def test_grep_in_the_hybrid_column(page: AppTest) -> None:
+    """Always brings grep's ranks into the fused list; its weight and depth are there to move."""
+    assert 'aria-label="grep' not in column(page, "hybrid")
+    moved(page, "button_group", "grep.when", "always")
+    assert 'data-source="grep" style' not in column(page, "keyword")
+    assert 'aria-label="grep' in column(page, "hybrid")
+    assert page.slider(key="wb.w.fusion.weights.grep").value == 1.0
+
+
+def test_sources_of_the_hybrid_column(page: AppTest) -> None:
+    """One source alone is passed through; none is refused."""
+    moved(page, "button_group", "sources", ["vector"])
+    assert chunks(page, "hybrid") == chunks(page, "vector")
+    moved(page, "button_group", "sources", [])
+    assert "at least one source" in all_text(page)
+    assert chunks(page, "hybrid") == chunks(page, "vector")
+
+
+def test_the_filter_narrows_every_column(page: AppTest) -> None:
+    """Only documents that pass it are found, by whatever source."""
+    moved(page, "text_input", "filters", "path glob 'notes/*'")
+    for mode in ("grep", "keyword", "vector", "hybrid"):
+        assert chunks(page, mode)
+        assert all(p.startswith("notes/") for p in paths(page, mode))
+
+
+def test_rank_documents(page: AppTest) -> None:
+    """Each document stands once."""
+    moved(page, "button_group", "fusion.unit", "document")
+    shown = [p.partition(":")[0] for p in paths(page, "hybrid")]
+    assert len(shown) == len(set(shown)) == 10
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), [
+    ("button_group", "vector.exact", "yes"), ("button_group", "fusion.rank_base", 0), ("toggle", "dedupe", False),
+    ("slider", "neighbours", 1),
+])  # fmt: skip
+def test_the_other_controls_are_in_the_plan(page: AppTest, kind: str, name: str, value: Any) -> None:
+    """What they do is tested where it is done; here, that they say it."""
+    moved(page, kind, name, value)
+    assert f"{name}={plan_fields.show(value)}" in page.query_params["plan"]
+    assert len(chunks(page, "hybrid")) == 10
+
+
+def test_a_preset_sets_every_control_and_reset_goes_back(page: AppTest) -> None:
+    """The plan's text under the controls is the one of the address."""
+    moved(page, "selectbox", "preset", "tmm")
+    assert page.slider(key="wb.w.fusion.alpha").value == 0.8
+    moved(page, "slider", "fusion.alpha", 0.3)
+    assert page.query_params["plan"] == page.code[0].value == "tmm fusion.alpha=0.3"
+    page.button(key="wb.w.reset").click()
+    run(page)
+    assert page.slider(key="wb.w.fusion.alpha").value == 0.8
+    assert page.query_params["plan"] == "tmm"
+    assert page.button(key="wb.w.reset").disabled
+
+
+def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threshold, k, weights, depth and limit fuse what is there; a new k1 searches, with the query's vector kept."""
+    from workbench.encode.hashing import HashingEncoder
+
+    asked: list[str] = []
+    original = HashingEncoder.encode_query
+    monkeypatch.setattr(
+        HashingEncoder, "encode_query", lambda self, text: (asked.append(text), original(self, text))[1]
+    )
+    for name, value in (
+        ("fusion.k", 3.0),
+        ("vector.threshold", 0.4),
+        ("depth.keyword", 20),
+        ("limit", 5),
+        ("keyword.k1", 2.0),
+    ):
+        moved(page, "slider", name, value)
+    assert asked == []
+
+
+def test_every_widget_has_a_key_and_help_from_the_table(page: AppTest) -> None:
+    """A plan field's help is its line in `plan_fields`, with its spelling and a link to the guide."""
+    widgets = [
+        e for kind in ("slider", "selectbox", "toggle", "button_group", "text_input") for e in getattr(page, kind)
+    ]
+    assert all(w.key and w.key.startswith(controls.PREFIX) for w in widgets)
+    for w in widgets:
+        name = str(w.key).removeprefix(controls.PREFIX)
+        if name in plan_fields.BY_NAME or name.rpartition(".")[0] in plan_fields.BY_NAME:
+            field, _ = plan_fields.locate(name)
+            assert field.help in w.help
+            assert f"guide#{controls.anchor(field.name)}" in w.help

@@ -1,0 +1,36 @@
+"""Before there is a corpus, every page says how to make one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from app_for_tests import all_text, run
+from streamlit.testing.v1 import AppTest
+
+Open = Callable[..., AppTest]
+
+
+def test_the_search_page_says_what_to_run(open_app: Open, tmp_path: Path) -> None:
+    """No trace, no empty page: the command to type, with the folder that the app looks at."""
+    at = open_app(tmp_path / "none", q="retries")
+    assert "There is no corpus yet" in all_text(at)
+    assert f"workbench index PATH-TO-YOUR-FILES --corpus {tmp_path / 'none'}" in at.code[0].value
+
+
+def test_looking_again_runs_again(open_app: Open, tmp_path: Path) -> None:
+    """The button is enough once the corpus is there; the query in the address is kept meanwhile."""
+    at = open_app(tmp_path / "none", q="retries")
+    at.button(key="wb.w.look-again").click()
+    run(at)
+    assert at.query_params == {"q": "retries"}
+
+
+@pytest.mark.parametrize("page", ["views/document.py", "views/guide.py"])
+def test_the_other_pages_run_too(open_app: Open, tmp_path: Path, page: str) -> None:
+    """The guide needs no corpus; the document page says how to make one."""
+    at = open_app(tmp_path / "none")
+    at.switch_page(page)
+    run(at)
+    assert ("no corpus yet" in all_text(at)) is (page == "views/document.py")

@@ -1,0 +1,219 @@
+"""The Search page: four columns, and what can be done with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from app_for_tests import TEXTS, all_text, bodies, chunks, column, paths, run, write_corpus
+from streamlit.testing.v1 import AppTest
+
+from workbench.errors import EncoderError
+from workbench.ui.state import MODES, PICTURES
+
+Open = Callable[..., AppTest]
+QUERY = "retry request"
+
+
+def test_a_query_fills_four_columns(open_app: Open, small_corpus: Path) -> None:
+    """Grep, keyword, vector and hybrid stand side by side, each with its results and what it says of them."""
+    at = open_app(small_corpus, q=QUERY)
+    for mode in MODES:
+        assert len(chunks(at, mode)) == 10
+        assert "10 results" in column(at, mode)
+    assert "Exact match" in column(at, "keyword")
+    assert "Semantic match" in column(at, "vector")
+    assert "Hybrid" in column(at, "hybrid")
+
+
+def test_typing_a_query_searches(open_app: Open, small_corpus: Path) -> None:
+    """The box, Enter, and the columns are there; the address has the query."""
+    at = open_app(small_corpus)
+    at.text_input(key="wb.w.query").set_value(QUERY)
+    run(at)
+    assert "<mark>" in column(at, "keyword")
+    assert at.query_params == {"q": QUERY}
+
+
+def test_an_empty_page_offers_titles_of_the_corpus(open_app: Open, small_corpus: Path) -> None:
+    """Nobody starts from nothing: a title is one click away from its results."""
+    at = open_app(small_corpus)
+    assert f"{len(TEXTS)} documents" in all_text(at)
+    at.button(key="wb.w.example-0").click()
+    run(at)
+    assert at.query_params["q"] == at.text_input(key="wb.w.query").value
+    assert chunks(at, "hybrid")
+
+
+def test_nothing_found_says_what_to_try(open_app: Open, small_corpus: Path) -> None:
+    """Each column's guidance fits its mode."""
+    at = open_app(small_corpus, q="zzzyx", plan="default vector.threshold=0")
+    assert "check the spelling" in column(at, "keyword")
+    assert "vector.threshold" in column(at, "vector")
+
+
+def test_what_cannot_be_asked_is_a_sentence_with_the_remedy(open_app: Open, small_corpus: Path) -> None:
+    """A filter over an unknown field stands in every column as an error, and the page stays."""
+    at = open_app(small_corpus, q=QUERY, filters="colour = 'red'")
+    for mode in MODES:
+        assert "colour" in column(at, mode)
+        assert 'role="alert"' in column(at, mode)
+    at = open_app(small_corpus, q=QUERY, keywords="(", plan="default grep.regex=yes")
+    assert 'role="alert"' in column(at, "grep")
+    assert len(chunks(at, "keyword")) == 10
+
+
+def test_columns_can_be_chosen(open_app: Open, small_corpus: Path) -> None:
+    """One to four; the last one cannot be taken away."""
+    at = open_app(small_corpus, q=QUERY)
+    at.button_group(key="wb.w.modes").set_value(["vector", "keyword"])
+    run(at)
+    assert at.query_params["columns"] == "keyword,vector"
+    assert [m for m in MODES if any(f'"{m.capitalize()} results"' in b for b in bodies(at))] == ["keyword", "vector"]
+    at.button_group(key="wb.w.modes").set_value([])
+    run(at)
+    assert "At least one column stays" in all_text(at)
+    assert at.query_params["columns"] == "keyword,vector"
+
+
+def test_every_card_names_its_rank_in_every_source(open_app: Open, small_corpus: Path) -> None:
+    """Also in the sources that its own column did not ask."""
+    at = open_app(small_corpus, q=QUERY)
+    first = chunks(at, "keyword")[0]
+    card = column(at, "keyword").split("<article")[1]
+    assert f'data-chunk="{first}"' in card
+    assert 'data-source="keyword" title="keyword: rank 1' in card
+    vector = chunks(at, "vector")
+    if first in vector:
+        assert f'title="vector: rank {vector.index(first) + 1}' in card
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_every_picture_is_drawn(open_app: Open, small_corpus: Path, picture: str) -> None:
+    """And is in the address, so that a link shows it."""
+    at = open_app(small_corpus, q=QUERY)
+    at.button_group(key="wb.w.picture").set_value(picture)
+    run(at)
+    assert len(at.get("plotly_chart")) == (picture != "none")
+    assert at.query_params.get("picture", "none") == picture
+
+
+def test_the_address_restores_the_same_page(open_app: Open, small_corpus: Path) -> None:
+    """Every byte of every column, and every control, in another session."""
+    at = open_app(small_corpus, q=QUERY)
+    at.slider(key="wb.w.fusion.k").set_value(7.0)
+    run(at)
+    at.slider(key="wb.w.limit").set_value(4)
+    run(at)
+    at.text_input(key="wb.w.keywords").set_value("pause")
+    run(at)
+    at.selectbox(key="wb.w.fusion.method").set_value("weighted")
+    run(at)
+    again = open_app(small_corpus, **at.query_params)
+    assert [column(again, m) for m in MODES] == [column(at, m) for m in MODES]
+    assert again.slider(key="wb.w.limit").value == 4
+    assert again.selectbox(key="wb.w.fusion.method").value == "weighted"
+    assert again.query_params == at.query_params
+
+
+def test_two_people_do_not_see_each_other(open_app: Open, small_corpus: Path) -> None:
+    """The corpus is shared, queries, settings and results are not."""
+    one = open_app(small_corpus, q="kettle water")
+    other = open_app(small_corpus, q="rate limits")
+    one.slider(key="wb.w.limit").set_value(3)
+    run(one)
+    run(other)
+    assert "kettle.md" in paths(one, "keyword")[0]
+    assert "limits.md" in paths(other, "keyword")[0]
+    assert other.slider(key="wb.w.limit").value == 10
+    assert len(chunks(other, "vector")) == 10
+
+
+def test_a_new_generation_is_followed(open_app: Open, tmp_path: Path) -> None:
+    """What is indexed while the app is open is found by the next search, without a restart."""
+    import workbench as wb
+
+    corpus = write_corpus(tmp_path)
+    at = open_app(corpus, q="zebra crossing")
+    assert not chunks(at, "keyword")
+    (tmp_path / "source" / "zebra.md").write_text(
+        "# A zebra crossing\n\nThe zebra crossing is closed.\n", encoding="utf-8"
+    )
+    wb.index([tmp_path / "source"], corpus=corpus, workers=0)
+    run(at)
+    assert paths(at, "keyword") == ["zebra.md:1-3"]
+
+
+@pytest.fixture
+def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model cannot be loaded on this machine."""
+
+    def refuse(name: str | None = None, runtime: str | None = None) -> None:
+        raise EncoderError("The model is not on this machine", "Install it")
+
+    monkeypatch.setattr("workbench.service.load_encoder", refuse)
+
+
+def test_without_the_vector_side_the_rest_goes_on(
+    open_app: Open, small_corpus: Path, request: pytest.FixtureRequest
+) -> None:
+    """Vector alone is an error with a remedy; hybrid warns and is keyword; keyword and grep do not change."""
+    whole = open_app(small_corpus, q=QUERY)
+    st.cache_resource.clear()
+    request.getfixturevalue("no_encoder")
+    at = open_app(small_corpus, q=QUERY)
+    assert chunks(at, "grep") == chunks(whole, "grep")
+    assert chunks(at, "keyword") == chunks(whole, "keyword")
+    assert not chunks(at, "vector")
+    assert "The model is not on this machine.</b> Install it." in column(at, "vector")
+    assert "vector is unavailable" in column(at, "hybrid")
+    assert column(at, "hybrid").count("The model is not on this machine") == 1
+    assert chunks(at, "hybrid") == chunks(whole, "keyword")
+    assert "No vector source ran" in all_text(at)
+
+
+@pytest.mark.usefixtures("no_encoder")
+@pytest.mark.parametrize("picture", PICTURES)
+def test_pictures_without_the_vector_side(open_app: Open, small_corpus: Path, picture: str) -> None:
+    """A picture that cannot be drawn says so."""
+    at = open_app(small_corpus, q=QUERY, picture=picture)
+    drawn = picture not in ("none", "scores", "distances")
+    assert len(at.get("plotly_chart")) == drawn
+    if picture in ("scores", "distances"):
+        assert "Two sources are needed" in all_text(at) or all_text(at).count("No vector source ran") == 2
+
+
+def test_hostile_text_stays_text(open_app: Open, small_corpus: Path) -> None:
+    """A document full of markup adds no element to the page; its title is a query like any other."""
+    at = open_app(small_corpus, q="hostile pelican", keywords="pelican")
+    for mode in MODES:
+        body = column(at, mode)
+        assert "hostile.md" in body
+        assert "&lt;img src=x onerror=alert(3)&gt;" in body
+        assert not re.search(r"<script|<img|onerror=alert\(3\)>", body)
+        assert "\u202e" not in body
+        assert "\x1b" not in body
+    assert "␛" in column(at, "keyword")
+    assert "U+202E" in column(at, "keyword")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["<b>x</b> & \"'", "$x^2$ **b** :red[x]", "\u202eabc\x1b[0m\x00", "x" * 3000, '"unclosed', "-only", "*", "OR"],
+)
+def test_any_query_leaves_the_page_whole(open_app: Open, small_corpus: Path, query: str) -> None:
+    """Whatever is typed, the page has its columns, and a sentence where it cannot be searched."""
+    at = open_app(small_corpus, q=query)
+    for mode in MODES:
+        assert column(at, mode).endswith("</section>")
+
+
+def test_one_endless_line_does_not_swell_the_page(open_app: Open, small_corpus: Path) -> None:
+    """A card shows the words around the match; the rest is counted."""
+    at = open_app(small_corpus, q="needlework", columns="grep,keyword")
+    for mode in ("grep", "keyword"):
+        assert "<mark>needlework</mark>" in column(at, mode)
+        assert len(column(at, mode)) < 20_000
