@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
-from workbench.evaluate.evaluation import at_depth, evaluate, evaluate_search, score_run
+from workbench.evaluate.evaluation import evaluate, score_run
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import describe, needed_depth, parse_measure, parse_measures
 from workbench.evaluate.run import Run, document_keys, make_run, qrels_to_trec
-from workbench.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -171,9 +170,24 @@ def test_low_coverage_foreign_judgments_and_unjudged_queries_are_told() -> None:
     assert evaluation.coverage.unjudged_documents == 3
     assert any("Only 25% of the first 10 documents are judged" in w for w in evaluation.warnings)
     assert "1 queries have no judgments and were left out" in evaluation.warnings
-    assert any("No query returned more than 4 documents, fewer than P@10 look at" in w for w in evaluation.warnings)
     foreign = score_run({"a": ["p", "q"]}, judgments, ["RR"])
     assert any("No retrieved document is named in the judgments" in w for w in foreign.warnings)
+
+
+def test_a_limit_below_a_cutoff_is_told_and_a_small_corpus_is_not() -> None:
+    """Answers that all end at the same number of hits were cut; answers of all lengths are just short."""
+    judgments = judged({i: {"x0": 1} for i in "abcd"})
+
+    def hits(number: int) -> FakeAnswer:
+        return FakeAnswer(tuple(FakeHit(f"x{n // 2}", f"x{n // 2}") for n in range(number)))
+
+    cut = evaluate(lambda topic: hits(10), judgments, "R@5 P@10 RR")
+    assert any(
+        "Answers end at 10 hits, which hold at most 5 documents: P@10 cannot see more" in w for w in cut.warnings
+    )
+    lengths = dict(zip("abcd", (3, 5, 7, 9), strict=True))
+    short = evaluate(lambda topic: hits(lengths[topic.query_id]), judgments, "P@10")
+    assert not any("Answers end" in w for w in short.warnings)
 
 
 def test_frames_have_fixed_columns_and_one_query_has_no_interval() -> None:
@@ -242,31 +256,3 @@ def test_names_with_spaces_survive_the_trec_form_and_collisions_are_refused() ->
     assert qrels_to_trec(judged({"q 1": {"a b.md": 1}})) == "q%201 0 a%20b.md 1\n"
     with pytest.raises(UsageError, match="are one in the TREC form"):
         Run({"q": ("a b", "a%20b")}).to_trec()
-
-
-@dataclass(frozen=True)
-class FakeResult:
-    plan: Plan
-    timings_ms: dict[str, float] = field(default_factory=lambda: {"total_ms": 3.0})
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def hits(self) -> tuple[FakeHit, ...]:
-        return tuple(FakeHit(f"d{n}", f"d{n}") for n in range(min(self.plan["limit"], self.plan.depth("vector"))))
-
-    def with_plan(self, plan: Plan) -> FakeResult:
-        return FakeResult(plan)
-
-
-def test_a_plan_is_read_further_down_without_moving_its_depth() -> None:
-    """Only the limit is lifted: the sources stay as deep as the plan says, and the run is named by the plan."""
-    plan = Plan({"sources": "vector", "depth.vector": 70, "limit": 5})
-    assert at_depth(plan, 1000)["limit"] == 1000
-    assert at_depth(plan, 1000).depth("vector") == 70
-    assert at_depth(Plan({"limit": 5}), 1000).depth("keyword") == Plan({"limit": 5}).depth("keyword")
-    judgments = judged({"q": {"d9": 1, "d69": 1, "d70": 1}})
-    evaluation = evaluate_search(lambda query, keywords: FakeResult(plan), judgments, plan, ["R@100", "RR"])
-    assert evaluation.mean("R@100") == pytest.approx(2 / 3)
-    assert evaluation.mean("RR") == pytest.approx(1 / 10)
-    assert evaluation.name == str(plan)
-    assert evaluation.latency.p50 == 3.0

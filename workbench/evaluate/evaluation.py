@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.judgments import Judgments, Topic
-from workbench.evaluate.measures import DEEPEST, DEFAULT_MEASURES, compute, needed_depth, parse_measures
-from workbench.evaluate.run import Answer, HitLike, Run, make_run
+from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
+from workbench.evaluate.run import Answer, Run, make_run
 from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
-from workbench.plan import Plan
 from workbench.records import Progress
 
 if TYPE_CHECKING:
@@ -186,69 +185,6 @@ def evaluate(
     return score_run(make_run(search, judgments, name=name, progress=progress), judgments, names, seed=seed)
 
 
-class Planned(Answer, Protocol):
-    """A result that can be fused again, as `SearchResult`."""
-
-    @property
-    def plan(self) -> Plan: ...  # noqa: D102
-    @property
-    def timings_ms(self) -> Mapping[str, float]: ...  # noqa: D102
-    @property
-    def warnings(self) -> Sequence[str]: ...  # noqa: D102
-    def with_plan(self, plan: Plan) -> Answer: ...  # noqa: D102
-
-
-@dataclass(frozen=True, slots=True)
-class _Deep:
-    hits: Sequence[HitLike]
-    timings_ms: Mapping[str, float]
-    warnings: Sequence[str]
-
-
-def at_depth(plan: Plan, depth: int) -> Plan:
-    """The same plan returning `depth` results, with every source as deep as it was: the limit moves no candidate."""
-    pinned = {f"depth.{source}": plan.depth(source) for source in plan.sources}
-    return plan.replace({**pinned, "limit.max": max(depth, plan["limit.max"]), "limit": depth})
-
-
-def evaluate_search(
-    search: Callable[[str, str], Planned],
-    judgments: Judgments,
-    plan: Plan,
-    measures: str | Iterable[str] = DEFAULT_MEASURES,
-    *,
-    depth: int = DEEPEST,
-    name: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    seed: int = 0,
-) -> Evaluation:
-    """Evaluate a plan by searching as everybody searches and reading each result further down.
-
-    The sources go as deep as the plan says, so a figure is the plan's own; only the limit is lifted, by fusing again.
-
-    Args:
-        search: Takes a query and its keywords ("" where it has none), returns a result under the plan.
-        judgments: Queries and qrels.
-        plan: What is evaluated; its text form names the run.
-        measures: Names such as `nDCG@10`.
-        depth: Results read from each query, 1 to 1000.
-        name: Another name for the run.
-        progress: Called after each query.
-        seed: Seed of intervals and tests.
-
-    Raises:
-        UsageError, JudgmentError: As `evaluate`.
-    """
-
-    def ask(topic: Topic) -> Answer:
-        result = search(topic.text, topic.keywords or "")
-        return _Deep(result.with_plan(at_depth(result.plan, depth)).hits, result.timings_ms, result.warnings)
-
-    return evaluate(
-        ask, judgments, measures, name=name if name is not None else str(plan), progress=progress, seed=seed
-    )
-
-
 def score_run(
     run: Run | Mapping[str, Sequence[str]],
     judgments: Judgments,
@@ -316,9 +252,11 @@ def _warnings(run: Run, judgments: Judgments, measures: tuple[str, ...], coverag
     retrieved = {key for keys in run.rankings.values() for key in keys}
     if retrieved and not retrieved & judgments.document_keys:
         said.append("No retrieved document is named in the judgments: do they belong to this corpus?")
-    deepest = run.depth
-    short = [m for m in measures if deepest and deepest < needed_depth([m]) and "@" in m]
+    short = [m for m in measures if "@" in m and run.cut_at is not None and run.depth < needed_depth([m])]
     if short:
-        said.append(f"No query returned more than {deepest} documents, fewer than {', '.join(short)} look at")
+        said.append(
+            f"Answers end at {run.cut_at} hits, which hold at most {run.depth} documents: "
+            f"{', '.join(short)} cannot see more; raise the limit or the plan's depth to change that"
+        )
     said.extend(judgments.notes)
     return said

@@ -53,6 +53,8 @@ class Run:
         latencies_ms: query id -> milliseconds, by the search's own clock where it has one; empty where not measured.
         failures: query id -> why the query could not be run; such a query has an empty ranking.
         warnings: What searches warned of, with the number of queries.
+        cut_at: Number of hits at which at least half of the answers ended, as a limit or a depth does; None where they
+            ended at different numbers, or where it is not known.
     """
 
     rankings: Mapping[str, tuple[str, ...]]
@@ -60,6 +62,7 @@ class Run:
     latencies_ms: Mapping[str, float] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    cut_at: int | None = None
 
     @property
     def depth(self) -> int:
@@ -152,6 +155,7 @@ def make_run(
     latencies: dict[str, float] = {}
     failures: dict[str, str] = {}
     warned: dict[str, int] = {}
+    lengths: list[int] = []
     begun = time.perf_counter()
     for number, topic in enumerate(topics, 1):
         started = time.perf_counter()
@@ -164,6 +168,7 @@ def make_run(
             own = getattr(answer, "timings_ms", None) or {}
             latencies[topic.query_id] = float(own.get("total_ms", taken))
             rankings[topic.query_id] = document_keys(answer.hits, known)
+            lengths.append(len(answer.hits))
             for warning in dict.fromkeys(map(str, getattr(answer, "warnings", ()))):
                 warned[warning] = warned.get(warning, 0) + 1
         if progress is not None:
@@ -173,7 +178,9 @@ def make_run(
     if failures:
         query_id, reason = next(iter(failures.items()))
         warnings.append(f"{len(failures)} of {len(topics)} queries could not be run and count 0: {query_id} ({reason})")
-    return Run(rankings, name, latencies, failures, tuple(warnings))
+    longest = max(lengths, default=0)
+    cut = longest if longest and 2 * lengths.count(longest) >= len(lengths) else None
+    return Run(rankings, name, latencies, failures, tuple(warnings), cut)
 
 
 def _words(name: str) -> str:
