@@ -1,0 +1,104 @@
+"""A small grep index over given texts, and a plain oracle that searches line by line with Python's `re`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from workbench.store.grep import MappedGrep
+from workbench.store.grep_build import build_dictionary
+from workbench.store.protocols import GrepAnswer, Scope
+from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
+from workbench.store.textfile import MappedText, build_text
+
+CHUNK = 40
+
+
+def make_grep(
+    folder: Path,
+    texts: Sequence[str],
+    *,
+    names: Sequence[str] | None = None,
+    records: Sequence[RecordEntry] | None = None,
+    most_lines: int = 50_000,
+    run_bytes: int = 1 << 25,
+) -> MappedGrep:
+    """An index over texts; records are chunks of `CHUNK` characters unless they are given."""
+    build_text(folder, texts)
+    build_dictionary(folder, MappedText(folder), run_bytes=run_bytes)
+    names = names or [f"d{n:04d}.txt" for n in range(len(texts))]
+    if records is None:
+        records = [
+            RecordEntry(f"{names[number]}@{start}", number, start, min(start + CHUNK, len(text)))
+            for number, text in enumerate(texts)
+            for start in range(0, len(text), CHUNK)
+        ]
+    build_record_spans(folder, [DocumentEntry(f"id-{name}", name) for name in names], records)
+    return MappedGrep(folder, folder, folder, most_lines=most_lines)
+
+
+def run(
+    grep: MappedGrep,
+    *patterns: str,
+    regex: bool = False,
+    case: str = "smart",
+    word: bool = False,
+    context: int = 1,
+    depth: int = 1000,
+    documents: Sequence[int] | None = None,
+) -> GrepAnswer:
+    """Search; `documents` are the allowed ones."""
+    scope = Scope()
+    if documents is not None:
+        mask = np.zeros(grep._text.__len__(), np.bool_)
+        mask[list(documents)] = True
+        scope = Scope(allowed_documents=mask)
+    return grep.search(patterns, scope, depth, regex=regex, case=case, word=word, context=context)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a passage should be."""
+
+    path: str
+    start_line: int
+    end_line: int
+    matched_lines: tuple[int, ...]
+    score: float
+    text: str
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text; a closing newline ends the last one."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def expected(texts: Sequence[str], patterns: Sequence[re.Pattern[str]], context: int) -> list[Expected]:
+    """The passages by the rules, with no index and no cleverness."""
+    found: list[Expected] = []
+    for number, text in enumerate(texts):
+        lines = lines_of(text)
+        hits = {n: {p for p in patterns if p.search(line)} for n, line in enumerate(lines, 1)}
+        matched = [n for n in hits if hits[n]]
+        groups: list[list[int]] = []
+        for n in matched:
+            if groups and n - groups[-1][-1] <= 2 * context:
+                groups[-1].append(n)
+            else:
+                groups.append([n])
+        for group in groups:
+            first, last = max(1, group[0] - context), min(len(lines), group[-1] + context)
+            distinct = len(set().union(*(hits[n] for n in group)))
+            score = distinct + len(group) / (len(group) + 1)
+            shown = "\n".join(lines[first - 1 : last])
+            found.append(Expected(f"d{number:04d}.txt", first, last, tuple(group), score, shown))
+    return sorted(found, key=lambda e: (-e.score, e.path, e.start_line))
+
+
+def as_expected(answer: GrepAnswer) -> list[Expected]:
+    """An answer in the oracle's form."""
+    return [Expected(p.path, p.start_line, p.end_line, p.matched_lines, p.score, p.text) for p in answer.passages]

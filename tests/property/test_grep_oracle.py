@@ -1,0 +1,165 @@
+"""grep against a plain oracle: Python's `re`, line by line, over small alphabets where the two engines agree."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+from grep_cases import as_expected, expected, make_grep, run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench.errors import QueryError
+from workbench.store import grep as grep_module
+from workbench.store.grep_pattern import compile_re2, prepare
+from workbench.store.re2_syntax import read_regex
+
+# é has no capital here, so that ignoring case means the same to both engines (re.ASCII folds ASCII only).
+ALPHABET = "abA_1- .é\n"
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+texts = st.lists(st.text(ALPHABET, max_size=40), min_size=1, max_size=4)
+fixed = st.text(ALPHABET.replace("\n", ""), min_size=1, max_size=5)
+
+_ATOMS = r"""
+a b A 1 _ - \x20 é . \w \W \d \s \S [ab] [^a] [a-b1] [\w-] \. \x61 \b \B ^ $ [^\w] [-\s] \x{e9} \141 (?:) \Qa-\E
+[[:alpha:]]
+"""
+_atoms = st.sampled_from(_ATOMS.split())
+_repeats = st.sampled_from(["", "", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "+?", "*?"])
+
+
+def _quantified(pair: tuple[str, str]) -> str:
+    atom, repeat = pair
+    return atom + repeat if atom not in ("^", "$", r"\b", r"\B", "(?:)", r"\Qa-\E") else atom
+
+
+_row = st.lists(st.tuples(_atoms, _repeats).map(_quantified), min_size=1, max_size=4).map("".join)
+_groups = st.tuples(
+    st.sampled_from(["(", "(?:", "(?P<n>", "(?i:", "(?s:"]),
+    st.lists(_row, min_size=1, max_size=3).map("|".join),
+    _repeats,
+).map(lambda g: f"{g[0]}{g[1]}){g[2]}")
+regexes = st.one_of(
+    _row,
+    st.tuples(_row, _groups, _row).map("".join),
+    st.lists(st.one_of(_row, _groups), min_size=2, max_size=3).map("|".join),
+).filter(lambda p: p.count("(?P<n>") < 2)
+
+
+def _as_python(pattern: str) -> str:
+    """The same pattern for `re`, where the spelling differs."""
+    pattern = pattern.replace(r"\Qa-\E", "a-").replace("[[:alpha:]]", "[A-Za-z]").replace(r"\x{e9}", "é")
+    return pattern.replace("(?P<n>", "(")
+
+
+def _oracle(pattern: str, case: str, literal: bool, word: bool) -> re.Pattern[str]:
+    flags = re.ASCII
+    if case == "ignore" or (case == "smart" and not any(c.isupper() for c in re.sub(r"\\.", "", pattern) if c != "P")):
+        flags |= re.IGNORECASE
+    text = re.escape(pattern) if literal else _as_python(pattern)
+    return re.compile(rf"(?:^|[^\wé])(?:{text})(?:$|[^\wé])" if word else text, flags)
+
+
+@QUICK
+@given(texts, st.lists(fixed, min_size=1, max_size=3, unique=True), st.sampled_from(["smart", "sensitive", "ignore"]),
+       st.booleans(), st.integers(0, 3))  # fmt: skip
+def test_fixed_text(documents: list[str], patterns: list[str], case: str, word: bool, context: int) -> None:
+    """Fixed text finds what looking through each line finds, for any number of patterns and lines of context."""
+    wanted = expected(documents, [_oracle(p, case, True, word) for p in patterns], context)
+    with tempfile.TemporaryDirectory() as folder:
+        answer = run(make_grep(Path(folder), documents), *patterns, case=case, word=word, context=context)
+    assert as_expected(answer) == wanted
+    assert answer.lines == sum(len(e.matched_lines) for e in wanted)
+    assert answer.files == len({e.path for e in wanted})
+    assert answer.complete
+
+
+@QUICK
+@given(texts, regexes, st.sampled_from(["smart", "sensitive", "ignore"]), st.booleans(), st.integers(0, 2))
+def test_regular_expressions(documents: list[str], pattern: str, case: str, word: bool, context: int) -> None:
+    """Regular expressions find the lines that Python's do, anchors and all."""
+    case = case if "(?P<n>" not in pattern or case != "smart" else "sensitive"
+    wanted = expected(documents, [_oracle(pattern, case, False, word)], context)
+    with tempfile.TemporaryDirectory() as folder:
+        answer = run(make_grep(Path(folder), documents), pattern, regex=True, case=case, word=word, context=context)
+    assert as_expected(answer) == wanted
+
+
+@QUICK
+@given(st.text(ALPHABET, max_size=60), fixed, st.booleans())
+def test_marked_spans(text: str, pattern: str, ignore: bool) -> None:
+    """The marked spans are the leftmost matches, one after the other, as characters of the passage's text."""
+    oracle = re.compile(re.escape(pattern), re.ASCII | (re.IGNORECASE if ignore else 0))
+    with tempfile.TemporaryDirectory() as folder:
+        grep = make_grep(Path(folder), [text])
+        for regex in (False, True):
+            asked = re.escape(pattern) if regex else pattern
+            answer = run(grep, asked, regex=regex, case="ignore" if ignore else "sensitive", context=99)
+            for passage in answer.passages:
+                spans = [(m.start, m.end) for m in passage.matches]
+                assert spans == [m.span() for m in oracle.finditer(passage.text)]
+
+
+@QUICK
+@given(texts, st.one_of(fixed.map(re.escape), regexes), st.data())
+def test_hidden_documents_change_nothing(documents: list[str], pattern: str, data: st.DataObject) -> None:
+    """A search over the allowed documents gives what a corpus of only those would."""
+    chosen = data.draw(st.sets(st.integers(0, len(documents) - 1)).map(sorted))
+    names = [f"d{n}" for n in range(len(documents))]
+    with tempfile.TemporaryDirectory() as folder:
+        whole = make_grep(Path(folder) / "whole", documents, names=names, most_lines=3)
+        part = make_grep(
+            Path(folder) / "part", [documents[n] for n in chosen], names=[names[n] for n in chosen], most_lines=3
+        )
+        seen = run(whole, pattern, regex=True, documents=chosen)
+        alone = run(part, pattern, regex=True)
+    assert seen.passages == alone.passages
+    assert (seen.files, seen.lines, seen.complete) == (alone.files, alone.lines, alone.complete)
+
+
+@QUICK
+@given(texts, st.one_of(fixed.map(re.escape), regexes), st.booleans(), st.sampled_from([1, 4, 50_000]))
+def test_the_way_to_the_lines_never_shows(documents: list[str], pattern: str, word: bool, most: int) -> None:
+    """The dictionary, verified candidates and a scan of the text give the same answer, also where it is cut."""
+    with tempfile.TemporaryDirectory() as folder:
+        grep = make_grep(Path(folder), documents, most_lines=most)
+        usual = run(grep, pattern, regex=True, word=word)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(grep_module, "MOST_CANDIDATES", -1)
+            patch.setattr(grep._words, "lines", lambda *_: None)
+            scanned = run(grep, pattern, regex=True, word=word)
+    assert usual.passages == scanned.passages
+    assert usual.complete == scanned.complete
+    assert (usual.files, usual.lines, usual.numbers.tolist()) == (
+        scanned.files,
+        scanned.lines,
+        scanned.numbers.tolist(),
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(regexes, st.text(ALPHABET.replace("\n", ""), max_size=20), st.booleans())
+def test_reading_a_pattern_does_not_change_it(pattern: str, line: str, ignore: bool) -> None:
+    """The rewritten pattern matches a line inside a file exactly where the original matches the line alone."""
+    reading = read_regex(pattern, ignore, False)
+    assert reading is not None
+    original = compile_re2(f"(?-m:{pattern})" if "(?m" not in pattern else pattern, ignore).search(line.encode())
+    data = f"x\n{line}\ny".encode()
+    start = 2
+    found = compile_re2(f"(?:{reading.text})", ignore).search(data, start, start + len(line.encode()))
+    assert (found is None) == (original is None)
+    if found is not None and original is not None:
+        assert (found.start() - start, found.end() - start) == original.span()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=12))
+def test_any_text_is_answered_or_refused(pattern: str) -> None:
+    """Whatever is typed is compiled, or refused with a QueryError; nothing else is raised."""
+    for regex in (False, True):
+        with contextlib.suppress(QueryError):
+            assert prepare(pattern, regex=regex, case="smart", word=True).source == pattern

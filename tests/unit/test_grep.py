@@ -1,0 +1,268 @@
+"""grep over a generation: passages, masks, long lines, records, Unicode, threads, and the bytes on disk."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from grep_cases import make_grep, run
+
+from workbench.errors import CorpusDamaged, QueryError
+from workbench.store.grep import MappedGrep
+from workbench.store.grep_passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
+from workbench.store.protocols import Scope
+from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
+from workbench.store.textfile import build_text
+
+
+def numbered(count: int, *matches: int) -> str:
+    """A text of numbered lines, some of which hold the word `needle`."""
+    return "\n".join(f"line {n}" + (" needle" if n in matches else "") for n in range(1, count + 1))
+
+
+def test_a_match_gives_the_lines_around_it(tmp_path: Path) -> None:
+    """A match at line N gives max(1, N-10) to min(last, N+10), the matched line marked."""
+    grep = make_grep(tmp_path, [numbered(100, 3), numbered(100, 50), numbered(100, 95)])
+    found = run(grep, "needle", context=10).passages
+    assert [(p.start_line, p.end_line, p.matched_lines) for p in found] == [
+        (1, 13, (3,)),
+        (40, 60, (50,)),
+        (85, 100, (95,)),
+    ]
+    assert found[1].citation == "d0001.txt:40-60"
+    assert [found[1].text[m.start : m.end] for m in found[1].matches] == ["needle"]
+
+
+@pytest.mark.parametrize(
+    ("matches", "passages"),
+    [((10, 30), [(1, 40)]), ((10, 31), [(1, 20), (21, 41)]), ((10, 30, 50), [(1, 60)]), ((10, 11), [(1, 21)])],
+)
+def test_close_matches_are_one_passage(
+    tmp_path: Path, matches: tuple[int, ...], passages: list[tuple[int, int]]
+) -> None:
+    """Matches within 2 x context lines of each other (inclusive, chained) are one passage."""
+    found = run(make_grep(tmp_path, [numbered(100, *matches)]), "needle", context=10).passages
+    assert sorted((p.start_line, p.end_line) for p in found) == passages
+
+
+def test_score_and_order(tmp_path: Path) -> None:
+    """Score: distinct patterns + n/(n+1); order: score down, path up, line up; several patterns mean any of them."""
+    grep = make_grep(tmp_path, ["red", "red\nred", "blue", "red\nblue", "green"])
+    answer = run(grep, "red", "blue", "red", context=1)
+    assert [(p.path, p.score) for p in answer.passages] == [
+        ("d0003.txt", 2 + 2 / 3),
+        ("d0001.txt", 1 + 2 / 3),
+        ("d0000.txt", 1.5),
+        ("d0002.txt", 1.5),
+    ]
+    assert (answer.files, answer.lines, answer.complete) == (4, 6, True)
+    assert len(run(grep, "red", "blue", depth=2).passages) == 2
+    assert run(grep, "red", "blue", depth=2).lines == 6
+
+
+def test_the_first_lines_are_ranked_when_there_are_too_many(tmp_path: Path) -> None:
+    """Beyond the limit the first matched lines in path and line order are taken, and the answer says so."""
+    grep = make_grep(tmp_path, ["x y\nx", "x y\nx y\nx", "x y"], most_lines=4)
+    for pattern, regex in (("x", False), ("x.*", True), (r"x|\S", True)):
+        answer = run(grep, pattern, regex=regex, context=0)
+        assert [(p.path, p.start_line) for p in answer.passages] == [
+            ("d0000.txt", 1), ("d0000.txt", 2), ("d0001.txt", 1), ("d0001.txt", 2),
+        ]  # fmt: skip
+        assert (answer.lines, answer.files, answer.complete) == (4, 2, False)
+    assert run(grep, "x y", context=0).complete
+
+
+def test_nothing_crosses_a_newline(tmp_path: Path) -> None:
+    """A pattern that would match across lines does not, nor does it across documents."""
+    grep = make_grep(tmp_path, ["a\nb", "a", "b"])
+    for pattern in ("a\nb", r"a\sb", "a[^x]b", r"a\x0ab", "(?s)a.b", r"a\Wb", r"a\n?b", "a[[:space:]]b"):
+        assert not run(grep, pattern, regex=True).passages, pattern
+    assert not run(grep, "a\nb").passages
+    assert len(run(grep, r"\Aa\z", regex=True).passages) == 2
+    assert len(run(grep, "(?-m)^b$", regex=True).passages) == 2
+
+
+def test_every_empty_line_but_none_at_the_end(tmp_path: Path) -> None:
+    """An empty line is a line; a closing newline starts none; an empty document has none."""
+    answer = run(make_grep(tmp_path, ["a\n\nb\n", "", "\n", "c"]), "^$", regex=True, context=0)
+    assert [(p.path, p.start_line, p.text, p.matches) for p in answer.passages] == [
+        ("d0000.txt", 2, "", ()), ("d0002.txt", 1, "", ()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "case", "hit"),
+    [
+        ("Straße", "straße", "smart", True),
+        ("STRASSE", "straße", "ignore", False),
+        ("STRAẞE", "straße", "smart", True),
+        ("İstanbul", "istanbul", "ignore", False),
+        ("İstanbul", "İstanbul", "smart", True),
+        ("ΟΔΟΣ", "οδος", "smart", True),
+        ("οδός", "ΟΔΌΣ", "ignore", True),
+        ("οδός", "ΟΔΌΣ", "smart", False),
+        ("273 \u212aelvin", "kelvin", "smart", True),
+        ("loſt", "LOST", "ignore", True),
+        ("loſt", "lost", "sensitive", False),
+        ("über", "ÜBER", "ignore", True),
+        ("e\u0301tude", "e\u0301t", "smart", True),
+        ("caf\u00e9", "cafe\u0301", "smart", False),
+        ("全文検索エンジン", "検索", "smart", True),
+        ("全文、検索。", "文、検", "smart", True),
+        ("ship it 👩‍💻 now", "👩‍💻", "smart", True),
+        ("❤️ love", "❤️ l", "smart", True),
+        ("นักเรียน", "เรียน", "smart", True),
+        ("Retry", "retry", "smart", True),
+        ("retry", "Retry", "smart", False),
+        ("w" * 300 + "needle" + "w" * 300, "wneedlew", "smart", True),
+    ],
+)
+def test_case_and_scripts(tmp_path: Path, text: str, pattern: str, case: str, hit: bool) -> None:
+    """Case as RE2 folds it, in the dictionary as in the text; words of any script and length; the span is right."""
+    answer = run(make_grep(tmp_path, ["before\n" + text + "\nafter"]), pattern, case=case)
+    assert bool(answer.passages) is hit
+    for passage in answer.passages:
+        (span,) = passage.matches
+        assert len(passage.text[span.start : span.end]) == len(pattern)
+        assert passage.matched_lines == (2,)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [("cat", (1, 4, 5)), ("cat sat", (5,)), ("at", ()), ("cat-", (4,)), ("猫", (6,)), ("über", (7,)), ("ber", ())],
+)
+def test_whole_words(tmp_path: Path, pattern: str, lines: tuple[int, ...]) -> None:
+    """A whole word has a separator or a line's border on both sides, in any script."""
+    text = "cat\nconcat\ncat_x cats\na cat- cat\ncat sat\n猫、犬 猫犬\nüber überall"
+    answer = run(make_grep(tmp_path, [text]), pattern, word=True, context=0)
+    assert tuple(p.start_line for p in sorted(answer.passages, key=lambda p: p.start_line)) == lines
+
+
+def test_whole_words_next_to_each_other_are_all_marked(tmp_path: Path) -> None:
+    """Two words with one space between share it: both are marked, without the space."""
+    (passage,) = run(make_grep(tmp_path, ["cat cat concat cat"]), "cat", word=True).passages
+    assert [(m.start, m.end) for m in passage.matches] == [(0, 3), (4, 7), (15, 18)]
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "検"])
+@pytest.mark.parametrize("at", [0, 150, 999, 1000, 1001, 5000, 19_994])
+def test_long_lines_are_cut_around_the_match(tmp_path: Path, letter: str, at: int) -> None:
+    """A long line is cut to its limit with `…`; the match is in what is left, and its span is right."""
+    line = letter * at + "NEEDLE" + letter * (20_000 - at - 6)
+    text = f"{letter * 3000}\n{line}\nend"
+    (passage,) = run(make_grep(tmp_path, [text], records=[RecordEntry("r", 0, 0, len(text))]), "NEEDLE").passages
+    above, shown, below = passage.text.split("\n")
+    assert len(above) == LINE_CHARACTERS
+    assert above.endswith("…")
+    assert len(shown) <= LINE_CHARACTERS
+    assert shown.startswith("…") == (at > 200)
+    assert below == "end"
+    assert [passage.text[m.start : m.end] for m in passage.matches] == ["NEEDLE"]
+
+
+def test_a_line_of_many_characters_is_measured_in_characters(tmp_path: Path) -> None:
+    """1,000 characters of three bytes each are not cut; one more is."""
+    full = "検" * (LINE_CHARACTERS - 1) + "N"
+    assert run(make_grep(tmp_path / "a", [full]), "N").passages[0].text == full
+    assert "…" in run(make_grep(tmp_path / "b", [full + "x"]), "N").passages[0].text
+
+
+@pytest.mark.parametrize("letter", ["y", "é"])
+def test_long_passages_end_after_the_limit(tmp_path: Path, letter: str) -> None:
+    """A passage of very many lines shows its beginning, and says with `…` that it goes on; its lines are all counted."""
+    text = "\n".join([letter * 50] * 400 + [f"{letter * 50} needle"] * 2000)
+    (passage,) = run(make_grep(tmp_path, [text]), "needle", context=300).passages
+    assert (passage.start_line, passage.end_line, len(passage.matched_lines)) == (101, 2400, 2000)
+    assert passage.text.endswith("\n…")
+    assert all(passage.text[m.start : m.end] == "needle" for m in passage.matches)
+    assert len(passage.matches) >= 1
+    (short,) = run(make_grep(tmp_path / "b", [text]), "needle", context=1).passages
+    assert PASSAGE_CHARACTERS < len(short.text) < PASSAGE_CHARACTERS + 200
+
+
+def test_the_record_that_stands_for_a_passage(tmp_path: Path) -> None:
+    """The chunk that holds the first match, also where a line is split; else one on the line; else the whole document."""
+    text = "aaaa bbbb cccc dddd\neeee\nffff"
+    records = [
+        RecordEntry("whole", 0, 0, len(text), whole=True),
+        RecordEntry("first", 0, 0, 10),
+        RecordEntry("second", 0, 10, 19),
+        RecordEntry("other", 0, 20, 22),
+    ]
+    grep = make_grep(tmp_path, [text], records=records)
+    wanted = {"aaaa": 1, "bbbb": 1, "cccc": 2, "b cccc": 1, "eeee": 3, "ee": 3, r"e\b": 3, "ffff": 0}
+    for pattern, number in wanted.items():
+        answer = run(grep, pattern, regex=True, context=0)
+        assert answer.numbers.tolist() == [number], pattern
+        assert answer.passages[0].chunk_id == records[number].chunk_id
+    hidden = Scope(allowed=np.array([False, True, False, False]))
+    answer = grep.search(["cccc", "ffff"], hidden, 10, regex=False, case="smart", word=False, context=0)
+    assert answer.numbers.tolist() == [1, -1]
+    assert [p.chunk_id for p in answer.passages] == ["first", ""]
+
+
+def test_pages_of_the_first_match(tmp_path: Path) -> None:
+    """A document with pages cites the page of the first match."""
+    texts = ["one\ntwo\nthree", "one"]
+    make_grep(tmp_path, texts)
+    documents = [DocumentEntry("p", "a.pdf", (0, 4, 8)), DocumentEntry("t", "b.txt")]
+    build_record_spans(tmp_path, documents, [])
+    grep = MappedGrep(tmp_path, tmp_path, tmp_path)
+    assert [p.citation for p in run(grep, "three", context=0).passages] == ["a.pdf#page=3"]
+    assert [p.citation for p in run(grep, "one", context=0).passages] == ["a.pdf#page=1", "b.txt:1-1"]
+
+
+def test_an_empty_corpus_answers(tmp_path: Path) -> None:
+    """No documents, or only empty ones: no passages, complete."""
+    for name, texts in (("none", []), ("empty", ["", ""])):
+        grep = make_grep(tmp_path / name, texts)
+        for pattern, regex in (("word", False), ("->", False), (".*", True), (r"\w+", True)):
+            answer = run(grep, pattern, regex=regex)
+            assert (answer.passages, answer.files, answer.lines, answer.complete) == ((), 0, 0, True)
+
+
+def test_threads_and_repeats_give_the_same(tmp_path: Path) -> None:
+    """Eight threads at once get what one gets, also where the text is scanned block by block."""
+    rng = np.random.default_rng(7)
+    words = np.array(["alpha", "beta", "->", "Gamma", "delta_1", "é"])
+    texts = [" ".join(words[rng.integers(0, 6, 9)]) + "\n" for _ in range(300)]
+    texts = ["".join(rng.permutation(texts)[: int(n)]) for n in rng.integers(0, 400, 300)]
+    grep = make_grep(tmp_path, texts, run_bytes=100_000, most_lines=2000)
+    queries = [("alpha", False), ("->", False), (r"-> \S+ ->", True), (r"[A-Z]\w+ é$", True), ("é delta_1", False)]
+    alone = [run(grep, p, regex=r, depth=20).passages for p, r in queries]
+    assert all(alone)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda q: run(grep, q[0], regex=q[1], depth=20).passages, queries * 8))
+    assert answers == alone * 8
+
+
+def test_runs_and_repeats_give_the_same_bytes(tmp_path: Path) -> None:
+    """The dictionary's bytes do not depend on how many runs it was sorted in."""
+    texts = [f"word{n} common w{n % 7}\nsecond Common line {n}" for n in range(200)] + ["x" * 5000]
+    make_grep(tmp_path / "one", texts)
+    make_grep(tmp_path / "many", texts, run_bytes=1)
+    files = sorted(p.name for p in (tmp_path / "one").iterdir())
+    assert files == sorted(p.name for p in (tmp_path / "many").iterdir())
+    assert all((tmp_path / "one" / f).read_bytes() == (tmp_path / "many" / f).read_bytes() for f in files)
+
+
+def test_asking_for_nothing_is_refused(tmp_path: Path) -> None:
+    """No pattern, an empty one, or too many are refused with the remedy."""
+    grep = make_grep(tmp_path, ["a"])
+    for patterns in ((), ("a", ""), tuple(map(str, range(101)))):
+        with pytest.raises(QueryError) as caught:
+            run(grep, *patterns)
+        assert caught.value.remedy
+
+
+def test_files_of_another_build_are_refused(tmp_path: Path) -> None:
+    """Text, dictionary and spans must be of one build."""
+    make_grep(tmp_path, ["a", "b"])
+    build_text(tmp_path / "other", ["a"])
+    with pytest.raises(CorpusDamaged, match="Index the corpus again"):
+        MappedGrep(tmp_path / "other", tmp_path, tmp_path)
+    (tmp_path / "word_grams.npy").unlink()
+    with pytest.raises(CorpusDamaged, match="cannot be read"):
+        MappedGrep(tmp_path, tmp_path, tmp_path)

@@ -1,0 +1,137 @@
+"""grep over a generation: passages of lines around matches, in whole documents, with RE2's semantics.
+
+A search goes three steps. *Which lines match*, for each pattern: where the pattern can only match inside words, the
+dictionary of the corpus's words answers, and no text is read; where it must hold certain words, the dictionary gives
+candidate lines and RE2 verifies them; else RE2 scans the allowed documents in two threads. *Which passages*: arithmetic
+on line numbers (`grep_passages`). *What they show*: text is read for the best `depth` of them only.
+
+The three ways to find lines give the same lines, so which one was taken never shows. What bounds an answer is one rule:
+of each pattern, the first `MOST_LINES` matched lines are taken, in document number order (path order) and line order
+within the allowed documents; passages, scores and counts are over those, and `complete` is False if there were more.
+Documents that the scope hides are left out before a line is counted, so they change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import CorpusDamaged, QueryError
+from workbench.store.grep_dictionary import WordDictionary
+from workbench.store.grep_passages import PassageWriter, group
+from workbench.store.grep_pattern import GrepPattern, prepare
+from workbench.store.grep_scan import scan, verify
+from workbench.store.protocols import GrepAnswer, Scope
+from workbench.store.record_spans import RecordSpans
+from workbench.store.textfile import MappedText
+
+MOST_LINES = 50_000
+"""Matched lines of one pattern that are ranked: the first ones in (path, line) order."""
+
+MOST_CANDIDATES = 50_000
+"""Candidate lines that are verified one by one; beyond, scanning is faster."""
+
+MOST_PATTERNS = 100
+
+_THREADS = 2
+
+
+class MappedGrep:
+    """`GrepIndex` over a generation's mapped files; read-only, safe from several threads.
+
+    Args:
+        text: The text file, or the folder that `build_text` wrote.
+        dictionary: The dictionary, or the folder that `build_dictionary` wrote.
+        spans: The record spans, or the folder that `build_record_spans` wrote.
+        most_lines: Matched lines of one pattern that are ranked.
+
+    Raises:
+        CorpusDamaged: A file is missing, or the files do not fit each other.
+    """
+
+    def __init__(
+        self,
+        text: MappedText | Path | str,
+        dictionary: WordDictionary | Path | str,
+        spans: RecordSpans | Path | str,
+        *,
+        most_lines: int = MOST_LINES,
+    ) -> None:
+        self._text = text if isinstance(text, MappedText) else MappedText(text)
+        lines = self._text.lines_total
+        self._words = dictionary if isinstance(dictionary, WordDictionary) else WordDictionary(dictionary, lines)
+        self._spans = spans if isinstance(spans, RecordSpans) else RecordSpans(spans)
+        self._most_lines = most_lines
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="grep")
+        if self._spans.documents_total != len(self._text):
+            raise CorpusDamaged(
+                f"The record spans name {self._spans.documents_total} documents and the text file {len(self._text)}",
+                "Index the corpus again",
+            )
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def search(
+        self, patterns: Sequence[str], scope: Scope, depth: int, *, regex: bool, case: str, word: bool, context: int
+    ) -> GrepAnswer:
+        """Passages where any pattern matches, in the documents that the scope allows.
+
+        Args:
+            patterns: Text that stands for itself, or regular expressions; any of them may match. Repeated ones count once.
+            scope: What may be returned; only its `allowed` masks are used.
+            depth: Most passages returned.
+            regex: Whether the patterns are regular expressions in RE2's syntax.
+            case: `smart` (each pattern: sensitive only if it has a capital), `sensitive` or `ignore`.
+            word: Match whole words only.
+            context: Lines shown before and after a matched line.
+
+        Returns:
+            The best `depth` passages, score down, then document number up, then line up; files and lines are those
+            found before the depth was applied.
+
+        Raises:
+            QueryError: There is no pattern, one is empty, there are too many, RE2 refuses one, or one takes too long.
+        """
+        distinct = list(dict.fromkeys(patterns))
+        if not distinct:
+            raise QueryError("There is no pattern to look for", "Give at least one word or pattern")
+        if len(distinct) > MOST_PATTERNS:
+            raise QueryError(f"There are {len(distinct)} patterns", f"Give at most {MOST_PATTERNS}")
+        prepared = [prepare(pattern, regex=regex, case=case, word=word) for pattern in distinct]
+        matched, complete = [], True
+        for pattern in prepared:
+            lines = self._matched(pattern, scope.allowed_documents)
+            complete &= len(lines) <= self._most_lines
+            matched.append(lines[: self._most_lines])
+        groups = group(self._text, matched, context)
+        writer = PassageWriter(self._text, self._spans, prepared, context, scope.allowed)
+        passages, numbers = writer.write(groups, groups.best(depth))
+        files = int(np.count_nonzero(np.diff(groups.documents))) + 1 if len(groups.documents) else 0
+        return GrepAnswer(tuple(passages), numbers, files, len(groups.lines), complete)
+
+    def _matched(self, pattern: GrepPattern, allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        """A pattern's matched lines in allowed documents, ascending: all, or the first `most_lines` + 1 and perhaps more."""
+        text = self._text
+        documents: NDArray[np.int64] | None = None
+        if pattern.needs is not None:
+            lines = self._words.lines(pattern.needs, pattern.ignore)
+            if lines is not None:
+                lines = self._allowed_lines(lines, allowed)
+                if pattern.in_word:
+                    return lines
+                if len(lines) <= MOST_CANDIDATES:
+                    return verify(text, lines, pattern)
+        if allowed is not None:
+            documents = np.flatnonzero(allowed)
+        return scan(text, documents, pattern, self._most_lines + 1, self._pool)
+
+    def _allowed_lines(self, lines: NDArray[np.int64], allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        if allowed is None:
+            return lines
+        return lines[allowed[np.searchsorted(self._text.first_lines, lines, side="right") - 1]]

@@ -1,0 +1,255 @@
+"""The one mapped text file of a generation: every document's text, one after the other, with the way back to lines.
+
+grep must run RE2 over whole documents at memory speed, and show lines and characters of what it found. So the texts
+stand in one file (UTF-8, document number order) that every reader maps and nobody copies, beside a few mapped arrays:
+where each document starts and ends, where each line starts, and how many characters precede every 4,096th byte. A byte
+offset becomes a line by one binary search, and a character offset by counting less than 4,096 bytes.
+
+Files in the folder: `text.bin`, `text_starts.npy` and `text_ends.npy` (int64, bytes, per document), `text_lines.npy`
+(int64, byte where each line starts, and the file's size at the end), `text_first_lines.npy` (int64, number of each
+document's first line, and the number of lines at the end), `text_characters.npy` (int64, characters before each block),
+`text_lengths.npy` (int64, characters of each document), `text_long_lines.npy` (int64, numbers of the lines of more than
+`LONG_LINE` bytes). Each text ends
+with a newline in the file, added where it lacks one, so that no match runs from one document into the next. A newline
+ends a line: `a` and `a` with a newline are one line, the empty text is none.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import CorpusDamaged
+from workbench.records import Progress
+
+BLOCK = 4096
+"""Bytes between two stored character counts."""
+
+LONG_LINE = 1000
+"""Lines of more bytes than this are listed, since showing them takes cutting them."""
+
+_SLAB = 1 << 22
+
+
+class _Column:
+    """An int64 array that grows on disk: written as raw numbers, given its .npy header when it is complete."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._raw = path.with_suffix(".raw")
+        self._file = self._raw.open("wb")
+        self.length = 0
+
+    def append(self, values: NDArray[np.int64]) -> None:
+        self._file.write(values.tobytes())
+        self.length += len(values)
+
+    def close(self) -> None:
+        self._file.close()
+        with self._path.open("wb") as out, self._raw.open("rb") as raw:
+            header = {"descr": "<i8", "fortran_order": False, "shape": (self.length,)}
+            np.lib.format.write_array_header_1_0(out, header)
+            while slab := raw.read(_SLAB):
+                out.write(slab)
+        self._raw.unlink()
+
+
+def build_text(folder: Path | str, texts: Iterable[str], progress: Callable[[Progress], None] | None = None) -> int:
+    """Write the text file and its arrays.
+
+    Args:
+        folder: Where to write; made if it is missing.
+        texts: The documents' texts in document number order; each is let go before the next is taken.
+        progress: Called now and then with the number of documents written (the total is not known: 0).
+
+    Returns:
+        The number of documents.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = (
+        "text_starts",
+        "text_ends",
+        "text_lengths",
+        "text_lines",
+        "text_first_lines",
+        "text_characters",
+        "text_long_lines",
+    )
+    starts, ends, lengths, lines, first_lines, characters, long_lines = (
+        _Column(folder / f"{name}.npy") for name in names
+    )
+    size = in_block = counted = documents = 0
+    with (folder / "text.bin").open("wb") as out:
+        for text in texts:
+            data = text.encode("utf-8")
+            starts.append(np.array([size], np.int64))
+            ends.append(np.array([size + len(data)], np.int64))
+            lengths.append(np.array([len(text)], np.int64))
+            first_lines.append(np.array([lines.length], np.int64))
+            if data and not data.endswith(b"\n"):
+                data += b"\n"
+            out.write(data)
+            raw = np.frombuffer(data, np.uint8)
+            newlines = np.flatnonzero(raw == 10)
+            if len(newlines):
+                line_starts = np.concatenate(([0], newlines[:-1] + 1))
+                long_lines.append(np.flatnonzero(newlines - line_starts > LONG_LINE) + lines.length)
+                lines.append(line_starts + size)
+            for at in range(0, len(raw), _SLAB):
+                sums, in_block, counted = _block_counts(raw[at : at + _SLAB], (size + at) % BLOCK, in_block, counted)
+                characters.append(sums)
+            size += len(data)
+            documents += 1
+            if progress is not None and documents % 1000 == 0:
+                progress(Progress("text", documents, 0))
+    characters.append(np.array([counted] if in_block or not characters.length else [], np.int64))
+    lines.append(np.array([size], np.int64))
+    first_lines.append(np.array([lines.length - 1], np.int64))
+    for column in (starts, ends, lengths, lines, first_lines, characters, long_lines):
+        column.close()
+    if progress is not None:
+        progress(Progress("text", documents, documents))
+    return documents
+
+
+def _block_counts(
+    raw: NDArray[np.uint8], offset: int, in_block: int, counted: int
+) -> tuple[NDArray[np.int64], int, int]:
+    """Characters before each block that is completed by these bytes; then the characters in and before the open one."""
+    cuts = np.arange(-offset, len(raw), BLOCK)
+    cuts[0] = 0
+    per_piece = np.add.reduceat((raw & 0xC0) != 0x80, cuts, dtype=np.int64)
+    per_piece[0] += in_block
+    before = counted + np.concatenate(([0], np.cumsum(per_piece)))
+    complete = len(per_piece) if (offset + len(raw)) % BLOCK == 0 else len(per_piece) - 1
+    open_count = 0 if complete == len(per_piece) else int(per_piece[-1])
+    return before[:complete], open_count, int(before[complete])
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """Map an array read-only. Raises CorpusDamaged if the file is missing or not an array."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array.view(np.ndarray)
+    except (OSError, ValueError) as exc:
+        raise CorpusDamaged(f"The file {path} cannot be read: {exc}", "Index the corpus again") from exc
+
+
+def map_bytes(path: Path) -> mmap.mmap | bytes:
+    """Map a file's bytes read-only (an empty file cannot be mapped and gives b""). Raises CorpusDamaged."""
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+    except OSError as exc:
+        raise CorpusDamaged(f"The file {path} cannot be read: {exc}", "Index the corpus again") from exc
+
+
+class MappedText:
+    """The text file of a generation, read-only; safe from several threads, since nothing in it changes.
+
+    Args:
+        folder: Where `build_text` wrote.
+
+    Attributes:
+        data: The mapped bytes.
+        starts, ends: int64 (d,), bytes of each document's text in the file; the end leaves out an added newline.
+        lengths: int64 (d,), characters of each document's text.
+        line_starts: int64 (lines + 1,), byte where each line of the file starts; the last is the file's size.
+        long_lines: int64, numbers of the lines of more than `LONG_LINE` bytes, ascending.
+        first_lines: int64 (d + 1,), number in the file of each document's first line; the last is the number of lines.
+
+    Raises:
+        CorpusDamaged: A file is missing, or the files do not fit each other.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        folder = Path(folder)
+        self.data = map_bytes(folder / "text.bin")
+        self.starts = load_array(folder / "text_starts.npy")
+        self.ends = load_array(folder / "text_ends.npy")
+        self.lengths = load_array(folder / "text_lengths.npy")
+        self.line_starts = load_array(folder / "text_lines.npy")
+        self.first_lines = load_array(folder / "text_first_lines.npy")
+        self.long_lines = load_array(folder / "text_long_lines.npy")
+        self._characters = load_array(folder / "text_characters.npy")
+        fits = len(self.starts) == len(self.ends) == len(self.first_lines) - 1
+        if not fits or int(self.line_starts[-1]) != len(self.data):
+            raise CorpusDamaged(f"The text files in {folder} do not fit each other", "Index the corpus again")
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self.starts)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the text file."""
+        return len(self.data)
+
+    @property
+    def lines_total(self) -> int:
+        """Number of lines of all documents."""
+        return len(self.line_starts) - 1
+
+    def text(self, document: int) -> str:
+        """A document's whole text. Raises IndexError for a number outside 0..d-1."""
+        self._check(document)
+        return self.data[int(self.starts[document]) : int(self.ends[document])].decode("utf-8")
+
+    def line_count(self, document: int) -> int:
+        """Number of lines of a document."""
+        self._check(document)
+        return int(self.first_lines[document + 1] - self.first_lines[document])
+
+    def lines(self, document: int, first: int, last: int) -> str:
+        """Lines `first` to `last` (from 1, both included, clipped to the document), joined by newlines, none at the end."""
+        base = int(self.first_lines[document])
+        first, last = max(1, first), min(last, self.line_count(document))
+        if last < first:
+            return ""
+        start, end = int(self.line_starts[base + first - 1]), int(self.line_starts[base + last]) - 1
+        return self.data[start:end].decode("utf-8")
+
+    def slice(self, document: int, start: int, end: int) -> str:
+        """The characters `start` (included) to `end` (excluded) of a document's text, clipped to it."""
+        self._check(document)
+        if end <= start:
+            return ""
+        first, last = self.byte_offset(document, max(0, start)), self.byte_offset(document, end)
+        return self.data[first:last].decode("utf-8")
+
+    def document_at(self, line: int) -> int:
+        """Document that a line of the file (from 0) belongs to."""
+        return int(np.searchsorted(self.first_lines, line, side="right")) - 1
+
+    def character_offset(self, document: int, offset: int) -> int:
+        """Character offset in the document of a byte offset in the file (at the start of a character)."""
+        start = int(self.starts[document])
+        if self.ends[document] - start == self.lengths[document]:
+            return offset - start
+        return self._characters_before(offset) - self._characters_before(start)
+
+    def byte_offset(self, document: int, character: int) -> int:
+        """Byte offset in the file of a document's character; an offset past its end gives its end."""
+        wanted = self._characters_before(int(self.starts[document])) + character
+        block = int(np.searchsorted(self._characters, wanted, side="right")) - 1
+        limit = int(self.ends[document])
+        start = block * BLOCK
+        raw = np.frombuffer(self.data[start : start + BLOCK], np.uint8)
+        leads = np.flatnonzero((raw & 0xC0) != 0x80)
+        inside = wanted - int(self._characters[block])
+        return min(limit, start + int(leads[inside])) if inside < len(leads) else min(limit, start + len(raw))
+
+    def _characters_before(self, offset: int) -> int:
+        block = min(offset // BLOCK, len(self._characters) - 1)
+        raw = np.frombuffer(self.data[block * BLOCK : offset], np.uint8)
+        return int(self._characters[block]) + int(np.count_nonzero((raw & 0xC0) != 0x80))
+
+    def _check(self, document: int) -> None:
+        if not 0 <= document < len(self):
+            raise IndexError(f"there is no document {document}; the text file holds {len(self)}")
