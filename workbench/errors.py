@@ -16,8 +16,10 @@ The tree::
     │   └── EncoderMismatch         the corpus holds vectors of another encoder
     ├── PrincipalRequired           the corpus has tenants or roles and nobody said who asks
     ├── NeedsSearch                 a plan asks for candidates that were not retrieved
+    ├── IndexingStopped             an indexing run was stopped on request; the corpus is as it was before
     ├── SourceUnavailable           a source that was asked for alone could not run
-    └── EncoderError                the model could not be loaded or run
+    ├── EncoderError                the model could not be loaded or run
+    └── AssistError                 a reranker or rewriter failed or took too long; the search goes on without it
 
 Each message is one sentence that says what is wrong, and `remedy` says what to do about it; `str(error)` is both. Errors
 of other libraries are translated once, where they enter, with ``raise ... from exc``.
@@ -95,9 +97,17 @@ class NeedsSearch(WorkbenchError):
     """A plan asks for candidates that this result did not retrieve."""
 
 
+class IndexingStopped(WorkbenchError):
+    """An indexing run was stopped on request; the corpus is as it was before."""
+
+
 class SourceUnavailable(WorkbenchError):
     """A source that was asked for alone could not run."""
 
 
 class EncoderError(WorkbenchError):
     """The model could not be loaded or run."""
+
+
+class AssistError(WorkbenchError):
+    """A reranker or a query rewriter could not be loaded, failed, or took too long; a search goes on without it."""

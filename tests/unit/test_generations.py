@@ -56,7 +56,7 @@ def test_a_manifest_reads_back_as_it_was_written(tmp_path: Path):
 
     made = Manifest(
         "000001-x", "2026-01-01T00:00:00Z", "d", {"documents": 1}, {},
-        {"k": EncoderIdentity("hashing", "ab", "hashing 1", 8, 16)}, {"duckdb": "2"},
+        {"k": EncoderIdentity("hashing", "ab", "hashing 1", 8, 16)}, "k", {"duckdb": "2"},
     )  # fmt: skip
     (tmp_path / "manifest.json").write_text(made.to_json())
     assert Manifest.read(tmp_path) == made

@@ -8,6 +8,7 @@ share one instance, which refuses to open again with other options; so options a
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,15 +47,11 @@ def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
 
 def limit(connection: duckdb.DuckDBPyConnection) -> None:
     """Set memory, threads and spill folder from the settings; load and install no extension."""
-    wanted = {
-        "memory_limit": f"{settings.get('memory_limit_mb')}MiB",
-        "threads": settings.get("threads"),
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "preserve_insertion_order": True,
-    }
-    for name, value in wanted.items():
-        connection.execute(f"SET GLOBAL {name} = ?", [value])
+    connection.execute(
+        f"SET GLOBAL memory_limit = '{int(settings.get('memory_limit_mb'))}MiB';"
+        f"SET GLOBAL threads = {int(settings.get('threads'))};"
+        "SET GLOBAL autoinstall_known_extensions = false; SET GLOBAL autoload_known_extensions = false"
+    )
     # Refused by DuckDB once the instance has spilled, so only where it differs.
     if fetch(connection, "SELECT current_setting('temp_directory')")[0][0] != spill_folder():
         connection.execute("SET GLOBAL temp_directory = ?", [spill_folder()])
@@ -69,6 +66,17 @@ def fetch(connection: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -
     cursor = connection.cursor()
     try:
         return cursor.execute(sql, values).fetchall() if values is not None else cursor.execute(sql).fetchall()
+    finally:
+        cursor.close()
+
+
+def stream(connection: duckdb.DuckDBPyConnection, sql: str, rows: int = 20_000) -> Iterator[tuple[Any, ...]]:
+    """Rows of one statement on a cursor of its own, a block at a time: memory stays flat. Exhaust it or close it."""
+    cursor = connection.cursor()
+    try:
+        cursor.execute(sql)
+        while block := cursor.fetchmany(rows):
+            yield from block
     finally:
         cursor.close()
 

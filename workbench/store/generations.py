@@ -23,7 +23,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ DATABASE = "corpus.duckdb"
 MANIFEST = "manifest.json"
 
 _OPEN_TRIES = 50
+_REMOVE_TRIES, _REMOVE_PAUSE = 20, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class Manifest:
         counts: `documents`, `records`, `files`, `bytes`.
         parts: File below the generation's folder, with `/`, to size and digest.
         encoders: Key of the folder below `vectors/` to the encoder's identity.
+        encoder: Key of the corpus's own encoder, whose tokenizer cut the texts.
         packages: Versions that built it.
         format: See `FORMAT`.
     """
@@ -107,6 +110,7 @@ class Manifest:
     counts: Mapping[str, int]
     parts: Mapping[str, Part]
     encoders: Mapping[str, EncoderIdentity] = field(default_factory=dict)
+    encoder: str = ""
     packages: Mapping[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
@@ -132,6 +136,7 @@ class Manifest:
                 counts=data["counts"],
                 parts={name: Part(**part) for name, part in data["parts"].items()},
                 encoders={key: EncoderIdentity(**value) for key, value in data["encoders"].items()},
+                encoder=data["encoder"],
                 packages=data["packages"],
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
@@ -310,8 +315,7 @@ def clean(corpus: Path) -> list[str]:
         Names of the removed generations, sorted.
     """
     layout = Layout(corpus)
-    if layout.building.exists():
-        shutil.rmtree(layout.building)
+    remove_tree(layout.building)
     with suppress(FileNotFoundError):
         layout.pointer.with_name("current.new").unlink()
     if not layout.generations.is_dir():
@@ -323,7 +327,7 @@ def clean(corpus: Path) -> list[str]:
 def _remove(folder: Path) -> bool:
     """Remove one generation unless somebody holds it."""
     if not (folder / "lock").exists():  # never published, or its removal was interrupted: no reader can hold it
-        shutil.rmtree(folder)
+        remove_tree(folder)
         return True
     lock = locks.exclusive(folder / "lock")
     if lock is None:
@@ -331,8 +335,23 @@ def _remove(folder: Path) -> bool:
     with lock:
         # The lock file goes first: a reader that opened it before sees its name gone and reads the pointer again.
         (folder / "lock").unlink()
-        shutil.rmtree(folder)
+        remove_tree(folder)
     return True
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that may not be there. A helper process of a killed run may be about to write its last file there."""
+    for _ in range(_REMOVE_TRIES):
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            if not folder.exists():
+                return
+        except OSError:
+            time.sleep(_REMOVE_PAUSE)
+        else:
+            return
+    shutil.rmtree(folder)
 
 
 def sync(path: Path) -> None:
@@ -352,4 +371,9 @@ def sync_tree(folder: Path) -> None:
 
 
 def step(name: str) -> None:
-    """A named point of a run. It does nothing; tests replace it by something that kills the process there."""
+    """A named point of a run. `hooks` are called there: tests put something into it that kills the process."""
+    for hook in hooks:
+        hook(name)
+
+
+hooks: list[Callable[[str], None]] = []

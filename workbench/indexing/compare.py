@@ -1,0 +1,164 @@
+"""Which files are unchanged, which are to be read, and which have gone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from workbench import settings
+from workbench.errors import UsageError
+from workbench.indexing.embedding import check
+from workbench.indexing.previous import FileKey, StoredFile
+from workbench.indexing.progress import Meter
+from workbench.indexing.reading import Cutting, Task
+from workbench.indexing.roots import inside, salted, settle
+from workbench.indexing.state import Run
+from workbench.ingest.ids import INGEST_VERSION
+from workbench.ingest.rules import FileRules
+from workbench.ingest.walk import FoundFile, SkippedFile, walk
+from workbench.records import FileReport, FileStatus, Progress
+from workbench.store import generations
+from workbench.store.generations import file_digest
+
+
+def find_files(run: Run, asked: Sequence[str], also: Mapping[str, str]) -> list[FoundFile | SkippedFile]:
+    """Find the files and give each its root.
+
+    Args:
+        run: The run; its roots are set.
+        asked: What to index, walked as the run's options say.
+        also: Other paths to walk, with the options that they were walked with before.
+    """
+    options = run.options
+    how = json.dumps({"hidden": options.hidden, "gitignore": options.gitignore})
+    items: list[FoundFile | SkippedFile] = []
+    for said in sorted({how, *also.values()}):
+        paths = [*(asked if said == how else ()), *(path for path, own in also.items() if own == said)]
+        for item in walk(paths, exclude=(run.corpus,), **json.loads(said)):
+            items.append(item)
+            if len(items) % 1000 == 0:
+                check(run.abort)
+                run.tell(Progress("walk", len(items), 0))
+    placed, roots = settle(items, asked, run.previous.roots, how)
+    new = {r for r in roots if r not in run.previous.roots}
+    held: dict[str, set[str]] = {}
+    if new and len(roots) > 1:
+        for item in placed:
+            if isinstance(item, FoundFile):
+                held.setdefault(item.root, set()).add(item.path)
+        for root, path in run.previous.files:
+            if root in roots:
+                held.setdefault(root, set()).add(path)
+    run.roots, warnings = salted(roots, new, held)
+    run.warnings += warnings
+    run.tell(Progress("walk", len(items), len(items)))
+    return placed
+
+
+def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[str]) -> list[Task]:
+    """Sort the files into unchanged, skipped and to be read; find those that vanished. Returns what is to be read."""
+    previous, tasks = run.previous, []
+    names: set[str] = {*previous.granularities}
+    meter = Meter(run.tell, "compare", len(found))
+    present: set[FileKey] = set()
+    chosen: list[tuple[FoundFile, FileRules]] = []
+    for item in found:
+        present.add((item.root, item.path))
+        if isinstance(item, SkippedFile):
+            _left_out(run, item)
+            meter.advance()
+        else:
+            rules = _rules_for(run, item)
+            names.update(rules.collections)
+            chosen.append((item, rules))
+    run.cutting = cutting_for(run, names)
+    for item, rules in chosen:
+        check(run.abort)
+        key = (item.root, item.path)
+        old = previous.files.get(key)
+        recipe = recipe_of(run, item, rules)
+        if old is not None and not run.anew and _unchanged(old, item, rules, recipe):
+            run.reports.append(_as_before(item.path, old))
+        else:
+            if old is not None:
+                run.dropped.add(key)
+            tasks.append(Task(item, rules, run.roots[item.root].salt))
+        meter.advance(detail=item.path)
+    for key, old in sorted(previous.files.items()):
+        if key in present:
+            continue
+        where = os.path.join(*key)
+        if key[0] not in run.roots or any(inside(where, target) for target in asked):
+            run.dropped.add(key)
+            if old.status is FileStatus.INDEXED:
+                run.reports.append(FileReport(key[1], FileStatus.REMOVED, "It is no longer there"))
+    return tasks
+
+
+def _rules_for(run: Run, item: FoundFile) -> FileRules:
+    """What a file gets. Where the flags name the collections, the ones that it is in already stay."""
+    rules = run.rules.for_file(item.path, run.options.flags)
+    old = run.previous.files.get((item.root, item.path))
+    if old is None or rules.collections != run.options.flags.collections:
+        return rules
+    return FileRules(
+        tuple({*rules.collections, *old.collections}), rules.tenant, rules.roles, rules.sensitivity, rules.type
+    )
+
+
+def cutting_for(run: Run, names: Iterable[str]) -> Cutting:
+    """How each collection is cut. Raises UsageError where an existing one would be cut in two ways."""
+    previous, asked = run.previous, run.options.one_chunk_per_document
+    whole = set(previous.whole)
+    for name in sorted(names):
+        if name not in previous.granularities and asked:
+            whole.add(name)
+        elif asked and name in run.options.flags.collections and name not in whole:
+            raise UsageError(
+                f"The collection {name} holds several chunks a document already",
+                "Choose another collection or corpus for one chunk a document",
+            )
+    granularities = {name: run.rules.granularity(name) for name in sorted(names)}
+    budget = min(int(settings.get("chunk_tokens")), run.encoders[0][1].max_tokens)
+    return Cutting(run.encoders[0][0], budget, granularities, frozenset(whole))
+
+
+def recipe_of(run: Run, item: FoundFile, rules: FileRules) -> str:
+    """Digest of all that shapes a file's documents beside its bytes and the collections they go to."""
+    cutting = run.cutting
+    said = [
+        INGEST_VERSION, generations.FORMAT, run.roots[item.root].salt, rules.tenant, rules.roles, rules.sensitivity,
+        rules.type, cutting.budget_tokens, run.encoders[0][1].name, run.encoders[0][1].digest,
+        [[n, cutting.granularity(n).value, n in cutting.whole] for n in rules.collections],
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+
+
+def _unchanged(old: StoredFile, item: FoundFile, rules: FileRules, recipe: str) -> bool:
+    """Whether a file would give what it gave. A file that failed is tried again; the digest is read last."""
+    if old.status is FileStatus.FAILED or old.recipe != recipe or old.collections != rules.collections:
+        return False
+    if old.size != item.size or old.modified_ns != item.modified_ns:
+        return False
+    try:
+        return file_digest(Path(item.absolute)) == old.sha256
+    except OSError:
+        return False
+
+
+def _as_before(path: str, old: StoredFile) -> FileReport:
+    """The report of an unchanged file; one that its reader skipped is skipped again, for the same reason."""
+    status = FileStatus.UNCHANGED if old.status is FileStatus.INDEXED else old.status
+    return FileReport(path, status, old.reason, old.remedy, old.documents, old.chunks)
+
+
+def _left_out(run: Run, item: SkippedFile) -> None:
+    run.reports.append(FileReport(item.path, item.status, item.reason, item.remedy))
+    if (item.root, item.path) in run.previous.files:
+        run.dropped.add((item.root, item.path))
+    run.rows.append(
+        (item.root, item.path, 0, 0, "", "", [], item.status.value, item.reason, item.remedy, 0, 0)
+    )  # fmt: skip

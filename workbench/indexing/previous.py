@@ -1,0 +1,90 @@
+"""What the corpus held before this run: its files, roots and collections, read once, with the generation pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.indexing.roots import Root
+from workbench.records import EncoderIdentity, FileStatus, Granularity
+from workbench.store import generations
+from workbench.store.duck import fetch, open_reading
+from workbench.store.generations import DATABASE, Pin
+
+FileKey = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as the generation before recorded it."""
+
+    size: int
+    modified_ns: int
+    sha256: str
+    recipe: str
+    collections: tuple[str, ...]
+    status: FileStatus
+    reason: str
+    remedy: str
+    documents: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The state that a run starts from; empty where there is no corpus yet."""
+
+    pin: Pin | None = None
+    files: Mapping[FileKey, StoredFile] = field(default_factory=dict)
+    roots: Mapping[str, Root] = field(default_factory=dict)
+    granularities: Mapping[str, Granularity] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
+
+    @property
+    def encoders(self) -> Mapping[str, EncoderIdentity]:
+        """Key of each vector folder to the encoder that made it."""
+        return self.pin.manifest.encoders if self.pin is not None else {}
+
+    @property
+    def database(self) -> Path | None:
+        """The database of the generation, or None."""
+        return self.pin.folder / DATABASE if self.pin is not None else None
+
+    def close(self) -> None:
+        """Let the generation go."""
+        if self.pin is not None:
+            self.pin.close()
+
+
+def load_previous(corpus: Path) -> Previous:
+    """Pin the current generation and read what it says of files. Raises CorpusDamaged."""
+    if not generations.exists(corpus):
+        return Previous()
+    pin = generations.pin(corpus)
+    try:
+        connection = open_reading(pin.folder / DATABASE)
+        try:
+            rows = fetch(
+                connection,
+                "SELECT root, path, size, modified_ns, sha256, recipe, collections, status, reason, remedy, documents,"
+                " chunks FROM files",
+            )
+            roots = fetch(connection, "SELECT root, whole, salt, options FROM roots")
+            named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
+        finally:
+            connection.close()
+    except BaseException:
+        pin.close()
+        raise
+    files = {
+        (root, path): StoredFile(size, modified, sha256, recipe, tuple(names), FileStatus(status), *rest)
+        for root, path, size, modified, sha256, recipe, names, status, *rest in rows
+    }
+    return Previous(
+        pin,
+        files,
+        {row[0]: Root(*row) for row in roots},
+        {name: Granularity(granularity) for name, granularity, _ in named},
+        frozenset(name for name, _, chunking in named if chunking == "whole"),
+    )

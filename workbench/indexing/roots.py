@@ -1,0 +1,127 @@
+"""Which folder a file belongs to: roots stay what they were when a part of them, or more than them, is indexed.
+
+A root is a folder that was indexed; paths, citations and ids are relative to it. Indexing a folder or file inside a known root
+refreshes that part of it. Indexing a folder around a known root takes the root in: its files then belong to the new one, so
+that no file is there twice. A file that is named alone has its folder as root, without the rest of the folder (`whole` is
+False): nothing else in it becomes readable.
+
+Two roots may hold the same relative path. The later one then gets a salt, its folder's name, which keeps the ids of its
+documents apart, and keeps it from then on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.errors import UsageError
+from workbench.ingest.walk import FoundFile, SkippedFile, relative_path
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """An indexed folder: `whole`, or only files named in it. `options` says how it was walked (JSON)."""
+
+    root: str
+    whole: bool
+    salt: str
+    options: str
+
+
+def inside(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def targets(paths: Sequence[str | Path]) -> tuple[str, ...]:
+    """The real paths of what was asked for, sorted, without those inside another. Raises UsageError."""
+    if not paths:
+        raise UsageError("There is nothing to index", "Name at least one file or folder")
+    found = set()
+    for path in paths:
+        absolute = os.path.abspath(path)
+        if not os.path.exists(absolute):
+            raise UsageError(f"There is no file or folder {os.fspath(path)!r}", "Check the spelling of the path")
+        if os.path.isdir(absolute):
+            found.add(os.path.realpath(absolute))
+        else:
+            found.add(os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute)))
+    return tuple(t for t in sorted(found) if not any(t != other and inside(t, other) for other in found))
+
+
+def home(folder: str, roots: Iterable[Root]) -> Root | None:
+    """The whole root that holds a folder; the outermost of several."""
+    holding = sorted((r for r in roots if r.whole and inside(folder, r.root)), key=lambda r: len(r.root))
+    return holding[0] if holding else None
+
+
+def settle(
+    found: Iterable[FoundFile | SkippedFile], asked: Sequence[str], old: Mapping[str, Root], options: str
+) -> tuple[list[FoundFile | SkippedFile], dict[str, Root]]:
+    """Give every file found its root.
+
+    Args:
+        found: What the walk yields.
+        asked: Result of `targets`.
+        old: Roots of the corpus so far, by path.
+        options: How this walk was done, kept with new roots.
+
+    Returns:
+        The files with root and path as they are stored, and all roots of the corpus from now on.
+    """
+    folders = {t for t in asked if os.path.isdir(t)}
+    taken_in = {f for f in folders if home(f, old.values()) is None}
+    kept = {p: root for p, root in old.items() if not any(p != f and inside(p, f) for f in taken_in)}
+    for folder in sorted(folders):
+        holder = home(folder, kept.values())
+        if holder is None:
+            salt = kept[folder].salt if folder in kept else ""
+            kept[folder] = Root(folder, True, salt, options)
+        elif holder.root == folder:
+            kept[folder] = replace(holder, options=options)
+    placed: list[FoundFile | SkippedFile] = []
+    for item in found:
+        holder = home(item.root, kept.values())
+        if holder is None:
+            holder = kept.setdefault(item.root, Root(item.root, False, "", options))
+        if holder.root == item.root:
+            placed.append(item)
+        else:
+            above = relative_path(os.path.relpath(item.root, holder.root))
+            below = "" if item.path == "./" else item.path
+            placed.append(replace(item, root=holder.root, path=f"{above}/{below}"))
+    placed.sort(key=lambda item: (item.root, item.path))
+    return placed, kept
+
+
+def salted(
+    roots: Mapping[str, Root], new: set[str], paths: Mapping[str, set[str]]
+) -> tuple[dict[str, Root], tuple[str, ...]]:
+    """Give a salt to each new root that shares a relative path with another.
+
+    Args:
+        roots: All roots.
+        new: Those that the corpus did not have before this run.
+        paths: Relative paths of the files of each root, old and new.
+
+    Returns:
+        The roots, and a warning for each that got a salt.
+    """
+    result, warnings = dict(roots), []
+    settled = [r for r in sorted(roots) if r not in new]
+    for name in sorted(new):
+        shared = next((o for o in settled if not paths.get(name, set()).isdisjoint(paths.get(o, set()))), None)
+        if shared is not None:
+            taken = {r.salt for r in result.values()}
+            base = os.path.basename(name) or "root"
+            salt = next(s for s in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if s not in taken)
+            result[name] = replace(result[name], salt=salt)
+            example = min(paths[name] & paths[shared])
+            warnings.append(
+                f"{name} and {shared} both hold {example}: filter by source to tell their documents apart, "
+                "or index the folder around both"
+            )
+        settled.append(name)
+    return result, tuple(warnings)

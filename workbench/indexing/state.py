@@ -1,0 +1,57 @@
+"""What one indexing run was asked for, what it found out so far, and what it will report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.indexing.embedding import Abort
+from workbench.indexing.previous import FileKey, Previous
+from workbench.indexing.progress import Tell
+from workbench.indexing.reading import Cutting
+from workbench.indexing.roots import Root
+from workbench.ingest.rules import CorpusRules, FileRules
+from workbench.records import EncoderIdentity, FileReport
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run was asked for; see `index`."""
+
+    flags: FileRules
+    encoders: tuple[str, ...] = ()
+    one_chunk_per_document: bool = False
+    hidden: bool = False
+    gitignore: bool = True
+    workers: int | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of one run: filled step by step, read by the report.
+
+    Attributes:
+        encoders: Name and identity; the first is the corpus's own, and its tokenizer cuts.
+        anew: Every file is read again, because the encoders are other ones.
+        roots: All roots of the corpus from now on.
+        dropped: Files of the generation before whose documents are not carried over.
+        rows: Rows of the table `files` for files that were read or left out.
+        read: Files that gave documents.
+    """
+
+    corpus: Path
+    options: Options
+    tell: Tell
+    abort: Abort
+    previous: Previous
+    rules: CorpusRules
+    encoders: tuple[tuple[str, EncoderIdentity], ...]
+    started: float
+    anew: bool = False
+    cutting: Cutting = field(init=False)
+    roots: dict[str, Root] = field(default_factory=dict)
+    reports: list[FileReport] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    dropped: set[FileKey] = field(default_factory=set)
+    rows: list[tuple[object, ...]] = field(default_factory=list)
+    read: int = 0

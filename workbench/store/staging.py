@@ -1,0 +1,266 @@
+"""What a run has read and not yet published: a DuckDB file that documents stream into, so that memory does not grow.
+
+Rows are gathered until they hold a few megabytes of text and are then inserted as one Arrow table, which is what makes
+DuckDB fast from Python (row by row it is a hundred times slower). The file lives in the corpus's `building` folder and goes
+with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.records import Chunk, Document
+from workbench.store import schema
+from workbench.store.duck import fetch, open_writing
+
+_BATCH_CHARACTERS = 8_000_000
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+class Staging:
+    """An empty staging file, open for writing. Use from one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = open_writing(path)
+        for statement in schema.staging_tables():
+            self._connection.execute(statement)
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schema.STAGED}
+        self._held = 0
+
+    def add_document(
+        self,
+        document: Document,
+        records: Sequence[tuple[Chunk, Sequence[Chunk]]],
+        *,
+        file: tuple[str, str],
+        location: str,
+    ) -> None:
+        """Stage a document and its records.
+
+        Args:
+            document: The document.
+            records: Each record with the chunks that its vector is made of: itself, or a whole document's chunks.
+            file: Root and path of the file it was read from.
+            location: Absolute path of the file that is this document, or "".
+        """
+        metadata = json.dumps(document.metadata, sort_keys=True)
+        staged = [_record_row(record) for record, _ in records]
+        self._rows["records"] += staged
+        for record, parts in records:
+            for position, part in enumerate(parts):
+                hashed = text_hash(part.indexed_text)
+                self._rows["parts"].append((record.chunk_id, position, hashed))
+                self._rows["texts"].append((hashed, part.tokens, part.indexed_text))
+                self._held += len(part.text)
+        self._rows["fields"] += [(document.document_id, *row) for row in field_rows(document.metadata)]
+        self._rows["documents"].append(
+            (
+                document.document_id, document.root, document.path, document.title, document.type, document.url,
+                document.language, document.tenant, sorted(document.roles), document.sensitivity,
+                _naive(document.modified), document.size, document.sha256, len(document.text),
+                document.text.count("\n") + (1 if document.text and not document.text.endswith("\n") else 0),
+                list(document.page_starts), metadata, location, year_of(document),
+                document_digest(document, metadata, [record for record, _ in records]), *file, document.text,
+            )
+        )  # fmt: skip
+        self._held += len(document.text) + sum(len(record.text) for record, _ in records)
+        if self._held > _BATCH_CHARACTERS:
+            self.flush()
+
+    def add(self, table: str, *rows: tuple[Any, ...]) -> None:
+        """Stage rows of one of the small tables, in the order of its columns in `schema.STAGED`."""
+        self._rows[table].extend(rows)
+
+    def flush(self) -> None:
+        """Write what is gathered."""
+        import pyarrow as pa
+
+        for name, rows in self._rows.items():
+            if not rows:
+                continue
+            columns = list(schema.STAGED[name])
+            kinds = schema.STAGED[name]
+            arrays = [
+                _arrow(values, _arrow_type(kinds[column]))
+                for column, values in zip(columns, zip(*rows, strict=True), strict=True)
+            ]
+            self._connection.register("batch", pa.Table.from_arrays(arrays, names=columns))
+            self._connection.execute(f"INSERT INTO {name} SELECT * FROM batch")
+            self._connection.unregister("batch")
+            rows.clear()
+        self._held = 0
+
+    def query(self, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
+        """All rows of a statement over the staged tables."""
+        return fetch(self._connection, sql, values)
+
+    def find_missing(self, old_database: Path | None, known: Sequence[str]) -> tuple[int, int, int]:
+        """Find the staged texts that have no vector yet.
+
+        Args:
+            old_database: The old generation's database, if its vectors count.
+            known: Hashes of texts that have one.
+
+        Returns:
+            Number of texts without a vector, their tokens, and number of texts with one; equal texts count once.
+        """
+        import pyarrow as pa
+
+        self._connection.register("known", pa.table({"hash": pa.array(known, pa.string())}))
+        there = "SELECT hash FROM known"
+        if old_database is not None:
+            self._connection.execute(f"ATTACH {quoted(old_database)} AS old (READ_ONLY)")
+            there += " UNION ALL SELECT text_hash FROM old.records WHERE granularity = 'chunk'"
+        self._connection.execute(
+            "CREATE OR REPLACE TABLE missing AS SELECT min(rowid) AS row, hash, any_value(tokens) AS tokens FROM texts"
+            f" WHERE hash NOT IN ({there}) GROUP BY hash"
+        )
+        self._connection.unregister("known")
+        if old_database is not None:
+            self._connection.execute("DETACH old")
+        ((missing, tokens, every),) = self.query(
+            "SELECT count(*), coalesce(sum(tokens), 0)::BIGINT, (SELECT count(DISTINCT hash) FROM texts) FROM missing"
+        )
+        return missing, tokens, every - missing
+
+    def missing_texts(self, window: int) -> Iterator[list[tuple[str, int, str]]]:
+        """Hash, tokens and text of what `find_missing` found, each once, at most `window` at a time."""
+        last = self.query("SELECT coalesce(max(row), -1) FROM missing")[0][0]
+        sql = (
+            "SELECT t.hash, t.tokens, t.text FROM texts t JOIN missing m ON m.row = t.rowid"
+            " WHERE t.rowid BETWEEN $1 AND $2 AND m.row BETWEEN $1 AND $2"
+        )
+        for first in range(0, last + 1, window):
+            rows = self.query(sql, [first, first + window - 1])
+            if rows:
+                yield rows
+
+    def close(self) -> None:
+        """Close the file, so that it can be attached."""
+        self._connection.close()
+
+
+def quoted(path: Path) -> str:
+    """A path as an SQL literal, for ATTACH, which takes no parameter."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def text_hash(text: str) -> str:
+    """Hex blake2b-16 of a text: what a vector is found again by."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def text_key(text: str) -> int:
+    """First 8 bytes of the blake2b of a text, as an unsigned number: equal texts have equal keys."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def document_digest(document: Document, metadata: str, records: Sequence[Chunk]) -> str:
+    """Hex blake2b-16 of what is indexed of a document: its text, what is known of it, who may see it, its records.
+
+    Its root folder and modification time are left out, so that two copies of the same files have the same digest.
+    """
+    said = [
+        document.document_id, document.path, document.title, document.type, document.url, document.language,
+        document.tenant, sorted(document.roles), document.sensitivity, document.sha256, metadata,
+        text_hash(document.text),
+        [[r.chunk_id, r.collection, r.kind.value, r.section, text_hash(r.indexed_text)] for r in records],
+    ]  # fmt: skip
+    return hashlib.blake2b(json.dumps(said, ensure_ascii=True).encode(), digest_size=16).hexdigest()
+
+
+def year_of(document: Document) -> int | None:
+    """The front matter's `year` where it is a year, else the year of the modification time."""
+    said = document.metadata.get("year")
+    if isinstance(said, (int, str)) and not isinstance(said, bool) and re.fullmatch(r"[1-9]\d{0,3}", str(said).strip()):
+        return int(said)
+    return document.modified.astimezone(UTC).year if document.modified is not None else None
+
+
+def field_rows(metadata: Mapping[str, Any]) -> list[tuple[str, int, str, float | None, datetime | None, bool]]:
+    """Front matter as (key, position, text, number, time, listed): nested keys joined by dots, a list one row an element."""
+    rows: list[tuple[str, int, str, float | None, datetime | None, bool]] = []
+    _flatten("", metadata, rows, False)
+    return rows
+
+
+def _flatten(
+    key: str, value: Any, rows: list[tuple[str, int, str, float | None, datetime | None, bool]], listed: bool
+) -> None:
+    if isinstance(value, Mapping):
+        for name in sorted(value, key=str):
+            _flatten(f"{key}.{name}" if key else str(name), value[name], rows, listed)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _flatten(key, item, rows, True)
+    elif value is not None:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        rows.append((key, len(rows), text, _number(value, text), _time(text), listed))
+
+
+def _number(value: Any, text: str) -> float | None:
+    if isinstance(value, bool) or not _NUMBER.fullmatch(text.strip()):
+        return None
+    number = float(text)
+    return number if abs(number) < float("inf") else None
+
+
+def _time(text: str) -> datetime | None:
+    if not _ISO_DATE.fullmatch(text.strip()):
+        return None
+    try:
+        return _naive(datetime.fromisoformat(text.strip()))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _naive(moment: datetime | None) -> datetime | None:
+    """A time as naive UTC; one without a zone is taken as UTC."""
+    if moment is None or moment.tzinfo is None:
+        return moment
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _record_row(record: Chunk) -> tuple[Any, ...]:
+    return (
+        record.document_id, record.chunk_id, record.collection, record.granularity.value, record.kind.value,
+        record.chunk_index, record.start, record.end, record.start_line, record.end_line, record.page, record.section,
+        record.context, record.text, text_hash(record.indexed_text), text_key(record.text), record.tokens,
+    )  # fmt: skip
+
+
+def _arrow(values: Sequence[Any], kind: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, type=kind)
+    except UnicodeEncodeError:
+        return pa.array([_encodable(value) for value in values], type=kind)
+
+
+def _encodable(value: Any) -> Any:
+    """Half a surrogate pair (JSON can say it, UTF-8 cannot) as the replacement character: the length stays the same."""
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+def _arrow_type(declared: str) -> Any:
+    import pyarrow as pa
+
+    kind = declared.removesuffix(" NOT NULL")
+    types = {
+        "VARCHAR": pa.string(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "UBIGINT": pa.uint64(),
+        "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(), "TIMESTAMP": pa.timestamp("us"),
+        "VARCHAR[]": pa.list_(pa.string()), "INTEGER[]": pa.list_(pa.int32()),
+    }  # fmt: skip
+    return types[kind]

@@ -1,0 +1,337 @@
+"""Documents and records of one generation: masks for a principal and filter, rows by number, counts of what is visible.
+
+Masks come from mapped arrays: the few distinct kinds of access are judged once and spread over documents and records; only a
+filter asks DuckDB. They are kept by key, because every source of a search and every step of a slider asks for the same ones.
+Rows are fetched by `IN (SELECT unnest(?))`, 1.2 ms for a page of results against 23 for a literal list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import FilterError
+from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Granularity, Principal
+from workbench.store import filter_sql, filters
+from workbench.store.columns import Columns
+from workbench.store.duck import fetch, fetch_columns
+from workbench.store.generations import Manifest
+from workbench.store.protocols import ChunkRow, RecordColumns, Scope
+from workbench.store.visibility import Access, Policy, SeeAll, visible_documents
+
+if TYPE_CHECKING:
+    import duckdb
+
+_KEPT_SCOPES = 64
+_ROW = (
+    "number, document_number, chunk_id, collection, granularity, kind, chunk_index, start_char, end_char, start_line,"
+    " end_line, page, section, context, text, tokens"
+)
+_DOCUMENT = (
+    "number, document_id, path, root, text, title, type, url, language, tenant, roles, sensitivity, modified, size, sha256,"
+    " metadata, page_starts"
+)
+
+
+class StoredRecords:
+    """The record store of one generation. Safe from several threads.
+
+    Args:
+        connection: The generation's database, read-only.
+        columns: Its mapped columns.
+        manifest: Its manifest.
+        policy: What a sensitivity means for who asks.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        columns: Columns,
+        manifest: Manifest,
+        policy: Policy | None = None,
+    ) -> None:
+        self._connection = connection
+        self.arrays = columns
+        self._manifest = manifest
+        self.policy: Policy = policy or SeeAll()
+        self.generation = manifest.generation
+        self.documents_total = columns.documents_total
+        self.records_total = columns.records_total
+        self._access = tuple(Access(tenant, tuple(roles), level) for tenant, roles, level in columns.names["access"])
+        self._scopes: OrderedDict[str, Scope] = OrderedDict()
+        self._keys: dict[str, tuple[str, ...]] = {}
+        self._lock = threading.Lock()
+
+    # --- masks -------------------------------------------------------------------------------------------------------
+
+    def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
+        """Masks for a principal, a filter and collections; kept by key.
+
+        Args:
+            principal: Who asks; None is the local owner.
+            where: A filter in the filter language; None or blank lets everything pass.
+            collections: Names; empty means all. A name that the corpus lacks has no records.
+
+        Raises:
+            PrincipalRequired: Nobody named, and some document has a tenant or roles.
+            FilterError: The filter cannot be read, or names a field that no visible document has.
+        """
+        node = filters.parse(where) if where is not None and where.strip() else None
+        who = None if principal is None else [principal.tenant, list(principal.roles)]
+        wanted = sorted(set(collections))
+        key = json.dumps([who, self.policy.name, "" if node is None else str(node), wanted], ensure_ascii=False)
+        with self._lock:
+            kept = self._scopes.get(key)
+            if kept is not None:
+                self._scopes.move_to_end(key)
+                return kept
+        made = self._make_scope(principal, node, where or "", wanted, key)
+        with self._lock:
+            self._scopes[key] = made
+            while len(self._scopes) > _KEPT_SCOPES:
+                self._scopes.popitem(last=False)
+        return made
+
+    def _make_scope(
+        self, principal: Principal | None, node: filters.Node | None, text: str, collections: Sequence[str], key: str
+    ) -> Scope:
+        access = self.arrays.documents["access"]
+        seen_documents = visible_documents(self._access, access.astype(np.int32), principal, self.policy)
+        owner = self.arrays.records["document_number"]
+        seen = None if seen_documents is None else _frozen(seen_documents[owner])
+        who = json.dumps([None if principal is None else [principal.tenant, principal.roles], self.policy.name])
+        # One row a collection, or a single row where the filter does not ask for the collection.
+        passed = None if node is None else self._evaluate(node, self._known_keys(who, seen_documents))
+        if passed is None and not collections:
+            return Scope(seen, seen, seen_documents, seen_documents, key)
+        code = self.arrays.records["collection"]
+        allowed = np.ones(self.records_total, bool) if seen is None else seen.copy()
+        if passed is not None:
+            allowed &= passed[0][owner] if len(passed) == 1 else passed[code, owner]
+        if collections:
+            names = self.arrays.names["collections"]
+            allowed &= np.fromiter((n in collections for n in names), bool, len(names))[code]
+        if collections or (passed is not None and node is not None and filter_sql.uses_collection(node)):
+            allowed_documents = np.zeros(self.documents_total, bool)
+            allowed_documents[owner[allowed]] = True
+        else:
+            assert passed is not None
+            allowed_documents = passed[0] if seen_documents is None else passed[0] & seen_documents
+        return Scope(seen, _frozen(allowed), seen_documents, _frozen(allowed_documents), key)
+
+    def _evaluate(self, node: filters.Node, keys: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether documents pass a filter: bool (c, d), c the collections, or 1 where the filter does not name them."""
+        import duckdb
+
+        names = self.arrays.names["collections"] if filter_sql.uses_collection(node) else []
+        statement = filter_sql.select(node, names, keys)
+        try:
+            columns = fetch_columns(self._connection, statement.sql, statement.values)
+        except duckdb.Error as exc:
+            raise FilterError(f"The filter {node} cannot be run: {exc}", "Look at its patterns and values") from exc
+        return np.stack([np.asarray(columns[f"c{i}"], bool) for i in range(max(1, len(names)))])
+
+    def _known_keys(self, who: str, seen: NDArray[np.bool_] | None) -> tuple[str, ...]:
+        """Front-matter keys that some visible document has, sorted."""
+        with self._lock:
+            if who in self._keys:
+                return self._keys[who]
+        rows = fetch_columns(self._connection, "SELECT DISTINCT key, document_number FROM fields ORDER BY key")
+        keys, numbers = rows["key"], rows["document_number"]
+        if seen is not None:
+            keys = keys[seen[np.asarray(numbers, np.int64)]]
+        known = tuple(dict.fromkeys(str(k) for k in keys))
+        with self._lock:
+            self._keys[who] = known
+        return known
+
+    def fields(self, scope: Scope) -> tuple[str, ...]:
+        """Every field that a filter may name: columns and the front-matter keys of visible documents, sorted."""
+        who = json.dumps(json.loads(scope.key)[:2])
+        return tuple(sorted({*filter_sql.COLUMNS, *self._known_keys(who, scope.visible_documents)}))
+
+    def values(self, field: str, scope: Scope, limit: int = 50) -> list[tuple[str, int]]:
+        """The most frequent values of a front-matter key over visible documents, with their number of documents."""
+        rows = fetch(self._connection, "SELECT text, document_number FROM fields WHERE key = ?", [field])
+        seen = scope.visible_documents
+        counted: dict[str, set[int]] = {}
+        for text, number in rows:
+            if seen is None or seen[number]:
+                counted.setdefault(text, set()).add(number)
+        ordered = sorted(
+            ((text, len(numbers)) for text, numbers in counted.items()), key=lambda item: (-item[1], item[0])
+        )
+        return ordered[:limit]
+
+    def count(self, scope: Scope) -> tuple[int, int]:
+        """Number of visible records and of allowed records."""
+        total = self.records_total
+        seen = total if scope.visible is None else int(np.count_nonzero(scope.visible))
+        return seen, total if scope.allowed is None else int(np.count_nonzero(scope.allowed))
+
+    # --- rows --------------------------------------------------------------------------------------------------------
+
+    def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
+        """Records by number, in the order asked."""
+        wanted = [int(n) for n in numbers]
+        if not wanted:
+            return []
+        document_ids = dict(zip(wanted, self._document_ids_of(wanted), strict=True))
+        found = {
+            row[0]: ChunkRow(row[0], row[1], _chunk(row, document_ids[row[0]]))
+            for row in fetch(
+                self._connection, f"SELECT {_ROW} FROM records WHERE number IN (SELECT unnest(?))", [wanted]
+            )
+        }
+        return [found[n] for n in wanted]
+
+    def _document_ids_of(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        owners = self.arrays.records["document_number"][np.asarray(numbers, np.int64)]
+        return self.arrays.document_ids.take(owners.astype(np.int64))
+
+    def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
+        """Columns of records by number, in the order asked."""
+        arrays = self.arrays
+        numbers = np.asarray(numbers, np.int64)
+        owners = arrays.records["document_number"][numbers].astype(np.int64)
+        return RecordColumns(
+            numbers=numbers,
+            document_numbers=owners,
+            chunk_ids=arrays.chunk_ids.take(numbers),
+            document_ids=arrays.document_ids.take(owners),
+            paths=arrays.paths.take(owners),
+            start_lines=arrays.records["start_line"][numbers].astype(np.int64),
+            end_lines=arrays.records["end_line"][numbers].astype(np.int64),
+            whole=arrays.records["whole"][numbers].astype(bool),
+            text_keys=arrays.text_keys[numbers],
+        )
+
+    def records_of(self, document_number: int) -> NDArray[np.int64]:
+        """Numbers of a document's records, up."""
+        return self.arrays.records_of(document_number)
+
+    def documents(self, numbers: Sequence[int]) -> list[Document]:
+        """Documents by number, in the order asked; with their text."""
+        wanted = [int(n) for n in numbers]
+        if not wanted:
+            return []
+        sql = f"SELECT {_DOCUMENT} FROM documents WHERE number IN (SELECT unnest(?))"
+        found = {row[0]: _document(row) for row in fetch(self._connection, sql, [wanted])}
+        return [found[n] for n in wanted]
+
+    def numbers_of(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, int]:
+        """Numbers of the visible records with these ids; ids without one are left out."""
+        sql = "SELECT chunk_id, number FROM records WHERE chunk_id IN (SELECT unnest(?))"
+        found = {
+            str(chunk_id): int(number)
+            for chunk_id, number in fetch(self._connection, sql, [list(chunk_ids)])
+            if scope.visible is None or scope.visible[number]
+        }
+        return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
+
+    def find_record(self, chunk_id: str, scope: Scope) -> int | None:
+        """Number of the visible record with that id, or None."""
+        return self.numbers_of([chunk_id], scope).get(chunk_id)
+
+    def find_document(self, path: str, scope: Scope) -> int | None:
+        """Number of the visible document with that path, document id or absolute path, or None.
+
+        Several with one path (from several roots): the first in the total order.
+        """
+        sql = "SELECT number FROM documents WHERE path = $1 OR document_id = $1 OR (location = $1 AND $1 <> '')"
+        for (number,) in sorted(fetch(self._connection, sql, [path])):
+            if scope.visible_documents is None or scope.visible_documents[number]:
+                return int(number)
+        return None
+
+    def roots(self, scope: Scope) -> tuple[str, ...]:
+        """Absolute paths of the indexed folders that hold visible documents, sorted.
+
+        The folder of a file that was indexed alone is not one of them: indexing a file opens no folder.
+        """
+        codes = self.arrays.documents["root"]
+        seen = codes if scope.visible_documents is None else codes[scope.visible_documents]
+        present = np.bincount(seen, minlength=len(self.arrays.names["roots"])) > 0
+        whole = {row[0] for row in fetch(self._connection, "SELECT root FROM roots WHERE whole")}
+        return tuple(r for r, there in zip(self.arrays.names["roots"], present, strict=True) if there and r in whole)
+
+    # --- what is there -----------------------------------------------------------------------------------------------
+
+    def digest(self, scope: Scope) -> str:
+        """Hex digest of the visible documents, their records and the encoders, whatever order they were indexed in."""
+        seen = self.arrays.digests if scope.visible_documents is None else self.arrays.digests[scope.visible_documents]
+        return content_digest(seen, self._manifest.encoders)
+
+    def info(self, scope: Scope) -> Mapping[str, Any]:
+        """Counts by type, collection and language, bytes and digest, of what is visible.
+
+        Hidden documents change nothing of it but the generation's id. `bytes` are those of the original files and records.
+        """
+        arrays = self.arrays
+        seen = slice(None) if scope.visible_documents is None else scope.visible_documents
+        records = slice(None) if scope.visible is None else scope.visible
+        collections = arrays.records["collection"][records]
+        return {
+            "generation": self.generation,
+            "documents": len(arrays.documents["access"][seen]),
+            "records": len(collections),
+            "bytes": int(arrays.documents["size"][seen].sum()),
+            "types": _counted(arrays.documents["type"][seen], arrays.names["types"]),
+            "languages": _counted(arrays.documents["language"][seen], arrays.names["languages"]),
+            "collections": _counted(collections, arrays.names["collections"]),
+            "granularities": {
+                name: granularity
+                for name, granularity in zip(arrays.names["collections"], arrays.names["granularities"], strict=True)
+                if name in _counted(collections, arrays.names["collections"])
+            },
+            "roots": list(self.roots(scope)),
+            "encoders": [
+                {"name": e.name, "digest": e.digest, "runtime": e.runtime, "dim": e.dim, "max_tokens": e.max_tokens}
+                for _, e in sorted(self._manifest.encoders.items())
+            ],
+            "digest": self.digest(scope),
+        }
+
+
+def content_digest(document_digests: NDArray[np.uint8], encoders: Mapping[str, EncoderIdentity]) -> str:
+    """Hex blake2b-16 over document digests (uint8 (d, 16), in number order) and encoders."""
+    state = hashlib.blake2b(digest_size=16)
+    for _, encoder in sorted(encoders.items()):
+        state.update(json.dumps([encoder.name, encoder.digest, encoder.runtime, encoder.dim]).encode())
+    state.update(np.ascontiguousarray(document_digests).tobytes())
+    return state.hexdigest()
+
+
+def _counted(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
+    counts = np.bincount(np.asarray(codes, np.int64), minlength=len(names))
+    return {name: int(n) for name, n in zip(names, counts, strict=True) if n}
+
+
+def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    mask.flags.writeable = False
+    return mask
+
+
+def _chunk(row: tuple[Any, ...], document_id: str) -> Chunk:
+    return Chunk(
+        chunk_id=row[2], document_id=document_id, collection=row[3], chunk_index=row[6], start=row[7], end=row[8],
+        start_line=row[9], end_line=row[10], text=row[14], section=row[12], page=row[11], kind=ChunkKind(row[5]),
+        granularity=Granularity(row[4]), context=row[13], tokens=row[15],
+    )  # fmt: skip
+
+
+def _document(row: tuple[Any, ...]) -> Document:
+    return Document(
+        document_id=row[1], path=row[2], root=row[3], text=row[4], title=row[5], type=row[6], url=row[7], language=row[8],
+        tenant=row[9], roles=tuple(row[10]), sensitivity=row[11],
+        modified=None if row[12] is None else row[12].replace(tzinfo=UTC), size=row[13], sha256=row[14],
+        metadata=json.loads(row[15]), page_starts=tuple(row[16]),
+    )  # fmt: skip

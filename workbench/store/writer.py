@@ -1,0 +1,319 @@
+"""Building the next generation: tables, columns, vectors, words, lines, manifest, in that order, then the swap.
+
+The parts are built one after the other so that the peaks of memory do not meet; the postings, which need the most, in a
+process of their own that gives all of it back. Everything is built from two read-only files: the old generation and what the
+run staged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+import workbench
+from workbench.errors import CorpusError
+from workbench.records import EncoderIdentity, Progress
+from workbench.store import generations, schema
+from workbench.store.columns import write_columns
+from workbench.store.duck import fetch, open_reading, open_writing, stream
+from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
+from workbench.store.journal import Journal
+from workbench.store.staging import quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+_VECTOR_BLOCK = 4096
+_LITTLE_TEXT = 4_000_000  # characters; starting a process costs more than their words
+_PACKAGES = ("duckdb", "numpy", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "openvino", "tokenizers")
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A published generation.
+
+    Attributes:
+        manifest: Its manifest.
+        carried: Number of records that were carried over from the generation before.
+        text_hashes: Hashes of the texts whose vectors it holds.
+    """
+
+    manifest: Manifest
+    carried: int
+    text_hashes: frozenset[str]
+
+
+def build_generation(
+    corpus: Path,
+    staged: Path,
+    old: Pin | None,
+    journals: Mapping[str, tuple[EncoderIdentity, Journal]],
+    tell: Tell,
+) -> Built:
+    """Build and publish the next generation. Only under the writer's lock.
+
+    Args:
+        corpus: The corpus folder.
+        staged: The closed staging file.
+        old: The generation that answers now, pinned, or None.
+        journals: Key of a vector folder to its encoder and the journal that holds every vector which `old` lacks; the
+            corpus's own encoder first.
+        tell: Called with a Progress at each step.
+
+    Returns:
+        What was published.
+    """
+    folder = Layout(corpus).building / "generation"
+    folder.mkdir()
+    facts = _build_database(folder, staged, old, journals, tell)
+    for key, (identity, journal) in sorted(journals.items()):
+        _build_vectors(folder, key, identity, journal, facts.sources[key], old, tell)
+        step("vectors")
+    _build_words(folder, facts.characters, tell)
+    step("words")
+    _build_lines(folder, tell)
+    step("lines")
+    tell(Progress("publish", 0, 1))
+    manifest = _manifest(corpus, folder, facts.counts, {key: identity for key, (identity, _) in journals.items()})
+    step("manifest")
+    generations.publish(corpus, folder, manifest)
+    tell(Progress("publish", 1, 1))
+    return Built(manifest, facts.carried, facts.text_hashes)
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known once the tables are there: where each encoder's vectors come from, and numbers for the rest."""
+
+    sources: dict[str, dict[str, NDArray[np.int64]]]
+    carried: int
+    counts: dict[str, int]
+    characters: int
+    text_hashes: frozenset[str]
+
+
+def _build_database(
+    folder: Path,
+    staged: Path,
+    old: Pin | None,
+    journals: Mapping[str, tuple[EncoderIdentity, Journal]],
+    tell: Tell,
+) -> _Facts:
+    """Write `corpus.duckdb` and `records/`."""
+    connection = open_writing(folder / DATABASE)
+    try:
+        connection.execute(f"ATTACH {quoted(staged)} AS staged (READ_ONLY)")
+        if old is not None:
+            connection.execute(f"ATTACH {quoted(old.folder / DATABASE)} AS old (READ_ONLY)")
+        statements = schema.build_tables(old is not None)
+        for done, statement in enumerate(statements):
+            tell(Progress("tables", done, len(statements)))
+            connection.execute(statement)
+            step("tables")
+        write_columns(connection, folder / "records")
+        sources = {
+            key: _vector_sources(connection, journal, old is not None and key in old.manifest.encoders)
+            for key, (_, journal) in sorted(journals.items())
+        }
+        ((carried,),) = connection.execute("SELECT count(old_number) FROM record_numbers").fetchall()
+        (counts,) = fetch(
+            connection,
+            "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM records), (SELECT count(*) FROM files),"
+            " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents),"
+            " (SELECT coalesce(sum(length(text)), 0)::BIGINT FROM records)",
+        )
+        hashes = fetch(connection, "SELECT DISTINCT text_hash FROM records WHERE granularity = 'chunk'")
+        connection.execute("DETACH staged")
+        if old is not None:
+            connection.execute("DETACH old")
+        connection.execute("CHECKPOINT")
+    finally:
+        connection.close()
+    step("database")
+    named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=False))
+    return _Facts(sources, int(carried), named, int(counts[4]), frozenset(row[0] for row in hashes))
+
+
+def _vector_sources(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, in_old: bool
+) -> dict[str, NDArray[np.int64]]:
+    """Rows of `schema.vector_sources` for one encoder. Raises CorpusError if a record would have no vector."""
+    import pyarrow as pa
+
+    hashes = journal.hashes()
+    rows = pa.table({"hash": pa.array(hashes, pa.string()), "row": pa.array(range(len(hashes)), pa.int64())})
+    connection.register("journal", rows)
+    known = "SELECT hash, 1 AS source, row FROM journal"
+    if in_old:
+        # Only a chunk's own vector is that of its text; a whole document's is a mean.
+        known += " UNION ALL SELECT text_hash, 0, number FROM old.records WHERE granularity = 'chunk'"
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE locations AS SELECT hash, min_by(source, (source, row)) AS source,"
+        f" min_by(row, (source, row)) AS row FROM ({known}) GROUP BY hash"
+    )
+    connection.unregister("journal")
+    # On the connection itself: a cursor of it does not see its temporary tables.
+    found = connection.execute(schema.vector_sources(in_old)).fetchnumpy()
+    sources = {name: np.asarray(values, np.int64) for name, values in found.items()}
+    total = fetch(connection, "SELECT count(*) FROM records")[0][0]
+    if len(np.unique(sources["number"])) != total:
+        raise CorpusError("Some texts of the new generation have no vector", "Run the same command again")
+    return sources
+
+
+# --- vectors ---------------------------------------------------------------------------------------------------------
+
+
+def _build_vectors(
+    folder: Path,
+    key: str,
+    identity: EncoderIdentity,
+    journal: Journal,
+    sources: Mapping[str, NDArray[np.int64]],
+    old: Pin | None,
+    tell: Tell,
+) -> None:
+    """Write one encoder's vectors and their graph."""
+    from workbench.store.vectors_build import MATRIX, build_vectors
+
+    before = None
+    if old is not None and key in old.manifest.encoders:
+        before = np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
+    blocks = vector_blocks(sources, (before, journal.vectors()))
+    build_vectors(folder / "vectors" / key, blocks, len(np.unique(sources["number"])), identity, tell)
+
+
+def vector_blocks(
+    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[NDArray[np.float32] | None]
+) -> Iterator[NDArray[np.float32]]:
+    """The vectors of all records in number order, in blocks: float32 (m, dim), L2-normalised.
+
+    Args:
+        sources: `number`, `source` and `row`, int64 (p,), number up: a record's one text, or a whole document's parts.
+        stores: The arrays that `source` indexes.
+    """
+    numbers = sources["number"]
+    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]]) if len(numbers) else np.zeros(0, np.int64)
+    edges = np.r_[starts, len(numbers)]
+    at = 0
+    while at < len(starts):
+        # As many records as have a block of parts between them; a document of more parts comes alone.
+        stop = max(at + 1, int(np.searchsorted(edges, edges[at] + _VECTOR_BLOCK, "right")) - 1)
+        yield _gather(sources, stores, int(edges[at]), int(edges[stop]))
+        at = stop
+
+
+def _gather(
+    sources: Mapping[str, NDArray[np.int64]], stores: Sequence[NDArray[np.float32] | None], first: int, last: int
+) -> NDArray[np.float32]:
+    source, row, number = (sources[name][first:last] for name in ("source", "row", "number"))
+    dim = next(s.shape[1] for s in stores if s is not None)
+    parts = np.empty((last - first, dim), np.float32)
+    for which, store in enumerate(stores):
+        chosen = np.flatnonzero(source == which)
+        if len(chosen) and store is not None:
+            parts[chosen] = store[row[chosen]]
+    starts = np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
+    if len(starts) == len(parts):
+        return parts
+    counts = np.diff(np.r_[starts, len(parts)])
+    means = np.add.reduceat(parts.astype(np.float64), starts) / counts[:, None]
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    made: NDArray[np.float32] = (means / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    single = counts == 1
+    made[single] = parts[starts[single]]
+    return made
+
+
+def _manifest(
+    corpus: Path, folder: Path, counts: Mapping[str, int], encoders: Mapping[str, EncoderIdentity]
+) -> Manifest:  # fmt: skip
+    """Measure and name what was built."""
+    from workbench.store.stored import content_digest
+
+    digest = content_digest(np.load(folder / "records" / "digests.npy"), encoders)
+    return Manifest(
+        generation=f"{generations.next_number(corpus):06d}-{digest[:8]}",
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        digest=digest,
+        counts=counts,
+        parts=generations.measure_parts(folder),
+        encoders=encoders,
+        encoder=next(iter(encoders), ""),
+        packages=_versions(),
+    )
+
+
+def _versions() -> dict[str, str]:
+    """Versions of the workbench, Python and the packages whose output is in a generation."""
+    versions = {"workbench": workbench.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+# --- words and lines -------------------------------------------------------------------------------------------------
+
+
+def _build_words(folder: Path, characters: int, tell: Tell) -> None:
+    """Build the word index; of more than a little text in a process of its own, which gives its memory back."""
+    from workbench.store.lexical_build import build, build_here
+
+    (build_here if characters < _LITTLE_TEXT else build)(folder / DATABASE, folder / "lexical", tell)
+
+
+def _build_lines(folder: Path, tell: Tell) -> None:
+    """Write the text file, grep's dictionary, and which record holds a character."""
+    from workbench.store.grep_build import build_dictionary
+    from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
+    from workbench.store.textfile import MappedText, build_text
+
+    text = folder / "text"
+    connection = open_reading(folder / DATABASE)
+    try:
+        build_text(
+            text, (row[0] for row in stream(connection, "SELECT text FROM documents ORDER BY number", 200)), tell
+        )
+        build_record_spans(
+            text,
+            (
+                DocumentEntry(row[0], row[1], tuple(row[2]))
+                for row in stream(connection, "SELECT document_id, path, page_starts FROM documents ORDER BY number")
+            ),
+            (
+                RecordEntry(row[0], row[1], row[2], row[3], row[4])
+                for row in stream(
+                    connection,
+                    "SELECT chunk_id, document_number, start_char, end_char, granularity = 'document' FROM records"
+                    " ORDER BY number",
+                )
+            ),
+        )
+    finally:
+        connection.close()
+    build_dictionary(text, MappedText(text), tell)
+
+
+def vector_key(identity: EncoderIdentity) -> str:
+    """Name of an encoder's folder in a generation: readable, and different for other weights."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(identity.name).name).strip(".-")[:40] or "encoder"
+    said = f"{identity.name}\n{identity.digest}"
+    return f"{name}-{hashlib.sha256(said.encode('utf-8')).hexdigest()[:8]}"
