@@ -1,0 +1,332 @@
+"""The record store of a generation: filters on real documents, visibility, rows, and what it says of itself."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.errors import FilterError, PrincipalRequired
+from workbench.indexing import index
+from workbench.records import Principal
+from workbench.store.protocols import Scope
+from workbench.store.reader import Generation, open_generation
+from workbench.store.visibility import HideSensitivities
+
+DOCUMENTS = {
+    "guide/intro.md": (
+        "title: Intro\nyear: 2020\ntags: [Alpha, beta]\ndraft: true\nauthor:\n  name: Ann",
+        "Alpha text.",
+    ),
+    "guide/deep/more.md": ("title: It's more\nyear: 2024\ntags: [gamma]\nreviewed: 2024-05-10", "Beta text."),
+    "notes/x.txt": ("", "Plain words."),
+    "notes/y.md": ("type: note\nscore: 2.5\nms.date: 2023-01-31\nsensitivity: internal\nlanguage: de", "Gamma text."),
+}
+SECRET = {
+    "hr/pay.md": ("title: Pay\nsalary: 100\ntags: [hidden]", "Secret alpha words."),
+    "law/case.md": ("title: Case\nclient: Evil", "Secret beta text."),
+}
+RULES = """rules:
+  - path: "*"
+    tenant: acme
+  - path: "hr/**"
+    roles: [hr]
+  - path: "law/**"
+    tenant: other
+"""
+
+
+def write(folder: Path, documents: dict[str, tuple[str, str]]) -> None:
+    for name, (front, text) in documents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\n{front}\n---\n{text}\n" if front else f"{text}\n")
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # 14 November 2023
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
+    """The four documents without tenants, in two collections."""
+    base = tmp_path_factory.mktemp("plain")
+    write(base / "docs", DOCUMENTS)
+    index([base / "docs"], base / "corpus", encoder="hashing", collections=("docs", "artifacts"))
+    with open_generation(base / "corpus") as generation:
+        yield generation
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Generation, Generation]]:
+    """The four documents of the tenant acme, without and with two more that are hidden from it."""
+    base = tmp_path_factory.mktemp("shared")
+    made = []
+    for name, documents in (("without", DOCUMENTS), ("with", {**DOCUMENTS, **SECRET})):
+        write(base / name / "docs", documents)
+        (base / name / "corpus").mkdir()
+        (base / name / "corpus" / "corpus.yaml").write_text(RULES)
+        index([base / name / "docs"], base / name / "corpus", encoder="hashing")
+        made.append(open_generation(base / name / "corpus"))
+    yield made[0], made[1]
+    for generation in made:
+        generation.close()
+
+
+def found(generation: Generation, where: str, principal: Principal | None = None) -> list[str]:
+    """Paths of the documents that pass a filter."""
+    scope = generation.records.scope(principal, where, ())
+    total = generation.records.documents_total
+    mask = scope.allowed_documents if scope.allowed_documents is not None else np.ones(total, bool)
+    return [d.path for d in generation.records.documents(np.flatnonzero(mask).tolist())]
+
+
+INTRO, MORE, X, Y = "guide/intro.md", "guide/deep/more.md", "notes/x.txt", "notes/y.md"
+
+
+@pytest.mark.parametrize(
+    ("where", "paths"),
+    [
+        ("type = 'note'", [Y]),
+        ("type != 'note'", [MORE, INTRO, X]),
+        ("year >= 2024", [MORE]),
+        ("year = 2023", [X, Y]),
+        ("year in (2020, 2024)", [MORE, INTRO]),
+        ("tags = 'beta'", [INTRO]),
+        ("tags contains 'ALPHA'", [INTRO]),
+        ("tags contains 'alph'", []),
+        ("tags like 'gam%'", [MORE]),
+        ("title contains 'MORE'", [MORE]),
+        ("title = 'It''s more'", [MORE]),
+        ("title >= 'J'", [X, Y]),
+        ("draft = true", [INTRO]),
+        ("draft != true", [MORE, X, Y]),
+        ("author.name = 'Ann'", [INTRO]),
+        ("score > 2 and score <= 2.5", [Y]),
+        ("score = '2.5'", [Y]),
+        ("reviewed >= 2024-05-10", [MORE]),
+        ("reviewed > 2024-05-10", []),
+        ("reviewed < '2024-06'", [MORE]),
+        ("reviewed = 2024-05", [MORE]),
+        ("ms.date <= 2023-01", [Y]),
+        ("modified >= 2023-11-14 and modified < 2023-11-15", [MORE, INTRO, X, Y]),
+        ("modified = 2023-11", [MORE, INTRO, X, Y]),
+        ("modified > 2023-11-14", []),
+        ("modified <= 2023-11-14T22:13Z", [MORE, INTRO, X, Y]),
+        ("modified < 2023-11-14T22:13Z", []),
+        ("path = 'guide/**'", [MORE, INTRO]),
+        ("path = 'guide/'", [MORE, INTRO]),
+        ("path = 'guide/*'", [INTRO]),
+        ("path = 'guide/intro.md'", [INTRO]),
+        ("path in ('notes/*.txt', 'guide/intro.md')", [INTRO, X]),
+        ("path glob '**/[xy].*'", [X, Y]),
+        ("path like 'guide/%'", [MORE, INTRO]),
+        ("not path = 'guide/**' and not type = 'note'", [X]),
+        ("sensitivity = 'internal'", [Y]),
+        ("sensitivity not in ('internal')", [MORE, INTRO, X]),
+        ("language = 'de'", [Y]),
+        ("source = 'docs'", [MORE, INTRO, X, Y]),
+        ("source like '%/docs'", [MORE, INTRO, X, Y]),
+        ("source = 'other'", []),
+        ("collection = 'docs' and year = 2020", [INTRO]),
+        ("collection = 'memory' or year = 2020", [INTRO]),
+        ("size > 0 and lines > 2", [MORE, INTRO, Y]),
+        ("metadata.year = 2020", [INTRO]),
+        ("tenant = 'acme'", []),
+        ("type = 'note' or type = 'text' and year = 1", [Y]),
+        ("  ", [MORE, INTRO, X, Y]),
+    ],
+)
+def test_filters(opened: Generation, where: str, paths: list[str]):
+    """Each line is one rule of the language."""
+    assert found(opened, where) == paths
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["title = 'x'' OR 1=1 --'", "title contains '); DROP TABLE documents; --'", "path glob '[z-a]*('", "tags = '\\'"],
+)
+def test_an_injected_text_is_only_a_text(opened: Generation, where: str):
+    """It finds nothing and breaks nothing."""
+    assert found(opened, where) == []
+    assert len(found(opened, "type != 'none'")) == 4
+
+
+def test_a_condition_on_the_collection_chooses_records(opened: Generation):
+    """As the plan's collections do; a collection that is not there has no records."""
+    store = opened.records
+    for scope in (store.scope(None, "collection = 'artifacts'", ()), store.scope(None, None, ("artifacts",))):
+        assert scope.allowed is not None
+        rows = store.rows(np.flatnonzero(scope.allowed).tolist())
+        assert {r.chunk.collection for r in rows} == {"artifacts"}
+        assert store.count(scope) == (8, 4)
+        assert scope.visible is None
+    nothing = store.scope(None, None, ("memory",))
+    assert store.count(nothing) == (8, 0)
+    assert nothing.allowed_documents is not None
+    assert not nothing.allowed_documents.any()
+
+
+def test_equal_questions_have_the_same_masks(opened: Generation):
+    """Kept by key; spelling and the order of collections do not matter."""
+    store = opened.records
+    one = store.scope(None, "year=2020 AND type='markdown'", ("docs", "artifacts"))
+    assert store.scope(None, "year = 2020 and type = 'markdown'", ("artifacts", "docs")) is one
+    assert store.scope(Principal(), "year = 2020 and type = 'markdown'", ("artifacts", "docs")).key != one.key
+
+
+def test_a_mask_cannot_be_changed(opened: Generation):
+    """It is shared by threads."""
+    scope = opened.records.scope(None, "year = 2020", ())
+    assert scope.allowed is not None
+    with pytest.raises(ValueError, match="read-only"):
+        scope.allowed[0] = True
+
+
+def test_rows_and_documents_come_in_the_order_asked(opened: Generation):
+    """Twice if asked twice."""
+    store = opened.records
+    assert [r.number for r in store.rows([3, 0, 3])] == [3, 0, 3]
+    assert [d.path for d in store.documents([2, 0])] == [X, MORE]
+    assert store.rows([]) == store.documents([]) == []
+
+
+def test_columns_say_what_the_rows_say(opened: Generation):
+    """Of every record, without SQL."""
+    store = opened.records
+    numbers = np.arange(store.records_total)[::-1]
+    columns, rows = store.columns(numbers), store.rows(numbers.tolist())
+    documents = store.documents(columns.document_numbers.tolist())
+    assert list(columns.chunk_ids) == [r.chunk.chunk_id for r in rows]
+    assert list(columns.document_ids) == [r.chunk.document_id for r in rows]
+    assert list(columns.paths) == [d.path for d in documents]
+    assert columns.start_lines.tolist() == [r.chunk.start_line for r in rows]
+    assert columns.end_lines.tolist() == [r.chunk.end_line for r in rows]
+    assert columns.whole.tolist() == [r.chunk.granularity.value == "document" for r in rows]
+    for a in range(len(rows)):
+        same = columns.text_keys == columns.text_keys[a]
+        assert same.tolist() == [r.chunk.text == rows[a].chunk.text for r in rows]
+
+
+def test_records_stand_in_the_total_order(opened: Generation):
+    """Path, start line, chunk id; a document's records are found by its number."""
+    store = opened.records
+    rows = store.rows(range(store.records_total))
+    paths = [d.path for d in store.documents([r.document_number for r in rows])]
+    keys = [(p, r.chunk.start_line, r.chunk.chunk_id) for p, r in zip(paths, rows, strict=True)]
+    assert keys == sorted(keys)
+    for number in range(store.documents_total):
+        assert store.records_of(number).tolist() == [r.number for r in rows if r.document_number == number]
+
+
+def test_a_document_is_found_by_path_id_and_absolute_path(opened: Generation):
+    """And a record by its id."""
+    store = opened.records
+    scope = store.scope(None, None, ())
+    (document,) = store.documents([1])
+    for name in (document.path, document.document_id, f"{document.root}/{document.path}"):
+        assert store.find_document(name, scope) == 1
+    assert store.find_document("", scope) is None
+    assert store.find_document("guide", scope) is None
+    chunk_id = store.rows([2])[0].chunk.chunk_id
+    assert store.find_record(chunk_id, scope) == 2
+    assert store.find_record("none", scope) is None
+
+
+def test_chunks_are_what_their_spans_say(opened: Generation):
+    """document.text[start:end] == chunk.text, after the way through the database."""
+    store = opened.records
+    for row in store.rows(range(store.records_total)):
+        (document,) = store.documents([row.document_number])
+        assert document.text[row.chunk.start : row.chunk.end] == row.chunk.text
+
+
+def test_nobody_named_is_refused_where_there_are_tenants(shared: tuple[Generation, Generation]):
+    """Even for a filter that would let nothing pass."""
+    for generation in shared:
+        with pytest.raises(PrincipalRequired):
+            generation.records.scope(None, "year = 1", ())
+
+
+ANN = Principal("acme")
+
+
+def test_hidden_documents_change_no_byte_of_what_the_store_says(shared: tuple[Generation, Generation]):
+    """Counts, digest, bytes, fields, values, rows and their order; only the generation's id is another."""
+    answers = []
+    for generation in shared:
+        store = generation.records
+        scope = store.scope(ANN, None, ())
+        info = {k: v for k, v in store.info(scope).items() if k not in ("generation", "roots")}
+        seen = np.arange(store.records_total) if scope.visible is None else np.flatnonzero(scope.visible)
+        rows = [r.chunk for r in store.rows(seen.tolist())]
+        answers.append((info, store.fields(scope), store.values("tags", scope), rows, store.count(scope)))
+        assert found(generation, "title = 'Pay' or path = 'law/**' or not type = 'note'", ANN) == [MORE, INTRO, X]
+    assert answers[0] == answers[1]
+    assert shared[0].id != shared[1].id
+
+
+@pytest.mark.parametrize("where", ["salary > 1", "client = 'Evil'"])
+def test_a_field_that_only_hidden_documents_have_is_unknown(shared: tuple[Generation, Generation], where: str):
+    """In the same words as one that is nowhere."""
+    says = []
+    for generation in shared:
+        with pytest.raises(FilterError) as error:
+            generation.records.scope(ANN, where, ())
+        says.append(str(error.value))
+    assert says[0] == says[1]
+
+
+@pytest.mark.parametrize(
+    ("who", "paths"),
+    [
+        (ANN, [MORE, INTRO, X, Y]),
+        (Principal("acme", ("hr", "it")), [MORE, INTRO, "hr/pay.md", X, Y]),
+        (Principal("other"), ["law/case.md"]),
+        (Principal("other", ("hr",)), ["law/case.md"]),
+        (Principal("third", ("hr",)), []),
+        (Principal(), []),
+    ],
+)
+def test_each_principal_sees_its_own(shared: tuple[Generation, Generation], who: Principal, paths: list[str]):
+    """By tenant and roles, in documents, look-ups and counts."""
+    store = shared[1].records
+    assert found(shared[1], "", who) == paths
+    scope = store.scope(who, None, ())
+    for path in [*DOCUMENTS, *SECRET]:
+        assert (store.find_document(path, scope) is not None) is (path in paths)
+    assert store.info(scope)["documents"] == len(paths)
+    ids = [r.chunk.chunk_id for r in store.rows(range(store.records_total))]
+    assert len(store.numbers_of(ids, scope)) == len(paths)
+
+
+def test_a_policy_hides_by_sensitivity_everywhere(opened: Generation):
+    """Also from the local owner, and from the list of fields."""
+    with open_generation(opened.corpus, HideSensitivities(("internal",))) as careful:
+        assert found(careful, "") == [MORE, INTRO, X]
+        scope = careful.records.scope(None, None, ())
+        assert "score" not in careful.records.fields(scope)
+        assert "score" in opened.records.fields(opened.records.scope(None, None, ()))
+
+
+def test_threads_share_one_store(opened: Generation):
+    """Every answer is the answer to its own question."""
+    store = opened.records
+    barrier = threading.Barrier(4)
+
+    def ask(seed: int) -> bool:
+        barrier.wait()
+        rng = np.random.default_rng(seed)
+        for _ in range(40):
+            numbers = rng.permutation(store.records_total).tolist()
+            if [r.number for r in store.rows(numbers)] != numbers:
+                return False
+            scope: Scope = store.scope(None, f"year = {2020 + int(rng.integers(0, 30))}", ())
+            if store.count(scope)[0] != store.records_total:
+                return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(4)))
