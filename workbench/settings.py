@@ -21,7 +21,10 @@ PREFIX = "WORKBENCH_"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: `kind` is `str`, `int`, `float` or `bool`; bounds include both ends; `choices` empty means any."""
+    """One setting: `kind` is `str`, `int`, `float` or `bool`; bounds include both ends; `choices` empty means any.
+
+    A `secret` one is never shown: whoever prints settings prints whether it is set.
+    """
 
     name: str
     kind: type
@@ -31,6 +34,7 @@ class Setting:
     high: float | None = None
     choices: tuple[str, ...] = ()
     unprefixed: bool = False
+    secret: bool = False
 
     @property
     def variable(self) -> str:
@@ -97,6 +101,10 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "Folders that read_file may read below, separated by the path separator; empty: the indexed ones.",
     ),
+    Setting("endpoint_url", str, "", "Base URL of a chat completion API for endpoint:MODEL; empty: nothing is sent."),
+    Setting("endpoint_key", str, "", "Key for endpoint_url; no other key is ever sent.", secret=True),
+    Setting("endpoint_timeout_seconds", float, 10.0, "Time for one call of the endpoint, its retry included.", 0.1, 600),
+    Setting("rerank_timeout_seconds", float, 60.0, "Time for one reranking by a local cross-encoder.", 0.1, 3600),
     Setting("tenant", str, "", "Tenant of the local user, where the corpus has tenants."),
     Setting("roles", str, "", "Roles of the local user, separated by commas."),
     Setting("user", str, "", "Name recorded with judgments and snapshots; empty: the login name."),

@@ -137,6 +137,29 @@ class ChunkRow:
     chunk: Chunk
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordColumns:
+    """What a result's table needs of m records, from mapped arrays: no SQL.
+
+    Attributes:
+        numbers, document_numbers: int64 (m,).
+        chunk_ids, document_ids, paths: Text, in the same order.
+        start_lines, end_lines: int64 (m,), from 1.
+        whole: bool (m,), the record is a whole document.
+        text_keys: uint64 (m,), equal where the records' texts (without context) are equal: first 8 bytes of blake2b.
+    """
+
+    numbers: NDArray[np.int64]
+    document_numbers: NDArray[np.int64]
+    chunk_ids: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    paths: tuple[str, ...]
+    start_lines: NDArray[np.int64]
+    end_lines: NDArray[np.int64]
+    whole: NDArray[np.bool_]
+    text_keys: NDArray[np.uint64]
+
+
 class RecordStore(Protocol):
     """Documents and records of one generation."""
 
@@ -150,11 +173,26 @@ class RecordStore(Protocol):
     def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
         """Records by number, in the order asked."""
 
+    def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
+        """Columns of records by number, in the order asked."""
+
+    def records_of(self, document_number: int) -> NDArray[np.int64]:
+        """Numbers of a document's records, up."""
+
+    def count(self, scope: Scope) -> tuple[int, int]:
+        """Number of visible records and of allowed records."""
+
     def documents(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked; with their text."""
 
+    def find_record(self, chunk_id: str, scope: Scope) -> int | None:
+        """Number of the visible record with that id, or None."""
+
     def find_document(self, path: str, scope: Scope) -> int | None:
         """Number of the visible document with that path or id, or None."""
+
+    def roots(self, scope: Scope) -> tuple[str, ...]:
+        """Absolute paths of the roots that hold visible documents, sorted."""
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """Counts by type, collection and language, bytes and digest, of what is visible."""

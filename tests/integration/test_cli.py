@@ -1,0 +1,161 @@
+"""The command line: what it prints, and its exit codes 0, 1 and 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from corpus_files import write_files
+
+from workbench.cli.main import COMMANDS, main
+
+SEE_ALL = ("--tenant", "acme", "--role", "admin", "--role", "support")
+
+
+def run(*arguments: object) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    done = run(name, "--help")
+    assert done.exit_code == 0
+    assert "Usage:" in done.output
+
+
+def test_index_search_and_read(tmp_path: Path) -> None:
+    """A folder is indexed, found, read and indexed again with nothing to do."""
+    source = write_files(
+        tmp_path / "notes", {"a.md": "# Retries\n\nWait with backoff.\n", "b.bin": "\x00\x01", "c.docx": "x"}
+    )
+    corpus = tmp_path / "corpus"
+    first = run("index", source, "--corpus", corpus, "--encoder", "hashing")
+    assert first.exit_code == 0, first.output
+    assert "3 files: 1 indexed, 0 unchanged, 2 skipped, 0 failed; 0 removed" in first.output
+    again = json.loads(run("index", source, "--corpus", corpus, "--json").output)
+    assert (again["changed"], again["embedded"], again["counts"]["unchanged"]) == (False, 0, 1)
+    found = run("search", "backoff", "--corpus", corpus)
+    assert found.exit_code == 0
+    assert "a.md:1-3" in found.output
+    assert "1 result" in found.output
+    assert run("read", "a.md", "--corpus", corpus).output == "# Retries\n\nWait with backoff.\n\n"
+    assert "a.md" in run("grep", "backoff", "--corpus", corpus).output
+    assert json.loads(run("info", "--corpus", corpus, "--json").output)["documents"] == 1
+
+
+def test_exit_codes(sample_path: Path) -> None:
+    """1 when nothing is found, 2 with one sentence when the input cannot be read."""
+    at = ("--corpus", sample_path, *SEE_ALL)
+    assert run("search", "qqxzzv", "--mode", "keyword", *at).exit_code == 1
+    assert run("grep", "qqxzzv", *at).exit_code == 1
+    assert run("read", "kb/none.md", *at).exit_code == 1
+    assert run("read", "/etc/passwd", *at).exit_code == 2
+    for bad in (
+        ("search", "x", "--set", "fusion.kk=1", *at),
+        ("search", "x", "--filter", "colour = 'red'", *at),
+        ("search", "x", "--corpus", sample_path / "none"),
+        ("search", "x", "--corpus", sample_path),
+        ("grep", "(open", "--regex", *at),
+        ("search", "x", "--preset", "none", *at),
+    ):
+        done = run(*bad)
+        assert done.exit_code == 2, bad
+        assert done.stderr.startswith("workbench: ")
+        assert len(done.stderr.strip().split("\n")) == 1, done.stderr
+    assert run("search").exit_code == 2
+    assert run("nonsense").exit_code == 2
+
+
+def test_json_is_the_result(sample_path: Path) -> None:
+    done = run("search", "how do retries work", "--json", "--limit", "3", "--corpus", sample_path, *SEE_ALL)
+    data = json.loads(done.output)
+    assert [h["rank"] for h in data["hits"]] == [1, 2, 3]
+    assert "timings_ms" not in data
+    timed = run("search", "retries", "--json", "--timings", "--corpus", sample_path, *SEE_ALL)
+    assert json.loads(timed.output)["timings_ms"]["total_ms"] > 0
+
+
+def test_explain_and_compare(sample_path: Path) -> None:
+    at = ("--corpus", sample_path, *SEE_ALL)
+    done = run("explain", "how do retries work", "kb/kettle.md", "--set", "limit=1", *at)
+    assert done.exit_code == 0
+    assert "dropped by limit" in done.output
+    assert "it is then a result" in done.output
+    assert run("explain", "retries", "none.md", *at).exit_code == 1
+    table = run("compare", "retries", "--plan", "default", "--plan", "tmm", *at)
+    assert "Overlap" in table.output
+    assert "tmm" in table.output
+
+
+def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) -> None:
+    from workbench.demo.data import sample_folder
+
+    at = ("--corpus", sample_path, *SEE_ALL)
+    done = run("eval", sample_folder(), "--plan", "default", "--plan", "tmm", "--run", tmp_path / "run.txt", *at)
+    assert done.exit_code == 0, done.output
+    assert "tmm against default" in " ".join(done.output.split())
+    assert (tmp_path / "run.txt").read_text().startswith("s01 Q0 ")
+    data = json.loads(run("eval", sample_folder(), "--json", "--mode", "keyword", *at).output)
+    assert data[0]["plan"] == "keyword: default"
+    assert run("eval", tmp_path / "none", *at).exit_code == 2
+
+
+def test_presets_and_fields_list_every_one() -> None:
+    from workbench.plan_fields import FIELDS
+    from workbench.presets import PRESETS
+
+    assert [p["name"] for p in json.loads(run("presets", "--json").output)] == [p.name for p in PRESETS]
+    assert len(json.loads(run("fields", "--json").output)) == len(FIELDS)
+
+
+def test_doctor_examines_without_a_model(sample_path: Path) -> None:
+    done = run("doctor", "--no-model", "--verify", "--json", "--corpus", sample_path)
+    found = json.loads(done.output)
+    assert {f["area"] for f in found} == {"versions", "settings", "corpus"}
+    assert not [f for f in found if f["state"] == "fault"], found
+    assert done.exit_code == 0
+
+
+def test_control_characters_of_a_document_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    source = write_files(tmp_path / "notes", {"a.txt": "danger \x1b[31mred\x1b[0m \x07bell danger\n"})
+    run("index", source, "--corpus", tmp_path / "c", "--encoder", "hashing")
+    for command in ("search", "grep"):
+        output = run(command, "danger", "--corpus", tmp_path / "c").output
+        assert "\x1b[31m" not in output
+        assert "\x07" not in output
+
+
+@pytest.mark.slow
+def test_two_hash_seeds_print_the_same_bytes(sample_path: Path) -> None:
+    """Nothing depends on the order of a set: two processes with different hash seeds print the same JSON."""
+    outputs = set()
+    for seed in ("1", "2", "3"):
+        command = [
+            sys.executable,
+            "-m",
+            "workbench.cli.main",
+            "search",
+            "how do retries work",
+            "--keywords",
+            "backoff timeout",
+        ]
+        command += [
+            "--json",
+            "--corpus",
+            str(sample_path),
+            *SEE_ALL,
+            "--set",
+            "sources=vector,grep,keyword",
+            "--limit",
+            "40",
+        ]
+        done = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+    assert json.loads(outputs.pop())["hits"]

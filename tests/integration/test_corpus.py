@@ -1,0 +1,172 @@
+"""An open corpus: pinned, following, closed, read by path, seen by several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.errors import CorpusError, EncoderMismatch, PrincipalRequired
+
+Make = Callable[..., wb.Corpus]
+
+
+def test_a_corpus_is_pinned_until_refreshed(tmp_path: Path) -> None:
+    """A new generation is seen after refresh, or at once by one that follows; old results keep their rows."""
+    source = write_files(tmp_path / "files", {"a.md": "# Apples\n\nAbout apples.\n"})
+    path = tmp_path / "corpus"
+    wb.index([source], corpus=path, encoder="hashing")
+    pinned, following = wb.open_corpus(path), wb.open_corpus(path, follow=True)
+    before = pinned.search("apples")
+    write_files(source, {"b.md": "# Pears\n\nAbout pears.\n"})
+    wb.index([source], corpus=path)
+    assert not pinned.search("pears", mode="keyword").hits
+    assert following.search("pears", mode="keyword").hits
+    assert pinned.refresh()
+    assert not pinned.refresh()
+    assert pinned.search("pears", mode="keyword").hits[0].path == "b.md"
+    assert before.hits[0].path == "a.md"
+    pinned.close()
+    following.close()
+
+
+def test_a_closed_corpus_says_so_and_its_results_live_on(make_corpus: Make) -> None:
+    corpus = make_corpus({"a.txt": "one apple a day"})
+    result = corpus.search("apple")
+    corpus.close()
+    assert result.hits[0].text.strip() == "one apple a day"
+    with pytest.raises(CorpusError, match="closed"):
+        corpus.search("apple")
+
+
+def test_removed_documents_are_gone(tmp_path: Path) -> None:
+    source = write_files(tmp_path / "files", {"a.md": "apples", "b.md": "apples and pears"})
+    wb.index([source], corpus=tmp_path / "corpus", encoder="hashing")
+    wb.remove([source / "b.md"], corpus=tmp_path / "corpus")
+    with wb.open_corpus(tmp_path / "corpus") as corpus:
+        assert [h.path for h in corpus.search("apples", mode="keyword").hits] == ["a.md"]
+
+
+def test_tenants_need_a_principal(tmp_path: Path) -> None:
+    source = write_files(tmp_path / "files", {"a.md": "secret apples"})
+    wb.index([source], corpus=tmp_path / "corpus", encoder="hashing", tenant="acme", roles=("admin",))
+    with pytest.raises(PrincipalRequired, match="principal"):
+        wb.open_corpus(tmp_path / "corpus")
+    with wb.open_corpus(tmp_path / "corpus", wb.Principal("acme", ("support",))) as support:
+        for mode in ("grep", "keyword", "vector", "hybrid"):
+            assert not support.search("apples", mode=mode).hits
+        assert support.info()["documents"] == 0
+    with wb.open_corpus(tmp_path / "corpus", wb.Principal("acme", ("admin",))) as admin:
+        assert admin.search("apples").hits
+
+
+def test_another_encoder_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    source = write_files(tmp_path / "files", {"a.md": "apples"})
+    wb.index([source], corpus=tmp_path / "corpus", encoder="hashing")
+    with pytest.raises(EncoderMismatch, match="hashing"):
+        wb.open_corpus(tmp_path / "corpus", encoder="all-MiniLM-L6-v2")
+
+
+def test_the_vector_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hybrid goes on as keyword with a warning; vector alone is an error; keyword results do not change."""
+    from workbench.errors import EncoderError, SourceUnavailable
+    from workbench.service import CorpusEngine
+
+    corpus = make_corpus({"a.md": "apples and pears", "b.md": "apples"})
+    keyword = [h.chunk_id for h in corpus.search("apples", mode="keyword").hits]
+
+    def fails(self: CorpusEngine, text: str, encoder: str) -> Any:
+        raise EncoderError("The model is gone", "Bring it back")
+
+    monkeypatch.setattr(CorpusEngine, "embed", fails)
+    for plan in ("default", "tmm", "fusion.method=weighted"):
+        result = corpus.search("apples", plan=plan)
+        assert [h.chunk_id for h in result.hits] == keyword
+        assert result.unavailable[0].source == "vector"
+        assert "The model is gone. Bring it back" in result.warnings[0]
+    with pytest.raises(SourceUnavailable, match="The model is gone"):
+        corpus.search("apples", mode="vector")
+    assert [h.chunk_id for h in corpus.search("apples", mode="keyword").hits] == keyword
+
+
+def test_the_keyword_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = make_corpus({"a.md": "apples and pears", "b.md": "apples"})
+    vector = [h.chunk_id for h in corpus.search("apples", mode="vector").hits]
+    lexical = type(corpus.engine.lexical)
+
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(lexical, "search", fails)
+    result = corpus.search("apples")
+    assert [h.chunk_id for h in result.hits] == vector
+    assert "keyword could not run: OSError: the disk is gone" in result.warnings[0]
+
+
+# --- read_file ---------------------------------------------------------------------------------------------------------
+
+
+def test_read_file_gives_the_text(make_corpus: Make) -> None:
+    corpus = make_corpus({"docs/a.md": "# A\n\ntext of a\n"})
+    assert corpus.read_file("docs/a.md") == "# A\n\ntext of a\n"
+
+
+def test_read_file_of_an_absent_document_is_not_found(make_corpus: Make) -> None:
+    corpus = make_corpus({"docs/a.md": "a"})
+    assert corpus.read_file("docs/b.md").startswith("[ERROR: NOT_FOUND]")
+
+
+@pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "docs/../../secret.txt", "/no/such/file", "", "\x00"])
+def test_read_file_outside_is_denied_whether_or_not_it_exists(make_corpus: Make, tmp_path: Path, path: str) -> None:
+    """The answer names the allowed folders and does not depend on what is outside."""
+    corpus = make_corpus({"docs/a.md": "a"})
+    before = corpus.read_file(path)
+    (tmp_path / "secret.txt").write_text("secret")
+    assert before == corpus.read_file(path)
+    assert before.startswith("[ERROR: ACCESS_DENIED]")
+    assert str(tmp_path / "files0") in before
+
+
+def test_read_file_does_not_follow_a_link_out(make_corpus: Make, tmp_path: Path) -> None:
+    corpus = make_corpus({"docs/a.md": "a"})
+    (tmp_path / "secret.txt").write_text("secret")
+    os.symlink(tmp_path / "secret.txt", tmp_path / "files0" / "docs" / "link.md")
+    assert corpus.read_file("docs/link.md").startswith("[ERROR: ACCESS_DENIED]")
+
+
+def test_read_file_of_a_hidden_document_is_an_absent_one(sample_path: Path) -> None:
+    """The same bytes as for a path that does not exist, by relative and by absolute path."""
+    with wb.open_corpus(sample_path, wb.Principal("acme")) as guest:
+        root = Path(guest.info()["roots"][0])
+        for real, none in (
+            ("admin/salaries.md", "admin/salariez.md"),
+            (str(root / "admin/salaries.md"), str(root / "admin/salariez.md")),
+        ):
+            hidden, absent = guest.read_file(real), guest.read_file(none)
+            assert hidden.startswith("[ERROR: NOT_FOUND]")
+            assert hidden.replace("salaries", "salariez") == absent
+
+
+def test_allowed_roots_may_be_set(make_corpus: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With folders allowed by name, a file below one is read even if it was not indexed."""
+    corpus = make_corpus({"a.md": "a"})
+    folder = write_files(tmp_path / "allowed", {"b.txt": "text of b"})
+    assert corpus.read_file(str(folder / "b.txt")).startswith("[ERROR: ACCESS_DENIED]")
+    monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", str(folder))
+    assert corpus.read_file(str(folder / "b.txt")) == "text of b"
+    assert corpus.read_file("b.txt") == "text of b"
+
+
+def test_compare_says_what_plans_share(make_corpus: Make) -> None:
+    corpus = make_corpus({f"{n}.md": f"apples {'pears ' * n}" for n in range(5)})
+    compared = corpus.compare("apples pears", ["default", "tmm", "sources=keyword"])
+    assert compared.overlap().height == 3
+    assert compared.frame().height == 5
+    same = corpus.compare("apples pears", ["default", "fusion.k=60"]).overlap()
+    assert same["jaccard"].to_list() == [1.0]
+    assert same["rbo"].to_list() == [pytest.approx(1.0)]

@@ -1,0 +1,131 @@
+"""`workbench eval`: measure plans on judged queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from workbench.cli import options, output
+from workbench.plan import Plan
+from workbench.retrieve.request import MODES
+
+if TYPE_CHECKING:
+    from workbench.evaluate.evaluation import Evaluation
+
+
+@click.command(name="eval")
+@click.argument("judgments", type=click.Path(path_type=Path))
+@click.option(
+    "--plan", "plans", multiple=True, help="A plan's text form or a preset; repeat it to compare. Default: default."
+)
+@click.option(
+    "--mode", "-m", "modes", multiple=True, type=click.Choice(MODES), help="A mode of each plan; may be repeated."
+)
+@click.option(
+    "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100 RR."
+)
+@click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
+@click.option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field of every plan; may be repeated."
+)
+@click.option("--per-query", is_flag=True, help="Show every query's figures.")
+@click.option("--run", "run_file", type=click.Path(path_type=Path), help="Write the first plan's run in TREC form.")
+@click.option("--filter", "-f", "filters", help="A condition on documents.")
+@options.principal_options
+@options.corpus_option
+@options.json_option
+def evaluate(
+    judgments: Path,
+    plans: tuple[str, ...],
+    modes: tuple[str, ...],
+    measures: tuple[str, ...],
+    split: str | None,
+    depth: int | None,
+    changes: tuple[str, ...],
+    per_query: bool,
+    run_file: Path | None,
+    filters: str | None,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure plans on JUDGMENTS: a BEIR folder, TREC qrels, CSV or JSONL.
+
+    The first plan is the baseline that the others are compared with, by the first measure.
+    """
+    from workbench.evaluate.judgments import load_judgments
+    from workbench.service import open_corpus
+
+    loaded = load_judgments(judgments, split=split)
+    chosen = measures or ("nDCG@10", "R@100", "RR")
+    made: list[Evaluation] = []
+    with (
+        open_corpus(corpus, options.read_principal(tenant, roles)) as opened,
+        output.progress_bar(enabled=not as_json) as progress,
+    ):
+        for text in plans or ("default",):
+            plan = _deepened(options.read_plan(text, None, None, changes), depth)
+            made += [
+                opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
+                for mode in modes or ("hybrid",)
+            ]
+    if run_file is not None:
+        made[0].run.save_trec(run_file)
+    if as_json:
+        options.print_json([_as_dict(e, made[0], per_query) for e in made])
+        return
+    _print(made, per_query)
+
+
+def _deepened(plan: Plan, depth: int | None) -> Plan:
+    return (
+        plan
+        if depth is None
+        else plan.replace({f"depth.{s}": depth for s in {*plan.sources, "grep", "keyword", "vector"}})
+    )
+
+
+def _as_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "plan": evaluation.name,
+        "queries": len(evaluation.query_ids),
+        "measures": evaluation.frame().to_dicts(),
+        "judged@10": evaluation.coverage.judged,
+        "unjudged@10": evaluation.coverage.unjudged,
+        "latency_ms": {"p50": evaluation.latency.p50, "p95": evaluation.latency.p95},
+        "warnings": list(evaluation.warnings),
+    }
+    if evaluation is not base:
+        data["against"] = {"plan": base.name, "verdict": base.compare(evaluation).verdict}
+    if per_query:
+        data["per_query"] = evaluation.per_query().to_dicts()
+    return data
+
+
+def _print(made: list[Evaluation], per_query: bool) -> None:
+    import polars as pl
+
+    out = output.console()
+    rows = []
+    for evaluation in made:
+        row: dict[str, Any] = {"plan": evaluation.name}
+        for line in evaluation.frame().iter_rows(named=True):
+            interval = "" if line["low"] is None else f" ({line['low']:.3f} to {line['high']:.3f})"
+            row[line["measure"]] = f"{line['mean']:.4f}{interval}"
+        row["judged@10"] = f"{evaluation.coverage.judged:.0%}"
+        row["p50 ms"] = f"{evaluation.latency.p50:.1f}"
+        rows.append(row)
+    title = f"{len(made[0].query_ids)} judged queries (mean and 95 % interval; nDCG with linear gain)"
+    out.print(output.frame_table(pl.DataFrame(rows), title))
+    for evaluation in made[1:]:
+        out.print(Text(f"{evaluation.name} against {made[0].name}: {made[0].compare(evaluation).verdict}"))
+    for warning in dict.fromkeys(w for e in made for w in e.warnings):
+        out.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
+    if per_query:
+        for evaluation in made:
+            out.print(output.frame_table(evaluation.per_query(), evaluation.name, digits=3))

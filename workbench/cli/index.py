@@ -1,0 +1,157 @@
+"""`workbench index`, `remove` and `info`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from workbench.cli import options, output
+from workbench.records import FileStatus, IndexReport
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--collection", "collections", multiple=True, help="Named part of the corpus; may be repeated. Default: docs."
+)
+@click.option("--tenant", help="Tenant of these documents.")
+@click.option(
+    "--role", "roles", multiple=True, help="A role that may see them; may be repeated. Default: everyone of the tenant."
+)
+@click.option("--sensitivity", help="public, normal, internal, confidential or restricted.")
+@click.option("--type", "kind", help="Type of these documents, instead of the one read from them.")
+@click.option("--encoder", help="Sentence-transformers model: a name, a folder, or `hashing`.")
+@click.option("--hidden", is_flag=True, help="Index hidden files and folders too.")
+@click.option("--one-chunk", is_flag=True, help="Make each document one chunk.")
+@click.option("--wait", is_flag=True, help="Wait while another process is indexing.")
+@click.option("--strict", is_flag=True, help="Exit with 1 when a file failed.")
+@click.option("--list", "list_files", is_flag=True, help="List every file with what became of it.")
+@options.corpus_option
+@options.json_option
+@click.pass_context
+def index(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    collections: tuple[str, ...],
+    tenant: str | None,
+    roles: tuple[str, ...],
+    sensitivity: str | None,
+    kind: str | None,
+    encoder: str | None,
+    hidden: bool,
+    one_chunk: bool,
+    wait: bool,
+    strict: bool,
+    list_files: bool,
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Index files and folders. What did not change is not embedded again; files that vanished are removed.
+
+    Ctrl-C is safe at any time: the corpus stays as it was, and the next run goes on where this one stopped.
+    """
+    from workbench.service import index as run
+
+    with output.progress_bar(enabled=not as_json) as progress:
+        try:
+            report = run(
+                paths,
+                corpus,
+                collections or ("docs",),
+                progress,
+                tenant=tenant,
+                roles=roles,
+                sensitivity=sensitivity,
+                type=kind,
+                encoder=encoder,
+                hidden=hidden,
+                one_chunk_per_document=one_chunk,
+                wait=wait,
+            )
+        except KeyboardInterrupt:
+            click.echo("workbench: Stopped. The corpus is as it was; run the same command to go on.", err=True)
+            ctx.exit(130)
+    if as_json:
+        options.print_json(report_dict(report))
+    else:
+        print_report(report, list_files=list_files)
+    ctx.exit(1 if strict and report.count(FileStatus.FAILED) else 0)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@options.corpus_option
+@options.json_option
+@click.pass_context
+def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_json: bool) -> None:
+    """Take files and folders out of a corpus; the files themselves stay."""
+    from workbench.service import remove as run
+
+    report = run(paths, corpus)
+    if as_json:
+        options.print_json(report_dict(report))
+    else:
+        print_report(report, list_files=False)
+    ctx.exit(0 if report.count(FileStatus.REMOVED) else 1)
+
+
+@click.command()
+@options.principal_options
+@options.corpus_option
+@options.json_option
+def info(tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
+    """Say what a corpus holds: generation, counts, encoder, digest and bytes."""
+    from workbench.service import open_corpus
+
+    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+        held = dict(opened.info())
+    if as_json:
+        options.print_json(held)
+        return
+    out = output.console()
+    for name, value in held.items():
+        shown = (
+            ", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v}" for k, v in value.items())
+            if isinstance(value, dict)
+            else value
+        )
+        out.print(
+            Text(f"{name}: ", style="bold") + Text(f"{shown:,}" if isinstance(shown, int) else output.plain(str(shown)))
+        )
+
+
+def report_dict(report: IndexReport) -> dict[str, object]:
+    """An indexing report as JSON values."""
+    data = dataclasses.asdict(report)
+    data["found"] = report.found
+    data["counts"] = {status.value: report.count(status) for status in FileStatus}
+    return data
+
+
+def print_report(report: IndexReport, *, list_files: bool) -> None:
+    """The counts, and every file that was not indexed with its reason, grouped by reason where there are many."""
+    out = output.console()
+    counts = ", ".join(
+        f"{report.count(s):,} {s.value}"
+        for s in (FileStatus.INDEXED, FileStatus.UNCHANGED, FileStatus.SKIPPED, FileStatus.FAILED)
+    )
+    out.print(f"{report.found:,} files: {counts}; {report.count(FileStatus.REMOVED):,} removed")
+    out.print(
+        f"{report.documents:,} documents, {report.chunks:,} chunks; {report.embedded:,} embedded, {report.reused:,} reused; "
+        f"{report.seconds:.1f} s; generation {report.generation}{'' if report.changed else ' (nothing changed)'}"
+    )
+    for warning in report.warnings:
+        out.print(Text("warning: " + output.plain(warning), style="yellow"))
+    shown = [f for f in report.files if list_files or f.status is FileStatus.FAILED]
+    for file in shown:
+        why = f": {file.reason}" + (f". {file.remedy}" if file.remedy else "") if file.reason else ""
+        style = "red" if file.status is FileStatus.FAILED else ""
+        out.print(Text(output.plain(f"  {file.status.value} {file.path}{why}"), style=style), soft_wrap=True)
+    if not list_files:
+        skipped = Counter(f.reason for f in report.files if f.status is FileStatus.SKIPPED)
+        for reason, number in sorted(skipped.items(), key=lambda item: (-item[1], item[0])):
+            out.print(Text(output.plain(f"  skipped {number:,}: {reason}"), style="dim"))

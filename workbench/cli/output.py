@@ -1,0 +1,120 @@
+"""Tables, progress bars and highlighted passages on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from workbench.records import Passage, Span
+from workbench.records import Progress as Report
+
+if TYPE_CHECKING:
+    import polars
+
+# Control characters in a document must not reach the terminal: they could move the cursor or change colours.
+_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+
+
+def console(stderr: bool = False) -> Console:
+    """A console that follows the terminal's width and colours."""
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def plain(text: str) -> str:
+    """Text without control characters."""
+    return text.translate(_CONTROLS)
+
+
+def highlighted(text: str, matches: Sequence[Span], most: int | None = None) -> Text:
+    """A passage with its matches in bold; cut near the first match when longer than `most` characters."""
+    start, end = 0, len(text)
+    if most is not None and len(text) > most:
+        first = matches[0].start if matches else 0
+        start = max(0, min(first - most // 4, len(text) - most))
+        end = start + most
+    shown = Text(plain(text[start:end]))
+    for match in matches:
+        low, high = max(match.start, start), min(match.end, end)
+        if low < high:
+            shown.stylize("bold reverse", low - start, high - start)
+    if start:
+        shown = Text("…") + shown
+    return shown + Text("…") if end < len(text) else shown
+
+
+def print_passages(passages: Sequence[Passage]) -> None:
+    """Passages as grep prints them: a citation, then numbered lines, matching ones marked with a colon."""
+    out = console()
+    for passage in passages:
+        out.print(Text(plain(passage.citation), style="bold"))
+        offset = 0
+        for number, line in enumerate(passage.text.split("\n"), passage.start_line):
+            spans = [
+                Span(max(m.start - offset, 0), min(m.end - offset, len(line)))
+                for m in passage.matches
+                if m.end > offset and m.start < offset + len(line)
+            ]
+            mark = ":" if number in passage.matched_lines else "-"
+            out.print(Text(f"{number:>6}{mark} ", style="dim") + highlighted(line, spans), soft_wrap=True)
+            offset += len(line) + 1
+        out.print()
+
+
+def frame_table(frame: polars.DataFrame, title: str = "", digits: int = 4) -> Table:
+    """A polars frame as a rich table; numbers to the right."""
+    table = Table(title=title or None, title_justify="left", header_style="bold")
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
+    for row in frame.iter_rows():
+        table.add_row(*(plain(_cell(value, digits)) for value in row))
+    return table
+
+
+def _cell(value: Any, digits: int) -> str:
+    if value is None:
+        return ""
+    return f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def progress_bar(enabled: bool = True) -> Iterator[Callable[[Report], None]]:
+    """A progress bar for each step, with rate and time left; on a terminal only, and on standard error."""
+    out = console(stderr=True)
+    if not enabled or not out.is_terminal:
+        yield lambda report: None
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("[dim]{task.fields[detail]}"),
+    )
+    tasks: dict[str, Any] = {}
+    with Progress(*columns, console=out, transient=False) as bar:
+
+        def show(report: Report) -> None:
+            fields: dict[str, Any] = {
+                "rate": f"{report.rate:,.0f}/s" if report.rate else "",
+                "left": _left(report.seconds_left),
+                "detail": plain(report.detail)[-40:],
+            }
+            if report.step not in tasks:
+                tasks[report.step] = bar.add_task(report.step, total=report.total or None, **fields)
+            bar.update(tasks[report.step], completed=report.done, total=report.total or None, **fields)
+
+        yield show
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"

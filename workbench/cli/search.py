@@ -1,0 +1,275 @@
+"""`workbench search`, `explain`, `compare`, `grep` and `read`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from workbench.cli import options, output
+from workbench.retrieve.request import MODES
+
+if TYPE_CHECKING:
+    from workbench.retrieve.result import SearchResult
+
+_MODE = click.option(
+    "--mode",
+    "-m",
+    type=click.Choice([*MODES, "semantic"]),
+    default="hybrid",
+    show_default=True,
+    help="Which sources answer.",
+)
+_FILTER = click.option(
+    "--filter", "-f", "filters", help="A condition on documents, such as \"type = 'note' and year >= 2024\"."
+)
+_KEYWORDS = click.option("--keywords", "-k", help="Exact words for grep; quoted ones are phrases.")
+_CONTEXT = click.option(
+    "--context-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A file that you have open: names in it help the vector side.",
+)
+
+
+@click.command()
+@click.argument("query")
+@_KEYWORDS
+@_CONTEXT
+@_MODE
+@_FILTER
+@click.option("--limit", "-n", type=int, help="How many results (default: the plan's).")
+@options.plan_options
+@options.principal_options
+@options.corpus_option
+@options.json_option
+@click.option("--timings", is_flag=True, help="Show milliseconds by step.")
+@click.option("--funnel", is_flag=True, help="Show how many candidates each step dropped.")
+@click.option("--full", is_flag=True, help="Show whole passages.")
+@click.pass_context
+def search(
+    ctx: click.Context,
+    query: str,
+    keywords: str | None,
+    context_file: Path | None,
+    mode: str,
+    filters: str | None,
+    limit: int | None,
+    plan_text: str | None,
+    preset: str | None,
+    plan_file: Path | None,
+    changes: tuple[str, ...],
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+    timings: bool,
+    funnel: bool,
+    full: bool,
+) -> None:
+    """Search a corpus for QUERY: words, "phrases", -not, OR, prefix*."""
+    from workbench.service import open_corpus
+
+    plan = options.read_plan(plan_text, preset, plan_file, changes)
+    context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None
+    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+        result = opened.search(
+            query, keywords=keywords, context=context, mode=mode, plan=plan, filters=filters, limit=limit
+        )
+        if as_json:
+            options.print_json(result.to_dict(timings=timings))
+        else:
+            _print_result(result, timings=timings, funnel=funnel, most=None if full else 480)
+        ctx.exit(0 if result.hits else 1)
+
+
+def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: int | None) -> None:
+    out = output.console()
+    for hit in result.hits:
+        ranks = "  ".join(
+            f"{source} #{hit.ranks[source]} (+{hit.contributions.get(source, 0.0):.4f})" for source in sorted(hit.ranks)
+        )
+        head = Text(f"{hit.rank:>3}. ", style="bold") + Text(output.plain(hit.citation), style="bold cyan")
+        out.print(head + Text(f"  {hit.label}  {hit.score:.4f}  ") + Text(ranks, style="dim"))
+        title = " › ".join(p for p in (hit.title, hit.section) if p)
+        if title:
+            out.print(Text("     " + output.plain(title), style="italic"))
+        out.print(output.highlighted(hit.text, hit.matches, most), soft_wrap=True)
+        out.print()
+    for message in result.messages:
+        out.print(Text(output.plain(message), style="dim"))
+    for warning in result.warnings:
+        output.console(stderr=True).print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
+    if funnel:
+        out.print(output.frame_table(result.funnel(), "Funnel"))
+    if timings:
+        out.print("  ".join(f"{name} {value:.1f}" for name, value in result.timings_ms.items()))
+
+
+@click.command()
+@click.argument("query")
+@click.argument("target")
+@_KEYWORDS
+@_MODE
+@_FILTER
+@options.plan_options
+@options.principal_options
+@options.corpus_option
+@options.json_option
+@click.pass_context
+def explain(
+    ctx: click.Context,
+    query: str,
+    target: str,
+    keywords: str | None,
+    mode: str,
+    filters: str | None,
+    plan_text: str | None,
+    preset: str | None,
+    plan_file: Path | None,
+    changes: tuple[str, ...],
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Say where TARGET (a path, path:line or chunk id) stands in the search for QUERY, and what would bring it in."""
+    from workbench.service import open_corpus
+
+    plan = options.read_plan(plan_text, preset, plan_file, changes)
+    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+        result = opened.search(query, keywords=keywords, mode=mode, plan=plan, filters=filters)
+        found = opened.explain(result, target)
+    if as_json:
+        options.print_json(dataclasses.asdict(found))
+    else:
+        _print_explanation(found)
+    ctx.exit(0 if found.found else 1)
+
+
+def _print_explanation(found: object) -> None:
+    from workbench.retrieve.explain import Explanation
+
+    if not isinstance(found, Explanation):
+        raise TypeError(type(found))
+    import polars as pl
+
+    out = output.console()
+    out.print(Text(output.plain(found.citation or found.target), style="bold cyan"))
+    out.print(f"Rank {found.rank}" if found.rank else f"Not a result: dropped by {found.dropped_by}")
+    out.print(Text(output.plain(found.reason + ".")))
+    if found.standings:
+        rows = [dataclasses.asdict(s) for s in found.standings]
+        schema = {
+            "source": pl.String,
+            "state": pl.String,
+            "rank": pl.Int64,
+            "score": pl.Float64,
+            "distance": pl.Float64,
+            "contribution": pl.Float64,
+        }
+        out.print(output.frame_table(pl.DataFrame(rows, schema=schema)))
+    if found.remedy:
+        out.print(Text(output.plain(found.remedy + (" (tried: it is then a result)." if found.verified else "."))))
+
+
+@click.command()
+@click.argument("query")
+@click.option("--plan", "plans", multiple=True, required=True, help="A plan's text form or a preset; repeat it.")
+@_KEYWORDS
+@_FILTER
+@click.option("--limit", "-n", type=int, help="How many results (default: each plan's).")
+@options.principal_options
+@options.corpus_option
+@options.json_option
+def compare(
+    query: str,
+    plans: tuple[str, ...],
+    keywords: str | None,
+    filters: str | None,
+    limit: int | None,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Run QUERY under several plans and show each result's rank in each."""
+    from workbench.service import open_corpus
+
+    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+        compared = opened.compare(query, plans, keywords=keywords, filters=filters, limit=limit)
+        frame, shared = compared.frame(), compared.overlap()
+    if as_json:
+        options.print_json({"query": query, "ranks": frame.to_dicts(), "overlap": shared.to_dicts()})
+        return
+    out = output.console()
+    out.print(output.frame_table(frame.drop("path"), "Ranks"))
+    out.print(output.frame_table(shared, "Overlap"))
+
+
+@click.command()
+@click.argument("pattern", nargs=-1, required=True)
+@click.option("--regex", "-E", is_flag=True, help="Read patterns as regular expressions (RE2).")
+@click.option(
+    "--context", "-C", type=click.IntRange(0, 1000), default=10, show_default=True, help="Lines around a match."
+)
+@click.option("--case", type=click.Choice(["smart", "sensitive", "ignore"]), default="smart", show_default=True)
+@click.option("--word", "-w", is_flag=True, help="Match whole words only.")
+@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most passages.")
+@_FILTER
+@options.principal_options
+@options.corpus_option
+@options.json_option
+@click.pass_context
+def grep(
+    ctx: click.Context,
+    pattern: tuple[str, ...],
+    regex: bool,
+    context: int,
+    case: str,
+    word: bool,
+    limit: int,
+    filters: str | None,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Print passages with lines that hold any PATTERN (fixed text unless --regex)."""
+    from workbench.service import open_corpus
+
+    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+        passages = opened.grep(
+            pattern, context=context, regex=regex, case=case, word=word, filters=filters, limit=limit
+        )
+    if as_json:
+        options.print_json([{**dataclasses.asdict(p), "citation": p.citation} for p in passages])
+    else:
+        output.print_passages(passages)
+        files = len({p.path for p in passages})
+        output.console(stderr=True).print(f"{len(passages):,} passages in {files:,} files", style="dim")
+    ctx.exit(0 if passages else 1)
+
+
+@click.command()
+@click.argument("path")
+@options.principal_options
+@options.corpus_option
+@options.json_option
+@click.pass_context
+def read(
+    ctx: click.Context, path: str, tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool
+) -> None:
+    """Print the text of the document at PATH, as citations show it."""
+    from workbench.service import open_corpus
+
+    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+        text = opened.read_file(path)
+    code = {"[ERROR: NOT_FOUND]": 1, "[ERROR: ACCESS_DENIED]": 2}.get(text.partition("]")[0] + "]", 0)
+    if as_json:
+        options.print_json({"path": path, "text": "" if code else text, "error": text if code else None})
+    else:
+        click.echo(text, err=bool(code))
+    ctx.exit(code)

@@ -1,0 +1,134 @@
+"""Values of plan fields: readers from text or YAML, which raise ValueError, and the text that they read back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+
+def text_of(value: Any) -> str:
+    """Any value as trimmed text."""
+    return str(value).strip()
+
+
+def number(low: float | None = None, high: float | None = None, whole: bool = False) -> Callable[[Any], Any]:
+    """A reader of numbers between bounds, both included."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError
+        result = float(value)
+        if result != result or result in (float("inf"), float("-inf")):
+            raise ValueError
+        if whole:
+            if result != int(result):
+                raise ValueError
+            result = int(result)
+        if (low is not None and result < low) or (high is not None and result > high):
+            raise ValueError
+        return result
+
+    return read
+
+
+def choice(*names: str) -> Callable[[Any], str]:
+    """A reader of one of the names."""
+
+    def read(value: Any) -> str:
+        text = text_of(value).lower()
+        if text not in names:
+            raise ValueError
+        return text
+
+    return read
+
+
+def boolean(value: Any) -> bool:
+    """Yes or no, in the usual spellings."""
+    if isinstance(value, bool):
+        return value
+    text = text_of(value).lower()
+    if text in {"yes", "true", "on", "1"}:
+        return True
+    if text in {"no", "false", "off", "0"}:
+        return False
+    raise ValueError
+
+
+OFF = "off"
+
+
+def off_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`off`, or what `read` makes of the value."""
+
+    def reader(value: Any) -> Any:
+        if value is None or value is False or text_of(value).lower() in {"off", "none", "no", ""}:
+            return OFF
+        return read(value)
+
+    return reader
+
+
+def auto_or_boolean(value: Any) -> str:
+    """`auto`, `yes` or `no`."""
+    if isinstance(value, str) and value.strip().lower() == "auto":
+        return "auto"
+    return "yes" if boolean(value) else "no"
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Names separated by commas, in sorted order, each once; `all` is the empty tuple."""
+    parts = value.split(",") if isinstance(value, str) else [text_of(v) for v in value]
+    cleaned = tuple(sorted({p.strip() for p in parts if p.strip()}))
+    return () if cleaned == ("all",) else cleaned
+
+
+def sources(value: Any) -> tuple[str, ...]:
+    """Names of sources separated by commas, sorted, each once, at least one."""
+    result = names(value)
+    if not result or not all(is_source(s) for s in result):
+        raise ValueError
+    return result
+
+
+def is_source(source: str) -> bool:
+    """Whether a name is `grep`, `keyword`, `vector` or `vector:ENCODER`, perhaps with `@COLLECTION`."""
+    base, _, collection = source.partition("@")
+    kind, colon, encoder = base.partition(":")
+    if "@" in source and not collection:
+        return False
+    return base in {"grep", "keyword", "vector"} or (kind == "vector" and bool(colon) and bool(encoder))
+
+
+DEPTH_FORMS = re.compile(r"(\d+)x|\+(\d+)")
+
+
+def depth(value: Any) -> int | str | None:
+    """A number of candidates; `3x` is three limits, `+5` is the limit and five more; None is auto."""
+    text = text_of(value).lower()
+    if value is None or text in {"auto", ""}:
+        return None
+    form = DEPTH_FORMS.fullmatch(text)
+    if form is None:
+        return int(number(1, 100_000, whole=True)(value))
+    number(1, 1000, whole=True)(form[1] or form[2])
+    return f"{int(form[1])}x" if form[1] else f"+{int(form[2])}"
+
+
+def show(value: Any) -> str:
+    """A value as the text that `read` reads back."""
+    if value is None:
+        return "auto"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(value) or "all"
+    if isinstance(value, float):
+        return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(value)
+
+
+def plain(value: Any) -> Any:
+    """A value as YAML and JSON hold it."""
+    return value if isinstance(value, (bool, int, float)) else show(value)

@@ -1,0 +1,39 @@
+"""What the pipeline needs of a corpus: one generation's stores, and an encoder when a vector source runs.
+
+The service makes one from an open corpus; tests make small ones by hand.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
+
+
+class Engine(Protocol):
+    """One pinned generation."""
+
+    @property
+    def generation(self) -> str:
+        """Id of the generation."""
+
+    @property
+    def records(self) -> RecordStore:
+        """Documents and records."""
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The word index."""
+
+    @property
+    def grep(self) -> GrepIndex:
+        """The line index."""
+
+    def vectors(self, encoder: str) -> VectorIndex:
+        """The vectors of one encoder ("" is the corpus's own). Raises WorkbenchError where there are none."""
+
+    def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
+        """A query as a vector, float32 (dim,), by that encoder. Raises WorkbenchError where it cannot run."""

@@ -1,0 +1,335 @@
+"""Where any document stands: its rank and score in every source, the step that dropped it, and what would bring it in.
+
+A remedy is not guessed: the changed plan is searched with, and `verified` says whether the document is then a result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.plan import Plan
+from workbench.ranking.distance import to_distance
+from workbench.records import Hit, cite
+from workbench.retrieve.engine import Engine
+from workbench.retrieve.request import base_of
+from workbench.retrieve.result import SearchResult
+from workbench.retrieve.retrieved import Answer, Retrieved
+from workbench.store.protocols import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStanding:
+    """Where a record stands in one source.
+
+    Attributes:
+        source: The source.
+        state: `retrieved`, `beyond depth`, `cut by threshold`, `no match`, or `not asked` (hidden by filter).
+        rank: From 1 among all records of the source; None where it does not match.
+        score: Raw score, None where there is none.
+        distance: In the plan's metric, vector sources only.
+        contribution: What it added to the fused score; 0 where it was not retrieved and nothing is computed.
+    """
+
+    source: str
+    state: str
+    rank: int | None
+    score: float | None
+    distance: float | None
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where one document stands in a result.
+
+    Attributes:
+        target: As asked.
+        found: False when no document that the principal may see has that name.
+        path, citation, chunk_id: The record that stands for it: its best one.
+        rank: Its rank in the result, None when it is not in it.
+        fused_rank: Its rank in the fused list before dedupe and limit, None when no source retrieved it.
+        standings: One a source.
+        dropped_by: The step that dropped it: `corpus`, `filters`, `match`, `depth`, `threshold`, `dedupe`, `limit`; "" for
+            a result.
+        reason: That step in a sentence.
+        changes: Plan fields that would bring it in.
+        remedy: In a sentence.
+        verified: The changed plan was searched with, and the document was a result.
+    """
+
+    target: str
+    found: bool
+    path: str = ""
+    citation: str = ""
+    chunk_id: str = ""
+    rank: int | None = None
+    fused_rank: int | None = None
+    standings: tuple[SourceStanding, ...] = ()
+    dropped_by: str = ""
+    reason: str = ""
+    changes: Mapping[str, Any] | None = None
+    remedy: str = ""
+    verified: bool = False
+
+
+def explain(
+    engine: Engine, result: SearchResult, target: str | Hit, search: Callable[[Plan, str | None], SearchResult]
+) -> Explanation:
+    """Explain where `target` stands in `result`.
+
+    Args:
+        engine: The result's generation.
+        result: A result.
+        target: A hit, a chunk id, a document id or path, or `path:line` or `path:first-last`.
+        search: Runs the result's request again with another plan and filter.
+    """
+    retrieved: Retrieved = result._retrieved
+    request = retrieved.request
+    everything = engine.records.scope(request.principal, None, ())
+    name = target.chunk_id if isinstance(target, Hit) else str(target).strip()
+    numbers = _resolve(engine, name, everything)
+    if not len(numbers):
+        return Explanation(
+            name,
+            False,
+            dropped_by="corpus",
+            reason="No document that you may see has this path or id",
+            remedy="Check the spelling, or index it with `workbench index PATH`",
+        )
+    allowed = retrieved.scope.allowed
+    inside = numbers if allowed is None else numbers[allowed[numbers]]
+    if not len(inside):
+        return _filtered(engine, retrieved, name, int(numbers[0]), search)
+    standings = {int(n): _standings(engine, result, int(n)) for n in inside}
+    fused_rank = _fused_ranks(result)
+    best = min(standings, key=lambda n: _merit(n, standings[n], fused_rank))
+    return _explain_record(engine, result, name, best, standings[best], fused_rank, search)
+
+
+def _resolve(engine: Engine, name: str, scope: Scope) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Visible records that a name stands for; a line range leaves those that touch it."""
+    number = engine.records.find_record(name, scope)
+    if number is not None:
+        return np.array([number], np.int64)
+    document, first, last = engine.records.find_document(name, scope), 0, 0
+    if document is None:
+        cited = re.fullmatch(r"(.+):(\d+)(?:-(\d+))?", name, re.DOTALL)
+        if cited:
+            document = engine.records.find_document(cited[1], scope)
+            first, last = int(cited[2]), int(cited[3] or cited[2])
+    if document is None:
+        return np.zeros(0, np.int64)
+    numbers = engine.records.records_of(document)
+    if scope.visible is not None:
+        numbers = numbers[scope.visible[numbers]]
+    if first:
+        columns = engine.records.columns(numbers)
+        numbers = numbers[(columns.start_lines <= last) & (columns.end_lines >= first)]
+    return numbers
+
+
+def _standings(engine: Engine, result: SearchResult, number: int) -> tuple[SourceStanding, ...]:
+    retrieved, plan = result._retrieved, result.plan
+    rows = retrieved.columns.numbers
+    at = int(np.searchsorted(rows, number))
+    row = at if at < len(rows) and rows[at] == number else -1
+    positions = np.flatnonzero(result.fused.rows == row) if row >= 0 else np.zeros(0, np.int64)
+    made = []
+    for source in retrieved.sources_for(plan):
+        answer = retrieved.answers[source]
+        rank, score = _rank_in(engine, retrieved, source, answer, number)
+        distance = None
+        state = "no match" if rank is None else ("beyond depth" if rank > plan.depth(source) else "retrieved")
+        if base_of(source) == "vector" and score is not None:
+            distance = float(to_distance(np.array(score), plan["vector.metric"]))
+            threshold = plan["vector.threshold"]
+            if threshold != "off" and distance >= threshold:
+                state = "cut by threshold"
+        values = result.fused.contributions.get(source)
+        contribution = float(values[positions[0]]) if values is not None and len(positions) else 0.0
+        made.append(SourceStanding(source, state, rank, score, distance, contribution))
+    return tuple(made)
+
+
+def _rank_in(
+    engine: Engine, retrieved: Retrieved, source: str, answer: Answer, number: int
+) -> tuple[int | None, float | None]:
+    """Rank and score of a record in a source, searched for beyond the retrieved depth where need be."""
+    at = np.flatnonzero(answer.scored.numbers == number)
+    if len(at):
+        return int(at[0]) + 1, float(answer.scored.scores[at[0]])
+    if answer.compute is None or (base_of(source) == "keyword" and answer.exhausted):
+        return None, None
+    score = float(answer.compute(np.array([number], np.int64))[0])
+    if base_of(source) == "keyword":
+        if score <= 0:
+            return None, None
+        plan, scope = retrieved.request.plan, retrieved.scope
+        every = engine.lexical.search(
+            retrieved.request.query,
+            scope,
+            max(answer.entered, 1),
+            k1=plan["keyword.k1"],
+            b=plan["keyword.b"],
+            operator=plan["keyword.operator"],
+        )
+        at = np.flatnonzero(every.numbers == number)
+        return (int(at[0]) + 1, score) if len(at) else (None, None)
+    encoder = source.partition("@")[0].partition(":")[2]
+    every = engine.vectors(encoder).search(
+        retrieved.vectors[encoder], retrieved.scope, max(answer.entered, 1), exact="yes"
+    )
+    at = np.flatnonzero(every.numbers == number)
+    return (int(at[0]) + 1, score) if len(at) else (None, score)
+
+
+def _fused_ranks(result: SearchResult) -> dict[int, int]:
+    """Record number -> rank in the fused list."""
+    numbers = result._retrieved.columns.numbers[result.fused.rows]
+    return {int(n): rank for rank, n in enumerate(numbers.tolist(), 1)}
+
+
+def _merit(number: int, standings: tuple[SourceStanding, ...], fused: Mapping[int, int]) -> tuple[float, float, int]:
+    ranks = [s.rank for s in standings if s.rank is not None]
+    return (fused.get(number, float("inf")), min(ranks, default=float("inf")), number)
+
+
+def _explain_record(
+    engine: Engine,
+    result: SearchResult,
+    name: str,
+    number: int,
+    standings: tuple[SourceStanding, ...],
+    fused_ranks: Mapping[int, int],
+    search: Callable[[Plan, str | None], SearchResult],
+) -> Explanation:
+    (stored,) = engine.records.rows([number])
+    chunk = stored.chunk
+    path = engine.records.columns(np.array([number], np.int64)).paths[0]
+    base: dict[str, Any] = {
+        "target": name,
+        "found": True,
+        "path": path,
+        "chunk_id": chunk.chunk_id,
+        "standings": standings,
+        "citation": cite(path, chunk.start_line, chunk.end_line, chunk.page),
+    }
+    fused_rank = fused_ranks.get(number)
+    shown = {h.chunk_id: h.rank for h in result.hits}
+    if chunk.chunk_id in shown:
+        return Explanation(**base, rank=shown[chunk.chunk_id], fused_rank=fused_rank, reason="It is a result")
+    step, reason = _dropped(result, standings, fused_rank)
+    changes: dict[str, Any] = {}
+    verified = _bring_in(result, chunk.chunk_id, standings, changes, search)
+    remedy = "Set " + ", ".join(f"{k}={v}" for k, v in changes.items()) if changes else _hopeless(standings)
+    return Explanation(
+        **base,
+        fused_rank=fused_rank,
+        dropped_by=step,
+        reason=reason,
+        changes=changes or None,
+        remedy=remedy,
+        verified=verified,
+    )
+
+
+def _dropped(result: SearchResult, standings: tuple[SourceStanding, ...], fused_rank: int | None) -> tuple[str, str]:
+    if fused_rank is not None:
+        position = fused_rank - 1
+        better = result._outcome.duplicate_of.get(position)
+        if better is not None:
+            row = int(result.fused.rows[better])
+            return "dedupe", f"Its text is that of a better result, {result._retrieved.columns.paths[row]}"
+        return "limit", f"It is number {fused_rank} of {len(result.fused.rows)}, and limit is {result.plan['limit']}"
+    for state, step in (("cut by threshold", "threshold"), ("beyond depth", "depth")):
+        for s in standings:
+            if s.state == state:
+                where = f"rank {s.rank}" if step == "depth" else f"distance {s.distance:.4f}"
+                bound = result.plan.depth(s.source) if step == "depth" else result.plan["vector.threshold"]
+                return step, f"{s.source} has it at {where}, and the {step} is {bound}"
+    return "match", "No source matches it: none of the query's words is in it, and no vector source ran"
+
+
+def _bring_in(
+    result: SearchResult,
+    chunk_id: str,
+    standings: tuple[SourceStanding, ...],
+    changes: dict[str, Any],
+    search: Callable[[Plan, str | None], SearchResult],
+) -> bool:
+    """Fill `changes` step by step and try each plan, until the record is a result or nothing is left to change."""
+    missing = not any(s.state == "retrieved" for s in standings)
+    if missing:
+        reachable = [s for s in standings if s.rank is not None]
+        if not reachable:
+            return False
+        nearest = min(reachable, key=lambda s: (s.rank or 0, s.source))
+        if nearest.state == "cut by threshold":
+            changes["vector.threshold"] = _just_above(nearest.distance or 0.0, result.plan["vector.metric"])
+        if (nearest.rank or 0) > result.plan.depth(nearest.source):
+            changes[f"depth.{nearest.source}"] = nearest.rank
+    for _ in range(3):
+        again = search(result.plan.replace(changes), result.filters or None)
+        if any(h.chunk_id == chunk_id for h in again.hits):
+            return True
+        numbers = again._retrieved.columns.chunk_ids
+        rank = next((i for i, row in enumerate(again.fused.rows.tolist()) if numbers[row] == chunk_id), None)
+        if rank is None:
+            return False
+        if rank in again._outcome.duplicate_of:
+            changes["dedupe"] = "no"
+            continue
+        position = int(np.searchsorted(again._outcome.kept, rank)) + 1
+        if position > again.plan["limit.max"]:
+            return False
+        changes["limit"] = position
+        # A greater limit would deepen every source and move the fused order: hold the depths where they are.
+        for source in again._retrieved.sources_for(again.plan):
+            changes.setdefault(f"depth.{source}", again.plan.depth(source))
+    return False
+
+
+def _just_above(distance: float, metric: str) -> Any:
+    """The next threshold, in steps of 0.01, that keeps a distance; off when there is none in the metric's range."""
+    top = {"angular": 1.0, "cosine": 2.0, "l2": 2.0, "l2sq": 4.0}[metric]
+    step = (int(distance * 100) + 1) / 100
+    return step if step <= top else "off"
+
+
+def _hopeless(standings: tuple[SourceStanding, ...]) -> str:
+    sources = ", ".join(s.source for s in standings) or "no source"
+    return f"No setting of {sources} brings it in: use a word that is in it, or add a vector source"
+
+
+def _filtered(
+    engine: Engine, retrieved: Retrieved, name: str, number: int, search: Callable[[Plan, str | None], SearchResult]
+) -> Explanation:
+    (stored,) = engine.records.rows([number])
+    chunk = stored.chunk
+    path = engine.records.columns(np.array([number], np.int64)).paths[0]
+    request = retrieved.request
+    plan = request.plan.replace({"collections": "all"})
+    again = search(plan, None)
+    verified = any(h.document_id == chunk.document_id for h in again.hits)
+    asked = " and ".join(p for p in (request.filters, ", ".join(request.plan["collections"])) if p)
+    changes = {"collections": "all"} if request.plan["collections"] else None
+    return Explanation(
+        name,
+        True,
+        path=path,
+        citation=cite(path, chunk.start_line, chunk.end_line, chunk.page),
+        chunk_id=chunk.chunk_id,
+        standings=tuple(
+            SourceStanding(s, "not asked", None, None, None, 0.0) for s in retrieved.sources_for(request.plan)
+        ),
+        dropped_by="filters",
+        reason=f"It does not pass {asked}",
+        changes=changes,
+        remedy="Loosen the filter" if request.filters else "Set collections=all",
+        verified=verified,
+    )

@@ -1,0 +1,131 @@
+"""A result as tables and as JSON values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from workbench.records import Hit, Step
+from workbench.retrieve.fusing import Outcome
+from workbench.retrieve.retrieved import Retrieved
+
+if TYPE_CHECKING:
+    from workbench.retrieve.result import SearchResult
+
+
+def candidates_frame(retrieved: Retrieved, outcome: Outcome) -> pl.DataFrame:
+    """One row a fused candidate, best first."""
+    columns, fused = retrieved.columns, outcome.fused
+    rows = fused.rows
+    picked = rows.tolist()
+    data: dict[str, Any] = {
+        "rank": np.arange(1, len(rows) + 1, dtype=np.int64),
+        "path": [columns.paths[r] for r in picked],
+        "start_line": columns.start_lines[rows],
+        "end_line": columns.end_lines[rows],
+        "label": [str(label) for label in fused.labels],
+        "score": fused.scores,
+        "chunk_id": [columns.chunk_ids[r] for r in picked],
+        "document_id": [columns.document_ids[r] for r in picked],
+    }
+    schema: dict[str, Any] = {
+        "rank": pl.Int64,
+        "path": pl.String,
+        "start_line": pl.Int64,
+        "end_line": pl.Int64,
+        "label": pl.String,
+        "score": pl.Float64,
+        "chunk_id": pl.String,
+        "document_id": pl.String,
+    }
+    for column in outcome.candidates.columns:
+        name = column.source
+        counted = (column.rank[rows] > 0) & ~column.cut[rows]
+        data[f"{name}_rank"] = [int(r) if ok else None for r, ok in zip(column.rank[rows], counted, strict=True)]
+        data[f"{name}_score"] = [float(s) if ok else None for s, ok in zip(column.score[rows], counted, strict=True)]
+        data[f"{name}_contribution"] = fused.contributions.get(name, np.zeros(len(rows)))
+        schema |= {f"{name}_rank": pl.Int64, f"{name}_score": pl.Float64, f"{name}_contribution": pl.Float64}
+    return pl.DataFrame(data, schema=schema)
+
+
+def funnel_frame(steps: Sequence[Step]) -> pl.DataFrame:
+    """One row a step."""
+    return pl.DataFrame(
+        {
+            "step": [s.step for s in steps],
+            "source": [s.source for s in steps],
+            "entered": [s.entered for s in steps],
+            "left": [s.left for s in steps],
+            "dropped": [s.entered - s.left for s in steps],
+            "reason": [s.reason for s in steps],
+        },
+        schema={
+            "step": pl.String,
+            "source": pl.String,
+            "entered": pl.Int64,
+            "left": pl.Int64,
+            "dropped": pl.Int64,
+            "reason": pl.String,
+        },
+    )
+
+
+def hit_dict(hit: Hit) -> dict[str, Any]:
+    """A hit as JSON values."""
+    return {
+        "rank": hit.rank,
+        "score": _number(hit.score),
+        "score_kind": hit.score_kind,
+        "label": str(hit.label),
+        "citation": hit.citation,
+        "path": hit.path,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "page": hit.page,
+        "title": hit.title,
+        "url": hit.url,
+        "section": hit.section,
+        "ranks": dict(sorted(hit.ranks.items())),
+        "scores": {s: _number(v) for s, v in sorted(hit.scores.items())},
+        "contributions": {s: _number(v) for s, v in sorted(hit.contributions.items())},
+        "distance": None if hit.distance is None else _number(hit.distance),
+        "chunk_id": hit.chunk_id,
+        "document_id": hit.document_id,
+        "chunk_index": hit.chunk_index,
+        "collections": list(hit.collections),
+        "text": hit.text,
+        "matches": [[m.start, m.end] for m in hit.matches],
+        "metadata": dict(sorted(hit.metadata.items())),
+        "added": hit.added,
+    }
+
+
+def result_dict(result: SearchResult, timings: bool) -> dict[str, Any]:
+    """A result as JSON values."""
+    data: dict[str, Any] = {
+        "query": result.query,
+        "keywords": result.keywords,
+        "mode": result.mode,
+        "filters": result.filters,
+        "plan": str(result.plan),
+        "generation": result.generation,
+        "hits": [hit_dict(h) for h in result.hits],
+        "funnel": [
+            {"step": s.step, "source": s.source, "entered": s.entered, "left": s.left, "reason": s.reason}
+            for s in result.steps
+        ],
+        "messages": list(result.messages),
+        "warnings": list(result.warnings),
+        "unavailable": [{"source": u.source, "reason": u.reason, "remedy": u.remedy} for u in result.unavailable],
+    }
+    if timings:
+        data["timings_ms"] = {k: round(v, 3) for k, v in result.timings_ms.items()}
+    return data
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

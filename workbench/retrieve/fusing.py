@@ -1,0 +1,126 @@
+"""From what the sources answered to an ordered list of rows: threshold, fusion, dedupe, limit, each counted.
+
+Pure but for its input: no store is asked, so this is what runs when a slider moves.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.plan import Plan
+from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.fuse import Fused, fuse, passthrough
+from workbench.records import Step
+from workbench.retrieve.request import base_of
+from workbench.retrieve.retrieved import Retrieved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A fused list and how it came to be.
+
+    Attributes:
+        candidates: Columns under the plan's depth and threshold.
+        fused: Every fused row, best first.
+        score_kind: `fused`, or the lone source whose scores these are.
+        kept: int64 positions in `fused` that survive dedupe, in order.
+        shown: int64 positions in `fused` that are returned.
+        duplicate_of: position in `fused` -> position of the better row with the same text.
+        steps: The funnel.
+        milliseconds: Time spent.
+    """
+
+    candidates: Candidates
+    fused: Fused
+    score_kind: str
+    kept: NDArray[np.int64]
+    shown: NDArray[np.int64]
+    duplicate_of: dict[int, int]
+    steps: tuple[Step, ...]
+    milliseconds: float
+
+
+def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
+    """Fuse what was retrieved under a plan that `Retrieved.check` accepts."""
+    started = time.perf_counter()
+    candidates = retrieved.candidates_for(plan)
+    lists = [c for c in candidates.columns if bool(c.retrieved.any())]
+    if len(lists) == 1 and plan["fusion.single_source"] == "passthrough":
+        fused, score_kind = passthrough(candidates, lists[0].source, plan.fusion), lists[0].source
+    elif plan["fusion.method"] == "convex" and len(candidates.columns) < 2:
+        # One side could not run: there is nothing to mix it with, and its own order is the answer.
+        fused = passthrough(candidates, lists[0].source, plan.fusion) if lists else fuse(candidates)
+        score_kind = lists[0].source if lists else "fused"
+    else:
+        fused, score_kind = fuse(candidates, plan.fusion), "fused"
+    kept, duplicate_of = _dedupe(fused, retrieved, plan)
+    shown = kept[: int(plan["limit"])]
+    steps = _steps(retrieved, plan, candidates, fused, len(kept), len(shown))
+    return Outcome(
+        candidates, fused, score_kind, kept, shown, duplicate_of, steps, (time.perf_counter() - started) * 1000.0
+    )
+
+
+def _dedupe(fused: Fused, retrieved: Retrieved, plan: Plan) -> tuple[NDArray[np.int64], dict[int, int]]:
+    """Positions that stay, and for each dropped one the better row with the same text."""
+    everything = np.arange(len(fused.rows), dtype=np.int64)
+    if not plan["dedupe"] or not len(everything):
+        return everything, {}
+    keys = retrieved.columns.text_keys[fused.rows]
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    original = first[inverse]
+    dropped = np.flatnonzero(original != everything)
+    return np.flatnonzero(original == everything), {int(p): int(original[p]) for p in dropped}
+
+
+def _steps(
+    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: int, shown: int
+) -> tuple[Step, ...]:
+    steps = [
+        Step("filters", "", retrieved.visible, retrieved.allowed, _filter_reason(retrieved)),
+    ]
+    for column in candidates.columns:
+        steps += _source_steps(retrieved, plan, column)
+    entered = sum(int(c.retrieved.sum()) for c in candidates.columns)
+    unit = "documents" if plan["fusion.unit"] == "document" else "chunks"
+    steps.append(Step("fusion", "", entered, len(fused.rows), f"the sources' lists became one list of {unit}"))
+    steps.append(
+        Step("dedupe", "", len(fused.rows), kept, "the same text as a better one" if plan["dedupe"] else "off")
+    )
+    steps.append(Step("limit", "", kept, shown, f"limit is {plan['limit']}"))
+    return tuple(steps)
+
+
+def _filter_reason(retrieved: Retrieved) -> str:
+    parts = []
+    if retrieved.request.filters:
+        parts.append(f"filter {retrieved.request.filters}")
+    if retrieved.request.plan["collections"]:
+        parts.append("collections " + ", ".join(retrieved.request.plan["collections"]))
+    return " and ".join(parts) or "no filter"
+
+
+def _source_steps(retrieved: Retrieved, plan: Plan, column: Column) -> list[Step]:
+    source = column.source
+    answer = retrieved.answers[source]
+    found = answer.scored.found
+    ranked = int(np.sum(column.rank > 0))
+    what = {"grep": "lines that match", "keyword": "words that match", "vector": "vectors compared"}[base_of(source)]
+    steps = [
+        Step("match", source, answer.entered, found, what),
+        Step("depth", source, found, ranked, f"depth.{source} is {plan.depth(source)}"),
+    ]
+    if base_of(source) == "vector":
+        threshold = plan["vector.threshold"]
+        left = int(column.retrieved.sum())
+        reason = (
+            "vector.threshold is off"
+            if threshold == "off"
+            else (f"{plan['vector.metric']} distance below {threshold:g}")
+        )
+        steps.append(Step("threshold", source, ranked, left, reason))
+    return steps

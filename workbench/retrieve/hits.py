@@ -1,0 +1,157 @@
+"""From fused rows to hits: fetch the shown rows, mark what matched, add neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from workbench.errors import QueryError
+from workbench.plan import Plan
+from workbench.ranking.distance import to_distance
+from workbench.records import Hit, Passage, Span
+from workbench.retrieve.engine import Engine
+from workbench.retrieve.fusing import Outcome
+from workbench.retrieve.matching import pattern_spans
+from workbench.retrieve.request import base_of
+from workbench.retrieve.retrieved import Retrieved, Shown
+from workbench.store.protocols import ChunkRow
+
+BOUNDARY = "[CHUNK BOUNDARY]"
+
+
+def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[Hit, ...]:
+    """The shown rows as hits, best first."""
+    fused = outcome.fused
+    rows = fused.rows[outcome.shown]
+    numbers = retrieved.columns.numbers[rows].tolist()
+    _read(engine, retrieved, numbers)
+    hits = []
+    for rank, (position, row, number) in enumerate(zip(outcome.shown.tolist(), rows.tolist(), numbers, strict=True), 1):
+        shown = retrieved.shown[number]
+        record, document = shown.record, shown.document
+        chunk = record.chunk
+        passage = _passage(retrieved, plan, record.number)
+        text, start_line, end_line = chunk.text, chunk.start_line, chunk.end_line
+        if passage is not None:
+            text, start_line, end_line = passage.text, passage.start_line, passage.end_line
+        matches = shown.matches if passage is None else _merge([*passage.matches])
+        if plan["neighbours"] and passage is None:
+            text, matches = _with_neighbours(engine, record, int(plan["neighbours"]), text, matches)
+        ranks, scores, distance = _standing(outcome, plan, row)
+        hits.append(
+            Hit(
+                rank=rank,
+                score=float(fused.scores[position]),
+                score_kind=outcome.score_kind,
+                label=fused.labels[position],
+                contributions={s: float(values[position]) for s, values in fused.contributions.items()},
+                ranks=ranks,
+                scores=scores,
+                chunk_id=chunk.chunk_id,
+                document_id=chunk.document_id,
+                chunk_index=chunk.chunk_index,
+                collections=(chunk.collection,),
+                path=document.path,
+                url=document.url,
+                title=document.title,
+                start_line=start_line,
+                end_line=end_line,
+                page=chunk.page,
+                section=chunk.section,
+                text=text,
+                matches=matches,
+                distance=distance,
+                metadata={
+                    **document.metadata,
+                    "type": document.type,
+                    "sensitivity": document.sensitivity,
+                    "tenant": document.tenant,
+                },
+            )
+        )
+    return tuple(hits)
+
+
+def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:
+    """Read and mark the records that no earlier fusion of the same answers has shown: a slider reads only what is new."""
+    new = [n for n in numbers if n not in retrieved.shown]
+    if not new:
+        return
+    stored = engine.records.rows(new)
+    wanted = sorted({r.document_number for r in stored})
+    documents = dict(zip(wanted, engine.records.documents(wanted), strict=True))
+    for record in stored:
+        # The whole text of a document is not kept: a hit shows its chunk.
+        document = replace(documents[record.document_number], text="")
+        matches = _matches(engine, retrieved, record.chunk.text)
+        retrieved.shown[record.number] = Shown(record, document, matches)
+
+
+def _passage(retrieved: Retrieved, plan: Plan, number: int) -> Passage | None:
+    """The grep passage that a hit shows instead of its chunk, if the plan shows passages."""
+    if plan["grep.show"] != "passage" and retrieved.request.mode != "grep":
+        return None
+    for source, answer in retrieved.answers.items():
+        if base_of(source) == "grep" and number in answer.passages:
+            return answer.passages[number]
+    return None
+
+
+def _standing(outcome: Outcome, plan: Plan, row: int) -> tuple[dict[str, int], dict[str, float], float | None]:
+    """Rank and raw score of a row in each source that retrieved it, and its distance where a vector source scored it."""
+    ranks: dict[str, int] = {}
+    scores: dict[str, float] = {}
+    distance = None
+    for column in outcome.candidates.columns:
+        if column.rank[row] > 0 and not column.cut[row]:
+            ranks[column.source] = int(column.rank[row])
+            scores[column.source] = float(column.score[row])
+            if base_of(column.source) == "vector" and distance is None:
+                distance = float(to_distance(np.array(column.score[row]), plan["vector.metric"]))
+    return ranks, scores, distance
+
+
+def _matches(engine: Engine, retrieved: Retrieved, text: str) -> tuple[Span, ...]:
+    request = retrieved.request
+    spans: list[Span] = []
+    if any(base_of(s) != "grep" for s in retrieved.answers):
+        try:
+            spans += engine.lexical.highlight(request.query, text)
+        except QueryError:
+            # The vector source reads any text; words that the query syntax refuses mark nothing.
+            spans = []
+    if retrieved.patterns:
+        spans += pattern_spans(retrieved.patterns, text, request.plan)
+    return _merge(spans)
+
+
+def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Spans in order, overlapping ones joined."""
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def _with_neighbours(
+    engine: Engine, record: ChunkRow, reach: int, text: str, matches: tuple[Span, ...]
+) -> tuple[str, tuple[Span, ...]]:
+    """The chunk between its neighbours of the same document and collection, joined by a boundary line."""
+    siblings = engine.records.rows(engine.records.records_of(record.document_number).tolist())
+    by_index: Mapping[int, ChunkRow] = {
+        s.chunk.chunk_index: s
+        for s in siblings
+        if s.chunk.collection == record.chunk.collection and s.chunk.granularity == record.chunk.granularity
+    }
+    index = record.chunk.chunk_index
+    before = [by_index[i].chunk.text for i in range(index - reach, index) if i in by_index]
+    after = [by_index[i].chunk.text for i in range(index + 1, index + reach + 1) if i in by_index]
+    joint = f"\n{BOUNDARY}\n"
+    shift = sum(len(t) + len(joint) for t in before)
+    moved = tuple(Span(m.start + shift, m.end + shift) for m in matches)
+    return joint.join([*before, text, *after]), moved

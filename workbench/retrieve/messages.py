@@ -1,0 +1,86 @@
+"""What a search says in words: what it returned, what could not run, and what to try when it found nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.plan import Plan
+from workbench.records import Hit
+from workbench.retrieve.fusing import Outcome
+from workbench.retrieve.request import base_of
+from workbench.retrieve.retrieved import Retrieved
+
+
+def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit]) -> tuple[str, ...]:
+    """Characters returned and unique files (grep) or chunks (vector, hybrid), and how a lone source was passed through."""
+    characters = sum(len(h.text) for h in hits)
+    if retrieved.request.mode == "grep":
+        files = sum(a.files for s, a in retrieved.answers.items() if base_of(s) == "grep")
+        where = f"in {files:,} {_plural(files, 'file')}"
+    else:
+        chunks = len(outcome.fused.rows)
+        where = f"from {chunks:,} {_plural(chunks, 'chunk')} found"
+    said = [f"{len(hits):,} {_plural(len(hits), 'result')}, {characters:,} characters, {where}"]
+    empty = [c.source for c in outcome.candidates.columns if c.source != outcome.score_kind]
+    if outcome.score_kind != "fused" and empty:
+        names = " and ".join(empty)
+        said.append(
+            f"Only {outcome.score_kind} found anything ({names} found nothing), so its own order and scores are shown"
+        )
+    return tuple(said)
+
+
+def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
+    """Sources that could not run, approximate answers, and words that nobody read."""
+    said = [
+        f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {_rest(retrieved)}"
+        for u in retrieved.unavailable
+    ]
+    said += [
+        f"{column.source} was answered by the approximate index; set vector.exact=yes for the exact order"
+        for column in outcome.candidates.columns
+        if retrieved.answers[column.source].scored.approximate
+    ]
+    grep_ran = any(base_of(s) == "grep" for s in retrieved.answers) or any(
+        base_of(u.source) == "grep" for u in retrieved.unavailable
+    )
+    if retrieved.request.keywords and not grep_ran and retrieved.request.mode == "hybrid":
+        said.append(
+            f"The keywords were not used, because the plan {plan} runs no grep; set grep.when=always to use them"
+        )
+    return tuple(said)
+
+
+def guidance(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
+    """What to try when nothing was found, for the mode that was asked."""
+    request = retrieved.request
+    if not request.query and not retrieved.patterns:
+        return ("Nothing was asked: type a query",)
+    if not retrieved.visible:
+        return ("The corpus holds nothing that you may see: index a folder with `workbench index PATH`",)
+    if not retrieved.allowed:
+        return (f"No document passes the filter ({_asked(retrieved)}): loosen it",)
+    tips = {
+        "grep": "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector",
+        "keyword": "No document has these words: check the spelling, use keyword.operator=any, a prefix*, or the mode vector",
+        "vector": "No passage is near enough in meaning: raise vector.threshold or turn it off, or try the mode keyword",
+        "hybrid": "No source found anything: use other words, raise vector.threshold or turn it off, or loosen the filter",
+    }
+    said = ["0 results, 0 characters, from 0 chunks found", tips[request.mode]]
+    cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in outcome.candidates.columns)
+    if cut:
+        said.append(f"{cut:,} candidates were at or beyond vector.threshold={plan['vector.threshold']:g}")
+    return tuple(said)
+
+
+def _asked(retrieved: Retrieved) -> str:
+    collections = ", ".join(retrieved.request.plan["collections"])
+    return " and ".join(p for p in (retrieved.request.filters, collections and f"collections {collections}") if p)
+
+
+def _rest(retrieved: Retrieved) -> str:
+    return " and ".join(retrieved.answers) or "nothing"
+
+
+def _plural(n: int, word: str) -> str:
+    return word if n == 1 else word + "s"

@@ -1,0 +1,127 @@
+"""What is asked: one search as a value, and which sources it runs.
+
+`Request` is made once from the caller's words (Unicode NFC, trimmed) and is half of the cache key; `sources_of` decides
+what runs, from mode, plan, keywords and quoted phrases.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from workbench.errors import QueryError
+from workbench.plan import Plan
+from workbench.records import Kind, Principal
+from workbench.retrieve.keywords import quoted_phrases
+
+MODES = ("hybrid", "grep", "keyword", "vector")
+_ALIASES = {"semantic": "vector"}
+LONGEST_QUERY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One search, as asked: texts are NFC and trimmed; `keywords` and `context` are "" where not given."""
+
+    query: str
+    keywords: str
+    context: str
+    mode: str
+    filters: str
+    plan: Plan
+    principal: Principal | None
+
+    @property
+    def limit(self) -> int:
+        """How many results."""
+        return int(self.plan["limit"])
+
+
+def make_request(
+    query: str,
+    *,
+    keywords: str | None,
+    context: str | None,
+    mode: str,
+    plan: Plan | str,
+    filters: str | None,
+    limit: int | None,
+    principal: Principal | None,
+) -> Request:
+    """A request from the caller's words. Raises QueryError, PlanError."""
+    value = Plan.of(plan)
+    if limit is not None:
+        value = value.replace({"limit": limit})
+    name = mode.strip().lower()
+    name = _ALIASES.get(name, name)
+    if name not in MODES:
+        raise QueryError(
+            f"There is no mode called {mode!r}", "The modes are " + ", ".join(MODES) + " (semantic is vector)"
+        )
+    return Request(
+        query=clean(query, "query"),
+        keywords=clean(keywords, "keywords"),
+        context=clean(context, "context"),
+        mode=name,
+        filters=clean(filters, "filter"),
+        plan=value,
+        principal=principal,
+    )
+
+
+def clean(text: str | None, what: str) -> str:
+    """NFC, trimmed, and free of characters that no text has. Raises QueryError for one that is too long."""
+    if text is None:
+        return ""
+    if not isinstance(text, str):
+        raise QueryError(f"The {what} is a {type(text).__name__}, not text", f"Pass the {what} as a string")
+    if len(text) > LONGEST_QUERY:
+        raise QueryError(f"The {what} has {len(text):,} characters", f"Use at most {LONGEST_QUERY:,}")
+    # Lone surrogates come in through broken clients and cannot be encoded; a question mark keeps the rest usable.
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def folded(text: str) -> str:
+    """Runs of spaces outside quotes made one: two queries that differ in nothing else share a cache entry."""
+    parts = re.split(r'("[^"]*")', text)
+    return "".join(p if p.startswith('"') else re.sub(r"\s+", " ", p) for p in parts).strip()
+
+
+def base_of(source: str) -> str:
+    """`grep`, `keyword` or `vector` of any source."""
+    return source.partition("@")[0].partition(":")[0]
+
+
+def encoder_of(source: str) -> str:
+    """The encoder's name in `vector:NAME`; "" is the corpus's own."""
+    return source.partition("@")[0].partition(":")[2]
+
+
+def collection_of(source: str) -> str:
+    """The collection in `vector@NAME`; "" is all that the plan searches."""
+    return source.partition("@")[2]
+
+
+def kind_of(source: str) -> Kind:
+    """Whether a source matches words or meaning."""
+    return Kind.SEMANTIC if base_of(source) == "vector" else Kind.LEXICAL
+
+
+def sources_of(plan: Plan, mode: str, query: str, keywords: str) -> tuple[str, ...]:
+    """Which sources a search runs, sorted.
+
+    A mode narrows the plan to its own kind of source; where the plan has none of that kind, the plain source runs. Grep
+    joins a hybrid search beside the plan's sources by `grep.when`: `auto` with keywords or a quoted phrase, except under
+    `convex`, which mixes exactly two.
+    """
+    if mode != "hybrid":
+        return tuple(s for s in plan.sources if base_of(s) == mode) or (mode,)
+    sources = set(plan.sources)
+    when = plan["grep.when"]
+    if when == "never":
+        sources = {s for s in sources if base_of(s) != "grep"}
+    elif when == "always" or (plan["fusion.method"] != "convex" and (keywords or quoted_phrases(query))):
+        sources.add("grep")
+    return tuple(sorted(sources))

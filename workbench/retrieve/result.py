@@ -1,0 +1,181 @@
+"""The answer to a search: hits, and everything that says why.
+
+A `SearchResult` keeps what the sources answered (`Retrieved`), so `with_plan` fuses again without searching: that is what a
+slider calls. Its pictures, table and JSON all read the same fused numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.plan import Plan
+from workbench.ranking.candidates import Candidates
+from workbench.ranking.distance import to_distance
+from workbench.ranking.fuse import Fused
+from workbench.records import Hit, Ranked, Ranking, Step, Unavailable
+from workbench.retrieve.engine import Engine
+from workbench.retrieve.fusing import Outcome, fuse_plan
+from workbench.retrieve.hits import make_hits
+from workbench.retrieve.messages import guidance, messages_for, warnings_for
+from workbench.retrieve.request import base_of, kind_of
+from workbench.retrieve.retrieved import Retrieved
+
+if TYPE_CHECKING:
+    import polars
+
+
+class SearchResult:
+    """What a search found, in order, and why. Made by `Corpus.search`.
+
+    Attributes:
+        query, keywords, mode, filters: As asked (Unicode NFC, trimmed).
+        plan: The plan that fused it.
+        generation: Id of the generation that answered.
+        unavailable: Sources that could not run.
+    """
+
+    def __init__(self, engine: Engine, retrieved: Retrieved, plan: Plan, *, spent_ms: float = 0.0) -> None:
+        self._engine, self._retrieved = engine, retrieved
+        request = retrieved.request
+        self.query, self.keywords, self.mode, self.filters = (
+            request.query,
+            request.keywords,
+            request.mode,
+            request.filters,
+        )
+        self.plan = plan
+        self.generation = engine.generation
+        self.unavailable: tuple[Unavailable, ...] = retrieved.unavailable
+        self._outcome: Outcome = fuse_plan(retrieved, plan)
+        self._spent_ms = spent_ms
+
+    # --- results ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def hits(self) -> tuple[Hit, ...]:
+        """The results, best first; their rows are fetched when this is first read."""
+        return make_hits(self._engine, self._retrieved, self._outcome, self.plan)
+
+    @property
+    def fused(self) -> Fused:
+        """Every fused candidate before dedupe and limit, as rows of `candidates`."""
+        return self._outcome.fused
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """Every source's raw and computed scores before the threshold, as `workbench.fuse` takes them.
+
+        Rankings are cut to the plan's depth, and rows at or beyond its threshold are marked `cut`, so that fusing these
+        gives this result again.
+        """
+        return self._retrieved.candidates_for(self.plan, computed=True)
+
+    @cached_property
+    def rankings(self) -> Mapping[str, Ranking]:
+        """Each source's ranking after threshold and depth, ranks from 1."""
+        columns, metric = self._retrieved.columns, self.plan["vector.metric"]
+        made = {}
+        for column in self._outcome.candidates.columns:
+            kept = np.flatnonzero((column.rank > 0) & ~column.cut)
+            kept = kept[np.argsort(column.rank[kept], kind="stable")]
+            vector = base_of(column.source) == "vector"
+            entries = []
+            for rank, row in enumerate(kept.tolist(), 1):
+                score = float(column.score[row])
+                entries.append(
+                    Ranked(
+                        rank,
+                        columns.chunk_ids[row],
+                        columns.document_ids[row],
+                        columns.paths[row],
+                        int(columns.start_lines[row]),
+                        score,
+                        float(to_distance(np.array(score), metric)) if vector else None,
+                    )
+                )
+            approximate = self._retrieved.answers[column.source].scored.approximate
+            made[column.source] = Ranking(column.source, kind_of(column.source), tuple(entries), approximate)
+        return made
+
+    def documents(self, most: int) -> list[tuple[str, str]]:
+        """Document id and path of each fused candidate after dedupe, best first, at most `most`; without the limit."""
+        columns = self._retrieved.columns
+        rows = self._outcome.fused.rows[self._outcome.kept[:most]].tolist()
+        return [(columns.document_ids[r], columns.paths[r]) for r in rows]
+
+    def with_plan(self, plan: Plan | str) -> SearchResult:
+        """Fuse again under another plan, without searching.
+
+        Raises:
+            NeedsSearch: The plan asks for candidates that were not retrieved.
+            PlanError: The plan cannot be read.
+        """
+        value = Plan.of(plan)
+        self._retrieved.check(value)
+        return SearchResult(self._engine, self._retrieved, value, spent_ms=0.0)
+
+    # --- why -------------------------------------------------------------------------------------------------------
+
+    def frame(self) -> polars.DataFrame:
+        """One row a fused candidate: rank, path, start_line, end_line, label, score, and for each source
+        `{source}_rank`, `{source}_score` and `{source}_contribution` (null where it did not retrieve the row).
+        """
+        from workbench.retrieve.frames import candidates_frame
+
+        return candidates_frame(self._retrieved, self._outcome)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The funnel as records, in the order of the pipeline."""
+        return self._outcome.steps
+
+    def funnel(self) -> polars.DataFrame:
+        """How many candidates entered and left each step, and why: step, source, entered, left, dropped, reason."""
+        from workbench.retrieve.frames import funnel_frame
+
+        return funnel_frame(self.steps)
+
+    def distances(self, source: str = "vector") -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Distance of every allowed record in the plan's metric, float64, for the histogram; empty where there are none."""
+        answer = self._retrieved.answers.get(source)
+        vector = self._retrieved.vectors.get(source.partition("@")[0].partition(":")[2])
+        if answer is None or vector is None:
+            return np.zeros(0)
+        index = self._engine.vectors(source.partition("@")[0].partition(":")[2])
+        cosines = index.cosines(vector, self._retrieved.scope)
+        return np.asarray(to_distance(cosines.astype(np.float64), self.plan["vector.metric"]))
+
+    @property
+    def timings_ms(self) -> Mapping[str, float]:
+        """Milliseconds by step: filter, embed, grep, keyword, vector, fusion, total; only steps that ran."""
+        timings = {**self._retrieved.timings, "fusion_ms": self._outcome.milliseconds}
+        return {**timings, "total_ms": self._spent_ms + self._outcome.milliseconds}
+
+    @cached_property
+    def messages(self) -> tuple[str, ...]:
+        """What was found, in words: characters returned, files or chunks; guidance when nothing was."""
+        if not self.hits:
+            return guidance(self._retrieved, self._outcome, self.plan)
+        return messages_for(self._retrieved, self._outcome, self.hits)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader must know before trusting it: sources that could not run, approximate answers."""
+        return warnings_for(self._retrieved, self._outcome, self.plan)
+
+    def to_dict(self, timings: bool = False) -> dict[str, Any]:
+        """The result as JSON values; without timings two equal searches give equal bytes."""
+        from workbench.retrieve.frames import result_dict
+
+        return result_dict(self, timings)
+
+    def __repr__(self) -> str:
+        return f"<SearchResult {self.query!r} {self.mode}: {len(self.hits)} hits by {self.plan}>"
+
+    def _repr_html_(self) -> str:
+        """The table, for a notebook."""
+        return str(self.frame().head(int(self.plan["limit"]))._repr_html_())

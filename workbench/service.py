@@ -1,0 +1,408 @@
+"""The composition root: an open corpus that searches, explains, reads and measures.
+
+Everything else takes what it needs as arguments; here the parts are put together. The app, the command line, notebooks
+and tools all use `Corpus` and the functions beside it, so they give the same answers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench import settings
+from workbench.encode.load import load_encoder
+from workbench.encode.protocol import Encoder
+from workbench.errors import CorpusError, QueryError, UsageError
+from workbench.plan import Plan
+from workbench.records import Hit, IndexReport, Passage, Principal, Progress
+from workbench.retrieve.cache import ResultCache, cache_key
+from workbench.retrieve.compare import Comparison
+from workbench.retrieve.explain import Explanation
+from workbench.retrieve.explain import explain as explain_target
+from workbench.retrieve.readfile import read_file
+from workbench.retrieve.request import Request, make_request
+from workbench.retrieve.result import SearchResult
+from workbench.retrieve.sources import retrieve
+from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
+from workbench.store.reader import Generation, open_generation
+
+if TYPE_CHECKING:
+    from workbench.evaluate.evaluation import Evaluation
+    from workbench.evaluate.judgments import Judgments, Topic
+
+
+_KEPT_VECTORS = 64
+
+
+class CorpusEngine:
+    """One pinned generation with the encoder of this process: what the pipeline asks (`retrieve.engine.Engine`)."""
+
+    def __init__(self, generation: Generation, encoder: str | None) -> None:
+        self.opened = generation
+        self._encoder = encoder
+        self._models: dict[str, Encoder] = {}
+        self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+        # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
+        # until the last engine and result that hold it are gone.
+        weakref.finalize(self, generation.close)
+
+    @property
+    def generation(self) -> str:
+        """Id of the generation."""
+        return self.opened.id
+
+    @property
+    def records(self) -> RecordStore:
+        """Documents and records."""
+        return self.opened.records
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The word index."""
+        return self.opened.lexical
+
+    @property
+    def grep(self) -> GrepIndex:
+        """The line index."""
+        return self.opened.grep
+
+    def vectors(self, encoder: str) -> VectorIndex:
+        """The vectors of one encoder. Raises EncoderMismatch, CorpusDamaged."""
+        return self.opened.vectors(encoder)
+
+    def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
+        """A query as a vector, float32 (dim,), read-only; the last few are kept, so that the same query under another k1 or
+        in another column embeds nothing. Raises EncoderError, EncoderMismatch.
+        """
+        with self._lock:
+            kept = self._embedded.get((encoder, text))
+            if kept is not None:
+                return kept
+            model = self._models.get(encoder)
+            if model is None:
+                name = self._encoder or self.opened.vectors(encoder).identity.name
+                model = load_encoder(name)
+                self.opened.check_encoder(model.identity, encoder)
+                self._models[encoder] = model
+        vector = model.encode_query(text)
+        vector.flags.writeable = False
+        with self._lock:
+            self._embedded[(encoder, text)] = vector
+            while len(self._embedded) > _KEPT_VECTORS:
+                self._embedded.popitem(last=False)
+        return vector
+
+
+class Corpus:
+    """A corpus open for reading. Many may be open at once, in one process and in several; safe from several threads.
+
+    Args:
+        path: The corpus folder.
+        principal: Who asks; None is the local owner, allowed only where no document has a tenant or roles.
+        follow: Move to a new generation by itself before each search; otherwise `refresh` does when called.
+        encoder: Open with another encoder than the one recorded; refused unless its weights are the same.
+
+    Raises:
+        CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
+    """
+
+    def __init__(
+        self, path: str | Path, principal: Principal | None = None, *, follow: bool = False, encoder: str | None = None
+    ) -> None:
+        self.path = Path(path)
+        self.principal = principal
+        self.follow = follow
+        self._encoder = encoder
+        self._lock = threading.Lock()
+        self._cache = ResultCache()
+        self._engine: CorpusEngine | None = self._open()
+        # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
+        self._pinned().records.scope(principal, None, ())
+
+    def _open(self) -> CorpusEngine:
+        generation = open_generation(self.path)
+        if self._encoder is not None:
+            from workbench.encode.load import identity_of
+
+            generation.check_encoder(identity_of(self._encoder), "")
+        return CorpusEngine(generation, self._encoder)
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Corpus:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the generation. Results that were made keep what they need."""
+        self._cache.clear()
+        self._engine = None
+
+    def refresh(self) -> bool:
+        """Move to the newest generation. True if there was a newer one."""
+        with self._lock:
+            if self._pinned().opened.is_current():
+                return False
+            self._engine = self._open()
+            self._cache.clear()
+            return True
+
+    @property
+    def engine(self) -> CorpusEngine:
+        """The pinned generation, after following the pointer where `follow` is set."""
+        if self.follow:
+            self.refresh()
+        return self._pinned()
+
+    def _pinned(self) -> CorpusEngine:
+        engine = self._engine
+        if engine is None:
+            raise CorpusError("This corpus is closed", "Open it again with workbench.open_corpus")
+        return engine
+
+    @property
+    def generation(self) -> str:
+        """Id of the pinned generation."""
+        return self._pinned().generation
+
+    def info(self) -> Mapping[str, Any]:
+        """Generation id, counts, encoder, digest and bytes of what the principal may see."""
+        engine = self.engine
+        return engine.records.info(engine.records.scope(self.principal, None, ()))
+
+    # --- search ----------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        keywords: str | None = None,
+        context: str | None = None,
+        mode: str = "hybrid",
+        plan: Plan | str = "default",
+        filters: str | None = None,
+        limit: int | None = None,
+        *,
+        depths: Mapping[str, int] | None = None,
+        bypass_cache: bool = False,
+    ) -> SearchResult:
+        """Search.
+
+        Args:
+            query: In the query syntax: words, "phrases", -not, OR, prefix*.
+            keywords: Exact words for grep; quoted ones are phrases. Without them grep takes them from the query.
+            context: Text that the person has open; names in it are added to the vector query only.
+            mode: hybrid, grep, keyword, vector (semantic is vector): narrows the plan's sources.
+            plan: A plan, or its text form.
+            filters: A condition on documents, such as `type = 'note' and year >= 2024`.
+            limit: How many results; None: the plan's.
+            depths: Retrieve deeper than the plan, by source, so that `with_plan` has room to move.
+            bypass_cache: Do not use a kept result.
+
+        Raises:
+            QueryError, PlanError, FilterError: What was asked cannot be.
+            SourceUnavailable: The only source asked for could not run.
+        """
+        started = time.perf_counter()
+        request = make_request(
+            query,
+            keywords=keywords,
+            context=context,
+            mode=mode,
+            plan=plan,
+            filters=filters,
+            limit=limit,
+            principal=self.principal,
+        )
+        return self._search(request, depths, bypass_cache, started)
+
+    def _search(
+        self, request: Request, depths: Mapping[str, int] | None, bypass_cache: bool, started: float
+    ) -> SearchResult:
+        engine = self.engine
+        seconds = float(request.plan["cache_seconds"])
+        key = (cache_key(request, engine.generation, ""), tuple(sorted((depths or {}).items())))
+        if seconds and not bypass_cache:
+            kept = self._cache.get(key, seconds)
+            if isinstance(kept, SearchResult):
+                return kept
+        retrieved = retrieve(engine, request, depths)
+        result = SearchResult(engine, retrieved, request.plan, spent_ms=(time.perf_counter() - started) * 1000.0)
+        if seconds and not bypass_cache and not result.unavailable:
+            self._cache.put(key, result)
+        return result
+
+    def compare(
+        self,
+        query: str,
+        plans: Sequence[Plan | str],
+        *,
+        keywords: str | None = None,
+        context: str | None = None,
+        filters: str | None = None,
+        limit: int | None = None,
+    ) -> Comparison:
+        """The same query under several plans, side by side. Raises UsageError when there are no plans."""
+        if not plans:
+            raise UsageError("There is no plan to compare", "Pass at least one, such as 'default'")
+        values = [Plan.of(p) for p in plans]
+        results = tuple(
+            self.search(query, keywords=keywords, context=context, plan=p, filters=filters, limit=limit) for p in values
+        )
+        return Comparison(query, tuple(map(str, values)), results)
+
+    def explain(self, result: SearchResult, target: str | Hit) -> Explanation:
+        """Where a document stands in each source, the step that dropped it, and the setting that would bring it in.
+
+        Args:
+            result: A result of this corpus.
+            target: A hit, a chunk id, a document id or path, or `path:line`.
+        """
+        asked = result._retrieved.request
+
+        def again(plan: Plan, filters: str | None) -> SearchResult:
+            request = Request(
+                asked.query, asked.keywords, asked.context, asked.mode, filters or "", plan, asked.principal
+            )
+            retrieved = retrieve(result._engine, request)
+            return SearchResult(result._engine, retrieved, plan)
+
+        return explain_target(result._engine, result, target, again)
+
+    def grep(
+        self,
+        pattern: str | Sequence[str],
+        context: int = 10,
+        regex: bool = False,
+        *,
+        case: str = "smart",
+        word: bool = False,
+        filters: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Passage, ...]:
+        """Passages with line numbers and match spans, best first.
+
+        Args:
+            pattern: Fixed text, or several; regular expressions (RE2) with `regex`.
+            context: Lines before and after a matched line.
+            case: smart, sensitive or ignore.
+            word: Whole words only.
+            filters: A condition on documents.
+            limit: Most passages.
+
+        Raises:
+            QueryError: A pattern that cannot be read.
+        """
+        patterns = (pattern,) if isinstance(pattern, str) else tuple(pattern)
+        patterns = tuple(p for p in patterns if p.strip())
+        if not patterns:
+            raise QueryError("There is nothing to look for", "Pass a pattern that is not blank")
+        engine = self.engine
+        scope = engine.records.scope(self.principal, filters, ())
+        answer = engine.grep.search(patterns, scope, limit, regex=regex, case=case, word=word, context=context)
+        return answer.passages
+
+    def read_file(self, path: str) -> str:
+        """The text of a document, or a text that starts with `[ERROR: NOT_FOUND]` or `[ERROR: ACCESS_DENIED]`."""
+        engine = self.engine
+        return read_file(engine, self.principal, path)
+
+    # --- measure ---------------------------------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        judgments: Judgments,
+        plan: Plan | str = "default",
+        measures: str | Sequence[str] = ("nDCG@10", "R@100", "RR"),
+        *,
+        mode: str = "hybrid",
+        filters: str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Evaluation:
+        """Run the judged queries under a plan and measure, at the plan's own depth.
+
+        Args:
+            judgments: Queries and graded documents; a query's keywords are used where it has some.
+            plan: A plan, or its text form.
+            measures: ir_measures names.
+            mode: As in `search`.
+            filters: As in `search`.
+            progress: Called with a Progress after each query.
+
+        Raises:
+            JudgmentError, PlanError, UsageError.
+        """
+        from workbench.evaluate.plans import evaluate_plan
+
+        value = Plan.of(plan)
+
+        def run(topic: Topic) -> SearchResult:
+            keywords = topic.keywords or None
+            return self.search(topic.text, keywords, mode=mode, plan=value, filters=filters, bypass_cache=True)
+
+        name = str(value) if mode == "hybrid" else f"{mode}: {value}"
+        return evaluate_plan(run, judgments, measures, name=name, progress=progress)
+
+
+def open_corpus(
+    path: str | Path | None = None,
+    principal: Principal | None = None,
+    follow: bool = False,
+    *,
+    encoder: str | None = None,
+) -> Corpus:
+    """Open a corpus for reading; None is the setting `corpus`. Use it with or without `with`.
+
+    Raises:
+        CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
+    """
+    return Corpus(settings.get("corpus") if path is None else path, principal, follow=follow, encoder=encoder)
+
+
+def index(
+    paths: Sequence[str | Path],
+    corpus: str | Path | None = None,
+    collection: str | Sequence[str] = "docs",
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> IndexReport:
+    """Index files and folders into a corpus; what did not change is not embedded again.
+
+    Args:
+        paths: Files and folders.
+        corpus: The corpus folder, made if it is not there; None is the setting `corpus`.
+        collection: Named part of the corpus, or several.
+        progress: Called with a Progress now and then.
+        **options: tenant, roles, sensitivity, type, hidden, encoder, one_chunk_per_document, abort, as
+            `workbench.indexing.index` has them.
+
+    Raises:
+        CorpusLocked, UsageError, EncoderError.
+    """
+    from workbench import indexing
+
+    target = Path(settings.get("corpus") if corpus is None else corpus)
+    collections = (collection,) if isinstance(collection, str) else tuple(collection)
+    return indexing.index([Path(p) for p in paths], target, collections=collections, progress=progress, **options)
+
+
+def remove(paths: Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:
+    """Take files and folders out of a corpus. Raises CorpusNotFound, CorpusLocked."""
+    from workbench import indexing
+
+    return indexing.remove(
+        [Path(p) for p in paths], Path(settings.get("corpus") if corpus is None else corpus), **options
+    )
