@@ -283,6 +283,22 @@ def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest
     assert asked == []
 
 
+def test_a_slider_reads_no_text_twice(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records that were shown are neither read nor marked again when the same answers are fused anew."""
+    from workbench.store.lexical import MappedLexical
+    from workbench.store.stored import StoredRecords
+
+    moved(page, "slider", "limit", 50)
+    calls: list[str] = []
+    for owner, name in ((StoredRecords, "rows"), (StoredRecords, "documents"), (MappedLexical, "highlight")):
+        monkeypatch.setattr(owner, name, lambda *args, name=name, **kwargs: calls.append(name))
+    before = chunks(page, "hybrid")
+    moved(page, "slider", "fusion.k", 1.0)
+    moved(page, "slider", "fusion.weights.vector", 0.1)
+    assert calls == []
+    assert chunks(page, "hybrid") != before
+
+
 def test_every_widget_has_a_key_and_help_from_the_table(page: AppTest) -> None:
     """A plan field's help is its line in `plan_fields`, with its spelling and a link to the guide."""
     widgets = [

@@ -1,0 +1,95 @@
+"""A server of the app on a small corpus, and Debian's chromium: for the journeys."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox", "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SERVE = (
+    "import sys; from workbench.ui.launch import run_app; run_app(sys.argv[1], int(sys.argv[2]), open_browser=False)"
+)
+PATIENCE = 30_000
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium; skips where it is missing. Its first start is slow."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"needs Debian's chromium at {CHROMIUM}: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    with playwright.sync_playwright() as p:
+        started = p.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, timeout=120_000)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small corpus of the page tests."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
+    try:
+        from app_for_tests import write_corpus
+    finally:
+        sys.path.pop(0)
+    return write_corpus(tmp_path_factory.mktemp("browser"))
+
+
+@pytest.fixture(scope="session")
+def server(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the app, started as `workbench app` starts it, from a folder that has nothing to do with it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": root}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(corpus), str(port)],
+        cwd=elsewhere, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    said = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        said.append(line)
+        if f":{port}" in line:
+            break
+    else:
+        pytest.fail("the app did not start: " + "".join(said))
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(30)
+    process.stdout.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page of a person of their own, 1280 pixels wide; it may speak to this machine only, and never shows a dialog."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield prepared(context)
+    context.close()
+
+
+def prepared(context: Any) -> Any:
+    """A page whose foreign requests and dialogs fail the test."""
+    made = context.new_page()
+    made.set_default_timeout(PATIENCE)
+    foreign: list[str] = []
+    made.on("request", lambda r: foreign.append(r.url) if not r.url.startswith(_HOME) else None)
+    made.on("dialog", lambda d: (foreign.append(f"dialog: {d.message}"), d.dismiss()))
+    made.foreign = foreign
+    return made
+
+
+_HOME = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "about:")

@@ -1,0 +1,226 @@
+"""Journeys through the Search page in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+COLUMNS = ("Grep", "Keyword", "Vector", "Hybrid")
+QUERY = "retry request"
+
+
+def expect(locator: Any) -> Any:
+    from playwright.sync_api import expect as made
+
+    made.set_options(timeout=30_000)
+    return made(locator)
+
+
+def open_search(page: Any, server: str, **params: str) -> None:
+    """Open the page and wait until its last column is there."""
+    page.goto(f"{server}/?{urlencode(params)}")
+    expect(page.get_by_role("region", name=f"{COLUMNS[-1]} results")).to_be_visible()
+    settled(page)
+
+
+def settled(page: Any) -> None:
+    """Wait until the script has run."""
+    expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
+
+
+def slider(page: Any, name: str) -> Any:
+    """The handle of a plan field's slider; its section is opened if it is closed."""
+    handle = page.locator(f".st-key-wb-w-{name.replace('.', '-')} input[type=range]")
+    expect(handle).to_be_attached()
+    if not handle.is_visible():
+        handle.locator("xpath=ancestor::details[1]/summary").click()
+    return handle
+
+
+def chunks(page: Any, column: str) -> list[str]:
+    cards = page.get_by_role("region", name=f"{column} results").locator("article")
+    return [str(c.get_attribute("data-chunk")) for c in cards.all()]
+
+
+def address(page: Any) -> dict[str, str]:
+    return {n: v[0] for n, v in parse_qs(urlsplit(page.url).query).items()}
+
+
+def test_a_question_is_answered_four_ways(page: Any, server: str, tmp_path: Path) -> None:
+    """Type, press Enter, see four columns; the tab's address is a link to this page; nothing left this machine."""
+    page.goto(server)
+    box = page.get_by_role("searchbox", name="Query").or_(page.get_by_role("textbox", name="Query"))
+    expect(box).to_be_visible()
+    page.keyboard.press("/")
+    expect(box).to_be_focused()
+    page.keyboard.type(QUERY)
+    page.keyboard.press("Enter")
+    for name in COLUMNS:
+        expect(page.get_by_role("region", name=f"{name} results").locator("article").first).to_be_visible()
+    expect(page.locator("mark").first).to_be_visible()
+    page.wait_for_url(lambda url: "q=retry+request" in url or "q=retry%20request" in url)
+    page.screenshot(path=tmp_path / "four.png")
+    lefts = [page.get_by_role("region", name=f"{n} results").bounding_box()["x"] for n in COLUMNS]
+    assert lefts == sorted(lefts)
+    assert len(set(lefts)) == 4
+    assert page.foreign == []
+
+
+MOVES = [
+    ("limit", "ArrowLeft", "default", "Hybrid"),
+    ("fusion.k", "ArrowLeft", "default", "Hybrid"),
+    ("fusion.weights.keyword", "ArrowLeft", "default", "Hybrid"),
+    ("fusion.weights.vector", "ArrowRight", "default", "Hybrid"),
+    ("fusion.alpha", "ArrowLeft", "tmm", "Hybrid"),
+    ("keyword.k1", "ArrowRight", "default", "Keyword"),
+    ("keyword.b", "ArrowRight", "default", "Keyword"),
+]
+
+
+def test_each_slider_moves_its_column(page: Any, server: str) -> None:
+    """One key press: the shown scores or the number of cards change, and the address says the new setting."""
+    for name, key, plan, title in MOVES:
+        open_search(page, server, q=QUERY, plan=plan)
+        column = page.get_by_role("region", name=f"{title} results")
+        before = column.inner_text()
+        handle = slider(page, name)
+        handle.focus()
+        page.keyboard.press(key)
+        page.wait_for_url(lambda url, name=name: f"{name}%3D" in url)
+        expect(column).not_to_have_text(before, use_inner_text=True)
+        settled(page)
+        expect(handle).to_be_focused()
+
+
+def test_the_threshold_moves_the_cut_and_the_count(page: Any, server: str) -> None:
+    """Down with the slider: the dashed line goes left, the count of dropped candidates up, the vector column thins out."""
+    open_search(page, server, q=QUERY, plan="default vector.threshold=0.45 limit=50")
+    before = len(chunks(page, "Vector"))
+    line = page.locator(".wb-histogram i")
+    left = line.bounding_box()["x"]
+    handle = slider(page, "vector.threshold")
+    handle.focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowLeft")
+    page.wait_for_url(lambda url: "vector.threshold%3D0.37" in url)
+    settled(page)
+    assert line.bounding_box()["x"] < left
+    assert len(chunks(page, "Vector")) < before
+    dropped = page.get_by_text(re.compile(r"\d+ of \d+ candidates dropped")).inner_text()
+    assert not dropped.startswith("0 of")
+
+
+def test_depth_cuts_a_column(page: Any, server: str) -> None:
+    """Home takes the slider to its least: ten candidates."""
+    open_search(page, server, q=QUERY, plan="default limit=30")
+    assert len(chunks(page, "Vector")) > 10
+    handle = slider(page, "depth.vector")
+    handle.focus()
+    page.keyboard.press("Home")
+    page.wait_for_url(lambda url: "depth.vector%3D10" in url)
+    expect(page.get_by_role("region", name="Vector results").locator("article")).to_have_count(10)
+
+
+def test_a_link_restores_the_page_and_the_back_button_undoes(page: Any, server: str, browser: Any) -> None:
+    """Another person with the same link sees the same cards; back takes the last move back."""
+    open_search(page, server, q=QUERY)
+    first = chunks(page, "Hybrid")
+    handle = slider(page, "fusion.weights.keyword")
+    handle.focus()
+    page.keyboard.press("Home")
+    page.wait_for_url(lambda url: "fusion.weights.keyword%3D0" in url)
+    settled(page)
+    shown = [page.get_by_role("region", name=f"{n} results").inner_text() for n in COLUMNS]
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_role("region", name="Hybrid results").locator("article").first).to_be_visible()
+    settled(other)
+    assert [other.get_by_role("region", name=f"{n} results").inner_text() for n in COLUMNS] == shown
+    context.close()
+    page.go_back()
+    page.wait_for_url(lambda url: "weights" not in url)
+    settled(page)
+    expect(page.get_by_role("region", name="Hybrid results").locator("article").first).to_have_attribute(
+        "data-chunk", first[0]
+    )
+    assert chunks(page, "Hybrid") == first
+
+
+def test_two_people_do_not_see_each_other(page: Any, server: str, browser: Any) -> None:
+    """One server, two browsers: what one asks and sets does not reach the other."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = context.new_page()
+    open_search(page, server, q="kettle water")
+    open_search(other, server, q="rate limits")
+    handle = slider(page, "limit")
+    handle.focus()
+    page.keyboard.press("Home")
+    expect(page.get_by_role("region", name="Vector results").locator("article")).to_have_count(1)
+    assert len(chunks(other, "Vector")) == 10
+    assert address(other) == {"q": "rate limits"}
+    assert "kettle" in page.get_by_role("region", name="Keyword results").inner_text()
+    assert "kettle" not in other.get_by_role("region", name="Keyword results").inner_text().split("\n")[1]
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_screen_stacks_the_columns(browser: Any, server: str, tmp_path: Path, scheme: str) -> None:
+    """At 390 pixels nothing is wider than the screen, and columns stand one below the other."""
+    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    open_search(page, server, q=QUERY, plan="default limit=3")
+    boxes = [page.get_by_role("region", name=f"{n} results").bounding_box() for n in COLUMNS]
+    assert len({round(b["x"]) for b in boxes}) == 1
+    assert [b["y"] for b in boxes] == sorted(b["y"] for b in boxes)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.screenshot(path=tmp_path / f"narrow-{scheme}.png")
+    context.close()
+
+
+def test_a_citation_is_copied_and_opens_the_document(page: Any, server: str, browser: Any) -> None:
+    """The button puts `path:start-end` on the clipboard; the link opens those lines in a tab of its own."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_search(page, server, q="kettle boils")
+    card = page.get_by_role("region", name="Keyword results").locator("article").first
+    card.get_by_role("button", name="Copy the citation").click()
+    expect(card.get_by_text("Copied")).to_be_visible()
+    citation = page.evaluate("navigator.clipboard.readText()")
+    assert re.fullmatch(r"kettle\.md:\d+-\d+", citation)
+    with page.context.expect_page() as opened:
+        card.get_by_role("link", name=citation).click()
+    document = opened.value
+    expect(document.locator(".wb-target").first).to_be_visible()
+    assert "Fill the kettle" in document.locator(".wb-doc").inner_text()
+    assert page.url.endswith("q=kettle+boils")
+
+
+def test_hostile_text_does_nothing(page: Any, server: str) -> None:
+    """A document full of markup runs no script, loads nothing and opens no dialog, in cards and in the document."""
+    open_search(page, server, q="hostile pelican", keywords="pelican", picture="ranks")
+    expect(page.get_by_text("<img src=x onerror=alert(3)>").first).to_be_visible()
+    page.goto(f"{server}/document?path=hostile.md")
+    expect(page.locator(".wb-doc")).to_contain_text("<script>alert(1)</script>")
+    assert page.foreign == []
+    assert page.locator(".wb-doc script, .wb-doc img").count() == 0
+
+
+def test_every_picture_appears_and_follows_a_slider(page: Any, server: str, tmp_path: Path) -> None:
+    """It is drawn over the columns, and the columns stay usable beside it."""
+    for picture in ("ranks", "shares", "scores", "distances", "funnel", "timings"):
+        open_search(page, server, q=QUERY, picture=picture)
+        chart = page.locator(".js-plotly-plot .main-svg").first
+        expect(chart).to_be_visible()
+        handle = slider(page, "limit")
+        handle.focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page.get_by_role("region", name="Hybrid results").locator("article")).to_have_count(9)
+        expect(chart).to_be_visible()
+        settled(page)
+        page.screenshot(path=tmp_path / f"{picture}.png")
