@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from workbench.errors import QueryError
 from workbench.store import grep as grep_module
 from workbench.store.grep_pattern import compile_re2, prepare
-from workbench.store.re2_syntax import read_regex
+from workbench.store.re2_syntax import All, Fragment, Needs, read_regex
+from workbench.store.word_characters import WORDS
 
 # é has no capital here, so that ignoring case means the same to both engines (re.ASCII folds ASCII only).
 ALPHABET = "abA_1- .é\n"
@@ -154,6 +155,28 @@ def test_reading_a_pattern_does_not_change_it(pattern: str, line: str, ignore: b
     assert (found is None) == (original is None)
     if found is not None and original is not None:
         assert (found.start() - start, found.end() - start) == original.span()
+
+
+def _holds(needs: Needs, line: str, ignore: bool) -> bool:
+    """Whether a line has what a pattern needs, by going through its words."""
+    if isinstance(needs, Fragment):
+        text = f"{'^' if needs.start else ''}(?:{needs.text}){'$' if needs.end else ''}"
+        return any(compile_re2(text, ignore).search(word.encode()) for word in WORDS.findall(line))
+    return (all if isinstance(needs, All) else any)(_holds(part, line, ignore) for part in needs.parts)
+
+
+@settings(max_examples=300, deadline=None)
+@given(regexes, st.text(ALPHABET.replace("\n", ""), max_size=8), st.booleans(), st.booleans())
+def test_a_matching_line_has_what_the_pattern_needs(pattern: str, line: str, ignore: bool, word: bool) -> None:
+    """No line that matches lacks what was read from the pattern; inside words, having it is matching."""
+    reading = read_regex(pattern, ignore, word)
+    assert reading is not None
+    search = prepare(pattern, regex=True, case="ignore" if ignore else "sensitive", word=word).search
+    matches = search(line.encode(), 0, len(line.encode()))[0] >= 0
+    if reading.needs is not None:
+        assert _holds(reading.needs, line, ignore) >= matches
+    if reading.in_word and reading.needs is not None:
+        assert _holds(reading.needs, line, ignore) == matches
 
 
 @settings(max_examples=200, deadline=None)

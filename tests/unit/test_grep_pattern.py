@@ -133,6 +133,21 @@ def test_what_a_pattern_needs(pattern: str, needs: object, in_word: bool) -> Non
     assert reading.in_word is in_word
 
 
+@pytest.mark.parametrize(
+    "part",
+    [".", r"\W", r"\D", r"\S", "[^a]", r"\PN", "[[:^ascii:]]", r"[\x{80}-\x{ff}]", r"\pL", "[é]", "(?:é|-)", r"\W?", "-*é?",
+     r"[\W-]", r"[^\w]", r"\s*", "-{0}", "(?:-|)", r"\b|.", "(?:-b)?", r"\PL|é", "[ -é]", r"[\D-]"],
+)  # fmt: skip
+def test_what_stands_between_words_is_not_guessed(tmp_path: Path, part: str) -> None:
+    """What may match a letter, a separator or nothing tells nothing of where the words around it end."""
+    lines = ["xy", "xéy", "x-y", "x y", "xay", "x1y", "x--y", "x-by", "x"]
+    pattern = f"x(?:{part})y"
+    wanted = tuple(n for n, line in enumerate(lines, 1) if compile_re2(pattern, False).search(line))
+    assert wanted
+    answer = run(make_grep(tmp_path, ["\n".join(lines)]), pattern, regex=True, context=99)
+    assert answer.passages[0].matched_lines == wanted
+
+
 def test_fixed_text_needs_its_words() -> None:
     """Interior words are whole, the first may be a word's end and the last its beginning; whole words are whole."""
     first, middle, last = (

@@ -50,16 +50,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[MappedGrep, Path]:
 
 
 def _ripgrep(files: Path, pattern: str, flags: list[str]) -> set[tuple[str, int]]:
-    command = [
-        str(RG),
-        "--no-config",
-        "--no-heading",
-        "--with-filename",
-        "--line-number",
-        "--only-matching",
-        "--no-messages",
-    ]
-    command = [*command[:5], *flags, "-e", pattern, "."]
+    command = [str(RG), "--no-config", "--no-heading", "--with-filename", "--line-number", *flags, "-e", pattern, "."]
     done = subprocess.run(command, cwd=files, capture_output=True, text=True, check=False, encoding="utf-8")
     assert done.returncode in (0, 1), done.stderr
     found = set()
