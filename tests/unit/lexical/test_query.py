@@ -1,0 +1,136 @@
+"""The query syntax."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.errors import QueryError
+from workbench.store.query import MAX_CHARACTERS, Matcher, parse, word_matcher
+
+
+def term(word: str) -> Matcher:
+    return Matcher((((word,),),))
+
+
+def shown(matcher: Matcher) -> str:
+    """A matcher on one line: phrases in quotes, ways to write a word between bars."""
+    if not matcher.steps:
+        return matcher.prefix + "*"
+    steps = ["|".join("+".join(path) for path in step) for step in matcher.steps]
+    return steps[0] if len(steps) == 1 else '"' + " ".join(steps) + '"'
+
+
+@pytest.mark.parametrize(
+    ("query", "alternatives", "excluded"),
+    [
+        ("retry policies", [["retri", "polici"]], []),
+        ('"connection pool" size', [['"connect pool"', "size"]], []),
+        ("“connection pool”", [['"connect pool"']], []),
+        ("cats OR dogs birds", [["cat"], ["dog", "bird"]], []),
+        ("cats | dogs", [["cat"], ["dog"]], []),
+        ("OR cats OR OR dogs OR", [["cat"], ["dog"]], []),
+        ("cats or dogs", [["cat", "or", "dog"]], []),
+        ("cats -dogs", [["cat"]], ["dog"]),
+        ('cats -"big dogs"', [["cat"]], ['"big dog"']),
+        ("cats -big.dogs", [["cat"]], ['"big dog"']),
+        ("cats - dogs", [["cat", "dog"]], []),
+        ("--dry-run", [["dri+run|dry-run"]], []),
+        ("retr* x", [["retr*", "x"]], []),
+        ("-retr* x", [["x"]], ["retr*"]),
+        ("ACME-INV-* ACME-I*", [["acme-inv-*", "acme-i*"]], []),
+        ("a*b *", [["a", "b"]], []),
+        ("数据 库", [['"数 据"', "库"]], []),
+        ("数据*", [['"数 据"']], []),
+        ("C++ .NET", [["c++", ".net"]], []),
+        ("parseQuery", [["pars+queri|parsequeri"]], []),
+        ("foo_barBaz-qux", [["foo+bar+baz+qux|foo_barbaz+qux|foo_barbaz-qux"]], []),
+        ('"one"', [["one"]], []),
+        ('5" pipe', [["5", "pipe"]], []),
+        ('say "hi', [["say", "hi"]], []),
+        ("'; DROP TABLE records; --", [["drop", "tabl", "record"]], []),
+        ("", [], []),
+        ('"" - * OR ??? 😀', [], []),
+    ],
+)
+def test_a_query_reads_as(query: str, alternatives: list[list[str]], excluded: list[str]) -> None:
+    """What must occur, alternative by alternative, and what must not."""
+    parsed = parse(query)
+    assert [[shown(i.matcher) for i in items] for items in parsed.alternatives] == alternatives
+    assert [shown(i.matcher) for i in parsed.excluded] == excluded
+
+
+def test_stop_words_count_only_where_there_is_nothing_else() -> None:
+    """In quotes they always count; an alternative of nothing but stop words keeps them."""
+    assert parse("the cat").scored == ((term("cat"), 1.0),)
+    assert parse("to be").scored == ((term("be"), 1.0), (term("to"), 1.0))
+    assert dict(parse('"the" cat').scored) == {term("cat"): 1.0, term("the"): 1.0}
+    assert dict(parse("the OR cat").scored) == {term("cat"): 1.0, term("the"): 1.0}
+
+
+def test_a_compound_counts_once_whole_and_once_in_parts() -> None:
+    """Each of n parts weighs 1/n."""
+    third = pytest.approx(1 / 3)
+    assert dict(parse("ACME-INV-49302").scored) == {
+        term("acme-inv-49302"): 1.0,
+        term("acm"): third,
+        term("inv"): third,
+        term("49302"): third,
+    }
+
+
+def test_a_phrase_alone_is_one_word_and_its_words_count_beside_others() -> None:
+    """So a quoted title in a long question does not hide what is about it."""
+    phrase = Matcher(((("connect",),), (("pool",),)))
+    assert parse('"connection pool"').scored == ((phrase, 1.0),)
+    assert dict(parse('"connection pool" size').scored) == {
+        phrase: 1.0,
+        term("connect"): 1.0,
+        term("pool"): 1.0,
+        term("size"): 1.0,
+    }
+
+
+def test_a_sentence_without_spaces_counts_its_pairs_too() -> None:
+    """A run of more than eight characters is a sentence, of which no record may hold every character in a row."""
+    assert len(parse("数据库管理系统").scored) == 1
+    scored = parse("如何设置数据库连接池").scored
+    assert len(scored) == 1 + 9
+    assert sum(weight for _, weight in scored) == pytest.approx(2.0)
+
+
+def test_a_word_typed_twice_counts_twice() -> None:
+    """As in the textbook's query term frequency."""
+    assert parse("cat cats dog").scored == ((term("cat"), 2.0), (term("dog"), 1.0))
+
+
+def test_only_exclusions_is_an_error_with_guidance() -> None:
+    """There is nothing to rank by."""
+    with pytest.raises(QueryError, match=r"leave out.*Add a word"):
+        parse('-draft -"first version"')
+
+
+def test_a_query_beyond_the_limit_is_an_error_that_says_so() -> None:
+    """100,000 characters are refused at once; the longest allowed query of any shape is read."""
+    with pytest.raises(QueryError, match=r"100,000 characters.*10,000"):
+        parse("x" * 100_000)
+    for text in ("ab " * 5000, '"' * 5000, "a-a" * 4000, "数" * MAX_CHARACTERS, "aB" * 5000, "a-" * 5000, "a* " * 4000):
+        assert parse(text[:MAX_CHARACTERS]).text == text[:MAX_CHARACTERS]
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from(list('"-*|OR ab数é_.C+#\ud800\0')), st.characters())))
+def test_any_text_is_read_or_refused_with_a_remedy(text: str) -> None:
+    """No text breaks the parser; what it refuses, it refuses with a QueryError."""
+    try:
+        parsed = parse(text)
+    except QueryError as error:
+        parsed = None
+        remedy = error.remedy
+    if parsed is None:
+        assert remedy
+        return
+    assert all(items for items in parsed.alternatives)
+    assert bool(parsed.scored) == bool(parsed.alternatives)
+    assert list(parsed.scored) == sorted(parsed.scored)
+    word_matcher(text)

@@ -1,0 +1,127 @@
+"""What a word is: the table of examples, and that DuckDB and Python agree on every code point."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.store import tokens
+
+
+def words(text: str) -> list[str]:
+    """Every word of a text: each piece's parts, then its wholes."""
+    found = []
+    for piece in tokens.PIECES.findall(text):
+        parts, wholes, _ = tokens.analyse(piece)
+        found += [p.word for p in parts] + [w.word for w in wholes]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Zürich zurich", "zurich zurich"),
+        ("Zu\u0308rich", "zurich"),
+        ("Straße STRASSE", "strasse strasse"),
+        ("Ελλάδα ΕΛΛΆΔΑ σοφός", "ελλαδα ελλαδα σοφοσ"),
+        ("Ёлка й", "елка и"),
+        ("İstanbul ISPARTA ısparta", "istanbul isparta isparta"),
+        ("Łódź Øre Ærø", "lodz ore aero"),
+        ("हिन्दी में खोज", "हिन्दी में खोज"),
+        ("البَحث في", "البَحث في"),
+        ("ﬁne Ｆｏｏ x² ｶﾞ", "fine foo x2 ガ"),
+        ("数据库", "数 据 库"),
+        ("Python数据3个", "python 数 据 3 个"),
+        ("ひらがなカタカナー", "ひ ら が な カ タ カ ナ ー"),
+        ("ภาษาไทย", "ภ า ษ า ไ ท ย"),
+        ("한국어 검색", "한국어 검색"),
+        ("C++ C# F# .NET c++11", "c++ c# f# net .net c++ 11"),
+        ("ASP.NET .network", "asp net .net network"),
+        ("snake_case __init__ _", "snake case snake_case init __init__ _"),
+        ("getUserName HTMLParser", "get user name getusername html parser htmlparser"),
+        ("sha256Hash H2O", "sha256 hash sha256hash h2o"),
+        ("mRNA iPhone PhD URLs", "mrna iphone phd urls"),
+        ("ACME-INV-49302", "acme inv 49302 acme-inv-49302"),
+        ("state\u2010of\u2011the-art", "state of the art state-of-the-art"),
+        ("v1.2.3 10.0.0.1 end. 3", "v1 2 3 v1.2.3 10 0 0 1 10.0.0.1 end 3"),
+        ("foo_barBaz-qux", "foo bar baz qux foo_barbaz foo_barbaz-qux"),
+        ("don't", "don t"),
+        ("co\u00adoperate می\u200cخواهم", "cooperate میخواهم"),
+        ("😀 ❤\ufe0f 👩\u200d💻x 🇩🇪 1\ufe0f\u20e3", "x 1"),
+        ("--- *** \u0301", ""),
+        ("a--b -c- d", "a b c d"),
+    ],
+)
+def test_a_text_has_these_words(text: str, expected: str) -> None:
+    """Each example of the module's docstring, by hand."""
+    assert words(text) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("word", "term"),
+    [("retries", "retri"), ("running", "run"), ("zurich", "zurich"), ("49302", "49302"), ("b12s", "b12s")],
+)
+def test_only_words_of_plain_letters_are_stemmed(word: str, term: str) -> None:
+    """Numbers, mixtures and other scripts stay as they are."""
+    assert tokens.stem(word) == term
+
+
+def test_encoded_data_is_one_word() -> None:
+    """A word of more than 32 parts is not split, and no compound spans more than 32 positions."""
+    blob = "aaBb" * 40
+    assert words(blob) == [blob.lower()]
+    long = "-".join(["ab"] * 40)
+    parts, wholes, _ = tokens.analyse(long)
+    assert len(parts) == 40
+    assert not wholes
+
+
+def test_duckdb_and_python_find_the_same_pieces_at_every_code_point() -> None:
+    """One table of ranges, two programs: every code point, alone, inside words, doubled and after a joint."""
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE t AS SELECT 'a' || c || 'b' || c || c || '-' || c || '.' || c AS x FROM"
+        " (SELECT chr(i::INTEGER) AS c FROM range(1, 1114112) r(i) WHERE i < 55296 OR i > 57343)"
+    )
+    connection.execute(f"CREATE TABLE p AS SELECT x, {tokens.piece_sql('x')} AS pieces FROM t")
+    cursor = connection.execute("SELECT x, array_to_string(pieces, chr(0)) FROM p")
+    wrong = []
+    while rows := cursor.fetchmany(100_000):
+        wrong += [x for x, pieces in rows if "\0".join(tokens.PIECES.findall(x)) != pieces]
+    assert not wrong
+
+
+def test_letters_and_digits_are_words_and_spaces_are_not() -> None:
+    """No letter or number of Unicode is dropped; no space or control character starts a word."""
+    for point in range(0x110000):
+        category = unicodedata.category(chr(point))
+        if category[0] in "LN":
+            assert tokens.PIECES.search(chr(point)), hex(point)
+        elif category in {"Zs", "Zl", "Zp", "Cc"}:
+            assert not tokens.PIECES.search(chr(point)), hex(point)
+
+
+@given(st.text())
+def test_folding_twice_changes_nothing(text: str) -> None:
+    """A folded word is its own folded form, and never empty unless the text is."""
+    folded = tokens.fold(text)
+    assert tokens.fold(folded) == folded
+    assert bool(folded) == bool(text)
+
+
+@given(st.text(alphabet=st.sampled_from(list("aB_-.1é数ก+#Cnet😀\u0301\u00ad"))))
+def test_parts_and_wholes_lie_inside_their_piece(text: str) -> None:
+    """Every piece has at least one part; parts are in order, wholes span at most 32 of them and cover their characters."""
+    for piece in tokens.PIECES.findall(text):
+        parts, wholes, _ = tokens.analyse(piece)
+        assert parts
+        assert all(a.end <= b.start for a, b in itertools.pairwise(parts))
+        for whole in wholes:
+            inside = parts[whole.first : whole.first + whole.span]
+            assert 1 <= len(inside) == whole.span <= tokens.MAX_PARTS
+            assert whole.start <= inside[0].start < inside[-1].end <= whole.end <= len(piece)

@@ -1,0 +1,245 @@
+"""The query syntax that people know from web search, read into a value.
+
+* `retry policy`: words. With the operator `any` a record needs one of them, with `all` every one.
+* `"connection pool"`: these words next to each other, in this order. It counts as one word, rarer than each of its own. Alone
+  it finds nothing else; next to other words its own words count too, so that a question which happens to quote something
+  (a title, an error message) still finds what is about it.
+* `-draft`, `-"first draft"`: a record that holds it is left out, wherever in the query the minus stands.
+* `cats OR dogs`: alternatives. With `all` a record must satisfy one side whole; with `any` it changes nothing.
+* `retr*`: every word that begins so; counted as one word.
+
+Everything else is text to look for: an unbalanced quote, a lone operator or `'; drop table` is never an error.
+
+How much an item counts:
+
+* A stop word counts only in an alternative that has nothing else, or in quotes. (They are indexed; a phrase has them.)
+* A compound (`parse_query`, `parseQuery`, `ACME-INV-49302`) counts as one word for the whole, and its parts together as another:
+  each of n parts 1/n. So the record with the very code comes first, and one with the parts is found. Where it must *occur*
+  (`all`, minus), the whole must, or its parts next to each other.
+* A run of Han, kana or Thai characters is a phrase. One longer than 8 characters is a sentence rather than a word: its pairs of
+  neighbouring characters count too, together as one word.
+* A word that is typed twice counts twice.
+
+Parsing needs neither a corpus nor DuckDB.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from workbench.errors import QueryError
+from workbench.store import tokens
+
+MAX_CHARACTERS = 10_000
+"""Longest query."""
+
+_SENTENCE = 8
+
+Path = tuple[str, ...]
+"""Terms one after the other."""
+
+Step = tuple[Path, ...]
+"""Ways to write the same thing: any path will do."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Matcher:
+    """Something that occurs in a record some number of times.
+
+    Attributes:
+        steps: One after the other in the text; a lone step of a lone path of a lone term is that term.
+        prefix: Where steps is empty: words that begin so.
+    """
+
+    steps: tuple[Step, ...]
+    prefix: str = ""
+
+    @property
+    def term(self) -> str | None:
+        """The term, where the matcher is nothing but one."""
+        if len(self.steps) == 1 and len(self.steps[0]) == 1 and len(self.steps[0][0]) == 1:
+            return self.steps[0][0][0]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that a query asks for.
+
+    Attributes:
+        text: As typed, without quotes, minus and star.
+        matcher: What must occur where the item is required or excluded.
+        scored: What BM25 counts, with weights.
+        beside: What it counts too where the item does not stand alone: the words of a phrase.
+        stop: A stop word outside quotes.
+    """
+
+    text: str
+    matcher: Matcher
+    scored: tuple[tuple[Matcher, float], ...]
+    beside: tuple[tuple[Matcher, float], ...] = ()
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query as read.
+
+    Attributes:
+        text: As given.
+        alternatives: What is between the ORs; each has at least one item. None: the query asks for nothing.
+        excluded: What must not occur.
+        required: The items of each alternative that count: all but the stop words, unless there is nothing else.
+        scored: What BM25 counts, each once, with its weight, in the one order in which scores are added up.
+    """
+
+    text: str
+    alternatives: tuple[tuple[Item, ...], ...]
+    excluded: tuple[Item, ...]
+    required: tuple[tuple[Item, ...], ...]
+    scored: tuple[tuple[Matcher, float], ...]
+
+
+def _parsed(text: str, alternatives: tuple[tuple[Item, ...], ...], excluded: tuple[Item, ...]) -> ParsedQuery:
+    required = tuple(tuple(i for i in items if not i.stop) or items for items in alternatives)
+    weights: dict[Matcher, float] = {}
+    for items in required:
+        for item in items:
+            for matcher, weight in item.scored + (item.beside if len(items) > 1 else ()):
+                weights[matcher] = weights.get(matcher, 0.0) + weight
+    return ParsedQuery(text, alternatives, excluded, required, tuple(sorted(weights.items())))
+
+
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟＂", '"'))
+_LEXEMES = re.compile(r'(?P<minus>(?<![^\s"])-)?"(?P<phrase>[^"]*)"|(?P<chunk>[^\s"]+)')
+_STAR = re.compile(r"([-.\u2010\u2011]?)\*")
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> ParsedQuery:
+    """Read a query.
+
+    Args:
+        text: At most 10,000 characters.
+
+    Returns:
+        The query; with no alternatives where it holds no words.
+
+    Raises:
+        QueryError: It is too long, or it only says what to leave out.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise QueryError(
+            f"The query has {len(text):,} characters",
+            f"Shorten it to {MAX_CHARACTERS:,}; to find text like a long text, use the vector source",
+        )
+    alternatives: list[list[Item]] = [[]]
+    excluded: list[Item] = []
+    clean = text.encode("utf-8", "replace").decode("utf-8").translate(_QUOTES)
+    for lexeme in _LEXEMES.finditer(clean):
+        phrase, chunk = lexeme["phrase"], lexeme["chunk"]
+        if phrase is not None:
+            (excluded if lexeme["minus"] else alternatives[-1]).extend(_phrase(phrase))
+        elif chunk in {"OR", "|"}:
+            alternatives.append([])
+        elif chunk[0] == "-" and chunk[1:2] != "-":
+            excluded.extend(_words(chunk[1:])[-1:] if _STAR.search(chunk) else _phrase(chunk[1:]))
+        else:
+            alternatives[-1].extend(_words(chunk))
+    wanted = tuple(tuple(items) for items in alternatives if items)
+    if excluded and not wanted:
+        raise QueryError("The query only says what to leave out", "Add a word to look for")
+    return _parsed(text, wanted, tuple(excluded))
+
+
+def word_matcher(text: str) -> Matcher | None:
+    """What a word occurs as, operators ignored; several words are a phrase; None where there is no word."""
+    items = _phrase(text.encode("utf-8", "replace").decode("utf-8"))
+    return items[0].matcher if items else None
+
+
+def _phrase(text: str) -> list[Item]:
+    """The item for text in quotes: none where it holds no words."""
+    pieces = tokens.PIECES.findall(text)
+    if not pieces:
+        return []
+    steps = tuple(_step(tokens.analyse(p)) for p in pieces)
+    if len(steps) == 1:
+        return [_word(pieces[0], quoted=True)]
+    matcher = Matcher(steps)
+    words = [item for item in map(_word, pieces) if not item.stop]
+    beside = tuple(scored for item in words for scored in item.scored)
+    return [Item(text, matcher, ((matcher, 1.0),), beside)]
+
+
+def _words(chunk: str) -> list[Item]:
+    """The items in a run of text without spaces."""
+    found = list(tokens.PIECES.finditer(chunk))
+    items: list[Item] = []
+    at = 0
+    while at < len(found):
+        piece = found[at]
+        star = _STAR.match(chunk, piece.end()) if at == len(found) - 1 else None
+        last = at
+        while tokens.unspaced(piece[0]) and last + 1 < len(found) and found[last].end() == found[last + 1].start():
+            if not tokens.unspaced(found[last + 1][0]):
+                break
+            last += 1
+        if last > at:
+            items.append(_run([p[0] for p in found[at : last + 1]]))
+        elif star and not tokens.unspaced(piece[0]):
+            prefix = Matcher((), tokens.fold(tokens.plain_joints(piece[0] + star[1])))
+            items.append(Item(piece[0] + star[1], prefix, ((prefix, 1.0),)))
+        else:
+            items.append(_word(piece[0]))
+        at = last + 1
+    return items
+
+
+def _run(pieces: Sequence[str]) -> Item:
+    steps = tuple(_step(tokens.analyse(p)) for p in pieces)
+    matcher = Matcher(steps)
+    scored = [(matcher, 1.0)]
+    if len(steps) > _SENTENCE:
+        scored += [(Matcher(steps[i : i + 2]), 1 / (len(steps) - 1)) for i in range(len(steps) - 1)]
+    return Item("".join(pieces), matcher, tuple(scored))
+
+
+def _word(piece: str, quoted: bool = False) -> Item:
+    analysis = tokens.analyse(piece)
+    matcher = Matcher((_step(analysis),))
+    if matcher.term is not None:
+        stop = not quoted and not analysis.symbol and analysis.parts[0].word in tokens.STOP_WORDS
+        return Item(piece, matcher, ((matcher, 1.0),), stop=stop)
+    n = len(analysis.parts)
+    scored = [(_term(w.word), 1.0 if w.span == n else w.span / n) for w in analysis.wholes]
+    telling = [p for p in analysis.parts if p.word not in tokens.STOP_WORDS] or analysis.parts
+    scored += [(_term(p.word), 1 / n) for p in telling]
+    return Item(piece, matcher, tuple(scored))
+
+
+def _term(word: str) -> Matcher:
+    return Matcher((((tokens.stem(word),),),))
+
+
+def _step(analysis: tokens.Analysis) -> Step:
+    """The ways to write a piece: the whole, its words, its parts."""
+    parts, wholes, symbol = analysis
+    if symbol:
+        return ((tokens.stem((wholes or parts)[0].word),),)
+    paths = {tuple(tokens.stem(p.word) for p in parts): None}
+    over = [w for w in wholes if w.span == len(parts)]
+    paths |= {(tokens.stem(w.word),): None for w in over}
+    inner = {w.first: w for w in wholes if w not in over}
+    if inner:
+        words: list[str] = []
+        at = 0
+        while at < len(parts):
+            word = inner.get(at)
+            words.append(word.word if word else parts[at].word)
+            at += word.span if word else 1
+        paths[tuple(map(tokens.stem, words))] = None
+    return tuple(sorted(paths))

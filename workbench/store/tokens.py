@@ -1,0 +1,288 @@
+"""What a word is for the word index: one pattern that finds the pieces, one function that turns a piece into words.
+
+**Pieces.** `PIECE_SQL` is run by DuckDB over every record, `PIECES` by Python over queries and over texts to highlight. Both
+are written from the same table of ranges (that of `word_characters`), not from `\\p{L}`, because two programs with different
+Unicode versions would otherwise disagree about new letters; a test compares them over every code point. A piece is
+
+* a run of letters, marks, digits and `_`, with any further runs joined to it by a single hyphen, or by a dot before a digit:
+  `state-of-the-art`, `ACME-INV-49302`, `python3.11`, `10.0.0.1`, `snake_case`, `camelCase`;
+* one Han, kana, Thai, Lao, Khmer or Myanmar character with its marks: these are written without spaces, and a run of them in
+  a query is a phrase, so a word inside a longer run is found;
+* `C++`, `C#` (any single letter before `#`) or `.NET`.
+
+**Words.** `analyse` is called once for each distinct piece, which is why it can afford to be Python. Text is folded by NFKC and
+full case folding (full-width letters, ligatures and superscripts become plain ones, `STRASSE` is `straße`), and accents are
+dropped on Latin, Greek and Cyrillic letters only: on other scripts the marks are vowels, and dropping them makes other words.
+Soft hyphens and joiners, which mark no border of words, are dropped.
+
+**Compounds.** A piece of several parts yields its parts, each at a position of its own, and on top of them the whole, which
+starts at the first part's position and *spans* them all. So "GitHub Actions" is found by the phrases `"github actions"` and
+`"git hub actions"` alike; a token graph, in Lucene's words. A record's length counts its parts and not the wholes on top of
+them (Lucene's `discountOverlaps`), so a compound is no longer than the same words written apart. camelCase is not split
+where a part would be a single letter (`mRNA`, `iPhone`, `PhD` are words), and nothing is split into more than 32 parts
+(encoded data is one word).
+
+**Terms.** Words of plain letters a-z are stemmed (Snowball English); numbers, wholes with punctuation and other scripts are not.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from workbench.store.word_characters import RANGES
+
+MAX_PARTS = 32
+"""Most parts of a compound; a span fits in five bits."""
+
+SPAN_BITS = 5
+"""A position is stored as (position << 5) | (span - 1); span counts the positions that a word covers."""
+
+CONTEXT_GAP = 1
+"""Positions left empty between a record's context and its text, so that no phrase runs over the border."""
+
+_IGNORABLE = (0xAD, 0x200C, 0x200D, 0x2060)
+_NO_WORDS = ((0x1F10D, 0x1F1FF), (0xE0000, 0xE007F))  # enclosed letters and flags, tags
+_NO_START = (
+    *((0x300, 0x36F), (0x20D0, 0x20FF), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF)),
+    *((c, c) for c in _IGNORABLE),
+)
+_UNSPACED = (
+    (0xE01, 0xE3A), (0xE40, 0xE4E), (0xE50, 0xE59), (0xE81, 0xEDF),  # Thai, Lao
+    (0x1000, 0x1049), (0x1050, 0x109D), (0xA9E0, 0xA9FE), (0xAA60, 0xAA7F),  # Myanmar
+    (0x1780, 0x17D3), (0x17DC, 0x17DD), (0x17E0, 0x17E9),  # Khmer
+    (0x3005, 0x3007), (0x3021, 0x3029), (0x3031, 0x3035), (0x3038, 0x303C), (0x3041, 0x3096), (0x3099, 0x309A),
+    (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1AFF0, 0x1B16F), (0x20000, 0x3FFFF),  # Han and kana
+)  # fmt: skip
+_UNSPACED_MARKS = (
+    (0x300, 0x36F), (0xE31, 0xE31), (0xE34, 0xE3A), (0xE47, 0xE4E), (0xEB1, 0xEB1), (0xEB4, 0xEBC), (0xEC8, 0xECE),
+    (0x102B, 0x103E), (0x1056, 0x1059), (0x105E, 0x1060), (0x1062, 0x1064), (0x1067, 0x106D), (0x1071, 0x1074),
+    (0x1082, 0x108D), (0x108F, 0x108F), (0x109A, 0x109D), (0x17B4, 0x17D3), (0x17DD, 0x17DD), (0x3099, 0x309A),
+    (0xFE00, 0xFE0F), (0xFF9E, 0xFF9F), (0xE0100, 0xE01EF),
+)  # fmt: skip
+
+Ranges = Iterable[tuple[int, int]]
+
+
+def _without(ranges: Ranges, points: Sequence[int]) -> list[tuple[int, int]]:
+    """Ranges with single code points cut out."""
+    result = list(ranges)
+    for point in points:
+        cut: list[tuple[int, int]] = []
+        for first, last in result:
+            if first <= point <= last:
+                cut += [r for r in ((first, point - 1), (point + 1, last)) if r[0] <= r[1]]
+            else:
+                cut.append((first, last))
+        result = cut
+    return result
+
+
+def _pattern(escape: str, boundary: str) -> str:
+    """The pattern; `escape` formats a code point, `boundary` is an ASCII word border."""
+
+    def ranges(values: Ranges) -> str:
+        return "".join(f"{escape.format(first)}-{escape.format(last)}" for first, last in values)
+
+    ascii_separators = r"\x00-/:-@\[-\^`{-\x7f"
+    separators = [*_without(RANGES, _IGNORABLE), *_NO_WORDS]
+    inside = f"[^{ascii_separators}{ranges(separators)}{ranges(_UNSPACED)}]"
+    start = f"[^{ascii_separators}{ranges(separators)}{ranges(_UNSPACED)}{ranges(_NO_START)}]"
+    hyphen = f"[\\-{ranges(((0x2010, 0x2011),))}]"
+    word = f"{start}{inside}*(?:(?:{hyphen}{start}|\\.[0-9]){inside}*)*"
+    unspaced = f"[{ranges(_UNSPACED)}][{ranges(_UNSPACED_MARKS)}]*"
+    symbols = f"[A-Za-z]#|[Cc]\\+\\+|\\.[Nn][Ee][Tt]{boundary}"
+    return f"{symbols}|{word}|{unspaced}"
+
+
+PIECES = re.compile(_pattern("\\U{:08x}", r"(?a:\b)"))
+"""Finds the pieces of a text, in Python."""
+
+_UNSPACED_START = re.compile("[" + "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in _UNSPACED) + "]")
+_RE2_PATTERN = _pattern("\\x{{{:x}}}", r"\b")
+
+
+def piece_sql(column: str) -> str:
+    """The SQL expression that turns a text column into its pieces, VARCHAR[] in order.
+
+    Args:
+        column: An SQL expression of type VARCHAR.
+    """
+    return f"regexp_extract_all({column}, '{_RE2_PATTERN}')"
+
+
+def unspaced(piece: str) -> bool:
+    """Whether a piece is one character of a script that is written without spaces."""
+    return _UNSPACED_START.match(piece) is not None
+
+
+def plain_joints(piece: str) -> str:
+    """A piece with its typographic hyphens made ASCII ones."""
+    return piece.replace("\u2010", "-").replace("\u2011", "-")
+
+
+class Part(NamedTuple):
+    """One part of a piece: the folded word, and its characters in the piece."""
+
+    word: str
+    start: int
+    end: int
+
+
+class Whole(NamedTuple):
+    """A word on top of parts `first` to `first + span - 1`, with its characters in the piece."""
+
+    word: str
+    first: int
+    span: int
+    start: int
+    end: int
+
+
+class Analysis(NamedTuple):
+    """The words of one piece: `parts` take one position each (at least one part), `wholes` lie on top of them.
+
+    `symbol` is True for C++, C# and .NET: as a query they mean the whole alone.
+    """
+
+    parts: tuple[Part, ...]
+    wholes: tuple[Whole, ...] = ()
+    symbol: bool = False
+
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_SPLITTABLE = re.compile(r"[-_.\u2010\u2011]|[a-z0-9A-Z][A-Z]|[^\x00-\x7f]")
+_JOINTS = re.compile(r"[-.\u2010\u2011]")
+
+
+def analyse(piece: str) -> Analysis:
+    """The words of a piece that `PIECES` or `piece_sql` found."""
+    if not _SPLITTABLE.search(piece) and piece[-1] not in "#+":
+        return Analysis((Part(piece.lower(), 0, len(piece)),))
+    if piece[-1] in "#+" or piece[0] == ".":
+        if piece[0] != ".":
+            return Analysis((Part(piece.lower(), 0, len(piece)),), symbol=True)
+        return Analysis((Part("net", 1, 4),), (Whole(".net", 0, 1, 0, 4),), symbol=True)
+    parts: list[Part] = []
+    wholes: list[Whole] = []
+    start = 0
+    joints = [*_JOINTS.finditer(piece)]
+    for end in (*(j.start() for j in joints), len(piece)):
+        word = piece[start:end]
+        own = _split(word, start)
+        if len(own) > 1 or own[0].word != fold(word):
+            wholes.append(Whole(fold(word), len(parts), len(own), start, end))
+        parts += own
+        start = end + 1
+    if joints and len(parts) <= MAX_PARTS:
+        wholes.append(Whole(fold(plain_joints(piece)), 0, len(parts), 0, len(piece)))
+    return Analysis(tuple(parts), tuple(wholes))
+
+
+def _split(word: str, offset: int) -> list[Part]:
+    """Parts of snake_case and camelCase; the word itself where it has none."""
+    parts: list[Part] = []
+    at = offset
+    for run in word.split("_"):
+        for piece in _camel(run) if run else ():
+            parts.append(Part(fold(piece), at, at + len(piece)))
+            at += len(piece)
+        at += 1
+    if not parts or len(parts) > MAX_PARTS:
+        return [Part(fold(word), offset, offset + len(word))]
+    return parts
+
+
+def _camel(word: str) -> list[str]:
+    if word.islower():
+        return [word]
+    if not word.isascii():
+        return _camel_unicode(word)
+    pieces = _CAMEL.split(word)
+    return pieces if min(map(len, pieces)) > 1 else [word]
+
+
+def _camel_unicode(word: str) -> list[str]:
+    """Splits where a small letter meets a capital, in any script that has them."""
+    cuts = [i for i in range(1, len(word)) if word[i].isupper() and word[i - 1].islower()]
+    pieces = [word[a:b] for a, b in zip((0, *cuts), (*cuts, len(word)), strict=True)]
+    return pieces if min(map(len, pieces)) > 1 else [word]
+
+
+_PLAIN = str.maketrans({
+    "ı": "i", "ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ŋ": "n", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d",
+    **{chr(c): None for c in _IGNORABLE}, **{chr(c): None for c in range(0xFE00, 0xFE10)},
+    **{chr(c): None for c in range(0x20DD, 0x20E5)},
+})  # fmt: skip
+
+
+def _drops_marks(base: str) -> bool:
+    """Whether a mark after this character is an accent: Latin, Greek and Cyrillic letters, and digits."""
+    point = ord(base)
+    return (
+        point < 0x250
+        or 0x370 <= point < 0x530
+        or 0x1E00 <= point < 0x2000
+        or 0x1C80 <= point < 0x1C90
+        or 0x2C60 <= point < 0x2C80
+        or 0xA640 <= point < 0xA6A0
+        or 0xA720 <= point < 0xA800
+        or 0xAB30 <= point < 0xAB70
+    )
+
+
+def fold(text: str) -> str:
+    """A word as it is compared: NFKC, full case folding, accents dropped on Latin, Greek and Cyrillic; never empty."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    kept: list[str] = []
+    accents = False
+    for character in unicodedata.normalize("NFD", folded):
+        if unicodedata.combining(character) and accents:
+            continue
+        accents = _drops_marks(character)
+        kept.append(character)
+    return unicodedata.normalize("NFKC", "".join(kept).translate(_PLAIN)).casefold() or text
+
+
+_STEMMABLE = re.compile(r"[a-z]+")
+_stemmer_lock = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
+
+
+def stems(words: Sequence[str]) -> list[str]:
+    """The term of each folded word, in the same order: its Snowball stem for words of a-z, else the word itself."""
+    with _stemmer_lock:
+        stemmer = _stemmer()
+        return [stemmer.stemWord(w) if _STEMMABLE.fullmatch(w) else w for w in words]
+
+
+@lru_cache(maxsize=1 << 14)
+def stem(word: str) -> str:
+    """The term of one folded word."""
+    return stems((word,))[0]
+
+
+_STOP_WORDS = """
+    a about above after again against all am an and any are as at be because been before being below between both but by
+    can cannot could d did do does doing don down during each few for from further had has have having he her here hers
+    herself him himself his how i if in into is it its itself just ll m me more most my myself no nor not now of off on
+    once only or other ought our ours ourselves out over own re s same she should so some such t than that the their
+    theirs them themselves then there these they this those through to too under until up ve very was we were what when
+    where which while who whom why will with would you your yours yourself yourselves
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""English words that say nothing about a subject (Lucene's list and Snowball's). They are indexed, so phrases have them, but
+a query's own do not count unless they are all it has."""
