@@ -20,9 +20,11 @@ the target, and merged a range of terms at a time. The same records give the sam
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +42,7 @@ from workbench.store import tokens
 from workbench.store.duck import fetch, open_writing
 from workbench.store.lexical_arrays import write_arrays
 from workbench.store.lexical_runs import Occurrences, Vocabulary, merged_blocks, write_run
+from workbench.store.processes import end, start_python
 
 if TYPE_CHECKING:
     import duckdb
@@ -75,9 +78,10 @@ def build(database: Path | str, folder: Path | str, progress: Tell | None = None
     Raises:
         CorpusError: The process ended with an error; the message ends with its last words.
     """
-    command = [sys.executable, "-m", "workbench.store.lexical_build", str(database), str(folder)]
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8")
+    with tempfile.TemporaryFile() as errors:
+        process = start_python(
+            "workbench.store.lexical_build", str(database), str(folder), stdout=subprocess.PIPE, stderr=errors.fileno()
+        )
         terms = -1
         try:
             for line in process.stdout or ():
@@ -86,16 +90,12 @@ def build(database: Path | str, folder: Path | str, progress: Tell | None = None
                     terms = int(message["terms"])
                 elif progress is not None:
                     progress(Progress(**message))
-            process.wait()
+            code = process.wait()
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
-        if process.returncode or terms < 0:
+            end(process)
+        if code or terms < 0:
             errors.seek(0)
-            last = (errors.read().strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+            last = (errors.read().decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"])[-1]
             raise CorpusError(f"The word index could not be built: {last}", "Free memory or disk space and index again")
     return terms
 
@@ -271,7 +271,16 @@ def _table(**columns: Any) -> Any:
     return pa.table(columns)
 
 
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: then its end of the pipe to our standard input closes."""
+    while os.read(0, 1024):  # not sys.stdin: its lock, held by this thread, would stop the process from ending well
+        pass
+    os._exit(1)
+
+
 def _main(arguments: list[str]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
     def tell(progress: Progress) -> None:
         message = {"step": progress.step, "done": progress.done, "total": progress.total, "detail": progress.detail}
         sys.stdout.write(json.dumps(message) + "\n")
