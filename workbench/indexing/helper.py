@@ -1,8 +1,8 @@
 """A helper process of an indexing run: reads and cuts files that it is told over its standard input.
 
-Protocol: a `Cutting`, then `Task`s; each is answered on standard output by an `Outcome`, or by the error that ends the run (the
-tokenizer cannot be loaded). The end of the input ends the process. Standard output is kept for the protocol: whatever a
-library prints goes to standard error.
+Protocol: a `Cutting`, then `Task`s; each is answered on standard output by batches and an `Outcome`, or by the error that
+ends the run (the tokenizer cannot be loaded). The end of the input ends the process. Standard output is kept for the
+protocol: whatever a library prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def main() -> None:
             task = receive(questions)
             try:
                 counter = counter or make_counter(cutting.encoder)
-                send(answers, read_task(task, cutting, counter))
+                for item in read_task(task, cutting, counter):
+                    send(answers, item)
             except WorkbenchError as exc:
                 send(answers, exc)
     except (EOFError, BrokenPipeError):

@@ -3,7 +3,8 @@
 A helper is a process of our own (`python -m workbench.indexing.helper`) that talks over its pipes, not a multiprocessing pool:
 a pool would run the caller's script again in every child, and would hang when a reader's C library crashes. Here a crash
 costs the one file, which is reported, and a new helper goes on. A helper ends by itself when its pipe closes, so a killed
-run leaves none behind. Results come back in the order of the files, whatever helper was faster.
+run leaves none behind. Results come back in the order of the files, whatever helper was faster, a batch of documents at a
+time: a file of a hundred thousand records is never held as a whole.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import pickle
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Full, Queue, SimpleQueue
 from typing import IO, Any
 
 from workbench.errors import WorkbenchError
@@ -27,6 +28,10 @@ from workbench.ingest.tokens import TokenCounter
 from workbench.ingest.walk import FoundFile
 from workbench.records import Chunk, Document, FileStatus, Granularity
 from workbench.store.processes import end, start_python
+
+_BATCH_CHARACTERS = 1_000_000
+_BATCH_DOCUMENTS = 256
+_BATCHES_AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +66,61 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a file: its documents, each record with the chunks its vector is made of, or why there are none."""
+    """How the reading of a file ended: INDEXED perhaps with a reason (what was left out), or why there is nothing."""
 
     status: FileStatus
-    documents: tuple[tuple[Document, tuple[tuple[Chunk, tuple[Chunk, ...]], ...]], ...] = ()
     reason: str = ""
     remedy: str = ""
 
 
-def read_task(task: Task, cutting: Cutting, counter: TokenCounter) -> Outcome:
-    """Read and cut one file. Every failure of the file is an outcome, none an exception."""
-    documents = []
+Record = tuple[Chunk, tuple[Chunk, ...]]
+"""A record, and the chunks that its vector is made of."""
+
+Batch = tuple[tuple[Document, tuple[Record, ...]], ...]
+"""Some documents of a file with their records."""
+
+
+def read_task(task: Task, cutting: Cutting, counter: TokenCounter) -> Iterator[Batch | Outcome]:
+    """Read and cut one file: batches, then one outcome. Every failure of the file is an outcome, none an exception."""
+    batch: list[tuple[Document, tuple[Record, ...]]] = []
     problems: list[Problem] = []
+    held, some = 0, False
+    failure: WorkbenchError | None = None
     try:
         for item in read_documents(task.found, task.rules, task.salt):
             if isinstance(item, Problem):
                 problems.append(item)
-            else:
-                documents.append((item.document, tuple(_records(item, cutting, counter))))
-    except ReadError as exc:
-        return Outcome(exc.status, (), exc.message, exc.remedy)
+                continue
+            batch.append((item.document, tuple(_records(item, cutting, counter))))
+            held += len(item.document.text)
+            some = True
+            if held > _BATCH_CHARACTERS or len(batch) >= _BATCH_DOCUMENTS:
+                yield tuple(batch)
+                batch, held = [], 0
     except WorkbenchError as exc:
-        return Outcome(FileStatus.FAILED, (), exc.message, exc.remedy)
-    if not documents:
-        first = problems[0] if problems else Problem("It has no text", "Nothing needs to be done")
-        return Outcome(FileStatus.FAILED, (), first.reason, first.remedy)
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        return Outcome(FileStatus.INDEXED, tuple(documents), f"Left out: {problems[0]}"[:-1] + more, problems[0].remedy)
-    return Outcome(FileStatus.INDEXED, tuple(documents))
+        failure = exc
+    if batch:
+        yield tuple(batch)
+    yield _outcome(some, problems, failure)
 
 
-def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Iterator[tuple[Chunk, tuple[Chunk, ...]]]:
+def _outcome(some: bool, problems: Sequence[Problem], failure: WorkbenchError | None) -> Outcome:
+    if failure is not None:
+        if some:
+            return Outcome(FileStatus.INDEXED, f"Left out from some place on: {failure.message}", failure.remedy)
+        status = failure.status if isinstance(failure, ReadError) else FileStatus.FAILED
+        return Outcome(status, failure.message, failure.remedy)
+    if not problems:
+        return Outcome(FileStatus.INDEXED)
+    first = problems[0]
+    where = f"line {first.line}: " if first.line is not None else ""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    if some:
+        return Outcome(FileStatus.INDEXED, f"Left out: {where}{first.reason}{more}", first.remedy)
+    return Outcome(FileStatus.FAILED, f"{where}{first.reason}{more}", first.remedy)
+
+
+def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Iterator[Record]:
     """The records of a document in all its collections. A whole document's vector is made of its chunks."""
     document, outline, budget = item.document, item.outline, cutting.budget_tokens
     chunks: tuple[Chunk, ...] | None = None
@@ -111,8 +139,10 @@ def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Ite
                 yield record, (record,)
 
 
-def read_all(tasks: Iterable[Task], cutting: Cutting, workers: int) -> Generator[tuple[Task, Outcome], None, None]:
-    """Read files, in order.
+def read_all(
+    tasks: Iterable[Task], cutting: Cutting, workers: int
+) -> Generator[tuple[Task, Batch | Outcome], None, None]:
+    """Read files, in order: for each its batches, then its outcome.
 
     Args:
         tasks: The files.
@@ -122,36 +152,56 @@ def read_all(tasks: Iterable[Task], cutting: Cutting, workers: int) -> Generator
     if not workers:
         counter = make_counter(cutting.encoder)
         for task in tasks:
-            yield task, read_task(task, cutting, counter)
+            for item in read_task(task, cutting, counter):
+                yield task, item
         return
-    helpers: SimpleQueue[_Helper] = SimpleQueue()
+    stopped = threading.Event()
     every = [_Helper(cutting) for _ in range(workers)]
+    free: SimpleQueue[_Helper] = SimpleQueue()
     for helper in every:
-        helpers.put(helper)
+        free.put(helper)
 
-    def run(task: Task) -> Outcome:
-        helper = helpers.get()
+    def run(task: Task, answers: Queue[Batch | Outcome | WorkbenchError]) -> None:
+        helper = free.get()
         try:
-            return helper.read(task)
+            for item in helper.read(task):
+                while not stopped.is_set():
+                    try:
+                        answers.put(item, timeout=0.1)
+                        break
+                    except Full:
+                        continue
         finally:
-            helpers.put(helper)
+            free.put(helper)
 
-    waiting: deque[tuple[Task, Future[Outcome]]] = deque()
+    waiting: deque[tuple[Task, Queue[Batch | Outcome | WorkbenchError]]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="read") as pool:
         try:
             for task in tasks:
-                waiting.append((task, pool.submit(run, task)))
+                answers: Queue[Batch | Outcome | WorkbenchError] = Queue(_BATCHES_AHEAD)
+                pool.submit(run, task, answers)
+                waiting.append((task, answers))
                 if len(waiting) > 2 * workers:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
+                    yield from _drain(*waiting.popleft())
             while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
+                yield from _drain(*waiting.popleft())
         finally:
-            for _, future in waiting:
-                future.cancel()
+            stopped.set()
             for helper in every:
                 helper.close()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _drain(
+    task: Task, answers: Queue[Batch | Outcome | WorkbenchError]
+) -> Generator[tuple[Task, Batch | Outcome], None, None]:
+    while True:
+        item = answers.get()
+        if isinstance(item, WorkbenchError):
+            raise item
+        yield task, item
+        if isinstance(item, Outcome):
+            return
 
 
 def make_counter(encoder: str) -> TokenCounter:
@@ -183,20 +233,20 @@ class _Helper:
         self._closed = False
         self._lock = threading.Lock()
 
-    def read(self, task: Task) -> Outcome:
+    def read(self, task: Task) -> Iterator[Batch | Outcome | WorkbenchError]:
         try:
             with self._lock:
                 process = self._running()
             assert process.stdin is not None
             assert process.stdout is not None
             send(process.stdin, task)
-            answer = receive(process.stdout)
+            while True:
+                answer: Batch | Outcome | WorkbenchError = receive(process.stdout)
+                yield answer
+                if not isinstance(answer, tuple):
+                    return
         except (BrokenPipeError, EOFError):
-            return self._died()
-        if isinstance(answer, WorkbenchError):
-            raise answer
-        outcome: Outcome = answer
-        return outcome
+            yield self._died()
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._closed:
@@ -215,7 +265,7 @@ class _Helper:
             end(process)
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return Outcome(
-            FileStatus.FAILED, (), f"Its reader crashed ({how})", "Open and save it again, or convert it to text"
+            FileStatus.FAILED, f"Its reader crashed ({how})", "Open and save it again, or convert it to text"
         )
 
     def close(self) -> None:

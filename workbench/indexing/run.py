@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench import settings
-from workbench.errors import CorpusNotFound, EncoderError, EncoderMismatch, UsageError
+from workbench.errors import CorpusError, CorpusNotFound, EncoderError, EncoderMismatch, UsageError
 from workbench.indexing.compare import compare, cutting_for, find_files
 from workbench.indexing.embedding import Abort, check, embed_missing
 from workbench.indexing.previous import Previous, load_previous
@@ -34,10 +34,10 @@ from workbench.indexing.state import Options, Run
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.records import EncoderIdentity, FileReport, FileStatus, IndexReport, Progress
 from workbench.store import generations, locks
-from workbench.store.generations import Layout
+from workbench.store.generations import Layout, Pin
 from workbench.store.journal import Journal, forget
 from workbench.store.staging import Staging
-from workbench.store.writer import build_generation, vector_key
+from workbench.store.writer import Built, build_generation, vector_key
 
 
 def ignore_progress(progress: Progress) -> None:
@@ -102,8 +102,7 @@ def index(
         (encoder,) if isinstance(encoder, str) else tuple(encoder or ()), one_chunk_per_document, hidden, gitignore, workers,
     )  # fmt: skip
     asked = targets(paths)
-    folder = Path(corpus)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _corpus_folder(Path(corpus))
     return _locked(
         folder,
         progress or ignore_progress,
@@ -111,6 +110,22 @@ def index(
         wait,
         lambda p, t, a: _index(folder, asked, options, p, t, a),
     )
+
+
+_OURS = ("current", "writer.lock", "generations", "corpus.yaml")
+
+
+def _corpus_folder(folder: Path) -> Path:
+    """The corpus's folder, made where it does not exist. Raises UsageError for a place that is something else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = os.listdir(folder)
+    except OSError as exc:
+        reason = (exc.strerror or type(exc).__name__).lower()
+        raise UsageError(f"The corpus {folder} cannot be made or read: {reason}", "Choose another --corpus") from exc
+    if names and not any(name in names for name in _OURS):
+        raise UsageError(f"{folder} holds other files and is no corpus", "Choose an empty or new folder for --corpus")
+    return folder
 
 
 def remove(
@@ -263,7 +278,8 @@ def _remove(folder: Path, paths: Sequence[str | Path], previous: Previous, tell:
         }
         if not gone:
             raise UsageError(
-                f"Nothing in the corpus has the path {said!r}", "See the paths with: workbench info --files"
+                f"Nothing in the corpus has the path {said!r}",
+                "Write it as citations show it, or as the absolute path of its file or folder",
             )
         run.dropped |= gone
     left = {root for root, path in previous.files if (root, path) not in run.dropped}
@@ -313,13 +329,36 @@ def _write(run: Run, staging: Staging) -> IndexReport:
                 staging, journal[1], old, partial(load_encoder, name), identity, run.tell, run.abort
             )
             embedded, there = embedded + made, there + found
+            run.warnings += load_encoder(name).notes if made else ()
+            held = previous.encoders.get(key)
+            if held is not None and held.runtime != identity.runtime:
+                run.warnings.append(
+                    f"{name} is run by {identity.runtime} now; vectors made by {held.runtime} were kept"
+                )
         check(run.abort)
         staging.close()
-        built = build_generation(corpus, staging.path, previous.pin, journals, run.tell)
+        built = _build(corpus, staging.path, previous.pin, journals, run.tell)
+        run.warnings += built.warnings
         for _, made_by in journals.values():
             forget(made_by, built.text_hashes, built.manifest.counts["records"])
     counts = built.manifest.counts["documents"], built.manifest.counts["records"]
     return _report(run, built.manifest.generation, embedded, there + built.carried * len(run.encoders), counts)
+
+
+def _build(
+    corpus: Path, staged: Path, old: Pin | None, journals: dict[str, tuple[EncoderIdentity, Journal]], tell: Tell
+) -> Built:
+    """Build and publish. Raises CorpusError where disk or memory do not suffice; the old generation stays."""
+    import duckdb
+
+    try:
+        return build_generation(corpus, staged, old, journals, tell)
+    except (duckdb.Error, OSError, MemoryError) as exc:
+        reason = str(exc).partition("\n")[0] or type(exc).__name__
+        raise CorpusError(
+            f"The new generation could not be built: {reason}",
+            "Free disk space or memory, and run the same command again",
+        ) from exc
 
 
 def _report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from workbench import settings
 from workbench.indexing.compare import recipe_of
 from workbench.indexing.embedding import check
 from workbench.indexing.progress import Meter
-from workbench.indexing.reading import Outcome, Task, read_all
+from workbench.indexing.reading import Batch, Outcome, Task, read_all
 from workbench.indexing.state import Run
 from workbench.records import FileReport, FileStatus
 from workbench.store.duck import fetch, open_reading
@@ -18,33 +19,87 @@ from workbench.store.generations import file_digest, step
 from workbench.store.staging import Staging
 
 _FILES_PER_WORKER = 40
+_BYTES_PER_WORKER = 4_000_000
 
 
-def stage_files(run: Run, staging: Staging, tasks: list[Task]) -> None:
+def stage_files(run: Run, staging: Staging, tasks: Sequence[Task]) -> None:
     """Read what has changed, into the staging file."""
     meter = Meter(run.tell, "read", len(tasks))
+    meter.weigh(float(sum(task.found.size for task in tasks)) or 1.0)
     taken = _TakenIds(run)
-    outcomes = read_all(tasks, run.cutting, _workers(run.options.workers, tasks))
+    items = read_all(tasks, run.cutting, _workers(run.options.workers, tasks))
+    file: _StagedFile | None = None
     try:
-        last = time.monotonic()
-        for task, outcome in outcomes:
+        for task, item in items:
             check(run.abort)
-            now = time.monotonic()
-            run.reports.append(_stage(run, staging, task, outcome, taken, now - last))
-            last = now
-            meter.advance(detail=task.found.path)
-            step("read")
+            file = file or _StagedFile(run, staging, task, taken)
+            if isinstance(item, Outcome):
+                run.reports.append(file.finish(item))
+                file = None
+                meter.advance(1, task.found.path, float(task.found.size))
+                step("read")
+            else:
+                file.add(item)
+                meter.advance(0, task.found.path)
     finally:
-        outcomes.close()
+        items.close()
     staging.flush()
 
 
-def _workers(asked: int | None, tasks: list[Task]) -> int:
-    """Helpers for that many files: a helper takes a second to start."""
+def _workers(asked: int | None, tasks: Sequence[Task]) -> int:
+    """Helpers for these files: one takes a second to start, and keeps a crash of a PDF's reader away from this process."""
     if asked is not None:
         return asked
-    few = len(tasks) <= _FILES_PER_WORKER and not any(t.found.path.lower().endswith(".pdf") for t in tasks)
-    return 0 if few else min(int(settings.get("threads")), max(1, len(tasks) // _FILES_PER_WORKER))
+    size = sum(task.found.size for task in tasks)
+    if len(tasks) <= _FILES_PER_WORKER and size < _BYTES_PER_WORKER:
+        return int(any(task.found.path.lower().endswith(".pdf") for task in tasks))
+    return min(int(settings.get("threads")), len(tasks))
+
+
+class _StagedFile:
+    """One file on its way into the staging file."""
+
+    def __init__(self, run: Run, staging: Staging, task: Task, taken: _TakenIds) -> None:
+        self._run, self._staging, self._task, self._taken = run, staging, task, taken
+        self._documents = self._chunks = self._doubled = 0
+        self._started = time.monotonic()
+
+    def add(self, batch: Batch) -> None:
+        """Stage some of its documents."""
+        found = self._task.found
+        for document, records in batch:
+            if not self._taken.take(document.document_id):
+                self._doubled += 1
+                continue
+            location = found.absolute if document.path == found.path else ""
+            self._staging.add_document(document, records, file=(found.root, found.path), location=location)
+            self._documents += 1
+            self._chunks += len(records)
+
+    def finish(self, outcome: Outcome) -> FileReport:
+        """Its row of the table of files, and its report."""
+        run, found, rules = self._run, self._task.found, self._task.rules
+        reason, remedy = outcome.reason, outcome.remedy
+        if self._doubled:
+            reason = f"{self._doubled} of its records have the id of another one" + (f"; {reason}" if reason else "")
+            remedy = remedy or "Give each record its own id"
+        status = FileStatus.INDEXED if self._documents else outcome.status
+        if status is FileStatus.INDEXED and not self._documents:
+            status = FileStatus.FAILED
+        run.read += bool(self._documents)
+        digest = recipe = ""
+        if outcome.status is not FileStatus.FAILED:  # else the next run tries again
+            recipe = recipe_of(run, found, rules)
+            with suppress(OSError):  # it has gone since it was read: without a digest the next run finds it changed
+                digest = file_digest(Path(found.absolute))
+        run.rows.append(
+            (
+                found.root, found.path, found.size, found.modified_ns, digest, recipe, list(rules.collections),
+                status.value, reason, remedy, self._documents, self._chunks,
+            )
+        )  # fmt: skip
+        seconds = time.monotonic() - self._started
+        return FileReport(found.path, status, reason, remedy, self._documents, self._chunks, seconds)
 
 
 class _TakenIds:
@@ -70,34 +125,3 @@ class _TakenIds:
             return False
         self._ids.add(document_id)
         return True
-
-
-def _stage(
-    run: Run, staging: Staging, task: Task, outcome: Outcome, taken: _TakenIds, seconds: float
-) -> FileReport:  # fmt: skip
-    found, key = task.found, (task.found.root, task.found.path)
-    reason, remedy, status = outcome.reason, outcome.remedy, outcome.status
-    documents = [pair for pair in outcome.documents if taken.take(pair[0].document_id)]
-    if len(documents) < len(outcome.documents):
-        doubled = len(outcome.documents) - len(documents)
-        reason = f"{doubled} of its records have the id of another one" + (f"; {reason}" if reason else "")
-        remedy = remedy or "Give each record its own id"
-        status = status if documents else FileStatus.FAILED
-    chunks = 0
-    for document, records in documents:
-        location = found.absolute if document.path == found.path else ""
-        staging.add_document(document, records, file=key, location=location)
-        chunks += len(records)
-    run.read += bool(documents)
-    digest = recipe = ""
-    if status is not FileStatus.FAILED:
-        recipe = recipe_of(run, found, task.rules)
-        with suppress(OSError):  # it has gone since it was read: without a digest the next run finds it changed
-            digest = file_digest(Path(found.absolute))
-    run.rows.append(
-        (
-            found.root, found.path, found.size, found.modified_ns, digest, recipe, list(task.rules.collections),
-            status.value, reason, remedy, len(documents), chunks,
-        )
-    )  # fmt: skip
-    return FileReport(found.path, status, reason, remedy, len(documents), chunks, seconds)

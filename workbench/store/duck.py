@@ -7,6 +7,8 @@ share one instance, which refuses to open again with other options; so options a
 
 from __future__ import annotations
 
+import hashlib
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def spill_folder() -> str:
-    """Folder for what does not fit in memory: made by DuckDB when it is needed, removed when its last user closes."""
-    return str(Path(tempfile.gettempdir()) / "workbench-duckdb")
+def spill_folder(path: Path) -> str:
+    """Folder for what does not fit in memory: one for each process and file, because DuckDB's names in it are not unique.
+
+    It is made when it is needed and removed when its last user closes.
+    """
+    name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:8]
+    return str(Path(tempfile.gettempdir()) / f"workbench-duckdb-{os.getpid()}-{name}")
 
 
 def open_reading(path: Path) -> duckdb.DuckDBPyConnection:
@@ -33,11 +39,14 @@ def open_reading(path: Path) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as exc:
         raise damaged(path, "cannot be opened") from exc
     limit(connection)
+    # Refused by DuckDB once the instance has spilled, so only where it differs (another connection may have set it).
+    if fetch(connection, "SELECT current_setting('temp_directory')")[0][0] != spill_folder(path):
+        connection.execute("SET GLOBAL temp_directory = ?", [spill_folder(path)])
     return connection
 
 
 def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
-    """A new or existing database to write."""
+    """A new or existing database to write. It spills beside the file, into a folder that a killed run's cleaning removes."""
     import duckdb
 
     connection = duckdb.connect(str(path))
@@ -46,15 +55,12 @@ def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def limit(connection: duckdb.DuckDBPyConnection) -> None:
-    """Set memory, threads and spill folder from the settings; load and install no extension."""
+    """Set memory and threads from the settings; load and install no extension."""
     connection.execute(
         f"SET GLOBAL memory_limit = '{int(settings.get('memory_limit_mb'))}MiB';"
         f"SET GLOBAL threads = {int(settings.get('threads'))};"
         "SET GLOBAL autoinstall_known_extensions = false; SET GLOBAL autoload_known_extensions = false"
     )
-    # Refused by DuckDB once the instance has spilled, so only where it differs.
-    if fetch(connection, "SELECT current_setting('temp_directory')")[0][0] != spill_folder():
-        connection.execute("SET GLOBAL temp_directory = ?", [spill_folder()])
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:

@@ -293,6 +293,7 @@ class StoredRecords:
                 if name in _counted(collections, arrays.names["collections"])
             },
             "roots": list(self.roots(scope)),
+            "encoder": self._manifest.encoders[self._manifest.encoder].name if self._manifest.encoder else "",
             "encoders": [
                 {"name": e.name, "digest": e.digest, "runtime": e.runtime, "dim": e.dim, "max_tokens": e.max_tokens}
                 for _, e in sorted(self._manifest.encoders.items())

@@ -48,11 +48,13 @@ class Built:
         manifest: Its manifest.
         carried: Number of records that were carried over from the generation before.
         text_hashes: Hashes of the texts whose vectors it holds.
+        warnings: What did not go as it should, and does not keep it from answering.
     """
 
     manifest: Manifest
     carried: int
     text_hashes: frozenset[str]
+    warnings: tuple[str, ...] = ()
 
 
 def build_generation(
@@ -78,8 +80,10 @@ def build_generation(
     folder = Layout(corpus).building / "generation"
     folder.mkdir()
     facts = _build_database(folder, staged, old, journals, tell)
+    warnings: list[str] = []
     for key, (identity, journal) in sorted(journals.items()):
-        _build_vectors(folder, key, identity, journal, facts.sources[key], old, tell)
+        warning = _build_vectors(folder, key, identity, journal, facts.sources[key], old, tell)
+        warnings += [warning] if warning else []
         step("vectors")
     _build_words(folder, facts.characters, tell)
     step("words")
@@ -90,7 +94,7 @@ def build_generation(
     step("manifest")
     generations.publish(corpus, folder, manifest)
     tell(Progress("publish", 1, 1))
-    return Built(manifest, facts.carried, facts.text_hashes)
+    return Built(manifest, facts.carried, facts.text_hashes, tuple(warnings))
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -187,15 +191,15 @@ def _build_vectors(
     sources: Mapping[str, NDArray[np.int64]],
     old: Pin | None,
     tell: Tell,
-) -> None:
-    """Write one encoder's vectors and their graph."""
+) -> str:
+    """Write one encoder's vectors and their graph; a warning where there is no graph."""
     from workbench.store.vectors_build import MATRIX, build_vectors
 
     before = None
     if old is not None and key in old.manifest.encoders:
         before = np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
     blocks = vector_blocks(sources, (before, journal.vectors()))
-    build_vectors(folder / "vectors" / key, blocks, len(np.unique(sources["number"])), identity, tell)
+    return build_vectors(folder / "vectors" / key, blocks, len(np.unique(sources["number"])), identity, tell).warning
 
 
 def vector_blocks(
