@@ -1,0 +1,115 @@
+"""The seams, their shipped implementations without a model, and which name means which."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.assist.load import load_learned, load_reranker, load_rewriter
+from workbench.assist.plain import EchoRewriter, KeywordsRewriter, OverlapReranker
+from workbench.assist.protocol import Floats, rerank
+from workbench.errors import AssistError
+from workbench.settings import BY_NAME
+
+NOUNS = "retry backoff jitter queue timeout"
+POOL = "retry retries backoff jitter the of how a1 b2 C++ snake_case Zürich 漢字"
+WORDS = st.lists(st.sampled_from(POOL.split()))
+
+
+def test_a_text_with_more_of_the_querys_words_is_better_and_a_denser_one_wins_a_tie() -> None:
+    """Stemmed, stop words left out: (words found + share of the text) / (words of the query + 1), by hand."""
+    scores = OverlapReranker().scores(
+        "how do the retries use jitter", ["nothing here", "retry", "retrying now", "Using jitter, RETRY!", ""]
+    )
+    assert scores.tolist() == [0, (1 + 1 / 1) / 4, (1 + 1 / 2) / 4, (3 + 3 / 3) / 4, 0]
+
+
+def test_a_query_of_stop_words_is_taken_as_it_is() -> None:
+    assert rerank(OverlapReranker(), "to be or not", ["a cat", "to be or not to be"])[1].tolist() == [1, 0]
+
+
+@given(WORDS.map(" ".join), st.lists(WORDS.map(" ".join)))
+def test_overlap_is_finite_bounded_and_the_same_alone(query: str, texts: list[str]) -> None:
+    """A text's score is in [0, 1], does not depend on its neighbours."""
+    reranker = OverlapReranker()
+    scores = reranker.scores(query, texts)
+    assert scores.shape == (len(texts),)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert scores.tolist() == [reranker.scores(query, [text])[0] for text in texts]
+
+
+@given(st.lists(st.sampled_from(NOUNS.split()), min_size=1, unique=True), st.integers(0, 99))
+def test_density_never_outweighs_a_word(words: list[str], filler: int) -> None:
+    """A text with all words of the query, however diluted, is above one that lacks a word, however dense."""
+    complete = " ".join([*words, *["other"] * filler])
+    lacking = " ".join(words[1:] * 5)
+    scores = OverlapReranker().scores(" ".join(words), [lacking, complete])
+    assert scores[1] > scores[0]
+
+
+def test_the_rewriters_do_what_they_say_and_no_more() -> None:
+    """`echo` gives the query back; `keywords` leaves out stop words and repetitions, and never everything."""
+    assert EchoRewriter().rewrite("  How do retries work? ", "x") == "How do retries work?"
+    keywords = KeywordsRewriter()
+    assert keywords.rewrite("How do the Retries of ACME-INV-49302 and retries work in C++?", "x") == (
+        "Retries ACME-INV-49302 work C++"
+    )
+    assert keywords.rewrite("to be or not?", "") == "to be or not?"
+    assert keywords.rewrite("", "") == ""
+
+
+class Wrong:
+    """A reranker that breaks its promise."""
+
+    name = "wrong"
+
+    def __init__(self, scores: Sequence[float]) -> None:
+        self._scores = scores
+
+    def scores(self, query: str, texts: Sequence[str]) -> Floats:
+        return np.array(self._scores)
+
+
+@pytest.mark.parametrize("scores", [[1.0], [1.0, 2.0, 3.0], [1.0, float("nan")], [float("inf"), 0.0]])
+def test_a_reranker_that_does_not_score_each_text_is_refused(scores: list[float]) -> None:
+    with pytest.raises(AssistError, match="did not give one finite score for each of 2 texts"):
+        rerank(Wrong(scores), "q", ["a", "b"])
+
+
+def test_names_mean_what_load_says() -> None:
+    assert load_reranker(" overlap ").name == "overlap"
+    assert load_rewriter("echo").name == "echo"
+    assert load_rewriter("keywords").name == "keywords"
+    with pytest.raises(AssistError, match="There is no rewriter called 'overlap'"):
+        load_rewriter("overlap")
+    with pytest.raises(AssistError, match="names no model"):
+        load_reranker("endpoint: ")
+    with pytest.raises(AssistError, match="ranks by features"):
+        load_reranker("learned:x")
+    for name in ("learned:", "overlap", "learned:/no/such/file"):
+        with pytest.raises(AssistError):
+            load_learned(name)
+
+
+def test_the_key_is_a_secret_and_the_endpoint_is_off_by_default() -> None:
+    assert BY_NAME["endpoint_key"].secret
+    assert BY_NAME["endpoint_url"].default == ""
+    assert [s.name for s in BY_NAME.values() if s.secret] == ["endpoint_key"]
+
+
+def test_loading_a_plain_model_loads_nothing_heavy() -> None:
+    """The names are resolved without torch, LightGBM, or the endpoint's client."""
+    code = (
+        "import sys; from workbench.assist.load import load_reranker, load_rewriter;"
+        "load_reranker('overlap'), load_rewriter('keywords');"
+        "print(sorted(set(sys.modules) & set(sys.argv[1:])))"
+    )
+    heavy = ["torch", "lightgbm", "openai", "httpx2", "sentence_transformers", "transformers", "duckdb", "sklearn"]
+    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,295 @@
+"""Reranking and rewriting by a chat model behind any endpoint that speaks OpenAI's protocol, through its official client.
+
+Nothing is sent unless the setting `endpoint_url` names where to: there is no default, since queries and passages leave the
+machine. The key is the setting `endpoint_key` and no other; one that lies in the environment for another service is not
+sent.
+
+The time-out is one for the whole call, retry included. A client's own time-out starts again with each byte, so a server
+that trickles would hold a search for as long as it likes. So the call runs in an event loop on a thread of its own, where it
+can be cancelled wherever it stands; the caller waits a little longer than the time-out and no more, even if the thread is
+stuck where nothing cancels it (a name lookup). There is one retry, after a fault that may pass (no connection, 408, 409, 429,
+5xx), as late as the server asks if that leaves time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from workbench import settings
+from workbench.assist import answers
+from workbench.assist.protocol import Floats
+from workbench.errors import AssistError
+
+PREFIX = "endpoint:"
+_PASSING = frozenset({408, 409, 429})
+_PAUSE_SECONDS = 0.5
+_GRACE_SECONDS = 1.0
+_MOST_BYTES = 1 << 20
+_SUFFIX = "/chat/completions"
+
+
+class Endpoint:
+    """One chat model behind one endpoint. Safe from several threads.
+
+    Args:
+        model: The model's name as the endpoint knows it.
+        url: Base URL, up to and without `/chat/completions`; None is the setting `endpoint_url`.
+        key: Its key; None is the setting `endpoint_key`; "" sends a placeholder, as local servers expect.
+        seconds: Time for a whole call; None is the setting `endpoint_timeout_seconds`.
+
+    Raises:
+        AssistError: No URL is set, it is none, the key cannot be sent, or the client is not installed.
+    """
+
+    def __init__(
+        self, model: str, *, url: str | None = None, key: str | None = None, seconds: float | None = None
+    ) -> None:
+        self.model = model.strip()
+        self._url = (str(settings.get("endpoint_url")) if url is None else url).strip().rstrip("/")
+        self._url = self._url.removesuffix(_SUFFIX)
+        self._key = (str(settings.get("endpoint_key")) if key is None else key).strip()
+        self.seconds = float(settings.get("endpoint_timeout_seconds") if seconds is None else seconds)
+        if not self.model:
+            raise AssistError(f"{PREFIX} names no model", f"Write {PREFIX}MODEL with the endpoint's name for it")
+        self.where = _shown(self._url)
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise AssistError(
+                "The endpoint's key has characters that cannot be sent", "Set endpoint_key to the key alone"
+            )
+        self._client: Any = _import("openai")
+        self._http: Any = _import("httpx2")
+        _certificates()
+        # Some models refuse any temperature but their own; then it is left out from there on.
+        self._with_temperature = True
+
+    def ask(self, instructions: str, data: str) -> str:
+        """The model's answer to one system and one user message, as text.
+
+        Raises:
+            AssistError: The endpoint could not be reached, refused, answered something else, or took too long.
+        """
+        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": data}]
+        future: Future[str] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(asyncio.run(self._in_time(messages)))
+            except BaseException as exc:  # noqa: BLE001 - handed over to the caller, who raises it
+                future.set_exception(exc)
+
+        threading.Thread(target=work, name="workbench-endpoint", daemon=True).start()
+        try:
+            return future.result(self.seconds + _GRACE_SECONDS)
+        except TimeoutError as exc:
+            raise self._late() from exc
+
+    async def _in_time(self, messages: list[dict[str, str]]) -> str:
+        deadline = time.monotonic() + self.seconds
+        key = self._key or "none"
+        # No redirects: passages go where the setting says and nowhere else.
+        http = self._http.AsyncClient(verify=_certificates(), timeout=self.seconds, follow_redirects=False)
+        try:
+            async with (
+                asyncio.timeout(self.seconds),
+                self._client.AsyncOpenAI(
+                    api_key=key,
+                    base_url=self._url,
+                    timeout=self.seconds,
+                    max_retries=0,
+                    default_headers={"Authorization": f"Bearer {key}"},
+                    http_client=http,
+                ) as client,
+            ):
+                # The client would take these from the environment, where they are meant for another service.
+                client.organization = client.project = None
+                return _content(await self._with_retry(client, messages, deadline), self)
+        except (TimeoutError, self._client.APITimeoutError) as exc:
+            raise self._late() from exc
+        except self._client.APIStatusError as exc:
+            raise self._refused(exc) from exc
+        except (self._client.OpenAIError, self._http.HTTPError, self._http.InvalidURL, OSError) as exc:
+            raise AssistError(
+                f"The endpoint {self.where} could not be reached: {self._clean(_cause(exc))}",
+                "Check endpoint_url and that the server runs",
+            ) from exc
+
+    async def _with_retry(self, client: Any, messages: list[dict[str, str]], deadline: float) -> bytes:
+        retried = False
+        while True:
+            with_temperature = self._with_temperature
+            try:
+                return await self._send(client, messages, {"temperature": 0} if with_temperature else {})
+            except (self._client.APIError, self._http.HTTPError) as exc:
+                status = getattr(exc, "status_code", None)
+                if status == 400 and with_temperature and "temperature" in str(exc):
+                    self._with_temperature = False
+                    continue
+                passing = status is None or status in _PASSING or status >= 500
+                pause = _pause(exc)
+                late = isinstance(exc, (self._client.APITimeoutError, self._http.TimeoutException))
+                if retried or late or not passing or time.monotonic() + pause >= deadline:
+                    if late:
+                        raise self._late() from exc
+                    raise
+            retried = True
+            await asyncio.sleep(pause)
+
+    async def _send(self, client: Any, messages: list[dict[str, str]], more: dict[str, Any]) -> bytes:
+        """The body of the answer; never more than a megabyte of it."""
+        body = bytearray()
+        asked = client.chat.completions.with_streaming_response.create(model=self.model, messages=messages, **more)
+        async with asked as response:
+            async for part in response.iter_bytes():
+                body += part
+                if len(body) > _MOST_BYTES:
+                    raise self._strange("sent more than a megabyte")
+        return bytes(body)
+
+    def _late(self) -> AssistError:
+        return AssistError(
+            f"The endpoint {self.where} did not answer within {self.seconds:g} seconds",
+            "Raise endpoint_timeout_seconds, or choose a faster model",
+        )
+
+    def _strange(self, what: str) -> AssistError:
+        return AssistError(
+            f"The endpoint {self.where} {what}", "Check that endpoint_url is the base URL of a chat completion API"
+        )
+
+    def _refused(self, exc: Any) -> AssistError:
+        status = int(exc.status_code)
+        if status in {401, 403}:
+            return AssistError(f"The endpoint {self.where} refused the key ({status})", "Check endpoint_key")
+        said = self._clean(str(exc.message))
+        remedy = "Try again later, or choose another model"
+        if status < 400:
+            said, remedy = "it is somewhere else", "Set endpoint_url to where the server really is"
+        elif status == 404:
+            remedy = f"Check endpoint_url and that the endpoint has a model {self.model!r}"
+        elif status == 429:
+            remedy = "Wait a little, or raise the limit with whoever runs the endpoint"
+        elif status < 500:
+            remedy = "Check the model's name, or choose another model"
+        return AssistError(f"The endpoint {self.where} answered {status}: {said}", remedy)
+
+    def _clean(self, text: str) -> str:
+        """A foreign message fit to show: one short line without the key."""
+        text = " ".join(text.split()).rstrip(".")
+        if self._key:
+            text = text.replace(self._key, "…")
+        return text if len(text) <= 200 else text[:199] + "…"
+
+
+class EndpointReranker:
+    """A `Reranker` that shows a chat model all passages in one request and asks for a score of each (listwise).
+
+    Passages are cut to `answers.PASSAGE_CHARACTERS`, with more than 100 of them to less.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self.name = PREFIX + endpoint.model
+
+    def scores(self, query: str, texts: Sequence[str]) -> Floats:
+        """Scores from 0 to 10, float64 (n,); ties are many. See `Reranker.scores`. Raises AssistError."""
+        if not texts:
+            return np.zeros(0)
+        answer = self._endpoint.ask(answers.SCORING, answers.scoring_data(query, texts))
+        return answers.read_scores(answer, len(texts), self._endpoint.model)
+
+
+class EndpointRewriter:
+    """A `Rewriter` that asks a chat model for one line of search keywords."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self.name = PREFIX + endpoint.model
+
+    def rewrite(self, query: str, context: str) -> str:
+        """One line of at most 500 characters; an empty query is given back unasked. Raises AssistError."""
+        if not query.strip():
+            return ""
+        answer = self._endpoint.ask(answers.REWRITING, answers.rewriting_data(query, context))
+        return answers.read_rewrite(answer, self._endpoint.model)
+
+
+def _import(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as exc:
+        raise AssistError(
+            f"The package {name} is not installed, which talks to endpoints", "Install it: pip install openai"
+        ) from exc
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> Any:
+    """The certificates to trust, read once: 60 ms, and a client a call takes 1 ms then."""
+    return _import("httpx2").create_ssl_context()
+
+
+def _shown(url: str) -> str:
+    """A URL without user, password and query, for messages. Raises AssistError if it is none."""
+    if not url:
+        raise AssistError(
+            "No endpoint is set",
+            "Set endpoint_url to the base URL of a chat completion API, and endpoint_key to its key",
+        )
+    try:
+        parts = urlsplit(url)
+        proper = parts.scheme in {"http", "https"} and bool(parts.hostname) and url.isprintable() and " " not in url
+        port = f":{parts.port}" if parts.port is not None else ""
+    except ValueError:
+        proper = False
+    if not proper:
+        raise AssistError("endpoint_url is not a URL", "Write it like https://host/v1 or http://127.0.0.1:8080/v1")
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+    return f"{parts.scheme}://{host}{port}{parts.path}"
+
+
+def _content(body: bytes, endpoint: Endpoint) -> str:
+    """The text in a chat completion, read from its JSON as it came. Raises AssistError."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise endpoint._strange("answered something that is not JSON") from exc
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise endpoint._strange("answered JSON that is no chat completion")
+    if choice.get("finish_reason") == "length":
+        raise AssistError(
+            f"The answer of the model {endpoint.model} was cut off by its own limit", "Choose another model"
+        )
+    content = message.get("content")
+    if not isinstance(content, str) or not content.strip():
+        raise AssistError(f"The model {endpoint.model} answered nothing", "Try again, or choose another model")
+    return content
+
+
+def _pause(exc: BaseException) -> float:
+    """Seconds to wait before the retry: what the server asks for, if it does so in seconds."""
+    response = getattr(exc, "response", None)
+    try:
+        asked = float(response.headers.get("retry-after", "")) if response is not None else _PAUSE_SECONDS
+    except ValueError:
+        return _PAUSE_SECONDS
+    return asked if asked >= 0 else _PAUSE_SECONDS
+
+
+def _cause(exc: BaseException) -> str:
+    """What a connection error says, from the error below it where the client's own says nothing."""
+    below = exc.__cause__
+    return str(below or exc) or type(below or exc).__name__

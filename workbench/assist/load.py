@@ -1,0 +1,120 @@
+"""Which name in a plan means which implementation, decided here and nowhere else.
+
+`rerank.model`:
+
+* `overlap`: the shipped word counter, no model (`plain`);
+* `endpoint:MODEL`: a chat model behind the endpoint that the settings name (`endpoint`);
+* `learned:PATH`: a file that `learned.LearnedRanker.save` wrote. It reads features of the search, not texts, so it is loaded
+  by `load_learned`, and `is_learned` tells;
+* anything else: a cross-encoder, a folder or a name on the hub (`cross_encoder`). A folder called `overlap` is `./overlap`.
+
+`rewrite.model`: `echo`, `keywords` (`plain`), or `endpoint:MODEL`.
+
+Each is made once in a process, when it is first asked for, and again when its files or settings change.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench import settings
+from workbench.assist.endpoint import PREFIX, Endpoint, EndpointReranker, EndpointRewriter
+from workbench.assist.learned import LearnedRanker
+from workbench.assist.plain import ECHO, KEYWORDS, OVERLAP, EchoRewriter, KeywordsRewriter, OverlapReranker
+from workbench.assist.protocol import Reranker, Rewriter
+from workbench.errors import AssistError
+
+LEARNED = "learned:"
+_Made = TypeVar("_Made")
+
+RERANKERS = f"`{OVERLAP}`, `{PREFIX}MODEL`, `{LEARNED}PATH`, or a cross-encoder's folder or name"
+REWRITERS = f"`{ECHO}`, `{KEYWORDS}`, or `{PREFIX}MODEL`"
+
+
+class _Slot:
+    """One model of this process, and the lock under which it is made."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.state: object = None
+        self.value: Any = None
+
+
+_slots: dict[tuple[str, str], _Slot] = {}
+_slots_lock = threading.Lock()
+
+
+def load_reranker(model: str) -> Reranker:
+    """The reranker that `rerank.model` names. Safe from several threads; all get the same one.
+
+    Raises:
+        AssistError: There is no such model or endpoint, it cannot be loaded, or it is a learned ranking.
+    """
+    name = model.strip()
+    if name == OVERLAP:
+        return OverlapReranker()
+    if is_learned(name):
+        raise AssistError(f"{name} ranks by features, not by texts", "Load it with load_learned")
+    if name.startswith(PREFIX):
+        return _kept("rerank", name, _endpoint_state(), lambda: EndpointReranker(Endpoint(name.removeprefix(PREFIX))))
+    from workbench.assist import cross_encoder
+
+    folder = cross_encoder.find(name)
+    state = (folder, cross_encoder.signature(folder), settings.get("rerank_timeout_seconds"))
+    return _kept("rerank", name, state, lambda: cross_encoder.CrossEncoderReranker(name))
+
+
+def load_rewriter(model: str) -> Rewriter:
+    """The rewriter that `rewrite.model` names. Safe from several threads; all get the same one.
+
+    Raises:
+        AssistError: There is no such rewriter or endpoint.
+    """
+    name = model.strip()
+    if name == ECHO:
+        return EchoRewriter()
+    if name == KEYWORDS:
+        return KeywordsRewriter()
+    if name.startswith(PREFIX):
+        return _kept("rewrite", name, _endpoint_state(), lambda: EndpointRewriter(Endpoint(name.removeprefix(PREFIX))))
+    raise AssistError(f"There is no rewriter called {name!r}", f"rewrite.model is {REWRITERS}")
+
+
+def is_learned(model: str) -> bool:
+    """Whether `rerank.model` names a learned ranking, which reads features and no texts."""
+    return model.strip().startswith(LEARNED)
+
+
+def load_learned(model: str) -> LearnedRanker:
+    """The learned ranking that `rerank.model` names as `learned:PATH`. Safe from several threads.
+
+    Raises:
+        AssistError: The name is no `learned:PATH`, there is no such file, or it is damaged.
+    """
+    name = model.strip()
+    path = Path(name.removeprefix(LEARNED)).expanduser()
+    if not is_learned(name) or not name.removeprefix(LEARNED):
+        raise AssistError(f"{name!r} is not a learned ranking", f"Write {LEARNED}PATH")
+    try:
+        stat = path.stat()
+    except OSError as exc:
+        raise AssistError(f"There is no learned ranking {str(path)!r}", "Check the path, or train one") from exc
+    return _kept("rerank", name, (path.resolve(), stat.st_size, stat.st_mtime_ns), lambda: LearnedRanker.load(path))
+
+
+def _endpoint_state() -> object:
+    return tuple(settings.get(name) for name in ("endpoint_url", "endpoint_key", "endpoint_timeout_seconds"))
+
+
+def _kept(seam: str, name: str, state: object, make: Callable[[], _Made]) -> _Made:
+    """What was made under that name if its state is as it was then, else a new one."""
+    with _slots_lock:
+        slot = _slots.setdefault((seam, name), _Slot())
+    with slot.lock:
+        if slot.value is None or slot.state != state:
+            slot.value, slot.state = make(), state
+        value: _Made = slot.value
+        return value
