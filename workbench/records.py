@@ -26,11 +26,12 @@ class Kind(StrEnum):
 
 
 class Label(StrEnum):
-    """Which kinds of source retrieved a hit."""
+    """Which kinds of source retrieved a hit; `Added` is no hit but a row that stands with one."""
 
     EXACT = "Exact match"
     SEMANTIC = "Semantic match"
     HYBRID = "Hybrid"
+    ADDED = "Added"
 
 
 class ChunkKind(StrEnum):
@@ -210,8 +211,8 @@ class IndexReport:
     warnings: tuple[str, ...] = ()
 
     def count(self, status: FileStatus) -> int:
-        """Number of files with that status."""
-        return sum(1 for f in self.files if f.status is status)
+        """Number of files with that status, given as itself or as its text."""
+        return sum(1 for f in self.files if f.status == status)
 
     @property
     def found(self) -> int:

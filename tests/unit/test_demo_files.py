@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.demo.data import data_folder, demo_judgments_folder
-from workbench.demo.files import LIBRARY, MARK, MODULES, TOPICS, demo_files, demo_texts
+from workbench.demo.files import LIBRARY, MARK, MODULES, TOPICS, demo_files, demo_texts, without_repeats
 from workbench.demo.tour import QUESTIONS
 from workbench.errors import UsageError
 from workbench.evaluate.judgments import load_judgments
@@ -22,6 +22,19 @@ def test_the_selection_is_fixed_and_in_path_order() -> None:
     assert list(MODULES) == sorted(set(MODULES))
     assert sum(path.startswith(LIBRARY) for path in first) == len(MODULES)
     assert sum(path.startswith(TOPICS) for path in first) >= 70
+
+
+def test_a_section_of_the_help_topics_is_told_once() -> None:
+    """A large topic loses the sections that smaller topics hold, keeps its own, and a topic told elsewhere goes."""
+    topics = {
+        "all": "All\n***\n\nAbout all.\n\n\nOne\n===\n\nThe first.\n\n\nOwn\n===\n\nOnly here.\n",
+        "one": "One\n***\n\nThe first.\n",
+        "uno": "One\n***\n\nThe first.\n",
+    }
+    told = without_repeats(topics)
+    assert list(told) == ["all", "uno"]
+    assert told["all"] == "All\n***\n\nAbout all.\n\n\nOwn\n===\n\nOnly here.\n"
+    assert told["uno"] == topics["uno"]
 
 
 def test_writing_twice_leaves_every_file_alone(tmp_path: Path) -> None:

@@ -164,6 +164,14 @@ def test_the_digest_ignores_order_and_form_and_sees_content(tmp_path: Path) -> N
     assert first.digest != Judgments({**first.topics, "a": Topic("a", "z")}, first.qrels).digest
 
 
+def test_judgments_without_keywords_are_the_same_judgments() -> None:
+    """Keywords are how a query is asked: dropping them changes no query, grade or digest."""
+    whole = Judgments({"a": Topic("a", "blue kettle", "kettle")}, {"a": {"d": 1}}, "w")
+    bare = whole.without_keywords()
+    assert bare.topics == {"a": Topic("a", "blue kettle")}
+    assert (bare.qrels, bare.name, bare.digest) == (whole.qrels, whole.name, whole.digest)
+
+
 def test_a_subset_keeps_the_order_of_the_whole_and_refuses_unknown_queries() -> None:
     """Folds are subsets; asking for what is not judged is an error."""
     whole = Judgments({i: Topic(i, i) for i in "abc"}, {i: {"d": 1} for i in "cab"}, "w")

@@ -87,6 +87,7 @@ def test_only_evaluations_on_the_same_judgments_are_compared() -> None:
     good = score_run({"a": ["x"], "b": ["y"]}, one, ["RR"], name="good")
     bad = score_run({"a": ["z", "x"]}, one, ["RR"], name="bad")
     assert bad.compare(good).wins == 2
+    assert bad.named("worse one").compare(good).first == "worse one"
     with pytest.raises(UsageError, match="judged by different judgments"):
         good.compare(score_run({}, other, ["RR"]))
     with pytest.raises(UsageError, match="no measure in common"):

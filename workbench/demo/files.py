@@ -7,12 +7,16 @@ place in Python 3.11 to 3.14; their text differs a little between versions, and 
 
 from __future__ import annotations
 
+import re
 import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.records import Progress
+
+_UNDERLINE = re.compile(r"^[*=~^-]{3,}$", re.MULTILINE)
+_SECTION = re.compile(r"(?m)^(?=[^\s*=~-].*\n={3,}$)")
 
 MARK = ".workbench-demo"
 TOPICS = "docs/topics"
@@ -48,7 +52,8 @@ def demo_texts() -> Mapping[str, str]:
         raise WorkbenchError(
             "This Python comes without its help topics (pydoc_data)", "Run the demo with a full installation of Python"
         ) from exc
-    texts = {f"{TOPICS}/{name}.txt": _plain(text) for name, text in topics.items()}
+    told_once = without_repeats(topics)
+    texts = {f"{TOPICS}/{name}.txt": _plain(text) for name, text in told_once.items()}
     library = Path(sysconfig.get_paths()["stdlib"])
     for module in MODULES:
         try:
@@ -100,6 +105,29 @@ def demo_files(target: str | Path, progress: Callable[[Progress], None] | None =
             f"The demo's files cannot be written to {folder}: {exc.strerror or exc}", "Choose another folder"
         ) from exc
     return folder
+
+
+def without_repeats(topics: Mapping[str, str]) -> dict[str, str]:
+    """The help topics, each section told once: in the smallest topic that holds it whole.
+
+    `help()` has large topics that are made of small ones (`compound` of `if`, `for`, `try` and more). In a corpus the
+    copies would push each other out of the results.
+    """
+    order = sorted(sorted(topics, reverse=True), key=lambda name: len(topics[name]))
+    words = {name: _words(topics[name]) for name in order}
+    kept = {}
+    for position, name in enumerate(order):
+        smaller = [words[other] for other in order[:position]]
+        sections = _SECTION.split(topics[name])
+        told = [s for s in sections if not (_words(s).strip() and any(_words(s) in other for other in smaller))]
+        if told:
+            kept[name] = "".join(told)
+    return dict(sorted(kept.items()))
+
+
+def _words(text: str) -> str:
+    """A text without the lines under headings, its blanks made one."""
+    return " " + " ".join(_UNDERLINE.sub("", text).split()) + " "
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,6 +80,10 @@ class Evaluation:
     coverage: Coverage
     warnings: tuple[str, ...]
     seed: int = 0
+
+    def named(self, name: str) -> Evaluation:
+        """The same figures under another name, for titles and verdicts."""
+        return replace(self, name=name)
 
     def column(self, measure: str) -> NDArray[np.float64]:
         """One measure's values, float64 (queries,). Raises UsageError where it was not computed."""

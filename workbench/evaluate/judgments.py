@@ -72,12 +72,14 @@ class Judgments:
 
     @cached_property
     def digest(self) -> str:
-        """Sha256 hex of the judged queries, keywords and grades, whatever the order of lines and the file format."""
+        """Sha256 hex of the judged queries and grades, whatever the order of lines and the file format.
+
+        Keywords are left out: they say how a query is asked, not what answers it.
+        """
         content = [
-            [i, self.topics[i].text if i in self.topics else None, self.topics[i].keywords if i in self.topics else None,
-             sorted(self.qrels[i].items())]
+            [i, self.topics[i].text if i in self.topics else None, sorted(self.qrels[i].items())]
             for i in sorted(self.qrels)
-        ]  # fmt: skip
+        ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
     def topic(self, query_id: str) -> Topic:
@@ -91,6 +93,11 @@ class Judgments:
                 "Give the queries too: queries.jsonl beside the qrels, or topics=",
             )
         return found
+
+    def without_keywords(self) -> Judgments:
+        """The same judgments, asked as somebody does who types the query and nothing else."""
+        topics = {i: Topic(topic.query_id, topic.text) for i, topic in self.topics.items()}
+        return Judgments(topics, self.qrels, self.name, self.notes)
 
     def subset(self, query_ids: Iterable[str]) -> Judgments:
         """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""
