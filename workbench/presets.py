@@ -1,7 +1,9 @@
 """The presets: named plans of the one pipeline.
 
-`default` is the field defaults; `tmm` is a convex combination over theoretical minimum-maximum scores with computed
-missing scores (Bruch, Gai, Ingber: An Analysis of Fusion Functions for Hybrid Retrieval, arXiv 2210.11934).
+`default` is the field defaults; `tmm` is a convex combination over theoretical minimum-maximum scores with computed missing
+scores (Bruch, Gai, Ingber: An Analysis of Fusion Functions for Hybrid Retrieval, arXiv 2210.11934). The other five are
+retrieval systems in use, each as one plan, so that they run side by side on the same corpus. The setting
+`vector_score_threshold` is the default threshold of all but those that have none.
 """
 
 from __future__ import annotations
@@ -37,6 +39,90 @@ PRESETS: tuple[Preset, ...] = (
             "fusion.normalise.vector": "tmm",
         },
     ),
+    Preset(
+        "passages",
+        "Grep passages of ten lines around exact keywords, and vectors on the question, by rrf 60.",
+        {
+            "sources": "grep,vector",
+            "grep.when": "always",
+            "grep.show": "passage",
+            "vector.metric": "l2sq",
+            "depth.grep": 100,
+            "depth.vector": 100,
+        },
+    ),
+    Preset(
+        "collections",
+        "Vectors in several collections at once, contributions of one artifact added, ranks from 0; one result an artifact.",
+        {
+            "sources": "vector@artifact_chunks,vector@artifacts",
+            "collections": "artifact_chunks,artifacts",
+            "limit": 5,
+            "limit.max": 50,
+            "grep.when": "never",
+            "vector.threshold": "off",
+            "depth.vector": "3x",
+            "fusion.rank_base": 0,
+            "fusion.unit": "document",
+            "fusion.renumber": False,
+            "fusion.prefer": "chunk",
+            "fusion.single_source": "fuse",
+            "dedupe": False,
+        },
+    ),
+    Preset(
+        "pages",
+        "0.7 of the cosine and 0.3 of BM25, and the hits organised by page: summary, short examples, sections.",
+        {
+            "grep.when": "never",
+            "keyword.operator": "all",
+            "vector.threshold": "off",
+            "depth.keyword": "+5",
+            "depth.vector": "+5",
+            "fusion.method": "weighted",
+            "fusion.weights.keyword": 0.3,
+            "fusion.weights.vector": 0.7,
+            "fusion.normalise.keyword": "top",
+            "fusion.normalise.vector": "clip",
+            "fusion.missing": "zero",
+            "fusion.single_source": "fuse",
+            "organise": "pages",
+        },
+    ),
+    Preset(
+        "contract",
+        "Keyword and vector over whole documents by rrf 60: labelled, and in the same order every time.",
+        {
+            "grep.when": "never",
+            "vector.threshold": "off",
+            "depth.keyword": 100,
+            "depth.vector": 100,
+            "fusion.unit": "document",
+        },
+    ),
+    Preset(
+        "scoped",
+        "0.65 of the vector side and 0.35 of the keyword side for one tenant's roles; the strongest exact hit is kept.",
+        {
+            "limit": 8,
+            "principal": "required",
+            "grep.when": "never",
+            "keyword.operator": "all",
+            "keyword.keep_strongest": True,
+            "vector.threshold": "off",
+            "depth.keyword": 50,
+            "depth.vector": 50,
+            "fusion.method": "weighted",
+            "fusion.weights.keyword": 0.35,
+            "fusion.weights.vector": 0.65,
+            "fusion.normalise.keyword": "minmax",
+            "fusion.normalise.vector": "minmax",
+            "fusion.missing": "zero",
+            "fusion.single_source": "fuse",
+            "rerank.top": 50,
+            "cache_seconds": 180,
+        },
+    ),
 )
 
 BY_NAME: Mapping[str, Preset] = {p.name: p for p in PRESETS}
@@ -47,4 +133,20 @@ def preset(name: str) -> Plan:
     found = BY_NAME.get(name)
     if found is None:
         raise PlanError(f"There is no preset called {name!r}", "The presets are " + ", ".join(BY_NAME))
-    return Plan({"vector.threshold": settings.get("vector_score_threshold"), **found.values}, preset=name)
+    return Plan(
+        {"vector.threshold": settings.get("vector_score_threshold"), **found.values, **_from_settings(name)},
+        preset=name,
+    )
+
+
+def _from_settings(name: str) -> Mapping[str, Any]:
+    """What the environment may set of a preset: `collections` alone has such settings."""
+    if name != "collections":
+        return {}
+    most = settings.get("max_hybrid_search_results")
+    return {
+        "fusion.k": settings.get("rrf_constant"),
+        "depth.vector": f"{settings.get('overfetch_multiplier')}x",
+        "limit.max": most,
+        "limit": min(5, most),
+    }

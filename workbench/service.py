@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from workbench import settings
-from workbench.encode.load import load_encoder
-from workbench.encode.protocol import Encoder
-from workbench.errors import CorpusError, QueryError, UsageError
+from workbench.corpus_engine import CorpusEngine
+from workbench.errors import CorpusError, PrincipalRequired, QueryError, UsageError
 from workbench.plan import Plan
 from workbench.records import Hit, IndexReport, Passage, Principal, Progress
 from workbench.retrieve.cache import ResultCache, cache_key
@@ -32,75 +26,12 @@ from workbench.retrieve.readfile import read_file
 from workbench.retrieve.request import Request, make_request
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
-from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
-from workbench.store.reader import Generation, open_generation
+from workbench.store.reader import open_generation
+from workbench.store.visibility import Policy
 
 if TYPE_CHECKING:
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.judgments import Judgments, Topic
-
-
-_KEPT_VECTORS = 64
-
-
-class CorpusEngine:
-    """One pinned generation with the encoder of this process: what the pipeline asks (`retrieve.engine.Engine`)."""
-
-    def __init__(self, generation: Generation, encoder: str | None) -> None:
-        self.opened = generation
-        self._encoder = encoder
-        self._models: dict[str, Encoder] = {}
-        self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
-        self._lock = threading.Lock()
-        # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
-        # until the last engine and result that hold it are gone.
-        weakref.finalize(self, generation.close)
-
-    @property
-    def generation(self) -> str:
-        """Id of the generation."""
-        return self.opened.id
-
-    @property
-    def records(self) -> RecordStore:
-        """Documents and records."""
-        return self.opened.records
-
-    @property
-    def lexical(self) -> LexicalIndex:
-        """The word index."""
-        return self.opened.lexical
-
-    @property
-    def grep(self) -> GrepIndex:
-        """The line index."""
-        return self.opened.grep
-
-    def vectors(self, encoder: str) -> VectorIndex:
-        """The vectors of one encoder. Raises EncoderMismatch, CorpusDamaged."""
-        return self.opened.vectors(encoder)
-
-    def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
-        """A query as a vector, float32 (dim,), read-only; the last few are kept, so that the same query under another k1 or
-        in another column embeds nothing. Raises EncoderError, EncoderMismatch.
-        """
-        with self._lock:
-            kept = self._embedded.get((encoder, text))
-            if kept is not None:
-                return kept
-            model = self._models.get(encoder)
-            if model is None:
-                name = self._encoder or self.opened.vectors(encoder).identity.name
-                model = load_encoder(name)
-                self.opened.check_encoder(model.identity, encoder)
-                self._models[encoder] = model
-        vector = model.encode_query(text)
-        vector.flags.writeable = False
-        with self._lock:
-            self._embedded[(encoder, text)] = vector
-            while len(self._embedded) > _KEPT_VECTORS:
-                self._embedded.popitem(last=False)
-        return vector
 
 
 class Corpus:
@@ -111,15 +42,23 @@ class Corpus:
         principal: Who asks; None is the local owner, allowed only where no document has a tenant or roles.
         follow: Move to a new generation by itself before each search; otherwise `refresh` does when called.
         encoder: Open with another encoder than the one recorded; refused unless its weights are the same.
+        policy: Decides from a document's sensitivity what the principal sees; None shows every sensitivity.
 
     Raises:
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
     """
 
     def __init__(
-        self, path: str | Path, principal: Principal | None = None, *, follow: bool = False, encoder: str | None = None
+        self,
+        path: str | Path,
+        principal: Principal | None = None,
+        *,
+        follow: bool = False,
+        encoder: str | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self.path = Path(path)
+        self.policy = policy
         self.principal = principal
         self.follow = follow
         self._encoder = encoder
@@ -130,7 +69,7 @@ class Corpus:
         self._pinned().records.scope(principal, None, ())
 
     def _open(self) -> CorpusEngine:
-        generation = open_generation(self.path)
+        generation = open_generation(self.path, self.policy)
         if self._encoder is not None:
             from workbench.encode.load import identity_of
 
@@ -232,9 +171,17 @@ class Corpus:
     def _search(
         self, request: Request, depths: Mapping[str, int] | None, bypass_cache: bool, started: float
     ) -> SearchResult:
+        if request.plan["principal"] == "required" and request.principal is None:
+            raise PrincipalRequired(
+                f"The plan {request.plan.preset} needs to know who asks",
+                "Open the corpus with principal=Principal(tenant=..., roles=...)",
+            )
         engine = self.engine
         seconds = float(request.plan["cache_seconds"])
-        key = (cache_key(request, engine.generation, ""), tuple(sorted((depths or {}).items())))
+        key = (
+            cache_key(request, engine.generation, "" if self.policy is None else self.policy.name),
+            tuple(sorted((depths or {}).items())),
+        )
         if seconds and not bypass_cache:
             kept = self._cache.get(key, seconds)
             if isinstance(kept, SearchResult):
@@ -363,13 +310,16 @@ def open_corpus(
     follow: bool = False,
     *,
     encoder: str | None = None,
+    policy: Policy | None = None,
 ) -> Corpus:
     """Open a corpus for reading; None is the setting `corpus`. Use it with or without `with`.
 
     Raises:
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
     """
-    return Corpus(settings.get("corpus") if path is None else path, principal, follow=follow, encoder=encoder)
+    return Corpus(
+        settings.get("corpus") if path is None else path, principal, follow=follow, encoder=encoder, policy=policy
+    )
 
 
 def index(

@@ -74,8 +74,8 @@ def test_another_encoder_is_refused_with_the_remedy(tmp_path: Path) -> None:
 
 def test_the_vector_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hybrid goes on as keyword with a warning; vector alone is an error; keyword results do not change."""
+    from workbench.corpus_engine import CorpusEngine
     from workbench.errors import EncoderError, SourceUnavailable
-    from workbench.service import CorpusEngine
 
     corpus = make_corpus({"a.md": "apples and pears", "b.md": "apples"})
     keyword = [h.chunk_id for h in corpus.search("apples", mode="keyword").hits]

@@ -64,6 +64,16 @@ def test_summary_sections_are_page_summaries(name: str) -> None:
     ]  # fmt: skip
 
 
+def test_a_summary_under_a_bare_title_stands_apart_from_front_matter() -> None:
+    """A title without text leads to the summary below it; what comes before both does not take them in."""
+    text = "---\ntitle: T\n---\n# T\n\n## Summary\n\nShort.\n\n## Rest\n\nMore.\n"
+    outline = markdown_outline(text, text.index("# T"))
+    chunks = chunk_document(document(text, "T"), outline, "docs", Granularity.CHUNK, 60, count_words)
+    assert [(c.kind, c.text.split("\n")[-1]) for c in chunks] == [
+        (ChunkKind.BODY, "---"), (ChunkKind.SUMMARY, "Short."), (ChunkKind.BODY, "More."),
+    ]  # fmt: skip
+
+
 def test_everything_below_an_examples_heading_is_examples() -> None:
     chunks = cut(f"# T\n\n## Examples\n\n### One\n\n{words(24)}\n\n### Two\n\n{words(24)}\n\n## End\n\n{words(9)}\n")
     assert [(c.section, c.kind) for c in chunks] == [

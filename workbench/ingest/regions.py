@@ -126,7 +126,14 @@ def grouped(
         if groups:
             start, before = groups[-1]
             small = sum(tokens[start:before]) < tiny
-            if small and _together(found[before - 1], found[first], found[start].parents) and fits(start, end):
+            # What headings without text lead to decides of what kind a unit is.
+            alike = found[before - 1].kind is found[end - 1].kind
+            if (
+                small
+                and alike
+                and _together(found[before - 1], found[first], found[start].parents)
+                and fits(start, end)
+            ):
                 groups[-1] = (start, end)
                 continue
         groups.append((first, end))
@@ -138,4 +145,4 @@ def _below(heading: Region, other: Region) -> bool:
 
 
 def _together(last: Region, other: Region, parents: tuple[str, ...]) -> bool:
-    return other.page == last.page and other.kind is last.kind and other.path[: len(parents)] == parents
+    return other.page == last.page and other.path[: len(parents)] == parents

@@ -58,7 +58,7 @@ def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
     else:
         fused, score_kind = fuse(candidates, plan.fusion), "fused"
     kept, duplicate_of = _dedupe(fused, retrieved, plan)
-    shown = kept[: int(plan["limit"])]
+    shown = _with_strongest(retrieved, plan, candidates, fused, kept)
     steps = _steps(retrieved, plan, candidates, fused, len(kept), len(shown))
     return Outcome(
         candidates, fused, score_kind, kept, shown, duplicate_of, steps, (time.perf_counter() - started) * 1000.0
@@ -75,6 +75,28 @@ def _dedupe(fused: Fused, retrieved: Retrieved, plan: Plan) -> tuple[NDArray[np.
     original = first[inverse]
     dropped = np.flatnonzero(original != everything)
     return np.flatnonzero(original == everything), {int(p): int(original[p]) for p in dropped}
+
+
+def _with_strongest(
+    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The first `limit` rows; the strongest keyword hit in place of the last one, where the plan keeps it.
+
+    It is kept only if it means something: its BM25 must be at least half of the most that the query could give. Normalised
+    within its own list it would always be 1, and decide nothing.
+    """
+    shown = kept[: int(plan["limit"])]
+    if not plan["keyword.keep_strongest"] or not len(shown):
+        return shown
+    for column in candidates.columns:
+        bound = retrieved.answers[column.source].bound
+        rows = np.flatnonzero(column.retrieved & (column.rank == 1))
+        if bound is None or not len(rows) or column.score[rows[0]] < bound() / 2:
+            continue
+        position = np.flatnonzero(fused.rows == rows[0])
+        if len(position) and position[0] in kept and position[0] not in shown:
+            return np.append(shown[:-1], position)
+    return shown
 
 
 def _steps(

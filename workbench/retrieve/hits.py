@@ -14,7 +14,8 @@ from workbench.records import Hit, Passage, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.matching import pattern_spans
-from workbench.retrieve.request import base_of
+from workbench.retrieve.organise import by_page
+from workbench.retrieve.request import base_of, collection_of
 from workbench.retrieve.retrieved import Retrieved, Shown
 from workbench.store.protocols import ChunkRow
 
@@ -27,7 +28,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
     rows = fused.rows[outcome.shown]
     numbers = retrieved.columns.numbers[rows].tolist()
     _read(engine, retrieved, numbers)
-    hits = []
+    hits: list[Hit] = []
     for rank, (position, row, number) in enumerate(zip(outcome.shown.tolist(), rows.tolist(), numbers, strict=True), 1):
         shown = retrieved.shown[number]
         record, document = shown.record, shown.document
@@ -52,7 +53,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                 chunk_id=chunk.chunk_id,
                 document_id=chunk.document_id,
                 chunk_index=chunk.chunk_index,
-                collections=(chunk.collection,),
+                collections=_collections(outcome, position, chunk.collection),
                 path=document.path,
                 url=document.url,
                 title=document.title,
@@ -67,11 +68,20 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                     **document.metadata,
                     "type": document.type,
                     "sensitivity": document.sensitivity,
+                    "granularity": str(chunk.granularity),
                     "tenant": document.tenant,
                 },
             )
         )
+    if plan["organise"] == "pages":
+        return by_page(engine, hits, [retrieved.shown[n].record.document_number for n in numbers])
     return tuple(hits)
+
+
+def _collections(outcome: Outcome, position: int, own: str) -> tuple[str, ...]:
+    """The collections in which a hit was found, sorted: its own, and those of sources that search one collection."""
+    found = {collection_of(s) for s, ranks in outcome.fused.ranks.items() if ranks[position] > 0}
+    return tuple(sorted({own, *found} - {""}))
 
 
 def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:

@@ -47,6 +47,8 @@ class Answer:
         compute: Scores of given records by this source, or None where it cannot.
         passages: grep only: record number -> its best passage.
         milliseconds: Time that it took.
+        files, lines: grep only: unique files and matched lines found.
+        bound: keyword only: the most that BM25 could give for the query.
     """
 
     source: str
@@ -58,6 +60,7 @@ class Answer:
     milliseconds: float = 0.0
     files: int = 0
     lines: int = 0
+    bound: Callable[[], float] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -179,8 +179,11 @@ class _Task:
         def compute(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
             return self.engine.lexical.score(query, scope, numbers, k1=k1, b=b, operator=operator)
 
+        def bound() -> float:
+            return self.engine.lexical.upper_bound(query, scope, k1=k1)
+
         scored, exhausted = self._deep_enough(search)
-        return Answer(self.source, scored, exhausted, entered, compute, milliseconds=_since(started))
+        return Answer(self.source, scored, exhausted, entered, compute, milliseconds=_since(started), bound=bound)
 
     def _vector(self, scope: Scope, entered: int) -> Answer:
         name = encoder_of(self.source)

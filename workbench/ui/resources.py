@@ -18,7 +18,8 @@ from workbench.errors import WorkbenchError
 from workbench.records import Principal
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus, CorpusEngine
+    from workbench.corpus_engine import CorpusEngine
+    from workbench.service import Corpus
     from workbench.ui.searching import Finder
 
 _FINDER = "wb.finder"

@@ -1,0 +1,77 @@
+"""An open generation with this process's encoder: what the pipeline asks of a corpus (`retrieve.engine.Engine`)."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.encode.load import load_encoder
+from workbench.encode.protocol import Encoder
+from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
+from workbench.store.reader import Generation
+
+_KEPT_VECTORS = 64
+
+
+class CorpusEngine:
+    """One pinned generation with the encoder of this process: what the pipeline asks (`retrieve.engine.Engine`)."""
+
+    def __init__(self, generation: Generation, encoder: str | None) -> None:
+        self.opened = generation
+        self._encoder = encoder
+        self._models: dict[str, Encoder] = {}
+        self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+        # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
+        # until the last engine and result that hold it are gone.
+        weakref.finalize(self, generation.close)
+
+    @property
+    def generation(self) -> str:
+        """Id of the generation."""
+        return self.opened.id
+
+    @property
+    def records(self) -> RecordStore:
+        """Documents and records."""
+        return self.opened.records
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The word index."""
+        return self.opened.lexical
+
+    @property
+    def grep(self) -> GrepIndex:
+        """The line index."""
+        return self.opened.grep
+
+    def vectors(self, encoder: str) -> VectorIndex:
+        """The vectors of one encoder. Raises EncoderMismatch, CorpusDamaged."""
+        return self.opened.vectors(encoder)
+
+    def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
+        """A query as a vector, float32 (dim,), read-only; the last few are kept, so that the same query under another k1 or
+        in another column embeds nothing. Raises EncoderError, EncoderMismatch.
+        """
+        with self._lock:
+            kept = self._embedded.get((encoder, text))
+            if kept is not None:
+                return kept
+            model = self._models.get(encoder)
+            if model is None:
+                name = self._encoder or self.opened.vectors(encoder).identity.name
+                model = load_encoder(name)
+                self.opened.check_encoder(model.identity, encoder)
+                self._models[encoder] = model
+        vector = model.encode_query(text)
+        vector.flags.writeable = False
+        with self._lock:
+            self._embedded[(encoder, text)] = vector
+            while len(self._embedded) > _KEPT_VECTORS:
+                self._embedded.popitem(last=False)
+        return vector

@@ -1,0 +1,54 @@
+"""A result as plain text for a tool that reads text: header, then a block a hit.
+
+The form is fixed to the character, because programs read it: score to three decimals, snippet of 200 characters with `...`
+only where there is more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.errors import WorkbenchError
+from workbench.records import Hit
+
+if TYPE_CHECKING:
+    from workbench.retrieve.result import SearchResult
+
+SNIPPET = 200
+
+
+def format_text(result: SearchResult) -> str:
+    """The result as text; `No results found.` where there is none."""
+    hits = [h for h in result.hits if not h.added]
+    if not hits:
+        return "No results found."
+    collections = sorted({c for h in hits for c in h.collections})
+    lines = [f"Found {len(hits)} results (searched: {', '.join(collections)}):", ""]
+    for hit in hits:
+        lines += [*_block(hit), ""]
+    return "\n".join(lines)
+
+
+def format_failure(error: WorkbenchError) -> str:
+    """What is printed only when every source failed."""
+    return f"Search failed: {error.message}"
+
+
+def _block(hit: Hit) -> Sequence[str]:
+    metadata = hit.metadata
+    whole = metadata.get("granularity") == "document"
+    lines = [
+        f"[{hit.rank}] RRF score: {hit.score:.3f} (from: {', '.join(hit.collections)})",
+        f"Type: {'artifact' if whole else 'chunk'} | ID: {hit.document_id if whole else hit.chunk_id}",
+    ]
+    if hit.title:
+        lines.append(f"Title: {hit.title}")
+    source = metadata.get("source_system") or hit.path
+    lines.append(f"Source: {source} | Sensitivity: {metadata.get('sensitivity') or 'normal'}")
+    snippet = hit.text if len(hit.text) <= SNIPPET else hit.text[:SNIPPET] + "..."
+    lines.append(f'Snippet: "{snippet}"')
+    evidence = metadata.get("source_url") or hit.url
+    if evidence:
+        lines.append(f"Evidence: {evidence}")
+    return lines
