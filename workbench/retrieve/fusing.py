@@ -6,7 +6,8 @@ Pure but for its input: no store is asked, so this is what runs when a slider mo
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ class Outcome:
         duplicate_of: position in `fused` -> position of the better row with the same text.
         steps: The funnel.
         milliseconds: Time spent.
+        rerank: position in `fused` -> a reranking model's score, where one was asked.
+        rerank_ms: Time that it took; None where none was asked.
+        notes: What to warn of.
     """
 
     candidates: Candidates
@@ -42,6 +46,9 @@ class Outcome:
     duplicate_of: dict[int, int]
     steps: tuple[Step, ...]
     milliseconds: float
+    rerank: Mapping[int, float] = field(default_factory=dict)
+    rerank_ms: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
@@ -58,7 +65,7 @@ def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
     else:
         fused, score_kind = fuse(candidates, plan.fusion), "fused"
     kept, duplicate_of = _dedupe(fused, retrieved, plan)
-    shown = _with_strongest(retrieved, plan, candidates, fused, kept)
+    shown = show(retrieved, plan, candidates, fused, kept)
     steps = _steps(retrieved, plan, candidates, fused, len(kept), len(shown))
     return Outcome(
         candidates, fused, score_kind, kept, shown, duplicate_of, steps, (time.perf_counter() - started) * 1000.0
@@ -77,7 +84,7 @@ def _dedupe(fused: Fused, retrieved: Retrieved, plan: Plan) -> tuple[NDArray[np.
     return np.flatnonzero(original == everything), {int(p): int(original[p]) for p in dropped}
 
 
-def _with_strongest(
+def show(
     retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The first `limit` rows; the strongest keyword hit in place of the last one, where the plan keeps it.

@@ -41,6 +41,8 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
         if plan["neighbours"] and passage is None:
             text, matches = _with_neighbours(engine, record, int(plan["neighbours"]), text, matches)
         ranks, scores, distance = _standing(outcome, plan, row)
+        if position in outcome.rerank:
+            scores["rerank"] = outcome.rerank[position]
         hits.append(
             Hit(
                 rank=rank,

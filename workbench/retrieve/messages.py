@@ -41,6 +41,7 @@ def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[st
         for column in outcome.candidates.columns
         if retrieved.answers[column.source].scored.approximate
     ]
+    said += [*retrieved.messages, *outcome.notes]
     grep_ran = any(base_of(s) == "grep" for s in retrieved.answers) or any(
         base_of(u.source) == "grep" for u in retrieved.unavailable
     )

@@ -22,6 +22,7 @@ from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.hits import make_hits
 from workbench.retrieve.messages import guidance, messages_for, warnings_for
 from workbench.retrieve.request import base_of, kind_of
+from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SearchResult:
         self.plan = plan
         self.generation = engine.generation
         self.unavailable: tuple[Unavailable, ...] = retrieved.unavailable
-        self._outcome: Outcome = fuse_plan(retrieved, plan)
+        self._outcome: Outcome = reranked(engine, retrieved, fuse_plan(retrieved, plan), plan)
         self._spent_ms = spent_ms
 
     # --- results ---------------------------------------------------------------------------------------------------
@@ -152,8 +153,11 @@ class SearchResult:
     @property
     def timings_ms(self) -> Mapping[str, float]:
         """Milliseconds by step: filter, embed, grep, keyword, vector, fusion, total; only steps that ran."""
-        timings = {**self._retrieved.timings, "fusion_ms": self._outcome.milliseconds}
-        return {**timings, "total_ms": self._spent_ms + self._outcome.milliseconds}
+        outcome = self._outcome
+        timings = {**self._retrieved.timings, "fusion_ms": outcome.milliseconds}
+        if outcome.rerank_ms is not None:
+            timings["rerank_ms"] = outcome.rerank_ms
+        return {**timings, "total_ms": self._spent_ms + outcome.milliseconds + (outcome.rerank_ms or 0.0)}
 
     @cached_property
     def messages(self) -> tuple[str, ...]:

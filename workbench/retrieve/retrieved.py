@@ -110,6 +110,7 @@ class Retrieved:
         self.request, self.scope, self.answers, self.unavailable = request, scope, answers, unavailable
         self.columns, self.timings, self.visible, self.allowed = columns, timings, visible, allowed
         self.patterns, self.vectors, self.messages = patterns, vectors, messages
+        self.reranked: dict[str, dict[int, float]] = {}
         self._computed: dict[str, NDArray[np.float64]] = {}
         self._lock = threading.Lock()
         # Record number -> what is shown of it. Without a lock: at worst two threads read the same record.

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import SourceUnavailable, UsageError, WorkbenchError
+from workbench.assist.load import load_rewriter
+from workbench.errors import AssistError, SourceUnavailable, UsageError, WorkbenchError
+from workbench.plan_fields import OFF
 from workbench.records import Unavailable
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords, quoted_phrases
@@ -46,7 +48,7 @@ def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None 
     timings: dict[str, float] = {"filter_ms": _since(started)}
     sources = sources_of(plan, request.mode, request.query, request.keywords)
     patterns = patterns_for(engine, request, scope) if any(base_of(s) == "grep" for s in sources) else ()
-    embedding = _Embedding(engine, vector_text(request))
+    embedding = _Embedding(engine, request)
     waiting: dict[str, Future[Answer]] = {}
     for source in sources:
         depth = max(plan.depth(source), (depths or {}).get(source, 0))
@@ -73,6 +75,8 @@ def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None 
         timings[name] = max(timings.get(name, 0.0), answer.milliseconds)
     if embedding.milliseconds is not None:
         timings["embed_ms"] = embedding.milliseconds
+    if embedding.rewrite_ms is not None:
+        timings["rewrite_ms"] = embedding.rewrite_ms
     numbers = [a.scored.numbers for a in answers.values()]
     union = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
     return Retrieved(
@@ -86,6 +90,7 @@ def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None 
         allowed=allowed,
         patterns=patterns,
         vectors=embedding.made,
+        messages=embedding.notes,
     )
 
 
@@ -108,22 +113,48 @@ def patterns_for(engine: Engine, request: Request, scope: Scope) -> tuple[str, .
     return extract_keywords(request.query, frequencies)
 
 
-def vector_text(request: Request) -> str:
+def vector_text(request: Request, query: str) -> str:
     """What is embedded: the query, and what the context names."""
-    return " ".join((request.query, *context_keywords(request.context))).strip()
+    return " ".join((query, *context_keywords(request.context))).strip()
 
 
 class _Embedding:
     """The query's vector by each encoder: made once, by whichever source needs it first."""
 
-    def __init__(self, engine: Engine, text: str) -> None:
-        self._engine, self.text = engine, text
+    def __init__(self, engine: Engine, request: Request) -> None:
+        self._engine, self._request = engine, request
         self._futures: dict[str, Future[NDArray[np.float32]]] = {}
         self.made: dict[str, NDArray[np.float32]] = {}
         self.milliseconds: float | None = None
+        self.rewrite_ms: float | None = None
+        self.notes: tuple[str, ...] = ()
         self._lock = threading.Lock()
+        self._text: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What is embedded: rewritten once where the plan says so; the query as it was where that fails."""
+        with self._lock:
+            if self._text is None:
+                self._text = self._rewritten()
+            return self._text
+
+    def _rewritten(self) -> str:
+        request = self._request
+        model = str(request.plan["rewrite.model"])
+        if model == OFF or not request.query:
+            return vector_text(request, request.query)
+        started = time.perf_counter()
+        try:
+            query = load_rewriter(model).rewrite(request.query, request.context)
+        except AssistError as exc:
+            query = request.query
+            self.notes = (f"Rewriting was left out: {exc.message}. {exc.remedy}. The query was used as it is",)
+        self.rewrite_ms = _since(started)
+        return vector_text(request, query)
 
     def vector(self, encoder: str) -> NDArray[np.float32]:
+        text = self.text
         with self._lock:
             future = self._futures.get(encoder)
             mine = future is None
@@ -132,7 +163,7 @@ class _Embedding:
         if mine:
             started = time.perf_counter()
             try:
-                vector = self._engine.embed(self.text, encoder)
+                vector = self._engine.embed(text, encoder)
             except BaseException as exc:
                 future.set_exception(exc)
                 raise

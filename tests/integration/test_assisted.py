@@ -1,0 +1,60 @@
+"""Rewriting and reranking in the pipeline: they help where they can, and never stand in the way."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import workbench as wb
+
+QUERY = "how do retries work after a timeout"
+
+
+def test_a_reranker_orders_the_top_and_leaves_scores_alone(sample: wb.Corpus) -> None:
+    """Only the first `rerank.top` change places; fused scores and contributions stay; the model's score is shown."""
+    plain = sample.search(QUERY, plan="limit=20")
+    again = sample.search(QUERY, plan="limit=20 rerank.model=overlap rerank.top=5")
+    assert {h.chunk_id for h in again.hits[:5]} == {h.chunk_id for h in plain.hits[:5]}
+    assert [h.chunk_id for h in again.hits[5:]] == [h.chunk_id for h in plain.hits[5:]]
+    scores = [h.scores["rerank"] for h in again.hits[:5]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(h.score == math.fsum(h.contributions.values()) for h in again.hits)
+    assert "rerank_ms" in again.timings_ms
+    assert [s.step for s in again.steps][-2:] == ["rerank", "limit"]
+    assert plain.with_plan("limit=20 rerank.model=overlap rerank.top=5").to_dict() == again.to_dict()
+
+
+@pytest.mark.parametrize("model", ["no/such/model", "endpoint:gpt", "learned:/no/such/file"])
+def test_a_reranker_that_fails_leaves_the_fused_order_and_a_warning(sample: wb.Corpus, model: str) -> None:
+    plain = sample.search(QUERY)
+    again = sample.search(QUERY, plan=wb.preset("default").replace({"rerank.model": model}))
+    assert [h.chunk_id for h in again.hits] == [h.chunk_id for h in plain.hits]
+    assert "Reranking was left out" in " ".join(again.warnings)
+
+
+def test_a_rewritten_query_goes_to_the_vector_side_only(sample: wb.Corpus) -> None:
+    plain = sample.search(QUERY)
+    again = sample.search(QUERY, plan="rewrite.model=keywords")
+    assert again.rankings["keyword"] == plain.rankings["keyword"]
+    assert again.rankings["vector"] != plain.rankings["vector"]
+    assert "rewrite_ms" in again.timings_ms
+    echoed = sample.search(QUERY, plan="rewrite.model=echo")
+    assert echoed.rankings == plain.rankings
+
+
+def test_a_rewriter_that_fails_leaves_the_query_as_it_is(sample: wb.Corpus) -> None:
+    plain = sample.search(QUERY)
+    again = sample.search(QUERY, plan="rewrite.model=endpoint:gpt")
+    assert [h.chunk_id for h in again.hits] == [h.chunk_id for h in plain.hits]
+    assert "Rewriting was left out" in " ".join(again.warnings)
+
+
+def test_context_helps_the_vector_side_only(sample: wb.Corpus) -> None:
+    """Names in the open text are added to the vector query; an empty context changes nothing."""
+    code = 's("bd*2 hh").note("c3 e3").lpf(800)'
+    plain = sample.search("make it darker")
+    helped = sample.search("make it darker", context=code)
+    assert helped.rankings["keyword"] == plain.rankings["keyword"]
+    assert helped.rankings["vector"] != plain.rankings["vector"]
+    assert sample.search("make it darker", context="  ").to_dict() == plain.to_dict()

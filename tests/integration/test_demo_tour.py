@@ -1,0 +1,36 @@
+"""The demo from end to end, with the encoder that needs no model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.demo.tour import CHECKED, CONTENDERS, MODES, QUESTIONS, ask, build, check
+
+
+@pytest.mark.slow
+def test_the_demo_builds_answers_and_checks(tmp_path: Path) -> None:
+    """Built twice, the second time nothing is embedded; every question is answered in every mode; all are measured."""
+    first = build(tmp_path, encoder="hashing")
+    assert first.report.count("failed") == 0
+    assert 3_000 <= first.report.chunks <= 8_000
+    second = build(tmp_path, encoder="hashing")
+    assert second.report.embedded == 0
+    assert not second.report.changed
+
+    with wb.open_corpus(first.corpus) as corpus:
+        answers = ask(corpus)
+        assert [(a.question, a.mode) for a in answers] == [(q, m) for q in QUESTIONS for m in MODES]
+        assert all(answer.citations for answer in answers)
+        named = next(a for a in answers if a.mode == "grep")
+        assert any(citation.startswith("lib/socket") for citation in named.citations)
+
+        contenders = check(corpus)
+    assert [c.name for c in contenders] == [name for name, _, _ in CONTENDERS]
+    assert all(c.evaluation.measures == CHECKED for c in contenders)
+    assert [c.name for c in contenders if c.against is None] == ["hybrid"]
+    # Words are found by words with any encoder: far above chance, below perfect.
+    keyword = next(c.evaluation for c in contenders if c.name == "keyword")
+    assert 0.5 < keyword.mean("nDCG@10") < 0.9
