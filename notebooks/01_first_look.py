@@ -135,7 +135,6 @@ assert report.found == sum(report.count(status) for status in ("indexed", "uncha
 assert report.count("failed") == 0
 assert again.embedded == 0
 assert not again.changed
-assert 4_000 <= report.chunks <= 8_000
 
 assert all(results[mode].hits for mode in modes)
 for hit in result.hits:
@@ -152,6 +151,7 @@ for column, mode in enumerate(modes):
     assert (best[:, column] > best[:, others].max(axis=1)).any(), f"{mode} is nowhere the best alone"
 
 if encoder is None:
+    assert 4_000 <= report.chunks <= 8_000
     assert means["hybrid"] > max(means["grep"], means["keyword"], means["vector"])
     assert means["tmm"] > max(means["grep"], means["keyword"], means["vector"])
 
