@@ -162,6 +162,18 @@ def test_allowed_roots_may_be_set(make_corpus: Make, tmp_path: Path, monkeypatch
     assert corpus.read_file("b.txt") == "text of b"
 
 
+def test_allowed_roots_do_not_open_hidden_documents(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders allowed by name give a named principal no file from disk: those carry neither tenant nor roles."""
+    with wb.open_corpus(sample_path, wb.Principal("acme", ("support",))) as guest:
+        (root,) = guest.info()["roots"]
+        monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", root)
+        for hidden in ("admin/salaries.md", "birch/refunds.md", "history.jsonl"):
+            assert (Path(root) / hidden).is_file()
+            assert guest.read_file(hidden).startswith("[ERROR: NOT_FOUND]")
+            assert guest.read_file(str(Path(root) / hidden)).startswith("[ERROR: NOT_FOUND]")
+        assert "warranty" in guest.read_file("kb/warranty.md").lower()
+
+
 def test_compare_says_what_plans_share(make_corpus: Make) -> None:
     corpus = make_corpus({f"{n}.md": f"apples {'pears ' * n}" for n in range(5)})
     compared = corpus.compare("apples pears", ["default", "tmm", "sources=keyword"])

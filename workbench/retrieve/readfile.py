@@ -3,17 +3,32 @@
 The answer is the document's text, or one text that starts with `[ERROR: NOT_FOUND]` or `[ERROR: ACCESS_DENIED]`. A path
 outside the allowed folders is denied whether or not it exists; a document that the principal may not see gives the same
 bytes as one that is not there.
+
+A file that was never indexed is read from disk only where folders are allowed by name and nobody's documents are kept apart:
+the files on disk carry neither tenant nor roles, so a named principal reads stored documents and nothing else.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from workbench import settings
 from workbench.records import Principal
 from workbench.retrieve.engine import Engine
 from workbench.store.protocols import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """What reading gave: a document's text, or the error text where `found` is False.
+
+    The two are told apart here and not by how the text starts, which a document could imitate.
+    """
+
+    text: str
+    found: bool
 
 
 def read_file(engine: Engine, principal: Principal | None, path: str) -> str:
@@ -24,35 +39,57 @@ def read_file(engine: Engine, principal: Principal | None, path: str) -> str:
         principal: Who asks.
         path: As citations show it (relative to its root), or absolute.
     """
+    return find_file(engine, principal, path).text
+
+
+def find_file(
+    engine: Engine, principal: Principal | None, path: str, allowed: tuple[Path, ...] | None = None
+) -> FileText:
+    """As `read_file`, and whether there was such a document.
+
+    Args:
+        engine: The generation.
+        principal: Who asks.
+        path: As citations show it (relative to its root), or absolute.
+        allowed: Folders allowed by name, resolved; None: those of the setting `allowed_roots`.
+    """
     scope = engine.records.scope(principal, None, ())
     asked = path.strip()
     number = engine.records.find_document(asked, scope)
     if number is not None:
-        (document,) = engine.records.documents([number])
-        return document.text
-    explicit = _explicit_roots()
+        return _stored(engine, number)
+    explicit = explicit_roots() if allowed is None else allowed
     roots = explicit or _indexed_roots(engine, scope)
     inside = _inside(asked, roots)
     if inside is None:
         shown = ", ".join(str(r) for r in roots) or "none"
-        return f"[ERROR: ACCESS_DENIED] {asked} is outside the allowed folders. Allowed folders: {shown}"
+        return FileText(
+            f"[ERROR: ACCESS_DENIED] {asked} is outside the allowed folders. Allowed folders: {shown}", found=False
+        )
     for root, relative in inside:
         number = engine.records.find_document(str(root / relative), scope)
         if number is not None:
-            (document,) = engine.records.documents([number])
-            return document.text
-    # A file that was never indexed has nobody who may see it, unless the folders were allowed by name.
-    if explicit:
+            return _stored(engine, number)
+    if explicit and principal is None and scope.visible_documents is None:
         for root, relative in inside:
             text = _from_disk(root / relative)
             if text is not None:
-                return text
-    return f"[ERROR: NOT_FOUND] There is no document {asked}. Paths are relative to an indexed folder, as citations show them"
+                return FileText(text, found=True)
+    return FileText(
+        f"[ERROR: NOT_FOUND] There is no document {asked}. Paths are relative to an indexed folder, as citations show them",
+        found=False,
+    )
 
 
-def _explicit_roots() -> tuple[Path, ...]:
+def explicit_roots() -> tuple[Path, ...]:
+    """The folders that the setting `allowed_roots` names, resolved; empty where it names none."""
     value = str(settings.get("allowed_roots"))
     return tuple(Path(os.path.realpath(p)) for p in value.split(os.pathsep) if p)
+
+
+def _stored(engine: Engine, number: int) -> FileText:
+    (document,) = engine.records.documents([number])
+    return FileText(document.text, found=True)
 
 
 def _indexed_roots(engine: Engine, scope: Scope) -> tuple[Path, ...]:
