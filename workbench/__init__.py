@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "Comparison": "workbench.retrieve.compare",
     "Corpus": "workbench.service",
+    "Example": "workbench.retrieve.examples",
     "Explanation": "workbench.retrieve.explain",
     "FusionPlan": "workbench.plan",
     "Candidates": "workbench.ranking.candidates",

@@ -20,6 +20,7 @@ from workbench.plan import Plan
 from workbench.records import Hit, IndexReport, Passage, Principal, Progress
 from workbench.retrieve.cache import ResultCache, cache_key
 from workbench.retrieve.compare import Comparison
+from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.explain import explain as explain_target
 from workbench.retrieve.readfile import read_file
@@ -266,6 +267,20 @@ class Corpus:
         """The text of a document, or a text that starts with `[ERROR: NOT_FOUND]` or `[ERROR: ACCESS_DENIED]`."""
         engine = self.engine
         return read_file(engine, self.principal, path)
+
+    def search_examples(self, query: str, context: str | None = None, limit: int = 5) -> Examples:
+        """A tuple of the worked examples that fit, best first; `warnings` of it names a side that could not run.
+
+        Args:
+            query: In the query syntax.
+            context: Text that the person has open; names in it are added to the vector query only.
+            limit: How many at most.
+
+        Raises:
+            QueryError, UsageError: What was asked cannot be.
+            SourceUnavailable: Neither the vector nor the keyword side could run.
+        """
+        return search_examples(self.engine, self.principal, query, context, limit)
 
     # --- measure ---------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "compare": ("workbench.cli.search", "compare", "Run a query under several plans, side by side."),
     "grep": ("workbench.cli.search", "grep", "Find lines by fixed text or regular expression."),
     "read": ("workbench.cli.search", "read", "Print a document's text."),
+    "examples": ("workbench.cli.examples", "examples", "Find worked examples: code with a line on what it is."),
     "presets": ("workbench.cli.plans", "presets", "List the presets."),
     "fields": ("workbench.cli.plans", "fields", "List the plan's fields with default, bounds and help."),
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.records import Chunk, Document, EncoderIdentity, Passage, Principal, Span
+from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Passage, Principal, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,6 +178,9 @@ class RecordStore(Protocol):
 
     def records_of(self, document_number: int) -> NDArray[np.int64]:
         """Numbers of a document's records, up."""
+
+    def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
+        """Which records are of this kind, bool (n,); whoever asks sees no more of them than a scope lets through."""
 
     def count(self, scope: Scope) -> tuple[int, int]:
         """Number of visible records and of allowed records."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from workbench.errors import FilterError
 from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Granularity, Principal
 from workbench.store import filter_sql, filters
-from workbench.store.columns import Columns
+from workbench.store.columns import KINDS, Columns
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.generations import Manifest
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope
@@ -170,6 +170,10 @@ class StoredRecords:
             ((text, len(numbers)) for text, numbers in counted.items()), key=lambda item: (-item[1], item[0])
         )
         return ordered[:limit]
+
+    def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
+        """Which records are of this kind, bool (n,)."""
+        return np.asarray(self.arrays.records["kind"] == KINDS.index(kind))
 
     def count(self, scope: Scope) -> tuple[int, int]:
         """Number of visible records and of allowed records."""

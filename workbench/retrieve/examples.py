@@ -1,0 +1,305 @@
+"""Worked examples, searched apart from the pages that explain them.
+
+An example is code with a line on what it is. Three things count as one:
+
+* a document of type `example`, by front matter, by its record in a JSONL file, or by a rule of the corpus;
+* a document in a collection called `examples`;
+* each code block in a section called Examples (the chunks of kind `PAGE_EXAMPLES`), Markdown's two forms of it.
+
+What is asked for is the likeness of the whole question, so the vector side counts 0.7 (its cosine, negative ones as 0) and the
+keyword side 0.3 (BM25 as a share of its best hit), which is how the preset `pages` fuses; each side gives limit + 5 records.
+What somebody has open in an editor is added to what the vector side embeds, never to the words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import QueryError, SourceUnavailable, UsageError, WorkbenchError
+from workbench.ingest.frontmatter import read_front_matter
+from workbench.ingest.regions import section_kind
+from workbench.plan import Plan
+from workbench.presets import preset
+from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.fuse import Fused, fuse
+from workbench.records import Chunk, ChunkKind, Document, Kind, Principal, cite
+from workbench.retrieve.engine import Engine
+from workbench.retrieve.keywords import context_keywords
+from workbench.retrieve.request import clean
+from workbench.store.protocols import Scope, Scored
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+EXAMPLE_TYPE = "example"
+EXAMPLE_COLLECTION = "examples"
+MORE = 5
+"""How many candidates more than the limit each side gives."""
+_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One worked example.
+
+    Attributes:
+        title: Of its record, file or page.
+        description: What it is, in words; "" where nothing says it.
+        code: The code, without the marks around it.
+        tags: In the order of its record or front matter.
+        url: Where the original lives, or "".
+        score: `math.fsum` of the contributions, from 0 to 1.
+        contributions: `vector` and `keyword`, what each side added.
+        path, start_line, end_line: Where it stands; lines from 1, both included.
+    """
+
+    title: str
+    description: str
+    code: str
+    tags: tuple[str, ...]
+    url: str
+    score: float
+    contributions: Mapping[str, float]
+    path: str
+    start_line: int
+    end_line: int
+
+    @property
+    def citation(self) -> str:
+        """`path:start-end`."""
+        return cite(self.path, self.start_line, self.end_line, None)
+
+
+class Examples(tuple[Example, ...]):
+    """The examples found, best first, and in `warnings` what their reader must know: a side that could not run."""
+
+    warnings: tuple[str, ...] = ()
+
+
+def search_examples(
+    engine: Engine, principal: Principal | None, query: str, context: str | None = None, limit: int = 5
+) -> Examples:
+    """Search the examples that the principal may see.
+
+    Args:
+        engine: The generation.
+        principal: Who asks.
+        query: In the query syntax.
+        context: Code or a pattern that the person has open; may be empty.
+        limit: How many examples at most.
+
+    Returns:
+        Score down, then path, then line up; blocks of one section with more of the query's words first.
+
+    Raises:
+        QueryError, UsageError: What was asked cannot be.
+        PrincipalRequired: The corpus has tenants or roles, and nobody is named.
+        SourceUnavailable: Neither side could run.
+    """
+    if not 1 <= limit <= _MOST:
+        raise UsageError(f"limit is {limit}", f"It must be a whole number from 1 to {_MOST:,}")
+    words, names = clean(query, "query"), context_keywords(clean(context, "context"))
+    scope = _examples(engine, principal)
+    if not words or not engine.records.count(scope)[1]:
+        return Examples()
+    plan = preset("pages").replace({"limit": limit, "depth.keyword": f"+{MORE}", "depth.vector": f"+{MORE}"})
+    sides, warnings = _run(
+        {
+            "keyword": lambda: _keyword(engine, words, scope, plan),
+            "vector": lambda: _vector(engine, " ".join((words, *names)), scope, plan),
+        }
+    )
+    found = Examples(_made(engine, words, _fused(engine, sides, plan))[:limit])
+    found.warnings = warnings
+    return found
+
+
+def _examples(engine: Engine, principal: Principal | None) -> Scope:
+    """The visible records that are examples, or sections of them."""
+    own = f"type = '{EXAMPLE_TYPE}' or collection = '{EXAMPLE_COLLECTION}'"
+    seen = engine.records.scope(principal, None, ())
+    allowed = engine.records.scope(principal, own, ()).allowed
+    sections = engine.records.of_kind(ChunkKind.EXAMPLES)
+    if seen.allowed is not None:
+        sections = sections & seen.allowed
+    # A mask of None lets everything pass: then all that is visible is an example.
+    return replace(seen, allowed=None if allowed is None else allowed | sections, key=f"examples {seen.key}")
+
+
+def _run(sides: Mapping[str, Callable[[], Scored]]) -> tuple[dict[str, Scored], tuple[str, ...]]:
+    """What each side answers; a side that fails leaves the other alone, with a warning."""
+    answers: dict[str, Scored] = {}
+    failures: dict[str, Exception] = {}
+    for name, run in sides.items():
+        try:
+            answers[name] = run()
+        except UsageError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - whatever a side fails with, the other goes on, and the warning says so
+            failures[name] = exc
+    if not answers:
+        name, first = next(iter(failures.items()))
+        message, remedy = _said(first)
+        raise SourceUnavailable(f"Examples cannot be searched, {name} could not run: {message}", remedy) from first
+    rest = " and ".join(answers)
+    return answers, tuple(
+        f"{name} could not run: {'. '.join(_said(exc))}. The examples are from {rest}" for name, exc in failures.items()
+    )
+
+
+def _said(exc: Exception) -> tuple[str, str]:
+    """What an error says, and its remedy."""
+    if isinstance(exc, WorkbenchError):
+        return exc.message, exc.remedy
+    return f"{type(exc).__name__}: {exc}", "Run `workbench doctor` to see what is wrong"
+
+
+def _keyword(engine: Engine, words: str, scope: Scope, plan: Plan) -> Scored:
+    k1, b, operator = plan["keyword.k1"], plan["keyword.b"], plan["keyword.operator"]
+    return engine.lexical.search(words, scope, plan.depth("keyword"), k1=k1, b=b, operator=operator)
+
+
+def _vector(engine: Engine, text: str, scope: Scope, plan: Plan) -> Scored:
+    index = engine.vectors("")
+    return index.search(engine.embed(text, ""), scope, plan.depth("vector"), exact=plan["vector.exact"])
+
+
+def _fused(engine: Engine, sides: Mapping[str, Scored], plan: Plan) -> tuple[NDArray[np.int64], Fused]:
+    """The union of the sides' records, numbers up, and its fusion."""
+    union = np.unique(np.concatenate([side.numbers for side in sides.values()]))
+    columns, n = engine.records.columns(union), len(union)
+    made = []
+    for name in sorted(sides):
+        rank, score = np.zeros(n, np.int64), np.full(n, np.nan)
+        rows = np.searchsorted(union, sides[name].numbers)
+        rank[rows], score[rows] = np.arange(1, len(rows) + 1), sides[name].scores
+        kind = Kind.SEMANTIC if name == "vector" else Kind.LEXICAL
+        made.append(Column(name, kind, rank, score, score, np.zeros(n, bool)))
+    candidates = Candidates(
+        columns.chunk_ids, columns.document_ids, columns.paths, columns.start_lines, columns.whole, tuple(made)
+    )
+    return union, fuse(candidates, plan.fusion)
+
+
+def _made(engine: Engine, words: str, fused: tuple[NDArray[np.int64], Fused]) -> list[Example]:
+    """The fused records as examples, each once: a document by its best record, a section block by block."""
+    union, ranking = fused
+    rows = engine.records.rows(union[ranking.rows].tolist())
+    numbers = sorted({row.document_number for row in rows})
+    documents = dict(zip(numbers, engine.records.documents(numbers), strict=True))
+    made: dict[tuple[str, int, str], Example] = {}
+    for position, row in enumerate(rows):
+        document, chunk = documents[row.document_number], row.chunk
+        added = {name: float(parts[position]) for name, parts in ranking.contributions.items()}
+        if document.type == EXAMPLE_TYPE or chunk.collection == EXAMPLE_COLLECTION:
+            examples = [_from_document(document, added)]
+        else:
+            examples = _from_section(engine, words, document, chunk, added)
+        for example in examples:
+            # A document may be in several collections, and is then in the list as often.
+            made.setdefault((document.document_id, example.start_line, example.code), example)
+    # Stable: equal scores stay as fusion and the section left them.
+    return sorted(made.values(), key=lambda example: -example.score)
+
+
+def _from_document(document: Document, added: Mapping[str, float]) -> Example:
+    """A whole document as an example: its own `code` and `description`, else what its text holds."""
+    text = document.text[read_front_matter(document.text).end :]
+    code, description, blocks = document.metadata.get("code"), document.metadata.get("description"), list(_blocks(text))
+    if not isinstance(code, str) or not code.strip():
+        code = "\n\n".join(block.code for block in blocks) or text.strip()
+    if not isinstance(description, str):
+        description = next((block.before for block in blocks if block.before), "")
+    return _example(document, description, code, added, 1, max(1, len(document.text.splitlines())))
+
+
+def _from_section(
+    engine: Engine, words: str, document: Document, chunk: Chunk, added: Mapping[str, float]
+) -> list[Example]:
+    """The code blocks of a section, those that hold more of the query's words first, then as they stand.
+
+    Words that occur beside one block say nothing of the others: what the keyword side added goes to the blocks that hold
+    some, and to all where none does (the words are then in the page's title, or between the blocks).
+    """
+    blocks = list(_blocks(chunk.text))
+    held = [_held(engine, words, f"{block.before}\n{block.code}") for block in blocks]
+    made = []
+    for at in sorted(range(len(blocks)), key=lambda i: -held[i]):
+        block = blocks[at]
+        own = (
+            added if held[at] or not any(held) else {name: 0.0 if name == "keyword" else v for name, v in added.items()}
+        )
+        start, end = chunk.start_line + block.start, chunk.start_line + block.end
+        made.append(_example(document, block.before, block.code, own, start, end))
+    return made
+
+
+def _held(engine: Engine, words: str, text: str) -> int:
+    """How many different words of the query a text holds."""
+    try:
+        spans = engine.lexical.highlight(words, text)
+    except QueryError:
+        return 0
+    return len({text[span.start : span.end].casefold() for span in spans})
+
+
+def _example(
+    document: Document, description: str, code: str, added: Mapping[str, float], start: int, end: int
+) -> Example:
+    return Example(
+        title=document.title,
+        description=" ".join(description.split()),
+        code=code,
+        tags=_tags(document.metadata.get("tags")),
+        url=document.url,
+        score=math.fsum(added.values()),
+        contributions=added,
+        path=document.path,
+        start_line=start,
+        end_line=end,
+    )
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    """Tags as a list, or as text with commas; each once."""
+    parts: Sequence[Any] = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
+    return tuple(dict.fromkeys(str(part).strip() for part in parts if str(part).strip()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A code block, the paragraph or heading before it, and its lines in the text, from 0, both included."""
+
+    code: str
+    before: str
+    start: int
+    end: int
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """The fenced and indented code blocks of a text."""
+    before, heading = "", False
+    for token in _parser().parse(text):
+        if token.type in ("fence", "code_block"):
+            code = token.content.rstrip("\n")
+            if code.strip() and token.map is not None:
+                yield _Block(code, before, token.map[0], token.map[1] - 1)
+            before = ""
+        elif token.type in ("heading_open", "paragraph_open"):
+            heading = token.type == "heading_open"
+        elif token.type == "inline" and not (heading and section_kind(token.content) is ChunkKind.EXAMPLES):
+            before = token.content
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
