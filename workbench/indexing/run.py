@@ -162,8 +162,10 @@ def _locked(
         previous = load_previous(folder)
 
         def tell_or_stop(progress: Progress) -> None:
-            # The builders know nothing of stopping: they are stopped through the progress that they report.
-            check(abort)
+            # The builders know nothing of stopping: they are stopped through the progress that they report. Publishing is
+            # not stopped half-way: by its last report the new generation answers.
+            if progress.step != "publish":
+                check(abort)
             tell(progress)
 
         try:
