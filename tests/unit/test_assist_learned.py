@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from workbench.assist.features import features
-from workbench.assist.learned import LearnedRanker, Training, query_folds, train
+from workbench.assist.learned import LearnedRanker
 from workbench.assist.load import is_learned, load_learned
+from workbench.assist.training import Training, ndcg, query_folds, train
 from workbench.errors import AssistError, UsageError
 from workbench.plan import FusionPlan
 from workbench.ranking.candidates import Candidates
@@ -121,6 +122,17 @@ def test_folds_are_as_equal_as_can_be_and_fixed_by_the_seed(queries: int, folds:
     assert fold_of.tolist() == query_folds(queries, folds, 1).tolist()
 
 
+def test_ndcg_is_the_textbooks_for_each_query() -> None:
+    """Linear gain over log2(rank + 1) against the best order of the query's own rows; ties stay in row order."""
+    scores = np.array([0.1, 0.9, 0.5, 0.5, 0.5, 1.0, 2.0])
+    grades = np.array([2, 0, 1, 0, 3, 0, 0])
+    first = (1 / np.log2(3) + 2 / np.log2(4)) / (2 + 1 / np.log2(3))
+    second = (3 / np.log2(3)) / 3
+    told = ndcg(scores, grades, np.array([3, 2, 2]))
+    np.testing.assert_allclose(told, [first, second, 0])
+    np.testing.assert_allclose(ndcg(scores, grades, np.array([3, 2, 2]), cutoff=1), [0, 0, 0])
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -179,6 +191,31 @@ class TestTraining:
         chance = train(NAMES, rows, grades, groups, most_rounds=30, folds=3)
         assert abs(precision(chance.held_out, grades) - 0.3) < 0.1
 
+    @pytest.mark.usefixtures("trained")
+    def test_without_anything_to_learn_the_fused_order_stays(self) -> None:
+        """Grades that follow the fused score and chance: no trees, held-out and kept scores rank as fusion does."""
+        generator = np.random.Generator(np.random.PCG64(1))
+        names = ("fused.score", *NAMES)
+        rows, _, groups = planted()
+        fused = generator.random(len(rows))
+        grades = (fused + 0.3 * generator.random(len(rows)) > 0.9).astype(np.int64)
+        told = train(names, np.column_stack([fused, rows]), grades, groups, most_rounds=30, folds=3)
+        assert told.rounds == 0
+        assert {share for _, share in told.ranker.importance()} == {0.0}
+        search = np.column_stack([fused, rows])[:ROWS]
+        for ranker in (told.ranker, LearnedRanker.loads(told.ranker.dumps())):
+            assert np.argsort(ranker.scores(names, search)).tolist() == np.argsort(fused[:ROWS]).tolist()
+
+    @pytest.mark.usefixtures("trained")
+    def test_trees_correct_the_fused_score(self) -> None:
+        """Where a rule is there to learn, it is learned on top of a fused score that knows nothing of it."""
+        rows, grades, groups = planted()
+        fused = np.random.Generator(np.random.PCG64(1)).random(len(rows))
+        told = train(("fused.score", *NAMES), np.column_stack([fused, rows]), grades, groups, folds=3)
+        assert told.rounds > 0
+        assert precision(fused, grades) < 0.4
+        assert precision(told.held_out, grades) > 0.9
+
     def test_the_same_seed_gives_the_same_bytes(self, trained: Training) -> None:
         """Here, and in another process with another hash seed; another seed gives another file."""
         rows, grades, groups = planted()
@@ -190,7 +227,7 @@ class TestTraining:
         assert other.ranker.digest != trained.ranker.digest
         code = (
             "import sys; sys.path.insert(0, sys.argv[1]); import test_assist_learned as t;"
-            "from workbench.assist.learned import train;"
+            "from workbench.assist.training import train;"
             "print(train(t.NAMES, *t.planted(), most_rounds=30, folds=3, origin={'judgments': 'planted'}).ranker.digest)"
         )
         done = subprocess.run(
