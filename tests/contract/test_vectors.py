@@ -207,7 +207,8 @@ def test_a_filter_the_graph_cannot_satisfy_falls_back_to_exact(
     near = index.search(rows[0], EVERYTHING, 3000, exact="yes").numbers
     far = np.zeros(3000, bool)
     far[near[2000:]] = True
-    monkeypatch.setattr(vectors_module, "widths", lambda depth: (60, 120))
+    monkeypatch.setattr(vectors_module, "first_width", lambda depth: 60)
+    monkeypatch.setattr(vectors_module, "second_width", lambda depth, last, facts: 120)
     answer = index.search(rows[0], Scope(allowed=far), 50, exact="no")
     assert not answer.approximate
     np.testing.assert_array_equal(answer.numbers, near[2000:2050])

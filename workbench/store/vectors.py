@@ -24,7 +24,7 @@ from workbench.errors import CorpusDamaged, EncoderMismatch, UsageError
 from workbench.records import EncoderIdentity
 from workbench.store.protocols import Scope, Scored
 from workbench.store.vectors_build import FORMAT, GRAPH, IDENTITY, MATRIX, build_vectors
-from workbench.store.vectors_graph import Graph, GraphFacts, widths
+from workbench.store.vectors_graph import Graph, GraphFacts, first_width, second_width
 
 Floats32 = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -169,16 +169,17 @@ class MappedVectors:
         if exact == "no":
             return rows is None or len(rows) >= _GRAPH_ABOVE * len(self)
         expected = self._matrix.size * _EXACT_MS_PER_ELEMENT
-        return rows is None and expected > max(EXACT_LIMIT_MS, widths(depth)[0] * _GRAPH_MS_PER_WIDTH)
+        return rows is None and expected > max(EXACT_LIMIT_MS, first_width(depth) * _GRAPH_MS_PER_WIDTH)
 
     def _walk(self, graph: Graph, query: Floats32, rows: Ints | None, allowed: Any, depth: int) -> Ints | None:
         """Allowed candidates from the graph, a few more than `depth`; None if it fails or finds too few."""
         total = len(self)
         here = total if rows is None else len(rows)
         wanted = min(depth, here)
-        found, cosines = np.empty(0, np.int64), np.empty(0, np.float32)
-        for width in widths(depth):
-            reach = min(total, math.ceil(width * total / here))
+        width: int | None = first_width(depth)
+        found, reach = np.empty(0, np.int64), 0
+        while width is not None and reach < total:
+            again, reach = reach > 0, min(total, math.ceil(width * total / here))
             try:
                 found, cosines = graph.search(query, reach)
             except RuntimeError:
@@ -186,8 +187,8 @@ class MappedVectors:
             if rows is not None:
                 kept = allowed[found]
                 found, cosines = found[kept], cosines[kept]
-            if reach == total or (len(found) >= wanted and cosines[wanted - 1] >= self.facts.far):
-                break
+            last = float(cosines[wanted - 1]) if len(found) >= wanted else -math.inf
+            width = None if again else second_width(depth, last, self.facts)
         # The graph's cosines are rough, so the border of the wanted ones is too.
         return found[: depth + max(16, depth // 8)] if len(found) >= wanted else None
 

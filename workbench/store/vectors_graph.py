@@ -1,11 +1,11 @@
 """The approximate index beside the vectors: a usearch HNSW graph, how it is built and how far a search in it goes.
 
 HNSW (Malkov and Yashunin, arXiv 1603.09320) finds most of the nearest rows by walking a graph; the width of the walk
-(`ef`) buys recall with time. One width does not fit all queries: measured on 200,000 MiniLM vectors, rows of the corpus
-itself reach recall@100 0.98 at ef 256, questions that people typed 0.90 at that width and 0.98 only at 1,200. What tells them
-apart is seen in the answer: where the last of the wanted cosines is low, the query lies outside the data and the walk
-misses much. So a search goes narrow first and again wide when that cosine is below a level that was measured when the graph
-was built.
+(`ef`) buys recall with time. One width does not fit all queries: measured on 200,000 MiniLM vectors, queries near rows of
+the corpus reach recall@100 0.98 at ef 200; questions that people typed reach 0.88 there, and 0.98 only at 1,200. What tells
+them apart is seen in the answer: where the last of the wanted cosines is low, the query lies outside the data and the walk
+misses much. So a search walks narrow first, and again wider the further that cosine is below what is usual for rows of the
+corpus: at least 0.98 for both kinds, with less work than the one width that would serve the questions.
 
 The graph holds bf16 copies of the vectors, so its order is rough; whoever asks scores the candidates again.
 """
@@ -26,14 +26,16 @@ Ints = NDArray[np.int64]
 
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
-NARROW = 200
-WIDE = 1200
-"""Widths of the two walks for 100 wanted rows or fewer."""
+NARROW = 176
+WIDEST = 3000
+"""Widths of the first walk and of the widest second one, for 100 wanted rows or fewer."""
 
 _BLOCK = 4096
 _SAMPLES = 100
 _SAMPLE_DEPTH = 100
-_GOOD_RECALL = 0.985
+_FAR_PERCENTILE = 20
+_DOUBLING_DEVIATIONS = 0.3
+_WORTH_A_SECOND = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class GraphFacts:
         size: Bytes of its file; 0 if there is none.
         rows: Rows in it.
         connectivity, expansion_add, dtype: How it was built.
-        far: A narrow walk whose last wanted cosine is below this is repeated wide.
+        far: A walk whose last wanted cosine is below this is repeated wider: the 20th percentile of the cosine between
+            rows of the corpus and their 100th neighbour.
+        doubling: So far below `far`, the width doubles: 0.3 standard deviations of that cosine.
         usearch: Version that built it.
         warning: Why there is none, or "".
     """
@@ -55,6 +59,7 @@ class GraphFacts:
     expansion_add: int = EXPANSION_ADD
     dtype: str = "bf16"
     far: float = 1.0
+    doubling: float = 0.05
     usearch: str = ""
     warning: str = ""
 
@@ -90,9 +95,8 @@ def build_graph(
             progress(end)
     index.save(str(target))
     index.reset()
-    graph = Graph(target, dim)
-    far = _far(matrix, graph)
-    return GraphFacts(target.stat().st_size, count, far=far, usearch=str(usearch.__version__))
+    far, doubling = _spread(matrix)
+    return GraphFacts(target.stat().st_size, count, far=far, doubling=doubling, usearch=str(usearch.__version__))
 
 
 class Graph:
@@ -136,30 +140,37 @@ class Graph:
             return self._index
 
 
-def widths(depth: int) -> tuple[int, int]:
-    """Widths of the narrow and the wide walk for so many wanted rows."""
-    return max(NARROW, 2 * depth), max(WIDE, 6 * depth)
+def first_width(depth: int) -> int:
+    """Width of the first walk for so many wanted rows."""
+    return max(NARROW, NARROW * depth // 100)
 
 
-def _far(matrix: Floats32, graph: Graph) -> float:
-    """The lowest last cosine at which a narrow walk is still good enough, from searches for rows of the corpus.
+def second_width(depth: int, last: float, facts: GraphFacts) -> int | None:
+    """Width of a second walk, or None if the first was good enough.
 
-    Rows are sorted by the cosine of the 100th true neighbour; the level is where the mean recall of the fifth of them around
-    it falls below 0.985. A row is easier to find than a question, so the level errs on the side of the wide walk.
+    Args:
+        depth: Wanted rows.
+        last: Cosine of the last of them that the first walk found; -inf if it found fewer.
+        facts: The graph's.
+    """
+    first = first_width(depth)
+    growth = min((facts.far - last) / facts.doubling, 64.0)
+    width = min(first * 2.0**growth, max(WIDEST, WIDEST * depth // 100))
+    return round(width) if width >= _WORTH_A_SECOND * first else None
+
+
+def _spread(matrix: Floats32) -> tuple[float, float]:
+    """`far` and `doubling`: how near the 100th neighbour of a row is, over rows spread evenly through the corpus.
+
+    A row is found more easily than a question, but how near its neighbours are is the scale on which "outside the data" is
+    measured, whatever the encoder's habits.
     """
     count = len(matrix)
     depth = min(_SAMPLE_DEPTH, count)
-    seen = []
-    for row in np.linspace(0, count - 1, min(_SAMPLES, count)).astype(np.int64):
-        scores = matrix @ matrix[row]
-        true = np.argpartition(-scores, depth - 1)[:depth]
-        found, _ = graph.search(np.ascontiguousarray(matrix[row]), min(NARROW, count))
-        recall = len(np.intersect1d(true, found)) / depth
-        seen.append((float(scores[true].min()), recall))
-    seen.sort(reverse=True)
-    levels, recalls = np.array([s[0] for s in seen]), np.array([s[1] for s in seen])
-    window = max(1, len(seen) // 5)
-    for end in range(window, len(seen) + 1):
-        if recalls[end - window : end].mean() < _GOOD_RECALL:
-            return round(float(levels[end - window]), 4)
-    return round(float(levels[-1]), 4)
+    last = [
+        float(np.partition(matrix @ matrix[row], count - depth)[count - depth])
+        for row in np.linspace(0, count - 1, min(_SAMPLES, count)).astype(np.int64)
+    ]
+    return round(float(np.percentile(last, _FAR_PERCENTILE)), 4), max(
+        round(float(np.std(last)) * _DOUBLING_DEVIATIONS, 4), 1e-3
+    )
