@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "fields": ("workbench.cli.plans", "fields", "List the plan's fields with default, bounds and help."),
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),
+    "mcp": ("workbench.cli.mcp", "mcp", "Serve the corpus to agents and editors over MCP."),
     "demo": ("workbench.cli.demo", "demo", "Index Python's own documentation and open the workbench on it."),
     "doctor": ("workbench.cli.doctor", "doctor", "Check versions, model, runtime and corpus."),
     "bench": ("workbench.cli.bench", "bench", "Measure speed on this machine, with the peers beside it."),

@@ -1,0 +1,192 @@
+"""`workbench mcp` as a process: over standard input and output, and over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+import anyio
+from click.testing import CliRunner
+from mcp import Client, StdioServerParameters
+
+import workbench as wb
+from workbench.cli.main import main
+
+TOOLS = {"hybrid_search", "grep_search", "vector_search", "read_file", "corpus_info"}
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("hybrid_search", {"semantic_query": "what trips the breaker", "exact_keywords": "kettle"}),
+    ("vector_search", {"query": "what trips the breaker", "threshold": "off"}),
+    ("grep_search", {"query": "kettle"}),
+    ("read_file", {"path": "kb/kettle.md"}),
+    ("corpus_info", {}),
+]
+
+
+def arguments(corpus: Path, *more: str) -> list[str]:
+    return ["-m", "workbench.cli.main", "mcp", "--corpus", str(corpus), "--tenant", "acme", "--role", "support", *more]
+
+
+def environment() -> dict[str, str]:
+    return {"WORKBENCH_SETTINGS": os.environ["WORKBENCH_SETTINGS"], "HF_HUB_OFFLINE": "1"}
+
+
+async def use(server: StdioServerParameters | str) -> dict[str, Any]:
+    """List the tools, call each, and try what must be refused."""
+    async with Client(server) as client:
+        seen: dict[str, Any] = {"tools": {t.name for t in (await client.list_tools()).tools}}
+        for name, given in CALLS:
+            seen[name] = await client.call_tool(name, given)
+        seen["escape"] = await client.call_tool("read_file", {"path": "../../../../../etc/passwd"})
+        seen["hidden"] = await client.call_tool("read_file", {"path": "admin/salaries.md"})
+        seen["unknown"] = await client.call_tool("grep_search", {"query": "salary", "tenant": "birch"})
+        return seen
+
+
+def check(seen: dict[str, Any], sample_path: Path) -> None:
+    """What a process answers is what the corpus answers."""
+    assert seen["tools"] == TOOLS
+    with wb.open_corpus(sample_path, wb.Principal("acme", ("support",))) as corpus:
+        result = corpus.search("what trips the breaker", keywords="kettle", plan="passages")
+        hits = seen["hybrid_search"].structured_content["hits"]
+        assert [(h["citation"], h["score"], h["label"]) for h in hits] == [
+            (h.citation, h.score, str(h.label)) for h in result.hits
+        ]
+        assert hits
+        assert len(seen["vector_search"].structured_content["hits"]) == 10
+        assert seen["grep_search"].structured_content["files"] == list(
+            dict.fromkeys(p.path for p in corpus.grep("kettle"))
+        )
+        assert seen["read_file"].structured_content["text"] == corpus.read_file("kb/kettle.md")
+        assert seen["corpus_info"].structured_content["digest"] == corpus.info()["digest"]
+    assert seen["escape"].is_error
+    assert seen["escape"].content[0].text.startswith("[ERROR: ACCESS_DENIED]")
+    assert seen["hidden"].content[0].text.startswith("[ERROR: NOT_FOUND]")
+    assert seen["unknown"].is_error
+    assert "there is no argument 'tenant'" in seen["unknown"].content[0].text
+
+
+@pytest.mark.slow
+def test_over_standard_input_and_output(sample_path: Path) -> None:
+    """A client starts the command, lists the tools and calls each one."""
+    server = StdioServerParameters(command=sys.executable, args=arguments(sample_path), env=environment())
+    check(anyio.run(use, server), sample_path)
+
+
+@pytest.mark.slow
+def test_standard_output_carries_messages_only(sample_path: Path) -> None:
+    """Every line on standard output is a message of the protocol, also after errors; the end of input ends the server."""
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *(
+            {"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": name, "arguments": given}}
+            for i, (name, given) in enumerate([*CALLS, ("grep_search", {"query": "(", "regex": True})], 2)
+        ),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, *arguments(sample_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment()},
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answers = []
+        for message in messages:
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+            if "id" in message:
+                answers.append(json.loads(process.stdout.readline()))
+        rest, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert [a["id"] for a in answers] == [m["id"] for m in messages if "id" in m]
+    assert all("result" in a for a in answers)
+    assert answers[-1]["result"]["isError"] is True
+    assert rest == ""
+    assert process.returncode == 0
+
+
+@pytest.fixture
+def served(sample_path: Path) -> Iterator[int]:
+    """Port of a server process on this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, *arguments(sample_path, "--http", str(port))],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment()},
+    )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"workbench: serving MCP at http://127.0.0.1:{port}/mcp\n"
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            with socket.socket() as trial:
+                if trial.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+@pytest.mark.slow
+def test_over_http(sample_path: Path, served: int) -> None:
+    """The same over streamable HTTP, for two clients after each other; a request for another host's name is turned away."""
+    for _ in range(2):
+        check(anyio.run(use, f"http://127.0.0.1:{served}/mcp"), sample_path)
+    connection = http.client.HTTPConnection("127.0.0.1", served, timeout=30)
+    headers = {
+        "Host": "evil.example",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), headers)
+    answer = connection.getresponse()
+    connection.close()
+    assert answer.status == 421
+
+
+def test_what_cannot_be_served_is_said_at_the_start(sample_path: Path, tmp_path: Path) -> None:
+    """No corpus, nobody named, an address or port that cannot be: exit code 2 and one sentence, before anything is served."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        who = ["--tenant", "acme"]
+        for given, words in [
+            (["--corpus", str(tmp_path / "none")], "corpus"),
+            (["--corpus", str(sample_path)], "nobody said who asks"),
+            (["--corpus", str(sample_path), *who, "--http", "here"], "is no address"),
+            (["--corpus", str(sample_path), *who, "--http", port], "Cannot listen on"),
+            (["--corpus", str(sample_path), *who, "--preset", "best"], "no preset called"),
+        ]:
+            done = CliRunner().invoke(main, ["mcp", *given])
+            assert done.exit_code == 2, given
+            assert done.stdout == ""
+            assert words in done.stderr
+            assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,54 @@
+"""`workbench mcp`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from workbench.cli import options
+from workbench.errors import UsageError
+
+
+@click.command()
+@click.option(
+    "--http", "address", metavar="[HOST:]PORT", help="Serve streamable HTTP there; HOST is 127.0.0.1 by default."
+)
+@options.plan_options
+@options.principal_options
+@options.corpus_option
+def mcp(
+    address: str | None,
+    plan_text: str | None,
+    preset: str | None,
+    plan_file: Path | None,
+    changes: tuple[str, ...],
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+) -> None:
+    """Serve the corpus to agents and editors (MCP), over standard input and output unless --http is given.
+
+    Who asks (--tenant, --role) and what may be read are fixed here: no call can change them. The plan is `passages` unless
+    another is given.
+    """
+    try:
+        from workbench.mcp import server
+    except ModuleNotFoundError as exc:
+        if (exc.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise UsageError(
+            "The package mcp is not installed", "Install it with pip install 'hybrid-retrieval-workbench[mcp]'"
+        ) from exc
+    from workbench.service import open_corpus
+
+    given = plan_text or preset or plan_file
+    plan = options.read_plan(plan_text if given else server.DEFAULT_PLAN, preset, plan_file, changes)
+    if address is not None:
+        server.parse_address(address)
+    with open_corpus(corpus, options.read_principal(tenant, roles), follow=True) as opened:
+        made = server.build_server(opened, plan)
+        if address is None:
+            server.run_stdio(made)
+        else:
+            server.run_http(made, address, lambda said: click.echo(f"workbench: {said}", err=True))

@@ -1,0 +1,1 @@
+"""The workbench for agents and editors: an MCP server over one corpus, for one principal, that only reads."""

@@ -1,0 +1,215 @@
+"""The tools themselves: methods over one open corpus, whose signatures are the tools' input schemas.
+
+Each asks the corpus as a script would and answers twice, as data and as text. A text argument may be null, which many clients
+send for "not given".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel, BeforeValidator, Field
+
+from workbench.errors import PlanError, QueryError, UsageError, WorkbenchError
+from workbench.mcp import answers, text
+from workbench.mcp.answers import FileAnswer, GrepAnswer, InfoAnswer, SearchAnswer
+from workbench.plan import Plan
+from workbench.plan_fields import OFF
+from workbench.presets import PRESETS
+from workbench.retrieve.keywords import parse_keywords
+from workbench.retrieve.readfile import explicit_roots, find_file
+
+if TYPE_CHECKING:
+    from workbench.service import Corpus
+
+MOST_PASSAGES = 1000
+_MODELS = ("rerank.model", "rewrite.model")
+
+_P = ParamSpec("_P")
+# Annotated as plain `str`: for any other annotation the SDK reads text that looks like JSON as JSON.
+_Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+_Texts = Annotated[list[str], BeforeValidator(lambda value: [] if value is None else value)]
+
+Filters = Annotated[
+    _Text,
+    Field(description="A condition on documents, such as: type = 'note' and year >= 2024. Unknown fields are named."),
+]
+PlanText = Annotated[
+    _Text,
+    Field(description="A preset's name, or one with changed fields: `default fusion.k=20`. Empty: the server's plan."),
+]
+Limit = Annotated[int | None, Field(ge=1, description="How many results; empty: the plan's (10).")]
+
+
+def _answering(function: Callable[_P, CallToolResult]) -> Callable[_P, CallToolResult]:
+    """The workbench's errors as the tool's."""
+
+    @wraps(function)
+    def called(*args: _P.args, **named: _P.kwargs) -> CallToolResult:
+        try:
+            return function(*args, **named)
+        except WorkbenchError as exc:
+            raise ToolError(str(exc)) from exc
+
+    return called
+
+
+class CorpusTools:
+    """The tools of one server.
+
+    Args:
+        corpus: The open corpus; its principal is who every call asks for.
+        plan: What the searches use unless a call asks for another.
+    """
+
+    def __init__(self, corpus: Corpus, plan: Plan) -> None:
+        self._corpus, self._plan = corpus, plan
+        self._allowed = explicit_roots()
+
+    @_answering
+    def hybrid_search(
+        self,
+        semantic_query: Annotated[_Text, Field(description="What is meant, as a question or a sentence.")],
+        exact_keywords: Annotated[
+            _Text,
+            Field(
+                description="Words that must be found as they are: names, codes, identifiers; quoted ones are phrases."
+                " Empty: taken from semantic_query."
+            ),
+        ] = "",
+        limit: Limit = None,
+        filters: Filters = "",
+        plan: PlanText = "",
+        editor_text: Annotated[
+            _Text, Field(description="Code or text that is open: names in it help the search by meaning.")
+        ] = "",
+    ) -> Annotated[CallToolResult, SearchAnswer]:
+        """Search by exact words and by meaning at once, fused by reciprocal rank; the best tool for most questions.
+
+        Each result says which of the two found it, at which rank, and where it stands.
+        """
+        result = self._corpus.search(
+            semantic_query,
+            keywords=exact_keywords or None,
+            context=editor_text or None,
+            plan=self._chosen(plan),
+            filters=filters or None,
+            limit=limit,
+        )
+        answer = answers.search_answer(result)
+        return _result(answer, text.search_text(answer))
+
+    @_answering
+    def vector_search(
+        self,
+        query: Annotated[_Text, Field(description="What is meant, as a question or a sentence.")],
+        limit: Limit = None,
+        threshold: Annotated[
+            float | Literal["off"] | None,
+            Field(description="Passages at or beyond this distance are dropped; 'off' keeps all; empty: the plan's."),
+        ] = None,
+        filters: Filters = "",
+        plan: PlanText = "",
+    ) -> Annotated[CallToolResult, SearchAnswer]:
+        """Search by meaning: passages whose embedding is near the query's, nearest first."""
+        chosen = self._chosen(plan)
+        if threshold is not None:
+            chosen = chosen.replace({"vector.threshold": threshold})
+        result = self._corpus.search(query, mode="vector", plan=chosen, filters=filters or None, limit=limit)
+        answer = answers.search_answer(result)
+        return _result(answer, text.search_text(answer))
+
+    @_answering
+    def grep_search(
+        self,
+        query: Annotated[
+            _Text, Field(description='Words, any of which may match; `"a b"` is one. With regex: one pattern.')
+        ] = "",
+        patterns: Annotated[_Texts, Field(description="Patterns as they are, instead of query; any may match.")] = [],  # noqa: B006 - the SDK reads it for the schema; never changed
+        regex: Annotated[bool, Field(description="Read them as regular expressions (RE2, line by line).")] = False,
+        context: Annotated[int, Field(ge=0, le=1000, description="Lines before and after a matched line.")] = 10,
+        case: Annotated[
+            Literal["smart", "sensitive", "ignore"],
+            Field(description="smart: capitals matter only where a pattern has some."),
+        ] = "smart",
+        word: Annotated[bool, Field(description="Match whole words only.")] = False,
+        limit: Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="How many passages at most.")] = 20,
+        filters: Filters = "",
+    ) -> Annotated[CallToolResult, GrepAnswer]:
+        """Find lines by exact text or regular expression, each with the lines around it; near matches share a passage."""
+        asked = _patterns(query, patterns, regex)
+        passages = self._corpus.grep(
+            asked, context=context, regex=regex, case=case, word=word, filters=filters or None, limit=limit
+        )
+        answer = answers.grep_answer(asked, regex, passages, limit)
+        return _result(answer, text.grep_text(answer))
+
+    @_answering
+    def read_file(
+        self,
+        path: Annotated[_Text, Field(description="The path that results cite, without the lines.")],
+        start_line: Annotated[int, Field(ge=1, description="First line.")] = 1,
+        end_line: Annotated[int | None, Field(ge=1, description="Last line; empty: to the end.")] = None,
+    ) -> Annotated[CallToolResult, FileAnswer]:
+        """Read a document whole, or some of its lines. Only documents of the corpus and files in the allowed folders."""
+        found = find_file(self._corpus.engine, self._corpus.principal, path, self._allowed)
+        if not found.found:
+            return CallToolResult(content=[TextContent(type="text", text=text.one_line(found.text))], is_error=True)
+        if end_line is not None and end_line < start_line:
+            raise UsageError(f"end_line is {end_line} and start_line {start_line}", "Put the smaller one first")
+        answer = answers.file_answer(path.strip(), found.text, start_line, end_line)
+        if start_line > answer.lines:
+            raise UsageError(f"start_line is {start_line:,}", f"The document has {answer.lines:,} lines")
+        return _result(answer, text.file_text(answer))
+
+    @_answering
+    def corpus_info(self) -> Annotated[CallToolResult, InfoAnswer]:
+        """Say what may be searched: how many documents, of which types and collections, with which encoder and plan."""
+        info, who = self._corpus.info(), self._corpus.principal
+        answer = InfoAnswer.model_validate(
+            {
+                "status": ", ".join(answers.counted(info[n], n[:-1]) for n in ("documents", "records", "bytes")),
+                **info,
+                "plan": str(self._plan),
+                "presets": {p.name: p.summary for p in PRESETS},
+                "tenant": who.tenant if who else None,
+                "roles": list(who.roles) if who else [],
+            }
+        )
+        return _result(answer, text.info_text(answer))
+
+    def _chosen(self, asked: str) -> Plan:
+        """The plan of a call: the server's, or the one asked for if it names no model of its own.
+
+        A model is a path or an endpoint: loading one, or sending it documents, is for who starts the server to decide.
+        """
+        if not asked.strip():
+            return self._plan
+        plan = Plan.parse(asked)
+        for field in _MODELS:
+            if plan[field] not in (OFF, self._plan[field]):
+                raise PlanError(
+                    f"{field} cannot be set by a call", f"Leave it out; this server runs {field}={self._plan[field]}"
+                )
+        return plan
+
+
+def _patterns(query: str, patterns: Sequence[str], regex: bool) -> tuple[str, ...]:
+    """What grep looks for. Raises QueryError for both or none."""
+    listed = tuple(p for p in patterns if p.strip())
+    if query.strip() and listed:
+        raise QueryError("Both query and patterns are given", "Give one of them")
+    asked = listed or ((query,) if regex and query.strip() else parse_keywords(query))
+    if not asked:
+        raise QueryError("There is nothing to look for", "Give query or patterns")
+    return asked
+
+
+def _result(answer: BaseModel, said: str) -> CallToolResult:
+    """An answer as text and as data."""
+    data: dict[str, Any] = answer.model_dump(mode="json")
+    return CallToolResult(content=[TextContent(type="text", text=said)], structured_content=data)
