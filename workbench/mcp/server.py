@@ -56,8 +56,8 @@ class CorpusServer(MCPServer[Any]):
             raise
         except ToolError as exc:
             if isinstance(exc.__cause__, ValidationError):
-                tool = self._tool_manager.get_tool(name)
-                known = list(tool.parameters.get("properties", {})) if tool else []
+                schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+                known = list(schemas[name].get("properties", {}))
                 raise ToolError(_refused(name, exc.__cause__, known)) from exc
             raise ToolError(one_line(str(exc.__cause__ or exc))) from exc
 
