@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--per-query", is_flag=True, help="Show every query's figures.")
 @click.option("--run", "run_file", type=click.Path(path_type=Path), help="Write the first plan's run in TREC form.")
+@click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
 @options.principal_options
 @options.corpus_option
@@ -48,6 +49,7 @@ def evaluate(
     changes: tuple[str, ...],
     per_query: bool,
     run_file: Path | None,
+    no_keywords: bool,
     filters: str | None,
     tenant: str | None,
     roles: tuple[str, ...],
@@ -62,6 +64,8 @@ def evaluate(
     from workbench.service import open_corpus
 
     loaded = load_judgments(judgments, split=split)
+    if no_keywords:
+        loaded = loaded.without_keywords()
     chosen = measures or ("nDCG@10", "R@100", "RR")
     made: list[Evaluation] = []
     with (
@@ -69,7 +73,7 @@ def evaluate(
         output.progress_bar(enabled=not as_json) as progress,
     ):
         for text in plans or ("default",):
-            plan = _deepened(options.read_plan(text, None, None, changes), depth)
+            plan = _deepened(options.read_plan(text, None, None, changes), depth, modes)
             made += [
                 opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
                 for mode in modes or ("hybrid",)
@@ -82,12 +86,11 @@ def evaluate(
     _print(made, per_query)
 
 
-def _deepened(plan: Plan, depth: int | None) -> Plan:
-    return (
-        plan
-        if depth is None
-        else plan.replace({f"depth.{s}": depth for s in {*plan.sources, "grep", "keyword", "vector"}})
-    )
+def _deepened(plan: Plan, depth: int | None, modes: tuple[str, ...]) -> Plan:
+    if depth is None:
+        return plan
+    asked = {*plan.sources, *modes} - {"hybrid"}
+    return plan.replace({f"depth.{source}": depth for source in sorted(asked)})
 
 
 def _as_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) -> dict[str, Any]:
@@ -123,7 +126,7 @@ def _print(made: list[Evaluation], per_query: bool) -> None:
     title = f"{len(made[0].query_ids)} judged queries (mean and 95 % interval; nDCG with linear gain)"
     out.print(output.frame_table(pl.DataFrame(rows), title))
     for evaluation in made[1:]:
-        out.print(Text(f"{evaluation.name} against {made[0].name}: {made[0].compare(evaluation).verdict}"))
+        out.print(Text(made[0].compare(evaluation).verdict))
     for warning in dict.fromkeys(w for e in made for w in e.warnings):
         out.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
     if per_query:

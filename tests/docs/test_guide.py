@@ -1,0 +1,57 @@
+"""The guide knows every command, preset, plan field, method, normalisation, setting and page, with today's defaults."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from workbench import plan_fields, settings
+from workbench.cli.main import COMMANDS
+from workbench.presets import PRESETS
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "GUIDE.md").read_text(encoding="utf-8")
+VIEWS = [v for v in sorted((ROOT / "workbench" / "ui" / "views").glob("*.py")) if v.stem != "__init__"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_guide(name: str) -> None:
+    assert f"| `workbench {name}` | {COMMANDS[name][2]} |" in GUIDE
+
+
+@pytest.mark.parametrize("field", plan_fields.FIELDS, ids=lambda f: f.name)
+def test_every_plan_field_is_in_the_guide(field: plan_fields.Field) -> None:
+    """With its default, bounds and line of help as they are declared."""
+    name = field.name + (".<source>" if field.family else "")
+    assert f"| `{name}` | {plan_fields.show(field.default)} | {field.bounds} | {field.help} |" in GUIDE
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.name)
+def test_every_preset_is_in_the_guide(preset: object) -> None:
+    assert f"| `{preset.name}` | {preset.summary} |" in GUIDE  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "name", [*plan_fields.METHODS, *plan_fields.NORMALISATIONS, *plan_fields.METRICS, *plan_fields.MISSING]
+)
+def test_every_method_normalisation_metric_and_missing_score_is_in_the_guide(name: str) -> None:
+    assert f"`{name}`" in GUIDE
+
+
+@pytest.mark.parametrize("setting", settings.SETTINGS, ids=lambda s: s.name)
+def test_every_setting_is_in_the_guide(setting: settings.Setting) -> None:
+    assert f"| `{setting.name}` | `{setting.variable}` | {setting.default} | {setting.help} |" in GUIDE
+
+
+def test_every_page_is_in_the_guide() -> None:
+    for view in VIEWS:
+        assert f"**{view.stem.capitalize()}**" in GUIDE, view.name
+
+
+@pytest.mark.parametrize("text", [GUIDE, README], ids=["GUIDE", "README"])
+def test_every_picture_and_file_that_is_linked_is_there(text: str) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / target).exists(), target
