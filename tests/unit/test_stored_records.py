@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -190,7 +191,14 @@ def test_rows_and_documents_come_in_the_order_asked(opened: Generation):
     store = opened.records
     assert [r.number for r in store.rows([3, 0, 3])] == [3, 0, 3]
     assert [d.path for d in store.documents([2, 0])] == [X, MORE]
-    assert store.rows([]) == store.documents([]) == []
+    assert store.rows([]) == store.documents([]) == store.headers([]) == []
+
+
+def test_headers_are_documents_without_text(opened: Generation):
+    """In all but the text they are the same, in the order asked."""
+    store = opened.records
+    wanted = [2, 0, 2]
+    assert store.headers(wanted) == [replace(document, text="") for document in store.documents(wanted)]
 
 
 def test_columns_say_what_the_rows_say(opened: Generation):

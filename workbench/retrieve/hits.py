@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -93,12 +92,10 @@ def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:
         return
     stored = engine.records.rows(new)
     wanted = sorted({r.document_number for r in stored})
-    documents = dict(zip(wanted, engine.records.documents(wanted), strict=True))
+    documents = dict(zip(wanted, engine.records.headers(wanted), strict=True))
     for record in stored:
-        # The whole text of a document is not kept: a hit shows its chunk.
-        document = replace(documents[record.document_number], text="")
         matches = _matches(engine, retrieved, record.chunk.text)
-        retrieved.shown[record.number] = Shown(record, document, matches)
+        retrieved.shown[record.number] = Shown(record, documents[record.document_number], matches)
 
 
 def _passage(retrieved: Retrieved, plan: Plan, number: int) -> Passage | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.records import Span
@@ -20,10 +21,22 @@ class _Occurrence(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The words of a text: by term, and by folded word for prefixes."""
+    """The words of a text that may matter: by term those that some matcher names, by folded word all, if any is a prefix."""
 
     by_term: dict[str, list[_Occurrence]]
     by_word: list[tuple[str, _Occurrence]]
+
+
+class _Piece(NamedTuple):
+    """A piece as words: how many positions it takes, and each word with its term, relative to the piece's start."""
+
+    positions: int
+    terms: frozenset[str]
+    words: tuple[tuple[str, str, _Occurrence], ...]
+
+
+_LONG = 64  # a longer piece is hardly ever met again, and is not kept
+_KEPT = 1 << 14
 
 
 def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
@@ -34,32 +47,41 @@ def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
     matchers = [matcher for matcher, _ in query.scored]
     if not matchers or not text:
         return ()
-    words = _words(text)
+    wanted = frozenset(term for matcher in matchers for step in matcher.steps for path in step for term in path)
+    words = _words(text, wanted, any(not matcher.steps for matcher in matchers))
     spans: set[tuple[int, int]] = set()
     for matcher in matchers:
         spans.update(_matched(matcher, words))
     return _joined(sorted(spans))
 
 
-def _words(text: str) -> _Words:
+def _words(text: str, wanted: frozenset[str], prefixes: bool) -> _Words:
     by_term: dict[str, list[_Occurrence]] = {}
     by_word: list[tuple[str, _Occurrence]] = []
     position = 0
-    for piece in tokens.PIECES.finditer(text):
-        at = piece.start()
-        parts, wholes, _ = tokens.analyse(piece[0])
-        found = [
-            (p.word, _Occurrence(position + i, position + i + 1, at + p.start, at + p.end)) for i, p in enumerate(parts)
-        ]
-        found += [
-            (w.word, _Occurrence(position + w.first, position + w.first + w.span, at + w.start, at + w.end))
-            for w in wholes
-        ]
-        for word, occurrence in found:
-            by_term.setdefault(tokens.stem(word), []).append(occurrence)
-        by_word += found
-        position += len(parts)
+    for match in tokens.PIECES.finditer(text):
+        said = match[0]
+        piece = _analysed(said) if len(said) <= _LONG else _analysed.__wrapped__(said)
+        if prefixes or not wanted.isdisjoint(piece.terms):
+            at = match.start()
+            for word, term, o in piece.words:
+                there = _Occurrence(position + o.start, position + o.end, at + o.first, at + o.last)
+                if term in wanted:
+                    by_term.setdefault(term, []).append(there)
+                if prefixes:
+                    by_word.append((word, there))
+        position += piece.positions
     return _Words(by_term, by_word)
+
+
+@lru_cache(maxsize=_KEPT)
+def _analysed(piece: str) -> _Piece:
+    """The words of a piece. Texts repeat their pieces, and most hold nothing that was asked for."""
+    parts, wholes, _ = tokens.analyse(piece)
+    words = [(p.word, _Occurrence(i, i + 1, p.start, p.end)) for i, p in enumerate(parts)]
+    words += [(w.word, _Occurrence(w.first, w.first + w.span, w.start, w.end)) for w in wholes]
+    staged = tuple((word, tokens.stem(word), occurrence) for word, occurrence in words)
+    return _Piece(len(parts), frozenset(term for _, term, _ in staged), staged)
 
 
 def _matched(matcher: Matcher, words: _Words) -> Iterable[tuple[int, int]]:

@@ -188,6 +188,9 @@ class RecordStore(Protocol):
     def documents(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked; with their text."""
 
+    def headers(self, numbers: Sequence[int]) -> list[Document]:
+        """Documents by number, in the order asked, with "" for the text: what a list of results shows of them."""
+
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:
         """Number of the visible record with that id, or None."""
 

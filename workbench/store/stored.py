@@ -39,6 +39,7 @@ _DOCUMENT = (
     "number, document_id, path, root, text, title, type, url, language, tenant, roles, sensitivity, modified, size, sha256,"
     " metadata, page_starts"
 )
+_HEADER = _DOCUMENT.replace(" text,", " '' AS text,")
 
 
 class StoredRecords:
@@ -224,10 +225,21 @@ class StoredRecords:
 
     def documents(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked; with their text."""
+        return self._documents(numbers, _DOCUMENT)
+
+    def headers(self, numbers: Sequence[int]) -> list[Document]:
+        """Documents by number, in the order asked, with "" for the text.
+
+        DuckDB unpacks the texts of two thousand documents to give one of them: for the ten documents of a result 120 ms
+        of a large corpus, against 2 ms without the texts.
+        """
+        return self._documents(numbers, _HEADER)
+
+    def _documents(self, numbers: Sequence[int], columns: str) -> list[Document]:
         wanted = [int(n) for n in numbers]
         if not wanted:
             return []
-        sql = f"SELECT {_DOCUMENT} FROM documents WHERE number IN (SELECT unnest(?))"
+        sql = f"SELECT {columns} FROM documents WHERE number IN (SELECT unnest(?))"
         found = {row[0]: _document(row) for row in fetch(self._connection, sql, [wanted])}
         return [found[n] for n in wanted]
 
