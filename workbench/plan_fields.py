@@ -153,10 +153,10 @@ FIELDS: tuple[Field, ...] = (
     _number("neighbours", 0, "Chunks shown before and after each hit.", 0, 10),
     _choice("organise", "none", "Group hits by page, with its summary and examples.", ("none", "pages")),
     _model(
-        "rerank.model", "Reranks the top: a local cross-encoder's path or name, or an endpoint's model; off by default."
+        "rerank.model", "Reranks the top: overlap, endpoint:MODEL, learned:PATH, or a cross-encoder's folder or name."
     ),
     _number("rerank.top", 50, "How many candidates are reranked.", 1, 1000),
-    _model("rewrite.model", "Rewrites the query for the vector side; off by default."),
+    _model("rewrite.model", "Rewrites the query for the vector side: keywords, echo, or endpoint:MODEL."),
     Field(
         "cache_seconds",
         180,

@@ -48,7 +48,7 @@ def test_every_setting_is_in_the_guide(setting: settings.Setting) -> None:
 
 def test_every_page_is_in_the_guide() -> None:
     for view in VIEWS:
-        assert f"**{view.stem.capitalize()}**" in GUIDE, view.name
+        assert f"**{view.stem.capitalize()}.**" in GUIDE, view.name
 
 
 @pytest.mark.parametrize("text", [GUIDE, README], ids=["GUIDE", "README"])
