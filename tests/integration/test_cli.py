@@ -123,6 +123,18 @@ def test_doctor_examines_without_a_model(sample_path: Path) -> None:
     assert done.exit_code == 0
 
 
+def test_doctor_names_settings_and_keeps_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong setting is a fault with its remedy; a key is only said to be set."""
+    monkeypatch.setenv("WORKBENCH_ENDPOINT_KEY", "sesame")
+    monkeypatch.setenv("WORKBENCH_THREADS", "many")
+    done = run("doctor", "--no-model", "--json", "--corpus", "none")
+    found = {f["name"]: f for f in json.loads(done.output) if f["area"] == "settings"}
+    assert found["endpoint_key"]["said"] == "set"
+    assert found["threads"]["state"] == "fault"
+    assert "sesame" not in done.output
+    assert done.exit_code == 1
+
+
 def test_control_characters_of_a_document_do_not_reach_the_terminal(tmp_path: Path) -> None:
     source = write_files(tmp_path / "notes", {"a.txt": "danger \x1b[31mred\x1b[0m \x07bell danger\n"})
     run("index", source, "--corpus", tmp_path / "c", "--encoder", "hashing")

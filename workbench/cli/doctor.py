@@ -95,7 +95,7 @@ def _settings() -> list[Finding]:
             found.append(Finding("settings", setting.name, "fault", str(exc)))
             continue
         if value != setting.default:
-            shown = "set" if "key" in setting.name else repr(value)
+            shown = "set" if setting.secret else repr(value)
             found.append(Finding("settings", setting.name, "ok", shown))
     return found or [Finding("settings", "", "ok", "all at their defaults")]
 
