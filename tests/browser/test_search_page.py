@@ -34,12 +34,16 @@ def settled(page: Any) -> None:
     expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
 
 
+SECTIONS = {"depth": "Depth", "keyword": "Keyword: BM25", "grep": "Grep", "neighbours": "Documents"}
+
+
 def slider(page: Any, name: str) -> Any:
-    """The handle of a plan field's slider; its section is opened if it is closed."""
+    """The handle of a plan field's slider; its section is opened first where it starts closed."""
     handle = page.locator(f".st-key-wb-w-{name.replace('.', '-')} input[type=range]")
+    section = SECTIONS.get(name.partition(".")[0])
+    if section is not None and not handle.count():
+        page.locator('[data-testid="stSidebar"] summary').filter(has_text=section).click()
     expect(handle).to_be_attached()
-    if not handle.is_visible():
-        handle.locator("xpath=ancestor::details[1]/summary").click()
     return handle
 
 

@@ -35,6 +35,9 @@ def open_app(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         monkeypatch.setenv("WORKBENCH_CORPUS", str(corpus))
         at = AppTest.from_file(str(APP), default_timeout=30)
         at.query_params.update(params)
+        # Closed sections draw no widgets; the tests want all of them.
+        for name in ("depth", "keyword", "grep", "documents"):
+            at.session_state[f"wb.w.section.{name}"] = True
         return run(at)
 
     return opened

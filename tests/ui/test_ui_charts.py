@@ -61,6 +61,15 @@ def test_every_result_is_a_line_through_its_ranks() -> None:
     assert [tuple(t.y) for t in drawn.data] == [(4, 1, 1), (None, 2, 2)]
 
 
+def test_a_deep_rank_is_in_the_picture_below_the_others() -> None:
+    """Ranks beyond the results keep their order, however deep."""
+    hits = [hit(rank=1, ranks={"keyword": 400}), hit(rank=2, ranks={"keyword": 40})]
+    drawn = charts.rank_figure(hits, ("keyword",))
+    deep, less = (t.y[0] for t in drawn.data)
+    assert 2 < less < deep <= drawn.layout.yaxis.range[0]
+    assert [t.customdata[0][0] for t in drawn.data] == [400, 40]
+
+
 def test_shares_are_the_contributions() -> None:
     """Each source's bars are what the records say it added."""
     drawn = charts.share_figure([hit()], ("keyword", "vector"))

@@ -80,27 +80,29 @@ def test_alpha_moves_between_the_two_sides(page: AppTest) -> None:
     assert searches(page) == before
 
 
-@pytest.mark.parametrize("method", plan_fields.METHODS)
-def test_every_method_fuses_without_a_search(page: AppTest, method: str) -> None:
+def test_every_method_fuses_without_a_search(page: AppTest) -> None:
     """Its controls are there: k for rrf, alpha for convex, normalisation and missing scores for the rest."""
     before = searches(page)
-    moved(page, "selectbox", "fusion.method", method)
-    assert len(chunks(page, "hybrid")) == 10
+    for method in plan_fields.METHODS:
+        moved(page, "selectbox", "fusion.method", method)
+        assert len(chunks(page, "hybrid")) == 10
+        keys = {e.key for kind in ("slider", "selectbox", "button_group") for e in getattr(page, kind)}
+        assert ("wb.w.fusion.k" in keys) is (method == "rrf")
+        assert ("wb.w.fusion.alpha" in keys) is (method == "convex")
+        assert ("wb.w.fusion.normalise.keyword" in keys) is (method != "rrf")
+        assert ("wb.w.fusion.weights.keyword" in keys) is (method != "convex")
     assert searches(page) == before
-    keys = {e.key for kind in ("slider", "selectbox", "button_group") for e in getattr(page, kind)}
-    assert ("wb.w.fusion.k" in keys) is (method == "rrf")
-    assert ("wb.w.fusion.alpha" in keys) is (method == "convex")
-    assert ("wb.w.fusion.normalise.keyword" in keys) is (method != "rrf")
-    assert ("wb.w.fusion.weights.keyword" in keys) is (method != "convex")
 
 
-@pytest.mark.parametrize("normalisation", plan_fields.NORMALISATIONS)
-def test_every_normalisation_changes_the_plan_and_fuses(page: AppTest, normalisation: str) -> None:
-    """Without a search."""
+def test_every_normalisation_gives_other_scores_without_a_search(page: AppTest) -> None:
+    """Each is in the plan, and no two of those that differ on this query give the same column."""
     moved(page, "selectbox", "fusion.method", "weighted")
-    before = searches(page)
-    moved(page, "selectbox", "fusion.normalise.keyword", normalisation)
-    assert len(chunks(page, "hybrid")) == 10
+    before, seen = searches(page), set()
+    for normalisation in plan_fields.NORMALISATIONS:
+        moved(page, "selectbox", "fusion.normalise.keyword", normalisation)
+        assert len(chunks(page, "hybrid")) == 10
+        seen.add(tuple(scores(page, "hybrid")))
+    assert len(seen) >= len(plan_fields.NORMALISATIONS) - 2
     assert searches(page) == before
 
 
@@ -297,6 +299,18 @@ def test_a_slider_reads_no_text_twice(page: AppTest, monkeypatch: pytest.MonkeyP
     moved(page, "slider", "fusion.weights.vector", 0.1)
     assert calls == []
     assert chunks(page, "hybrid") != before
+
+
+def test_a_closed_section_draws_no_widgets_and_loses_no_setting(page: AppTest) -> None:
+    """What was set in it stays in the plan, and is shown when it is opened again."""
+    moved(page, "slider", "keyword.k1", 2.0)
+    page.session_state["wb.w.section.keyword"] = False
+    run(page)
+    assert "wb.w.keyword.k1" not in {s.key for s in page.slider}
+    assert page.query_params["plan"] == "default keyword.k1=2"
+    page.session_state["wb.w.section.keyword"] = True
+    run(page)
+    assert page.slider(key="wb.w.keyword.k1").value == 2.0
 
 
 def test_every_widget_has_a_key_and_help_from_the_table(page: AppTest) -> None:

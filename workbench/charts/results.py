@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from workbench.ranking.fuse import Fused
 from workbench.records import Hit, Label, Step
 
 MOST_POINTS = 200
+_TICKS = (1, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
 _AXIS: Mapping[str, Any] = {"fixedrange": True, "zeroline": False}
 _BORDER: Mapping[str, Any] = {"type": "line", "line": {"color": GREY, "width": 1, "dash": "dot"}}
 _SYMBOLS = {Label.EXACT: "square", Label.SEMANTIC: "circle", Label.HYBRID: "diamond"}
@@ -21,8 +23,8 @@ _SYMBOLS = {Label.EXACT: "square", Label.SEMANTIC: "circle", Label.HYBRID: "diam
 def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 340) -> Any:
     """How each result's rank moved from every source to the fused list: one line a result, rank 1 on top.
 
-    A source that did not retrieve a result has no point there; the line skips it. Ranks beyond the deepest one that fits
-    are drawn on the last row and say their true rank when pointed at.
+    A source that did not retrieve a result has no point there; the line skips it. Ranks as deep as the results stand at even
+    distances; beyond them each doubling takes the same room, so that rank 400 is still in the picture.
 
     Args:
         hits: Results, best first; as many as keep the picture under 200 points.
@@ -30,7 +32,9 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
         height: Pixels.
     """
     shown = [h for h in hits if h.rank][: max(1, MOST_POINTS // (len(sources) + 1))]
-    deepest = max(2 * len(shown), 10)
+    even = max(len(shown), 5)
+    deepest = max((r for h in shown for r in h.ranks.values()), default=1)
+    ticks = [t for t in _TICKS if t <= max(deepest, even)]
     traces = []
     for hit in shown:
         ranks = [hit.ranks.get(s) for s in sources] + [hit.rank]
@@ -40,7 +44,7 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
                 "type": "scatter",
                 "mode": "lines+markers",
                 "x": [*sources, "result"],
-                "y": [None if r is None else min(r, deepest) for r in ranks],
+                "y": [None if r is None else _depth_of(r, even) for r in ranks],
                 "customdata": [[r, label] for r in ranks],
                 "connectgaps": True,
                 "line": {"color": LABELS[hit.label], "width": 2.5 if hit.rank <= 3 else 1.2},
@@ -55,10 +59,22 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
         height=height,
         hovermode="closest",
         xaxis={"type": "category", "side": "top", "fixedrange": True, "showgrid": False},
-        yaxis={**_AXIS, "autorange": False, "range": [deepest + 0.6, 0.4], "title": {"text": "rank"}},
+        yaxis={
+            **_AXIS,
+            "autorange": False,
+            "range": [_depth_of(max(deepest, even), even) + 0.6, 0.4],
+            "title": {"text": "rank"},
+            "tickvals": [_depth_of(t, even) for t in ticks],
+            "ticktext": [str(t) for t in ticks],
+        },
         annotations=[_name_beside(h) for h in shown] if len(shown) <= 24 else [],
         margin={"l": 8, "r": 190, "t": 8, "b": 8},
     )
+
+
+def _depth_of(rank: int, even: int) -> float:
+    """Where a rank is drawn: evenly down to `even`, then a third of that room for each doubling."""
+    return float(rank) if rank <= even else even * (1 + math.log2(rank / even) / 3)
 
 
 def _name_beside(hit: Hit) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from workbench import plan_fields
 from workbench.plan import Plan
@@ -48,6 +49,14 @@ def _set_field(name: str, read: Callable[[Any], Any]) -> None:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:
+    """A part of the sidebar that knows whether it is open.
+
+    A closed one draws no widgets: each widget on the page costs the browser time at every move of a slider.
+    """
+    return st.expander(label, expanded=expanded, key=f"{PREFIX}section.{name}", on_change="rerun")
 
 
 def slider(plan: Plan, name: str, label: str, low: float, high: float, step: float, *, value: Any = None) -> None:

@@ -40,27 +40,31 @@ def draw(state: AppState, collections: Sequence[str]) -> tuple[st.delta_generato
             controls.metric(plan)
         with st.expander("Fusion", expanded=True):
             _fusion(state)
-        with st.expander("Depth"):
-            for source in _asked(state):
-                depth = plan.depth(source)
-                controls.slider(plan, f"depth.{source}", f"Depth of {source}", 10, DEEPEST, 10, value=depth)
-        with st.expander("Keyword: BM25"):
-            controls.slider(plan, "keyword.k1", "k1", 0.0, 3.0, 0.05)
-            controls.slider(plan, "keyword.b", "b", 0.0, 1.0, 0.05)
-            controls.choice(plan, "keyword.operator", "Words")
-        with st.expander("Grep"):
-            controls.switch(plan, "grep.regex", "Regular expressions")
-            controls.choice(plan, "grep.case", "Case")
-            controls.switch(plan, "grep.word", "Whole words")
-            controls.slider(plan, "grep.context", "Lines of context", 0, 30, 1)
-            controls.choice(plan, "grep.when", "Grep in the hybrid column")
-        with st.expander("Documents", expanded=bool(state.filters)):
-            controls.text_box("filters", "Filter", FILTER_HELP, "type = 'markdown'")
-            if len(collections) > 1 or plan["collections"]:
-                controls.many(plan, "collections", "Collections", collections)
-            controls.choice(plan, "vector.exact", "Exact vector search")
-            controls.switch(plan, "dedupe", "Drop repeated texts")
-            controls.slider(plan, "neighbours", "Neighbours", 0, 5, 1)
+        with controls.section("Depth", "depth") as depth:
+            if depth.open:
+                for source in _asked(state):
+                    deep = plan.depth(source)
+                    controls.slider(plan, f"depth.{source}", f"Depth of {source}", 10, DEEPEST, 10, value=deep)
+        with controls.section("Keyword: BM25", "keyword") as keyword:
+            if keyword.open:
+                controls.slider(plan, "keyword.k1", "k1", 0.0, 3.0, 0.05)
+                controls.slider(plan, "keyword.b", "b", 0.0, 1.0, 0.05)
+                controls.choice(plan, "keyword.operator", "Words")
+        with controls.section("Grep", "grep") as grep:
+            if grep.open:
+                controls.switch(plan, "grep.regex", "Regular expressions")
+                controls.choice(plan, "grep.case", "Case")
+                controls.switch(plan, "grep.word", "Whole words")
+                controls.slider(plan, "grep.context", "Lines of context", 0, 30, 1)
+                controls.choice(plan, "grep.when", "Grep in the hybrid column")
+        with controls.section("Documents", "documents", expanded=bool(state.filters)) as documents:
+            if documents.open:
+                controls.text_box("filters", "Filter", FILTER_HELP, "type = 'markdown'")
+                if len(collections) > 1 or plan["collections"]:
+                    controls.many(plan, "collections", "Collections", collections)
+                controls.choice(plan, "vector.exact", "Exact vector search")
+                controls.switch(plan, "dedupe", "Drop repeated texts")
+                controls.slider(plan, "neighbours", "Neighbours", 0, 5, 1)
         controls.reset(plan)
         st.caption("This plan, for `--plan`, notebooks and links:")
         st.code(str(plan), language=None, wrap_lines=True)
