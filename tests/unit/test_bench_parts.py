@@ -1,0 +1,165 @@
+"""The parts of the bench: figures and goals, taking turns, corpora from given chunks, the choice of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.bench import corpora, run
+from workbench.bench.figures import Figure, Goal, Peer, Row
+from workbench.bench.given import GivenDocument, build_given
+from workbench.bench.timing import in_turn
+from workbench.encode.hashing import HashingEncoder
+from workbench.errors import UsageError
+from workbench.service import open_corpus
+from workbench.store.vectors_build import MATRIX
+
+
+def test_a_figure_is_the_median_the_95th_percentile_and_the_best_round() -> None:
+    """Best: the least of each question over the rounds, then the median over the questions."""
+    figure = Figure.of([[3.0, 10.0, 5.0], [1.0, 20.0, 6.0]])
+    assert figure == Figure(5.5, 17.5, 5.0, 6)
+    assert Figure.of([2.0]) == Figure(2.0, 2.0, 2.0, 1)
+
+
+def figure(p50: float) -> Figure:
+    return Figure(p50, p50, p50, 1)
+
+
+def test_goals_are_judged_by_medians() -> None:
+    """Equal is met; a peer that is missing leaves its goal open; one without a limit has none."""
+    peers = (
+        Peer("fast", figure(1.0), 2.0),
+        Peer("slow", figure(1.9), 1.0),
+        Peer("gone", None, 0.5),
+        Peer("free", figure(4.0)),
+    )
+    row = Row("k", "t", "ms", figure(2.0), peers, at_most=2.0, at_least=3.0)
+    assert row.goals == (
+        Goal("at most 2 ms", True),
+        Goal("at least 3", False),
+        Goal("at most 2x fast", True),
+        Goal("at most 1x slow", False),
+        Goal("at most 0.5x gone", None),
+    )
+    assert [row.ratio(p) for p in peers] == [2.0, pytest.approx(2.0 / 1.9), None, 0.5]
+
+
+def test_contestants_take_turns_on_each_question() -> None:
+    """A B A B, after a warm-up that is not timed."""
+    calls: list[tuple[str, int]] = []
+
+    def contestant(name: str):
+        return lambda value: calls.append((name, value))
+
+    figures = in_turn({"a": contestant("a"), "b": contestant("b")}, [1, 2], rounds=2, warm=1)
+    turn = [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
+    assert calls == [("a", 1), ("b", 1), *turn, *turn]
+    assert figures["a"].samples == figures["b"].samples == 4
+
+
+DOCUMENTS = {
+    "b/two.txt": ("One line.", "Next\r\nlines\n\nhere.", "Ünïcode and 日本 words"),
+    "a.txt": ("A lonely chunk about herons\n",),
+}
+
+
+def given(encoder: HashingEncoder) -> Iterator[GivenDocument]:
+    for path, texts in DOCUMENTS.items():
+        yield GivenDocument(path, texts, encoder.encode(texts))
+
+
+def test_a_corpus_is_made_from_given_chunks_and_vectors(tmp_path: Path) -> None:
+    """Chunks are their documents' text between their offsets, on their lines, each with the vector that was given."""
+    encoder = HashingEncoder()
+    built = build_given(tmp_path / "corpus", "/from", given(encoder), encoder.identity, lambda _: None)
+    assert dict(built.manifest.counts) | {"bytes": 0} == {"documents": 2, "records": 4, "files": 2, "bytes": 0}
+    with open_corpus(tmp_path / "corpus") as corpus:
+        records, opened = corpus.engine.records, corpus.engine.opened
+        rows = records.rows(range(4))
+        documents = records.documents([row.document_number for row in rows])
+        for row, document in zip(rows, documents, strict=True):
+            chunk = row.chunk
+            assert document.text[chunk.start : chunk.end] == chunk.text
+            lines = document.text.split("\n")[chunk.start_line - 1 : chunk.end_line]
+            assert "\n".join(lines) == chunk.text.rstrip("\n")
+        texts = [text.replace("\r\n", "\n") for path in sorted(DOCUMENTS) for text in DOCUMENTS[path]]
+        assert [row.chunk.text for row in rows] == texts
+        stored = np.load(opened.folder / "vectors" / opened.encoder_key() / MATRIX)
+        expected = encoder.encode([text for path in sorted(DOCUMENTS) for text in DOCUMENTS[path]])
+        assert np.array_equal(stored, expected)
+        assert corpus.search("heron").hits[0].citation == "a.txt:1-1"
+        assert [p.path for p in corpus.grep("日本")] == ["b/two.txt"]
+        opened.verify()
+    assert sorted(p.name for p in (tmp_path / "corpus").iterdir()) == ["current", "generations", "writer.lock"]
+
+
+def test_the_large_corpus_is_read_with_its_vectors(tmp_path: Path) -> None:
+    """Chunks of a document in their order wherever they stand in the file; vectors are codes times scale, normalised."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    rng = np.random.default_rng(0)
+    order = rng.permutation(120)
+    table = pa.table(
+        {
+            "doc_id": [f"d{n // 3:02d}" for n in order],
+            "chunk_idx": pa.array([n % 3 for n in order], pa.int32()),
+            "text": [f"chunk {n}" for n in order],
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / corpora.PARQUET)
+    codes, scale = rng.integers(-127, 128, (120, 384)).astype(np.int8), rng.random(120).astype(np.float32) + 0.1
+    np.savez(tmp_path / corpora.VECTORS, codes=codes, scale=scale)
+    source = corpora.find_source(tmp_path, None)
+    assert source.rows == 120
+    assert source.identity.name == corpora.MODEL
+    documents = list(source.documents())
+    assert [d.path for d in documents] == [f"d{n:02d}" for n in range(40)]
+    assert [text for d in documents for text in d.texts] == [f"chunk {n}" for n in range(120)]
+    vectors = np.concatenate([d.vectors for d in documents])
+    wide = codes.astype(np.float64)[np.argsort(order)]
+    assert np.allclose(vectors, wide / np.linalg.norm(wide, axis=1, keepdims=True), atol=1e-6)
+    part = corpora.find_source(tmp_path, 100)
+    assert sum(len(d.texts) for d in part.documents()) == part.rows == 100
+    assert part.digest != source.digest == corpora.find_source(tmp_path, 500).digest
+
+
+def test_without_the_large_corpus_the_library_is_taken() -> None:
+    """It says so; blocks hold whole lines, the same ones each time."""
+    source, again = corpora.find_source(None, 300), corpora.find_source(None, 300)
+    assert source.digest == again.digest != corpora.find_source(None, 301).digest
+    assert source.rows == sum(len(d.texts) for d in source.documents()) == 300
+    assert "measure_data" in source.notes[0]
+    assert all(text.strip() for d in source.documents() for text in d.texts)
+
+
+@pytest.mark.parametrize("rows", [99, 0, -1])
+def test_too_few_rows_are_refused(rows: int) -> None:
+    with pytest.raises(UsageError, match="too few"):
+        corpora.find_source(None, rows)
+
+
+def test_a_data_folder_without_the_files_is_refused(tmp_path: Path) -> None:
+    """When it was named; a setting that names another folder of collections falls back to the library."""
+    with pytest.raises(UsageError, match="does not hold"):
+        corpora.find_source(tmp_path, None)
+
+
+def test_rows_are_chosen_by_key_or_group_in_the_order_of_the_table() -> None:
+    """Nothing asked for is everything; each key stands once; an unknown name lists those there are."""
+    assert run.choose(()) == run.KEYS
+    assert len(set(run.KEYS)) == len(run.KEYS)
+    assert run.choose(("vector", "keyword.content", "vector.exact")) == (
+        "keyword.content",
+        "vector.exact",
+        "vector.graph",
+    )
+    groups = [key.partition(".")[0] for key in run.KEYS]
+    assert sum(a != b for a, b in pairwise(groups)) + 1 == len(set(groups))
+    with pytest.raises(UsageError, match=r"keyword\.typed"):
+        run.choose(("keywords",))
