@@ -16,6 +16,7 @@ from workbench.retrieve.matching import pattern_spans
 from workbench.retrieve.organise import by_page
 from workbench.retrieve.request import base_of, collection_of
 from workbench.retrieve.retrieved import Retrieved, Shown
+from workbench.retrieve.sources import POOL
 from workbench.store.protocols import ChunkRow
 
 BOUNDARY = "[CHUNK BOUNDARY]"
@@ -90,9 +91,11 @@ def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:
     new = [n for n in numbers if n not in retrieved.shown]
     if not new:
         return
+    owners = retrieved.columns.document_numbers[np.searchsorted(retrieved.columns.numbers, new)]
+    wanted = np.unique(owners).tolist()
+    headers = POOL.submit(engine.records.headers, wanted)  # beside the rows: a millisecond or two of ten
     stored = engine.records.rows(new)
-    wanted = sorted({r.document_number for r in stored})
-    documents = dict(zip(wanted, engine.records.headers(wanted), strict=True))
+    documents = dict(zip(wanted, headers.result(), strict=True))
     for record in stored:
         matches = _matches(engine, retrieved, record.chunk.text)
         retrieved.shown[record.number] = Shown(record, documents[record.document_number], matches)

@@ -25,8 +25,9 @@ from workbench.retrieve.request import Request, base_of, collection_of, encoder_
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.store.protocols import GrepAnswer, Scope, Scored
 
-# Sources meet here: two cores, and the heavy parts (numpy, RE2, the encoder) release the interpreter's lock.
-_POOL = ThreadPoolExecutor(max_workers=8, thread_name_prefix="workbench-source")
+# Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
+# Nothing that runs in it may wait for something else that does.
+POOL = ThreadPoolExecutor(max_workers=8, thread_name_prefix="workbench-source")
 
 
 def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None = None) -> Retrieved:
@@ -53,7 +54,7 @@ def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None 
     for source in sources:
         depth = max(plan.depth(source), (depths or {}).get(source, 0))
         task = _Task(engine, request, source, depth, scope, patterns, embedding)
-        waiting[source] = _POOL.submit(task.run)
+        waiting[source] = POOL.submit(task.run)
     answers: dict[str, Answer] = {}
     unavailable: list[Unavailable] = []
     failures: list[BaseException] = []
