@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.demo.data import sample_folder
 
 # Tests never read the settings, models or corpora of the person who runs them, and never wait for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -29,3 +35,38 @@ def measure_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("needs the collections to measure on: set WORKBENCH_MEASURE_DATA to their folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def sample_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample corpus on disk."""
+    path = tmp_path_factory.mktemp("sample") / "corpus"
+    path.mkdir()
+    shutil.copy(sample_folder() / "corpus.yaml", path)
+    wb.index([sample_folder() / "files"], corpus=path, encoder="hashing")
+    return path
+
+
+@pytest.fixture(scope="session")
+def sample(sample_path: Path) -> Iterator[wb.Corpus]:
+    """The sample corpus, open, as somebody who may see all of acme's."""
+    with wb.open_corpus(sample_path, wb.Principal("acme", ("admin", "support"))) as corpus:
+        yield corpus
+
+
+@pytest.fixture
+def make_corpus(tmp_path: Path) -> Iterator[object]:
+    """A function that indexes files given as a dict and opens the corpus."""
+    made: list[wb.Corpus] = []
+
+    def make(files: dict[str, str], **options: object) -> wb.Corpus:
+        source = write_files(tmp_path / f"files{len(made)}", files)
+        path = tmp_path / f"corpus{len(made)}"
+        wb.index([source], corpus=path, encoder="hashing", **options)
+        corpus = wb.open_corpus(path)
+        made.append(corpus)
+        return corpus
+
+    yield make
+    for corpus in made:
+        corpus.close()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
 
 SNIPPET = 200
+_SEARCHED = ("artifacts", "artifact_chunks", "memory")
+"""A result names its collections in the order in which they are searched; others follow by name."""
 
 
 def format_text(result: SearchResult) -> str:
@@ -39,7 +41,7 @@ def _block(hit: Hit) -> Sequence[str]:
     metadata = hit.metadata
     whole = metadata.get("granularity") == "document"
     lines = [
-        f"[{hit.rank}] RRF score: {hit.score:.3f} (from: {', '.join(hit.collections)})",
+        f"[{hit.rank}] RRF score: {hit.score:.3f} (from: {', '.join(sorted(hit.collections, key=_place))})",
         f"Type: {'artifact' if whole else 'chunk'} | ID: {hit.document_id if whole else hit.chunk_id}",
     ]
     if hit.title:
@@ -52,3 +54,8 @@ def _block(hit: Hit) -> Sequence[str]:
     if evidence:
         lines.append(f"Evidence: {evidence}")
     return lines
+
+
+def _place(collection: str) -> tuple[int, str]:
+    known = collection in _SEARCHED
+    return (_SEARCHED.index(collection) if known else len(_SEARCHED), collection)

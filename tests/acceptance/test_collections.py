@@ -1,0 +1,225 @@
+"""`collections`: one query over several collections of artifacts, one result an artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.errors import PlanError, SettingError, SourceUnavailable
+from workbench.retrieve.textform import format_failure, format_text
+
+QUERY = "storm gauges report"
+FOUR = (
+    "collections collections=artifact_chunks,artifacts,memory,history "
+    "sources=vector@artifact_chunks,vector@artifacts,vector@memory,vector@history"
+)
+
+
+def six(topic: str) -> str:
+    """A text of six chunks: each section alone is near the most that a chunk may hold."""
+    return "\n\n".join(f"## Part {n}\n\n{topic} number{n} " + f"filler{n} " * 150 for n in range(1, 7))
+
+
+@pytest.fixture(scope="module")
+def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """Artifacts in both collections, a memory and a turn of a conversation."""
+    folder = tmp_path_factory.mktemp("artifacts")
+    files = {f"artifacts/{n:02d}.md": f"# Note {n}\n\nwords about topic{n} and storms" for n in range(12)}
+    files["artifacts/six.md"] = six("marker")
+    files["artifacts/report.md"] = (
+        "---\nartifact_type: report\nsensitivity: internal\nsource_system: drive\n"
+        "source_url: https://files.example/report\ntitle: The storm\n---\nstorm gauges report\n"
+    )
+    files["memory/a.md"] = "prefers storm gauges report on Fridays"
+    files["history/a.md"] = "asked for the storm gauges report"
+    write_files(folder / "files", files)
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "corpus.yaml").write_text(
+        "collections:\n  artifacts: document\n  artifact_chunks: chunk\nrules:\n"
+        '  - path: "artifacts/**"\n    collection: [artifacts, artifact_chunks]\n'
+        '  - path: "memory/**"\n    collection: memory\n'
+        '  - path: "history/**"\n    collection: history\n'
+    )
+    wb.index([folder / "files"], corpus=folder / "corpus", encoder="hashing")
+    with wb.open_corpus(folder / "corpus") as corpus:
+        yield corpus
+
+
+def test_ranks_two_and_five_from_zero_give_0_0315() -> None:
+    """1/62 + 1/65: k is 60 and the first place counts as 0."""
+    filler = iter(range(100))
+
+    def ranking(at: int) -> list[tuple[str, float]]:
+        ids = [f"other{next(filler)}" for _ in range(at)]
+        return [(i, 1.0 - n / 100) for n, i in enumerate([*ids, "wanted"])]
+
+    plan = wb.Plan.parse("fusion.rank_base=0 fusion.unit=document fusion.renumber=no")
+    for fusion in (plan.fusion, wb.preset("collections").fusion):
+        fused = wb.fuse({"vector@artifacts": ranking(2), "vector@artifact_chunks": ranking(5)}, fusion)
+        at = fused.document_ids.index("wanted")
+        assert fused.scores[at] == 1 / 62 + 1 / 65
+        assert f"{fused.scores[at]:.4f}" == "0.0315"
+    top = wb.fuse({"vector@artifacts": ranking(10)}, plan.fusion)
+    assert [f"{s:.4f}" for s in (top.scores[0], top.scores[10])] == ["0.0167", "0.0143"]
+
+
+def test_the_query_is_embedded_once_for_all_collections(artifacts: wb.Corpus, embedded: list[str]) -> None:
+    """Four collections share one vector."""
+    result = artifacts.search("a question of its own", plan=FOUR, limit=5)
+    assert len(result.rankings) == 4
+    assert embedded == ["a question of its own"]
+
+
+def test_collections_are_searched_at_the_same_time(artifacts: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
+    """The searches of all four collections wait for each other, and the search still ends."""
+    came = meet(artifacts, {"vector": 4})
+    assert artifacts.search(QUERY, plan=FOUR, bypass_cache=True).hits
+    assert came["vector"] >= 4
+
+
+def test_each_collection_gives_three_times_the_limit(artifacts: wb.Corpus) -> None:
+    """With a limit of 2, six from each; five results unless asked otherwise."""
+    result = artifacts.search(QUERY, plan="collections", limit=2)
+    assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
+    assert len(result.hits) == 2
+    assert len(artifacts.search(QUERY, plan="collections").hits) == 5
+
+
+def test_memory_takes_part_only_when_asked(artifacts: wb.Corpus) -> None:
+    """Artifacts and their chunks by default; other collections by name."""
+    plain = artifacts.search(QUERY, plan="collections")
+    assert {c for h in plain.hits for c in h.collections} == {"artifact_chunks", "artifacts"}
+    every = artifacts.search(QUERY, plan=FOUR, limit=50)
+    assert {"memory", "history"} <= {c for h in every.hits for c in h.collections}
+
+
+def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts: wb.Corpus) -> None:
+    """An artifact found whole and in pieces has both contributions by raw position, and shows a piece."""
+    result = artifacts.search(QUERY, plan="collections", limit=50)
+    assert len({h.document_id for h in result.hits}) == len(result.hits) == 14
+    lists = result.rankings
+    for hit in result.hits:
+        assert hit.metadata["granularity"] == "chunk"
+        for source, entries in lists.items():
+            first = next(e.rank - 1 for e in entries.entries if e.document_id == hit.document_id)
+            assert hit.contributions[source] == 1 / (60 + first)
+    assert [h.score for h in result.hits] == sorted((h.score for h in result.hits), reverse=True)
+
+
+@pytest.mark.parametrize("limit", [1, 50])
+def test_limits_from_one_to_fifty_are_served(artifacts: wb.Corpus, limit: int) -> None:
+    """Both ends of the range are allowed."""
+    assert len(artifacts.search(QUERY, plan="collections", limit=limit).hits) == min(limit, 14)
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 51, 1000])
+def test_other_limits_are_refused(artifacts: wb.Corpus, limit: int) -> None:
+    """Refused in one sentence, never cut silently."""
+    with pytest.raises(PlanError, match="limit"):
+        artifacts.search(QUERY, plan="collections", limit=limit)
+
+
+@pytest.mark.parametrize("name", ["RRF_CONSTANT", "OVERFETCH_MULTIPLIER", "MAX_HYBRID_SEARCH_RESULTS"])
+@pytest.mark.parametrize("value", ["many", "0", "-3"])
+def test_a_setting_that_cannot_be_used_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """The environment sets this preset's constants; a bad value names the variable."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingError, match=name):
+        wb.preset("collections")
+    assert wb.preset("contract")["fusion.k"] == 60
+
+
+def test_the_constant_of_the_environment_is_what_counts(artifacts: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The score of a first place is one over the constant."""
+    monkeypatch.setenv("RRF_CONSTANT", "10")
+    monkeypatch.setenv("OVERFETCH_MULTIPLIER", "2")
+    result = artifacts.search(QUERY, plan=wb.preset("collections"), limit=3)
+    assert max(result.hits[0].contributions.values()) == 1 / 10
+    assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
+
+
+def test_a_chunk_stands_between_its_neighbours(artifacts: wb.Corpus) -> None:
+    """The third of six chunks comes as second, third and fourth, with a boundary line between them."""
+    plain = artifacts.search("marker number3 filler3", plan="collections limit=1").hits[0]
+    parts: dict[int, str] = {}
+    for n in range(1, 7):
+        for hit in artifacts.search(f"marker number{n} filler{n}", plan="collections limit=1").hits:
+            parts[hit.chunk_index] = hit.text
+    assert plain.path == "artifacts/six.md"
+    assert sorted(parts) == [0, 1, 2, 3, 4, 5]
+    for n in (1, 3, 6):
+        wide = artifacts.search(f"marker number{n} filler{n}", plan="collections limit=1 neighbours=1").hits[0]
+        around = [parts[i] for i in (n - 2, n - 1, n) if i in parts]
+        assert wide.text == "\n[CHUNK BOUNDARY]\n".join(around)
+        assert wide.rank == 1
+        assert wide.chunk_index == n - 1
+
+
+def test_filters_by_kind_and_sensitivity_hold_in_every_collection(artifacts: wb.Corpus) -> None:
+    """Only documents that pass come from any collection."""
+    for condition in ("artifact_type = 'report'", "sensitivity = 'internal'"):
+        result = artifacts.search("words about topic3", plan="collections", filters=condition)
+        assert [h.path for h in result.hits] == ["artifacts/report.md"]
+        assert all({e.path for e in r.entries} == {"artifacts/report.md"} for r in result.rankings.values())
+
+
+def test_without_a_policy_every_sensitivity_is_returned(artifacts: wb.Corpus) -> None:
+    """The hook decides nothing until somebody gives a policy."""
+    result = artifacts.search(QUERY, plan="collections", limit=50)
+    assert {"internal"} < {h.metadata["sensitivity"] or "normal" for h in result.hits} | {"normal"}
+
+
+def test_one_empty_collection_leaves_fused_scores(artifacts: wb.Corpus) -> None:
+    """Only one collection answers: scores are still reciprocal ranks."""
+    plan = "collections collections=artifacts sources=vector@artifacts,vector@artifact_chunks"
+    result = artifacts.search(QUERY, plan=plan)
+    assert [h.score for h in result.hits] == [1 / (60 + n) for n in range(5)]
+
+
+def test_the_text_form_is_exact(artifacts: wb.Corpus) -> None:
+    """Header, a block a result, empty lines between, score to three decimals, collections in the order of the search."""
+    result = artifacts.search(QUERY, plan="collections", limit=1)
+    (hit,) = result.hits
+    assert format_text(result) == (
+        "Found 1 results (searched: artifact_chunks, artifacts):\n"
+        "\n"
+        "[1] RRF score: 0.033 (from: artifacts, artifact_chunks)\n"
+        f"Type: chunk | ID: {hit.chunk_id}\n"
+        "Title: The storm\n"
+        "Source: drive | Sensitivity: internal\n"
+        f'Snippet: "{hit.text}"\n'
+        "Evidence: https://files.example/report\n"
+    )
+
+
+def test_a_whole_artifact_is_called_artifact_and_long_texts_are_cut_at_200(artifacts: wb.Corpus) -> None:
+    """A snippet of 200 characters ends in three dots only where there is more."""
+    result = artifacts.search("marker", plan="collections collections=artifacts sources=vector@artifacts", limit=50)
+    text = format_text(result)
+    assert "Type: artifact | ID: " in text
+    for hit in result.hits:
+        snippet = hit.text[:200] + "..." if len(hit.text) > 200 else hit.text
+        assert f'Snippet: "{snippet}"\n' in text
+        assert f"Type: artifact | ID: {hit.document_id}" in text
+
+
+def test_nothing_found_and_failure_are_one_line_each(artifacts: wb.Corpus, no_vectors: None) -> None:
+    """Fixed words for an empty result and for a search that could not run."""
+    nothing = artifacts.search("x", plan="collections collections=none sources=vector@none", mode="keyword")
+    assert format_text(nothing) == "No results found."
+    with pytest.raises(SourceUnavailable) as caught:
+        artifacts.search("never asked before", plan="collections")
+    said = format_failure(caught.value)
+    assert said.startswith("Search failed: ")
+    assert "The model is gone" in said
+
+
+def test_the_same_search_again_gives_the_same_text(artifacts: wb.Corpus) -> None:
+    """The same query twice, without the cache, is the same to the character."""
+    one, two = (format_text(artifacts.search(QUERY, plan="collections", limit=50, bypass_cache=True)) for _ in range(2))
+    assert one == two

@@ -1,0 +1,166 @@
+"""`contract`: keyword and vector over whole documents, labelled and in an order that never moves."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+
+import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.errors import SourceUnavailable
+from workbench.records import Label
+
+Make = Callable[..., wb.Corpus]
+FILES = {
+    "a.md": "apples apples apples",
+    "b.md": "apples and pears in a basket",
+    "c.md": "plums in a basket",
+    "d.md": "---\ntype: note\n---\napples somewhere far below in a long text about roofs and rain and roads",
+}
+
+
+@pytest.fixture(scope="module")
+def fruit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """Four small documents."""
+    folder = tmp_path_factory.mktemp("fruit")
+    wb.index([write_files(folder / "files", FILES)], corpus=folder / "corpus", encoder="hashing")
+    with wb.open_corpus(folder / "corpus") as corpus:
+        yield corpus
+
+
+def test_each_source_gives_at_most_a_hundred_documents() -> None:
+    """Both lists are cut to a hundred before they are merged; k is 60."""
+    plan = wb.preset("contract")
+    assert (plan.depth("keyword"), plan.depth("vector"), plan["fusion.k"], plan["fusion.rank_base"]) == (
+        100,
+        100,
+        60,
+        1,
+    )
+
+
+def test_depth_counts_documents(make_corpus: Make) -> None:
+    """A document of many chunks takes one place of the depth, however many of its chunks match."""
+    long = "\n\n".join(f"# Part {n}\n\n" + "apples and roofs " * 60 for n in range(6))
+    corpus = make_corpus({"a.md": long, "b.md": "apples", "c.md": "apples and rain"})
+    result = corpus.search("apples", plan="contract depth.keyword=3 depth.vector=3", mode="keyword")
+    assert {h.path for h in result.hits} == {"a.md", "b.md", "c.md"}
+
+
+def test_both_sources_run_at_the_same_time(fruit: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
+    """Keyword and vector wait for each other inside their searches, and the search still ends."""
+    came = meet(fruit, {"keyword": 1, "vector": 1})
+    assert fruit.search("apples", plan="contract", bypass_cache=True).hits
+    assert min(came.values()) == 1
+
+
+def test_filters_hold_in_both_sources_before_their_top(fruit: wb.Corpus) -> None:
+    """A document that passes the filter is found by both sources even where others would have filled their depth."""
+    plan = "contract depth.keyword=1 depth.vector=1"
+    assert [h.path for h in fruit.search("apples", plan=plan).hits][:1] == ["a.md"]
+    result = fruit.search("apples", plan=plan, filters="type = 'note'")
+    assert [[e.path for e in r.entries] for r in result.rankings.values()] == [["d.md"], ["d.md"]]
+    assert [h.path for h in result.hits] == ["d.md"]
+
+
+def test_a_path_scores_the_sum_over_the_lists_that_hold_it(fruit: wb.Corpus) -> None:
+    """1 / (60 + rank) from each list, ranks from 1 in documents; each path once."""
+    result = fruit.search("apples in a basket", plan="contract")
+    assert len({h.path for h in result.hits}) == len(result.hits)
+    for hit in result.hits:
+        assert hit.score == math.fsum(1 / (60 + rank) for rank in hit.ranks.values())
+
+
+def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
+    """Twice 1/122 is 1/61: found by both comes before found by one; and with equal coverage the lower path is first."""
+    filler = [(f"m{n:02d}", 100.0 - n) for n in range(61)]
+    other = [(f"n{n:02d}", 100.0 - n) for n in range(61)]
+    fused = wb.fuse(
+        {
+            "keyword": [("a", 200.0), *filler[1:], ("z", 1.0)],
+            "vector": [("b", 200.0), *other[1:], ("z", 1.0)],
+        },
+        wb.preset("contract").fusion,
+    )
+    assert fused.scores[:3].tolist() == [1 / 61] * 3
+    assert fused.chunk_ids[:3] == ("z", "a", "b")
+
+
+def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Make) -> None:
+    """Same files, same query, same bytes of order and scores, ties included."""
+    files = {f"{name}.md": "apples and pears" for name in "dbca"}
+    answers = []
+    for turn in (files, dict(reversed(files.items()))):
+        result = make_corpus(turn).search("apples", plan="contract dedupe=no")
+        answers.append(json.dumps([(h.path, h.score, h.ranks) for h in result.hits]))
+    assert answers[0] == answers[1]
+    assert [path for path, *_ in json.loads(answers[0])] == ["a.md", "b.md", "c.md", "d.md"]
+
+
+def test_labels_say_in_which_lists_a_document_is(fruit: wb.Corpus) -> None:
+    """Keyword list only, vector list only, both; the words that people read are fixed."""
+    assert [str(x) for x in (Label.EXACT, Label.SEMANTIC, Label.HYBRID)] == [
+        "Exact match",
+        "Semantic match",
+        "Hybrid",
+    ]
+    found = {h.path: h.label for h in fruit.search("apples", plan="contract depth.vector=1 depth.keyword=2").hits}
+    assert found["a.md"] is Label.HYBRID
+    assert Label.EXACT in found.values()
+    every = {h.path: h.label for h in fruit.search("apples", plan="contract").hits}
+    assert every["c.md"] is Label.SEMANTIC
+
+
+def test_an_empty_keyword_list_returns_the_vector_list_unchanged(fruit: wb.Corpus) -> None:
+    """Same documents, order and scores as the vector mode, and the result says so."""
+    lone, alone = fruit.search("zeppelin", plan="contract"), fruit.search("zeppelin", plan="contract", mode="vector")
+    assert [(h.path, h.score) for h in lone.hits] == [
+        (h.path, e.score) for h, e in zip(alone.hits, alone.hits, strict=True)
+    ]
+    assert [h.path for h in lone.hits] == [e.path for e in alone.rankings["vector"].entries]
+    assert "Only vector found anything" in " ".join(lone.messages)
+
+
+def test_an_empty_vector_list_returns_the_keyword_list_unchanged(fruit: wb.Corpus) -> None:
+    """Same documents, order and scores as the keyword mode."""
+    lone = fruit.search("apples", plan="contract vector.threshold=0")
+    alone = fruit.search("apples", plan="contract", mode="keyword")
+    assert [(h.path, h.score) for h in lone.hits] == [(h.path, h.score) for h in alone.hits]
+    assert all(h.label is Label.EXACT for h in lone.hits)
+
+
+def test_nothing_found_is_an_empty_result_with_guidance_for_the_mode(fruit: wb.Corpus) -> None:
+    """Each mode has its own sentence about what to try."""
+    tips = {}
+    for mode in ("hybrid", "keyword", "semantic"):
+        result = fruit.search("zeppelin", plan="contract vector.threshold=0", mode=mode)
+        assert result.hits == ()
+        tips[mode] = result.messages[1]
+    assert len(set(tips.values())) == 3
+    assert "vector.threshold" in tips["semantic"]
+    assert "spelling" in tips["keyword"]
+
+
+def test_hybrid_goes_on_as_keyword_without_the_vector_side(fruit: wb.Corpus, no_vectors: None) -> None:
+    """The keyword answer with a warning; asking for meaning alone is an error with the remedy."""
+    result = fruit.search("apples", plan="contract", bypass_cache=True)
+    alone = fruit.search("apples", plan="contract", mode="keyword")
+    assert [(h.path, h.score) for h in result.hits] == [(h.path, h.score) for h in alone.hits]
+    assert "The model is gone. Bring it back" in " ".join(result.warnings)
+    assert not alone.warnings
+    with pytest.raises(SourceUnavailable, match="Bring it back"):
+        fruit.search("apples", plan="contract", mode="semantic", bypass_cache=True)
+
+
+def test_the_keyword_mode_needs_no_vectors(fruit: wb.Corpus, embedded: list[str]) -> None:
+    """Keyword search alone embeds nothing."""
+    fruit.search("apples", plan="contract", mode="keyword", bypass_cache=True)
+    assert embedded == []
+
+
+def test_the_answer_names_each_document_by_its_path(fruit: wb.Corpus) -> None:
+    """Paths are relative to what was indexed, whatever folder that was in."""
+    assert {h.path for h in fruit.search("apples", plan="contract").hits} == set(FILES)
