@@ -1,0 +1,157 @@
+"""`pages`: 0.7 of the cosine and 0.3 of the keyword score, organised by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.records import Label
+
+
+def page(name: str, examples: int) -> str:
+    """A page with a summary, examples of so many characters (heading apart) and two sections."""
+    heading = "## Examples\n\n"
+    code = "x" * (examples - len(heading))
+    return (
+        f"# {name}\n\n## Summary\n\n{name} in short.\n\n"
+        f"## Zebra\n\nzebra stripes of {name}. " + "calm grass " * 60 + "\n\n"
+        f"## Lion\n\nlion mane of {name}. " + "warm stone " * 60 + f"\n\n{heading}{code}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """Technical and concept pages, and one without special sections."""
+    folder = tmp_path_factory.mktemp("site")
+    files = {
+        "docs/short.md": page("Short", 400),
+        "docs/below.md": page("Below", 499),
+        "concepts/at.md": page("At", 500),
+        "concepts/above.md": page("Above", 501),
+        "docs/bare.md": "# Bare\n\n## Fish\n\nfish and water\n",
+    }
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
+    with wb.open_corpus(folder / "corpus") as corpus:
+        yield corpus
+
+
+def test_each_list_is_five_deeper_than_the_limit(site: wb.Corpus) -> None:
+    """Limit 3 asks eight of each source."""
+    result = site.search("zebra", plan="pages", limit=3)
+    assert len(result.rankings["vector"].entries) == 8
+    assert (wb.preset("pages").depth("keyword"), wb.preset("pages")["limit"]) == (15, 10)
+
+
+def test_both_sources_run_at_the_same_time(site: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
+    """Keyword and vector wait for each other inside their searches, and the search still ends."""
+    came = meet(site, {"keyword": 1, "vector": 1})
+    assert site.search("zebra", plan="pages", bypass_cache=True).hits
+    assert min(came.values()) == 1
+
+
+def test_seven_tenths_of_the_cosine_and_three_of_the_keyword_score(site: wb.Corpus) -> None:
+    """The cosine counts from 0, the keyword score by its list's top, and what a source did not find adds 0."""
+    result = site.search("zebra stripes", plan="pages")
+    top = result.rankings["keyword"].entries[0].score
+    kinds = set()
+    for hit in (h for h in result.hits if not h.added):
+        vector, keyword = hit.scores.get("vector"), hit.scores.get("keyword")
+        assert hit.contributions["vector"] == pytest.approx(0.7 * max(vector or 0.0, 0.0))
+        assert hit.contributions["keyword"] == pytest.approx(0.3 * (keyword or 0.0) / top)
+        kinds.add(hit.label)
+    assert {Label.HYBRID, Label.SEMANTIC} <= kinds
+
+
+def test_a_page_comes_as_summary_examples_sections(site: wb.Corpus) -> None:
+    """The summary always and the short examples before the sections, which stand in document order."""
+    result = site.search("lion zebra mane stripes", plan="pages", filters="path = 'docs/short.md'", limit=2)
+    sections = [(h.section.split(" > ")[-1], h.added) for h in result.hits]
+    assert [name for name, _ in sections] == ["Summary", "Examples", "Zebra", "Lion"]
+    assert [added for _, added in sections] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"), [("docs/below.md", True), ("concepts/at.md", False), ("concepts/above.md", False)]
+)
+def test_examples_are_added_below_five_hundred_characters(site: wb.Corpus, path: str, shown: bool) -> None:
+    """499 characters are added, 500 and 501 are not; the summary is there either way."""
+    hits = site.search("zebra stripes", plan="pages", filters=f"path = '{path}'", limit=1).hits
+    names = [h.section.split(" > ")[-1] for h in hits]
+    assert names == (["Summary", "Examples", "Zebra"] if shown else ["Summary", "Zebra"])
+
+
+def test_what_was_found_is_not_added_again(site: wb.Corpus) -> None:
+    """A summary that is itself a hit keeps its rank and is there once."""
+    result = site.search("Short in short summary", plan="pages", limit=10)
+    assert len({h.chunk_id for h in result.hits}) == len(result.hits)
+    summary = next(h for h in result.hits if h.path == "docs/short.md" and h.section.endswith("Summary"))
+    assert not summary.added
+    assert summary.rank >= 1
+
+
+def test_added_rows_do_not_count(site: wb.Corpus) -> None:
+    """They have no rank or contribution, are labelled added, and leave the limit to the hits."""
+    result = site.search("zebra stripes", plan="pages", limit=3)
+    ranked, added = [h for h in result.hits if not h.added], [h for h in result.hits if h.added]
+    assert sorted(h.rank for h in ranked) == [1, 2, 3]
+    assert added
+    assert all(h.label is Label.ADDED and h.rank == 0 and not h.contributions for h in added)
+
+
+def test_pages_come_in_the_order_of_their_best_hit(site: wb.Corpus) -> None:
+    """A page's rows stand together, and a page with a better hit stands first; technical and concept pages alike."""
+    result = site.search("zebra stripes lion", plan="pages")
+    order = [h.path for h in result.hits]
+    pages = list(dict.fromkeys(order))
+    assert order == [p for p in pages for _ in range(order.count(p))]
+    best = [min(h.rank for h in result.hits if h.path == p and not h.added) for p in pages]
+    assert best == sorted(best)
+    assert {p.split("/")[0] for p in pages} == {"docs", "concepts"}
+
+
+def test_a_page_without_special_sections_gets_none(site: wb.Corpus) -> None:
+    """Nothing is invented for it."""
+    hits = site.search("fish and water", plan="pages", filters="path = 'docs/bare.md'").hits
+    assert hits
+    assert not any(h.added for h in hits)
+
+
+def test_the_open_text_helps_the_vector_side_alone(site: wb.Corpus, embedded: list[str]) -> None:
+    """Names in the editor go to the vectors; the keyword side reads the question as it was; an empty editor changes nothing."""
+    plain = site.search("mane", plan="pages", bypass_cache=True)
+    helped = site.search("mane", plan="pages", context='s("bd").lpf(800)', bypass_cache=True)
+    empty = site.search("mane", plan="pages", context="   ", bypass_cache=True)
+    assert embedded == ["mane", "mane s bd lpf"]
+    assert helped.rankings["keyword"] == plain.rankings["keyword"]
+    assert empty.to_dict() == plain.to_dict()
+
+
+def test_a_rewriting_that_fails_leaves_the_question(site: wb.Corpus) -> None:
+    """The original is searched by both sides, with a warning."""
+    plan = wb.preset("pages")
+    plain = site.search("zebra stripes", plan=plan)
+    failed = site.search("zebra stripes", plan=plan.replace({"rewrite.model": "endpoint:none"}))
+    assert [(h.chunk_id, h.score) for h in failed.hits] == [(h.chunk_id, h.score) for h in plain.hits]
+    assert "Rewriting was left out" in " ".join(failed.warnings)
+
+
+def test_without_the_keyword_side_vectors_answer(site: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is still organised, and a warning names the side that failed."""
+
+    def fails(*args: Any, **kwargs: Any) -> Any:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(type(site.engine.lexical), "search", fails)
+    result = site.search("zebra stripes", plan="pages", bypass_cache=True)
+    assert any(h.added for h in result.hits)
+    assert all(set(h.contributions) == {"vector"} for h in result.hits if not h.added)
+    assert "keyword could not run" in result.warnings[0]
+
+
+def test_nothing_found_is_empty_and_no_page_is_added(site: wb.Corpus) -> None:
+    """No hits, no summaries."""
+    assert site.search("quagga", plan="pages", mode="keyword").hits == ()

@@ -1,0 +1,193 @@
+"""`scoped`: two sides weighed for one tenant's roles, cached for three minutes, strong exact hits kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.plan import Plan
+from workbench.records import Principal
+from workbench.retrieve.cache import ResultCache, cache_key
+from workbench.retrieve.request import make_request
+
+ADMIN, SUPPORT = Principal("acme", ("admin",)), Principal("acme", ("support",))
+# Without weights every score is 0, and results that both sides found stand by path.
+BY_PATH = "scoped limit=2 keyword.operator=any fusion.weights.keyword=0 fusion.weights.vector=0"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Documents of one tenant, one of them for admins, and one of another tenant."""
+    folder = tmp_path_factory.mktemp("scoped")
+    files = {f"all/{n:02d}.md": f"retries and queues number{n}" for n in range(12)}
+    files["all/long.md"] = "retries and queues " * 3 + "ACME-INV-49302 " + "roofs and rain and roads " * 40
+    files["admin/pay.md"] = "retries of pay, for admins: salaries"
+    files["other/a.md"] = "retries of another tenant"
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "corpus.yaml").write_text(
+        'rules:\n  - path: "**"\n    tenant: acme\n  - path: "admin/**"\n    roles: [admin]\n'
+        '  - path: "other/**"\n    tenant: birch\n'
+    )
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
+    return folder / "corpus"
+
+
+@pytest.fixture
+def desk(path: Path) -> Iterator[wb.Corpus]:
+    """The corpus as support sees it, with a cache of its own."""
+    with wb.open_corpus(path, SUPPORT) as corpus:
+        yield corpus
+
+
+def test_both_sides_run_at_the_same_time(desk: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
+    """Keyword and vector wait for each other inside their searches, and the search still ends."""
+    came = meet(desk, {"keyword": 1, "vector": 1})
+    assert desk.search("retries", plan="scoped").hits
+    assert min(came.values()) == 1
+
+
+def test_the_question_is_embedded_once(desk: wb.Corpus, embedded: list[str]) -> None:
+    """One call of the encoder for a search, none for the same one again."""
+    desk.search("retries and queues", plan="scoped")
+    desk.search("retries and queues", plan="scoped", bypass_cache=True)
+    assert embedded == ["retries and queues"]
+
+
+def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk: wb.Corpus) -> None:
+    """Each side's scores go from 0 to 1 within its list; what a side did not find adds 0."""
+    result = desk.search("retries queues number3", plan="scoped keyword.operator=any keyword.keep_strongest=no")
+    assert len(result.hits) == 8
+    spans = {}
+    for source, ranking in result.rankings.items():
+        scores = [e.score for e in ranking.entries]
+        spans[source] = (min(scores), max(scores))
+    for hit in result.hits:
+        for source, weight in (("vector", 0.65), ("keyword", 0.35)):
+            low, high = spans[source]
+            own = hit.scores.get(source)
+            expected = 0.0 if own is None else weight * (own - low) / (high - low)
+            assert hit.contributions[source] == pytest.approx(expected)
+
+
+def test_one_hit_or_equal_scores_count_as_1() -> None:
+    """A list without a range gives all of its hits the full weight."""
+    fusion = wb.preset("scoped").fusion
+    one = wb.fuse({"keyword": [("a", 7.0)], "vector": [("b", 0.2), ("c", 0.2)]}, fusion)
+    assert dict(zip(one.chunk_ids, one.scores.tolist(), strict=True)) == {"b": 0.65, "c": 0.65, "a": 0.35}
+    assert one.chunk_ids == ("b", "c", "a")
+
+
+def test_a_chunk_is_a_result_once(desk: wb.Corpus) -> None:
+    """Document and chunk index name a result; eight come back."""
+    hits = desk.search("retries and queues", plan="scoped").hits
+    assert len({(h.document_id, h.chunk_index) for h in hits}) == len(hits) == 8
+
+
+def test_a_code_is_found_by_the_keyword_side(desk: wb.Corpus) -> None:
+    """A rare exact term brings its document."""
+    assert "all/long.md" in {h.path for h in desk.search("ACME-INV-49302", plan="scoped").hits}
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"), [("retries number7", True), ("retries number7 number8 number9 number10 number11", False)]
+)
+def test_the_strongest_exact_hit_is_kept_if_it_is_strong(desk: wb.Corpus, query: str, kept: bool) -> None:
+    """Not among the first k, it replaces the k-th if its score is at least half of what the query could give."""
+    strongest = desk.search(query, mode="keyword").hits[0]
+    bound = desk.engine.lexical.upper_bound(
+        query, desk.engine.records.scope(SUPPORT, None, ()), k1=wb.preset("scoped")["keyword.k1"]
+    )
+    assert strongest.path == "all/07.md"
+    assert (strongest.scores["keyword"] >= bound / 2) is kept
+    without = [h.path for h in desk.search(query, plan=BY_PATH + " keyword.keep_strongest=no").hits]
+    assert without == ["all/00.md", "all/01.md"]
+    shown = [h.path for h in desk.search(query, plan=BY_PATH).hits]
+    assert shown == ([without[0], strongest.path] if kept else without)
+
+
+def test_a_strongest_hit_that_is_shown_anyway_moves_nothing(desk: wb.Corpus) -> None:
+    """Among the first k it stays where it is."""
+    with_it = desk.search("retries number7", plan="scoped keyword.operator=any")
+    without = desk.search("retries number7", plan="scoped keyword.operator=any keyword.keep_strongest=no")
+    assert "all/07.md" in {h.path for h in without.hits}
+    assert [h.chunk_id for h in with_it.hits] == [h.chunk_id for h in without.hits]
+
+
+def test_roles_and_tenants_see_their_own(path: Path) -> None:
+    """The same words give an admin more than support, and nobody another tenant's."""
+    seen = {}
+    for who in (ADMIN, SUPPORT):
+        with wb.open_corpus(path, who) as corpus:
+            seen[who.roles] = {h.path for h in corpus.search("retries", plan="scoped", limit=50).hits}
+    assert seen[("admin",)] - seen[("support",)] == {"admin/pay.md"}
+    assert not any(p.startswith("other/") for paths in seen.values() for p in paths)
+
+
+def test_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
+    """The same object until just before; searched again from then on."""
+    now = [1000.0]
+    desk._cache = ResultCache(clock=lambda: now[0])
+    first = desk.search("retries", plan="scoped")
+    now[0] += 179.999
+    assert desk.search("retries", plan="scoped") is first
+    now[0] = 1180.0
+    assert desk.search("retries", plan="scoped") is not first
+
+
+def test_bypass_searches_again(desk: wb.Corpus) -> None:
+    """Asked to, it neither reads nor replaces what is kept."""
+    first = desk.search("retries", plan="scoped")
+    assert desk.search("retries", plan="scoped", bypass_cache=True) is not first
+    assert desk.search("retries", plan="scoped") is first
+
+
+def test_the_cache_key_is_everything_that_decides_a_result() -> None:
+    """Tenant, roles, query, number of results, reranking, filters, mode, generation and policy each make another key."""
+
+    def key(query: str = "a b", generation: str = "1", policy: str = "", **other: object) -> object:
+        asked = {"keywords": None, "context": None, "mode": "hybrid", "filters": None, "limit": None}
+        asked |= {"plan": Plan.of("scoped"), "principal": ADMIN} | other
+        return cache_key(make_request(query, **asked), generation, policy)  # type: ignore[arg-type]
+
+    same = [key(), key(query="  a   b "), key(limit=8)]
+    assert len(set(same)) == 1
+    others = [
+        key(query="A b"),
+        key(query='"a b"'),
+        key(limit=9),
+        key(plan=wb.preset("scoped").replace({"rerank.model": "overlap"})),
+        key(filters="type = 'note'"),
+        key(mode="keyword"),
+        key(keywords="a"),
+        key(context="f(x)"),
+        key(generation="2"),
+        key(policy="hide"),
+        key(principal=SUPPORT),
+        key(principal=replace(ADMIN, tenant="birch")),
+        key(principal=None),
+    ]
+    assert len({*same, *others}) == 1 + len(others)
+
+
+def test_reranking_is_off_unless_asked(desk: wb.Corpus) -> None:
+    """Off by default, over the first fifty when on; how long each side took is always told."""
+    plan = wb.preset("scoped")
+    assert (plan["rerank.model"], plan["rerank.top"], plan["cache_seconds"]) == ("off", 50, 180)
+    plain = desk.search("retries", plan="scoped")
+    assert {"vector_ms", "keyword_ms"} <= set(plain.timings_ms)
+    assert "rerank_ms" not in plain.timings_ms
+    assert "rerank_ms" in desk.search("retries", plan=plan.replace({"rerank.model": "overlap"})).timings_ms
+
+
+def test_equal_scores_stand_in_the_same_order_every_time(desk: wb.Corpus) -> None:
+    """Ties go by coverage and then by path and line."""
+    runs = [
+        [(h.path, h.score) for h in desk.search("retries", plan="scoped", limit=50, bypass_cache=True).hits]
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
