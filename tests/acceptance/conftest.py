@@ -11,7 +11,6 @@ import pytest
 import workbench as wb
 
 Meet = Callable[[wb.Corpus, dict[str, int]], dict[str, int]]
-Count = Callable[[], list[str]]
 
 
 @pytest.fixture

@@ -55,3 +55,16 @@ def test_every_page_is_in_the_guide() -> None:
 def test_every_picture_and_file_that_is_linked_is_there(text: str) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / target).exists(), target
+
+
+def test_every_test_that_the_guide_names_is_there() -> None:
+    """The table of what each preset promises points at tests that exist."""
+    named = set(re.findall(r"\b(test_\w+)\b(?!\.py)", GUIDE))
+    there = {
+        name
+        for file in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r"def (test_\w+)", file.read_text("utf-8"))
+    }
+    files = {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
+    assert named
+    assert named <= there | files, sorted(named - there - files)

@@ -67,7 +67,8 @@ def guidance(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, .
         "vector": "No passage is near enough in meaning: raise vector.threshold or turn it off, or try the mode keyword",
         "hybrid": "No source found anything: use other words, raise vector.threshold or turn it off, or loosen the filter",
     }
-    said = ["0 results, 0 characters, from 0 chunks found", tips[request.mode]]
+    nothing = "in 0 files" if request.mode == "grep" else "from 0 chunks found"
+    said = [f"0 results, 0 characters, {nothing}", tips[request.mode]]
     cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in outcome.candidates.columns)
     if cut:
         said.append(f"{cut:,} candidates were at or beyond vector.threshold={plan['vector.threshold']:g}")
