@@ -65,7 +65,7 @@ def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_c
     """What was set is there again, in the controls, the columns and the address."""
     at = open_app(small_corpus, q="retry request")
     at.slider(key="wb.w.fusion.k").set_value(7.0)
-    run(at)
+    run(run(at))
     address, before = dict(at.query_params), chunks(at, "hybrid")
     at.query_params.clear()
     at.switch_page("views/guide.py")

@@ -108,7 +108,7 @@ def test_the_address_restores_the_same_page(open_app: Open, small_corpus: Path) 
     """Every byte of every column, and every control, in another session."""
     at = open_app(small_corpus, q=QUERY)
     at.slider(key="wb.w.fusion.k").set_value(7.0)
-    run(at)
+    run(run(at))
     at.slider(key="wb.w.limit").set_value(4)
     run(at)
     at.text_input(key="wb.w.keywords").set_value("pause")

@@ -12,12 +12,14 @@ from typing import Any, Literal
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
+from streamlit.errors import StreamlitAPIException
 
 from workbench import plan_fields
 from workbench.plan import Plan
 from workbench.ui import state as app_state
 
 PREFIX = "wb.w."
+ANSWERS = "answers"
 _ENDS = "wb.end."
 _MISSING = object()
 
@@ -47,6 +49,19 @@ def _set_field(name: str, read: Callable[[Any], Any]) -> None:
     app_state.set_plan({name: read(st.session_state[PREFIX + name])})
 
 
+def _move_field(name: str) -> None:
+    """A slider moved: draw the answers again, and nothing else.
+
+    Where there are none (no query yet, or the first run was cut short), the whole page runs, as after any other control.
+    """
+    if not app_state.set_plan({name: st.session_state[PREFIX + name]}):
+        return
+    try:
+        st.rerun(ANSWERS)
+    except StreamlitAPIException:
+        return
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -59,8 +74,18 @@ def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:
     return st.expander(label, expanded=expanded, key=f"{PREFIX}section.{name}", on_change="rerun")
 
 
-def slider(plan: Plan, name: str, label: str, low: float, high: float, step: float, *, value: Any = None) -> None:
-    """A slider of a number; its end moves out where the plan's value is beyond it.
+def slider(
+    plan: Plan,
+    name: str,
+    label: str,
+    low: float,
+    high: float,
+    step: float,
+    *,
+    value: Any = None,
+    whole_page: bool = False,
+) -> None:
+    """A slider of a number; its end moves out where the plan's value is beyond it. A move draws only the answers again.
 
     Args:
         plan: The plan to read.
@@ -68,6 +93,7 @@ def slider(plan: Plan, name: str, label: str, low: float, high: float, step: flo
         label: What the person reads.
         low, high, step: Whole numbers for a whole-number slider, else floats.
         value: What to show instead of the field's own value (the effective depth where it is auto).
+        whole_page: A move changes what other controls show, so everything is drawn again.
     """
     kind = int if isinstance(step, int) else float
     shown = kind(plan[name] if value is None else value)
@@ -78,8 +104,8 @@ def slider(plan: Plan, name: str, label: str, low: float, high: float, step: flo
     key = _bind(name, shown)
     shape = "%g" if kind is float and step >= 1 else None
     st.slider(
-        label, *bounds, step=kind(step), key=key, help=help_of(name), on_change=_set_field, args=(name, _same),
-        format=shape,
+        label, *bounds, step=kind(step), key=key, help=help_of(name), format=shape,
+        on_change=_set_field if whole_page else _move_field, args=(name, _same) if whole_page else (name,),
     )  # fmt: skip
 
 
@@ -193,10 +219,10 @@ def _set_preset() -> None:
     app_state.update(plan=Plan.parse(st.session_state[PREFIX + "preset"]))
 
 
-def reset(plan: Plan) -> None:
+def reset() -> None:
     """A button that takes back every change since the preset."""
     st.button(
-        "Reset to the preset", key=PREFIX + "reset", disabled=not plan.changes(), on_click=_reset, width="stretch",
+        "Reset to the preset", key=PREFIX + "reset", on_click=_reset, width="stretch",
         help="Takes back every setting that differs from the preset.",
     )  # fmt: skip
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from workbench.charts import (
     distance_figure,
@@ -24,6 +23,7 @@ from workbench.retrieve.request import base_of, sources_of
 from workbench.ui import controls, resources
 from workbench.ui.histogram import histogram_html
 from workbench.ui.searching import Found, dropped_by_threshold
+from workbench.ui.sidebar import Places
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -42,17 +42,18 @@ NOTHING = "There is no result to draw."
 _CONFIG = {"displayModeBar": False, "responsive": True}
 
 
-def threshold(found: tuple[Found, ...], state: AppState, place: DeltaGenerator, counts: DeltaGenerator) -> None:
+def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None:
     """The histogram of distances with the cut drawn in, and how many candidates it drops."""
     histogram = resources.finder().distances(found)
     if histogram is None or not histogram.total:
-        counts.caption("No vector source ran, so there are no distances.")
+        places.histogram.empty()
+        places.counts.caption("No vector source ran, so there are no distances.")
         return
-    place.html(histogram_html(histogram, state.plan["vector.threshold"]))
+    places.histogram.html(histogram_html(histogram, state.plan["vector.threshold"]))
     dropped = dropped_by_threshold(found)
     if dropped is not None:
         entered, left = dropped
-        counts.caption(f"{entered - left:,} of {entered:,} candidates dropped, {left:,} kept.")
+        places.counts.caption(f"{entered - left:,} of {entered:,} candidates dropped, {left:,} kept.")
 
 
 @st.fragment

@@ -1,8 +1,8 @@
-"""The Search page: in what order its parts are drawn.
+"""The Search page: what is drawn once, and what is drawn again when a slider moves.
 
-Where they stand is fixed by their containers; the order here is what an analyst sees first. A moved slider draws the
-columns before anything else (measured: 40 widgets drawn first cost a third of the time to the first changed rank); a
-new question, which may have to wait for a model to load, draws the controls first. Charts come last in both.
+The query line and the sidebar are drawn by the router's run. Everything that answers (columns, histogram, counts, plan
+text, picture) is one fragment: a slider's callback reruns that alone, so that forty widgets are not drawn again for one
+moved rank. Controls that change which controls there are (method, preset, columns, ...) rerun the whole page.
 """
 
 from __future__ import annotations
@@ -11,28 +11,37 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.ui import empty, panels, query_bar, resources, results, sidebar
-from workbench.ui.state import AppState
+from workbench.errors import WorkbenchError
+from workbench.ui import cards, controls, empty, panels, query_bar, resources, results, sidebar
+from workbench.ui import state as app_state
 
 if TYPE_CHECKING:
     from workbench.service import Corpus
 
 
-def draw(corpus: Corpus, state: AppState) -> None:
+def draw(corpus: Corpus) -> None:
     """Draw the page."""
+    state = app_state.current()
     query_bar.draw()
-    asked = results.asked(state)
-    if asked.blank:
-        sidebar.draw(state, resources.collections(corpus))
+    places = sidebar.draw(state, resources.collections(corpus))
+    if results.asked(state).blank:
+        places.plan_text(state.plan)
         empty.no_query(corpus)
         return
+    _answers(corpus, places)
+
+
+@st.fragment(key=controls.ANSWERS)
+def _answers(corpus: Corpus, places: sidebar.Places) -> None:
+    """The part that a slider draws again: columns first, then the charts."""
+    app_state.written_in_fragment()
+    state = app_state.current()
     picture = st.container()
-    if resources.finder().knows(corpus, asked, state.modes):
+    try:
         found = results.draw(corpus, state)
-        histogram, counts = sidebar.draw(state, resources.collections(corpus))
-    else:
-        histogram, counts = sidebar.draw(state, resources.collections(corpus))
-        found = results.draw(corpus, state)
-    panels.threshold(found, state, histogram, counts)
-    with picture:
-        panels.picture(found)
+        places.plan_text(state.plan)
+        panels.threshold(found, state, places)
+        with picture:
+            panels.picture(found)
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))

@@ -62,11 +62,6 @@ class Finder:
         self.searched = 0
         self.fused_again = 0
 
-    def knows(self, corpus: Corpus, asked: Asked, modes: tuple[str, ...]) -> bool:
-        """True when every column was searched for this already, so that at most its settings moved."""
-        key = (corpus.engine.generation, asked)
-        return all(m in self._kept and self._kept[m][0] == key for m in modes)
-
     def find(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan) -> Found:
         """The column of one mode. Errors that the workbench raises on purpose become the column."""
         try:

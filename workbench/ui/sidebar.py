@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from workbench.plan import Plan
 from workbench.presets import PRESETS
@@ -19,20 +21,30 @@ FILTER_HELP = (
 )
 
 
-def draw(state: AppState, collections: Sequence[str]) -> tuple[st.delta_generator.DeltaGenerator, ...]:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places in the sidebar that are filled when there are results: over and under the threshold slider, and the plan's."""
+
+    histogram: DeltaGenerator
+    counts: DeltaGenerator
+    plan: DeltaGenerator
+
+    def plan_text(self, plan: Plan) -> None:
+        """Show the plan's text form, to take it away."""
+        self.plan.code(str(plan), language=None, wrap_lines=True)
+
+
+def draw(state: AppState, collections: Sequence[str]) -> Places:
     """Draw the sidebar.
 
     Args:
         state: What is set.
         collections: The corpus's collections.
-
-    Returns:
-        The places above and below the threshold slider, to be filled once the results are drawn: histogram and counts.
     """
     plan = state.plan
     with st.sidebar:
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
-        controls.slider(plan, "limit", "Results", 1, min(50, plan["limit.max"]), 1)
+        controls.slider(plan, "limit", "Results", 1, min(50, plan["limit.max"]), 1, whole_page=True)
         with st.expander("Threshold", expanded=True):
             histogram = st.empty()
             controls.threshold(plan)
@@ -65,10 +77,10 @@ def draw(state: AppState, collections: Sequence[str]) -> tuple[st.delta_generato
                 controls.choice(plan, "vector.exact", "Exact vector search")
                 controls.switch(plan, "dedupe", "Drop repeated texts")
                 controls.slider(plan, "neighbours", "Neighbours", 0, 5, 1)
-        controls.reset(plan)
+        controls.reset()
         st.caption("This plan, for `--plan`, notebooks and links:")
-        st.code(str(plan), language=None, wrap_lines=True)
-    return histogram, counts
+        text = st.empty()
+    return Places(histogram, counts, text)
 
 
 def _fusion(state: AppState) -> None:

@@ -122,12 +122,18 @@ def update(**changes: Any) -> None:
     _session()[_TOUCHED] = True
 
 
-def set_plan(changes: Mapping[str, Any]) -> None:
-    """Change plan fields from a widget's callback; what cannot be is said on the page and changes nothing."""
+def set_plan(changes: Mapping[str, Any]) -> bool:
+    """Change plan fields from a widget's callback; what cannot be is said on the page and changes nothing.
+
+    Returns:
+        Whether the plan was changed.
+    """
     try:
         update(plan=current().plan.replace(changes))
     except PlanError as exc:
         notice(str(exc))
+        return False
+    return True
 
 
 def notice(sentence: str) -> None:
