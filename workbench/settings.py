@@ -103,7 +103,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("endpoint_url", str, "", "Base URL of a chat completion API for endpoint:MODEL; empty: nothing is sent."),
     Setting("endpoint_key", str, "", "Key for endpoint_url; no other key is ever sent.", secret=True),
-    Setting("endpoint_timeout_seconds", float, 10.0, "Time for one call of the endpoint, its retry included.", 0.1, 600),
+    Setting(
+        "endpoint_timeout_seconds", float, 10.0, "Time for one call of the endpoint, its retry included.", 0.1, 600
+    ),
     Setting("rerank_timeout_seconds", float, 60.0, "Time for one reranking by a local cross-encoder.", 0.1, 3600),
     Setting("tenant", str, "", "Tenant of the local user, where the corpus has tenants."),
     Setting("roles", str, "", "Roles of the local user, separated by commas."),
