@@ -93,7 +93,11 @@ def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: in
         )
         head = Text(f"{hit.rank:>3}. ", style="bold") + Text(output.plain(hit.citation), style="bold cyan")
         out.print(head + Text(f"  {hit.label}  {hit.score:.4f}  ") + Text(ranks, style="dim"))
-        title = " › ".join(p for p in (hit.title, hit.section) if p)
+        # A section path that begins with the title says both.
+        title = (
+            hit.section if hit.section.startswith(hit.title) else " › ".join(p for p in (hit.title, hit.section) if p)
+        )
+        title = title or hit.title
         if title:
             out.print(Text("     " + output.plain(title), style="italic"))
         out.print(output.highlighted(hit.text, hit.matches, most), soft_wrap=True)
