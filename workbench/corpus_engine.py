@@ -63,7 +63,8 @@ class CorpusEngine:
             if kept is not None:
                 return kept
             model = self._models.get(encoder)
-            if model is None:
+            # The encoder is the process's, and whoever holds it may have closed it: then it is loaded again.
+            if model is None or getattr(model, "closed", False):
                 name = self._encoder or self.opened.vectors(encoder).identity.name
                 model = load_encoder(name)
                 self.opened.check_encoder(model.identity, encoder)

@@ -72,6 +72,16 @@ def test_another_encoder_is_refused_with_the_remedy(tmp_path: Path) -> None:
         wb.open_corpus(tmp_path / "corpus", encoder="all-MiniLM-L6-v2")
 
 
+def test_an_encoder_that_somebody_closed_is_loaded_again(make_corpus: Make) -> None:
+    """The encoder is shared by the process; closing it elsewhere does not take the vector side away."""
+    from workbench.encode.load import load_encoder
+
+    corpus = make_corpus({"a.md": "apples and pears"})
+    assert corpus.search("apples", mode="vector").hits
+    load_encoder("hashing").close()
+    assert corpus.search("pears", mode="vector").hits
+
+
 def test_the_vector_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hybrid goes on as keyword with a warning; vector alone is an error; keyword results do not change."""
     from workbench.corpus_engine import CorpusEngine

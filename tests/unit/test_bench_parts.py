@@ -129,8 +129,9 @@ def test_the_large_corpus_is_read_with_its_vectors(tmp_path: Path) -> None:
     assert part.digest != source.digest == corpora.find_source(tmp_path, 500).digest
 
 
-def test_without_the_large_corpus_the_library_is_taken() -> None:
+def test_without_the_large_corpus_the_library_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says so; blocks hold whole lines, the same ones each time."""
+    monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
     source, again = corpora.find_source(None, 300), corpora.find_source(None, 300)
     assert source.digest == again.digest != corpora.find_source(None, 301).digest
     assert source.rows == sum(len(d.texts) for d in source.documents()) == 300
