@@ -113,11 +113,12 @@ def test_the_threshold_moves_the_cut_and_the_count(page: Any, server: str) -> No
     for _ in range(8):
         page.keyboard.press("ArrowLeft")
     page.wait_for_url(lambda url: "vector.threshold%3D0.37" in url)
+    # The address changes first; the answers follow.
+    expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ candidates dropped"))).to_be_visible()
+    expect(page.get_by_role("region", name="Vector results").locator("article")).not_to_have_count(before)
     settled(page)
     assert line.bounding_box()["x"] < left
     assert len(chunks(page, "Vector")) < before
-    dropped = page.get_by_text(re.compile(r"\d+ of \d+ candidates dropped")).inner_text()
-    assert not dropped.startswith("0 of")
 
 
 def test_depth_cuts_a_column(page: Any, server: str) -> None:
@@ -135,10 +136,13 @@ def test_a_link_restores_the_page_and_the_back_button_undoes(page: Any, server: 
     """Another person with the same link sees the same cards; back takes the last move back."""
     open_search(page, server, q=QUERY)
     first = chunks(page, "Hybrid")
+    hybrid = page.get_by_role("region", name="Hybrid results")
+    before = hybrid.inner_text()
     handle = slider(page, "fusion.weights.keyword")
     handle.focus()
     page.keyboard.press("Home")
     page.wait_for_url(lambda url: "fusion.weights.keyword%3D0" in url)
+    expect(hybrid).not_to_have_text(before, use_inner_text=True)
     settled(page)
     shown = [page.get_by_role("region", name=f"{n} results").inner_text() for n in COLUMNS]
     context = browser.new_context(viewport={"width": 1280, "height": 900})
