@@ -23,9 +23,12 @@ SERVE = (
 PATIENCE = 30_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium; skips where it is missing. Its first start is slow."""
+    """Chromium; skips where it is missing. Its first start is slow.
+
+    It ends with the module: Playwright keeps an event loop running in this thread, and tests of other servers need their own.
+    """
     if not Path(CHROMIUM).exists():
         pytest.skip(f"needs Debian's chromium at {CHROMIUM}: apt-get install chromium")
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
