@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from app_for_tests import TEXTS, all_text, bodies, chunks, column, paths, run, w
 from streamlit.testing.v1 import AppTest
 
 from workbench.errors import EncoderError
+from workbench.ui import resources
 from workbench.ui.state import MODES, PICTURES
 
 Open = Callable[..., AppTest]
@@ -188,6 +191,34 @@ def test_pictures_without_the_vector_side(open_app: Open, small_corpus: Path) ->
         assert len(at.get("plotly_chart")) == (picture not in ("none", "scores", "distances"))
         if picture in ("scores", "distances"):
             assert "Two sources are needed" in all_text(at) or all_text(at).count("No vector source ran") == 2
+
+
+def test_the_first_inference_is_alone(open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page opened with a query does not embed while the encoder is being loaded: OpenVINO would hang for ever."""
+    from workbench.corpus_engine import CorpusEngine
+
+    original, searching, together = CorpusEngine.embed, threading.Event(), []
+
+    def embed(self: CorpusEngine, text: str, encoder: str) -> object:
+        if text == "warm":
+            together.append(searching.wait(0.5))
+        else:
+            searching.set()
+        return original(self, text, encoder)
+
+    monkeypatch.setattr(CorpusEngine, "embed", embed)
+    at = open_app(small_corpus, q=QUERY)
+    assert chunks(at, "vector")
+    assert together == [False]
+
+
+def test_what_stays_loaded_is_out_of_the_collectors_rounds() -> None:
+    """Streamlit collects fully after every run: libraries and models are frozen, once in a process."""
+    resources._settle_heap()
+    frozen = gc.get_freeze_count()
+    assert frozen > 10_000
+    resources._settle_heap()
+    assert gc.get_freeze_count() <= frozen
 
 
 def test_hostile_text_stays_text(open_app: Open, small_corpus: Path) -> None:

@@ -6,8 +6,11 @@ search. A corpus that cannot be opened is not kept: the next run tries again, an
 
 from __future__ import annotations
 
+import functools
+import gc
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from workbench.ui.searching import Finder
 
 _FINDER = "wb.finder"
+# Corpora of one process take turns at it too; see `wait_for_encoder`.
+_FIRST_INFERENCE = threading.Lock()
 
 
 def corpus_path() -> Path:
@@ -38,25 +43,61 @@ def local_principal() -> Principal | None:
     return Principal(tenant or None, tuple(r.strip() for r in roles.split(",") if r.strip()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A shared corpus, and the thread that loads its encoder."""
+
+    corpus: Corpus
+    warm: threading.Thread
+
+
 @st.cache_resource(show_spinner="Opening the corpus")
-def _opened(path: str, principal: Principal | None) -> Corpus:
+def _opened(path: str, principal: Principal | None) -> _Opened:
     from workbench.service import open_corpus
 
     corpus = open_corpus(path, principal, follow=True)
-    threading.Thread(target=_warm, args=(corpus,), name="workbench-warm", daemon=True).start()
-    return corpus
+    warm = threading.Thread(target=_warm, args=(corpus,), name="workbench-warm", daemon=True)
+    warm.start()
+    return _Opened(corpus, warm)
 
 
 def _warm(corpus: Corpus) -> None:
     """Load the encoder while the person is still typing, so that the first search does not wait for it."""
     try:
-        corpus.engine.embed("warm", "")
+        with _FIRST_INFERENCE:
+            corpus.engine.embed("warm", "")
     except WorkbenchError:
         return  # The first vector search meets the same error and says it on the page, with its remedy.
+    finally:
+        _settle_heap()
+
+
+@functools.cache
+def _settle_heap() -> None:
+    """Take what is loaded out of the garbage collector's rounds, once in a process.
+
+    Streamlit collects fully at the end of every run, also between a slider's callback and the fragment that answers it.
+    Going through the objects of libraries and models took 65 to 125 ms there; without them it takes 3.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def corpus() -> Corpus:
     """The shared corpus. Raises WorkbenchError as `open_corpus` does."""
+    return _shared().corpus
+
+
+def wait_for_encoder() -> None:
+    """Wait until the encoder has been loaded and has run once: to be called before a vector search.
+
+    The first inference of a process must be alone: OpenVINO's Python binding sets itself up during it, and two at once
+    wait for each other for ever, one holding the interpreter's lock and the other the set-up's.
+    """
+    _shared().warm.join()
+
+
+def _shared() -> _Opened:
     return _opened(str(corpus_path().absolute()), local_principal())
 
 

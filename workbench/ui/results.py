@@ -22,6 +22,8 @@ def asked(state: AppState) -> Asked:
 def draw(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     """Search or fuse again, and draw a column for each mode of the state."""
     finder = resources.finder()
+    if {"vector", "hybrid"} & set(state.modes):
+        resources.wait_for_encoder()
     found = tuple(finder.find(corpus, asked(state), mode, state.plan) for mode in state.modes)
     ranks, sources = finder.ranks(found), sources_shown(found)
     places = st.columns(len(found), gap="small")
