@@ -13,6 +13,7 @@ from workbench.cli import options, output
 from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
+    from workbench.retrieve.explain import Explanation
     from workbench.retrieve.result import SearchResult
 
 _MODE = click.option(
@@ -153,11 +154,7 @@ def explain(
     ctx.exit(0 if found.found else 1)
 
 
-def _print_explanation(found: object) -> None:
-    from workbench.retrieve.explain import Explanation
-
-    if not isinstance(found, Explanation):
-        raise TypeError(type(found))
+def _print_explanation(found: Explanation) -> None:
     import polars as pl
 
     out = output.console()
