@@ -92,12 +92,12 @@ def test_each_slider_moves_its_column(page: Any, server: str) -> None:
     for name, key, plan, title in MOVES:
         open_search(page, server, q=QUERY, plan=plan)
         column = page.get_by_role("region", name=f"{title} results")
-        before = column.inner_text()
+        before = column.text_content()
         handle = slider(page, name)
         handle.focus()
         page.keyboard.press(key)
         page.wait_for_url(lambda url, name=name: f"{name}%3D" in url)
-        expect(column).not_to_have_text(before, use_inner_text=True)
+        expect(column).not_to_have_text(before)
         settled(page)
         expect(handle).to_be_focused()
 
@@ -137,20 +137,20 @@ def test_a_link_restores_the_page_and_the_back_button_undoes(page: Any, server: 
     open_search(page, server, q=QUERY)
     first = chunks(page, "Hybrid")
     hybrid = page.get_by_role("region", name="Hybrid results")
-    before = hybrid.inner_text()
+    before = hybrid.text_content()
     handle = slider(page, "fusion.weights.keyword")
     handle.focus()
     page.keyboard.press("Home")
     page.wait_for_url(lambda url: "fusion.weights.keyword%3D0" in url)
-    expect(hybrid).not_to_have_text(before, use_inner_text=True)
+    expect(hybrid).not_to_have_text(before)
     settled(page)
-    shown = [page.get_by_role("region", name=f"{n} results").inner_text() for n in COLUMNS]
+    shown = [page.get_by_role("region", name=f"{n} results").text_content() for n in COLUMNS]
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     other = context.new_page()
     other.goto(page.url)
     expect(other.get_by_role("region", name="Hybrid results").locator("article").first).to_be_visible()
     settled(other)
-    assert [other.get_by_role("region", name=f"{n} results").inner_text() for n in COLUMNS] == shown
+    assert [other.get_by_role("region", name=f"{n} results").text_content() for n in COLUMNS] == shown
     context.close()
     page.go_back()
     page.wait_for_url(lambda url: "weights" not in url)
@@ -173,8 +173,8 @@ def test_two_people_do_not_see_each_other(page: Any, server: str, browser: Any) 
     expect(page.get_by_role("region", name="Vector results").locator("article")).to_have_count(1)
     assert len(chunks(other, "Vector")) == 10
     assert address(other) == {"q": "rate limits"}
-    assert "kettle" in page.get_by_role("region", name="Keyword results").inner_text()
-    assert "kettle" not in other.get_by_role("region", name="Keyword results").inner_text().split("\n")[1]
+    assert "kettle" in page.get_by_role("region", name="Keyword results").text_content()
+    assert "kettle" not in other.get_by_role("region", name="Keyword results").text_content().split("\n")[1]
     context.close()
 
 
@@ -205,7 +205,7 @@ def test_a_citation_is_copied_and_opens_the_document(page: Any, server: str, bro
         card.get_by_role("link", name=citation).click()
     document = opened.value
     expect(document.locator(".wb-target").first).to_be_visible()
-    assert "Fill the kettle" in document.locator(".wb-doc").inner_text()
+    assert "Fill the kettle" in document.locator(".wb-doc").text_content()
     assert page.url.endswith("q=kettle+boils")
 
 
