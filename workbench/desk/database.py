@@ -1,0 +1,316 @@
+"""The desk's file, `<corpus>/desk.sqlite`: what several people and processes write, a little at a time.
+
+Generations never change; judgments, query sets, notes and the like change all day. They lie in one SQLite file in WAL mode:
+readers never wait for a writer, writers queue for `BUSY_SECONDS`, and a commit is on the disk when it returns
+(`synchronous=FULL`), so that a killed process loses at most what it was writing.
+
+Each module that keeps something here declares a `Group` of tables with its own migrations and its own version; there is
+no central list to edit::
+
+    JOBS = Group("jobs", ("CREATE TABLE jobs (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT",))
+
+    desk = open_desk(corpus.path)
+    with desk.writing(JOBS) as db:                # one transaction: all of it, or nothing
+        db.execute("INSERT INTO jobs (name) VALUES (?)", (name,))
+    rows = desk.rows(JOBS, "SELECT * FROM jobs")  # sqlite3.Row: by name or by position
+
+A migration that was released is never edited: add another one after it. Table names of a group begin with its name, so that
+groups never meet. Read with `rows` or `reading` (one snapshot for several statements), which make no file: a desk that
+nobody wrote to reads as empty tables, also in a folder that cannot be written.
+
+Threads never share a connection: each takes one from the pool and gives it back, which suits pages whose every run is
+another thread. A connection of a file that was replaced, or of the process before a fork, is never used.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound
+
+FILE = "desk.sqlite"
+BUSY_SECONDS = 20.0
+_KEPT = 8
+_Identity = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Tables that belong together, with their history.
+
+    Attributes:
+        name: Lower-case letters; its tables' names begin with it.
+        migrations: Migration n (one SQL statement, or several with `;` between) brings version n to n + 1. A statement
+            must not hold `;` inside: no triggers.
+    """
+
+    name: str
+    migrations: tuple[str, ...]
+
+    @property
+    def version(self) -> int:
+        """The version that this program writes."""
+        return len(self.migrations)
+
+
+def now() -> float:
+    """Seconds since 1970, UTC: how times are kept in the desk."""
+    return datetime.now(UTC).timestamp()
+
+
+class Desk:
+    """The desk of one corpus. Safe from several threads and processes. Use `open_desk`.
+
+    Args:
+        corpus: The corpus folder.
+        busy_seconds: How long a write waits for other writers.
+    """
+
+    def __init__(self, corpus: str | Path, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.corpus = Path(corpus).absolute()
+        self.path = self.corpus / FILE
+        self._busy = busy_seconds
+        self._lock = threading.Lock()
+        self._identity: _Identity | None = None
+        self._free: list[sqlite3.Connection] = []
+        self._ready: dict[str, int] = {}
+
+    # --- what callers use --------------------------------------------------------------------------------------------
+
+    def rows(self, group: Group, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """The rows of one SELECT. Raises CorpusError and its kinds, as `reading` does."""
+        with self.reading(group) as db:
+            return db.execute(sql, values).fetchall()
+
+    @contextmanager
+    def reading(self, group: Group, *more: Group) -> Iterator[sqlite3.Connection]:
+        """A connection to read from: every statement sees the same moment.
+
+        Args:
+            group: Whose tables are read.
+            *more: Further groups.
+
+        Raises:
+            CorpusDamaged: The file is no desk, or is broken.
+            CorpusError: It was written by a newer program, or cannot be read.
+        """
+        groups = (group, *more)
+        if not self.path.exists():
+            with self._empty(groups) as db:
+                yield db
+            return
+        with self._translated("read"), self._connection() as db:
+            if not self._writable() and not any(_version(db, each) for each in groups):
+                with self._empty(groups) as empty:
+                    yield empty
+                return
+            for each in groups:
+                self._prepare(db, each)
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                _rollback(db)
+
+    @contextmanager
+    def writing(self, group: Group, *more: Group) -> Iterator[sqlite3.Connection]:
+        """A connection to write with, in one transaction that is on the disk when the block ends; an error undoes all.
+
+        Args:
+            group: Whose tables are written.
+            *more: Further groups.
+
+        Raises:
+            CorpusNotFound: There is no corpus folder.
+            CorpusLocked: Others wrote for longer than the busy time-out.
+            CorpusDamaged: The file is no desk, or is broken.
+            CorpusError: It was written by a newer program, or cannot be written.
+        """
+        if not self.corpus.is_dir():
+            raise CorpusNotFound(f"There is no corpus at {self.corpus}", "Make one with workbench index")
+        with self._translated("written"), self._connection(make=True) as db:
+            for each in (group, *more):
+                self._prepare(db, each)
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                _rollback(db)
+                raise
+            db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the connections that nobody uses now; the desk may go on being used."""
+        with self._lock:
+            free, self._free = self._free, []
+        for db in free:
+            db.close()
+
+    def _writable(self) -> bool:
+        return os.access(self.corpus, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
+
+    @contextmanager
+    def _empty(self, groups: Sequence[Group]) -> Iterator[sqlite3.Connection]:
+        """The same tables without a row, in memory."""
+        with closing(_connect(":memory:")) as empty:
+            for each in groups:
+                _migrate(empty, each, self.path)
+            yield empty
+
+    # --- connections -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _connection(self, make: bool = False) -> Iterator[sqlite3.Connection]:
+        db, identity = self._take(make)
+        try:
+            yield db
+        finally:
+            _rollback(db)
+            with self._lock:
+                keep = identity is not None and identity == self._identity and len(self._free) < _KEPT
+                if keep:
+                    self._free.append(db)
+            if not keep:
+                db.close()
+
+    def _take(self, make: bool) -> tuple[sqlite3.Connection, _Identity | None]:
+        """A connection that nobody else has, and the file that it belongs to."""
+        with self._lock:
+            if self._identity != _identity(self.path):
+                if self._identity is not None and self._identity[2] == os.getpid():
+                    for old in self._free:
+                        old.close()
+                self._free, self._ready, self._identity = [], {}, None
+            if self._free:
+                return self._free.pop(), self._identity
+        db = self._open(make)
+        with self._lock:
+            if self._identity is None:
+                self._identity = _identity(self.path)
+            return db, self._identity
+
+    def _open(self, make: bool) -> sqlite3.Connection:
+        where = "file:" + quote(str(self.path))
+        if self._writable():
+            db = _connect(f"{where}?mode={'rwc' if make else 'rw'}", self._busy)
+            try:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=FULL")
+            except BaseException:
+                db.close()
+                raise
+            return db
+        if make:
+            raise CorpusError(
+                f"The desk {self.path} cannot be written",
+                "Ask for write access to the corpus folder, or copy the corpus",
+            )
+        # WAL wants to make files beside the desk even to read; where nothing can be made, nobody here can write either.
+        db = _connect(f"{where}?mode=ro", self._busy)
+        try:
+            db.execute("SELECT 1 FROM sqlite_schema").fetchall()
+        except sqlite3.OperationalError:
+            db.close()
+            db = _connect(f"{where}?immutable=1", self._busy)
+        return db
+
+    def _prepare(self, db: sqlite3.Connection, group: Group) -> None:
+        if self._ready.get(group.name) != group.version:
+            if _version(db, group) != group.version:
+                _migrate(db, group, self.path)
+            self._ready[group.name] = group.version
+
+    @contextmanager
+    def _translated(self, done: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.IntegrityError:
+            raise  # a rule of a table was broken: the module that declared it says what that means
+        except sqlite3.OperationalError as exc:
+            code = exc.sqlite_errorcode & 0xFF
+            if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise CorpusLocked(
+                    f"The desk {self.path} was being written by others for {self._busy:g} seconds", "Try again"
+                ) from exc
+            if code == sqlite3.SQLITE_ERROR:
+                raise  # a statement that SQLite refuses is a fault of the program, not of the file
+            raise CorpusError(
+                f"The desk {self.path} cannot be {done}: {exc}",
+                "Check the folder's rights and the free space on its disk",
+            ) from exc
+        except sqlite3.DatabaseError as exc:
+            if getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR:
+                raise
+            raise CorpusDamaged(
+                f"The desk {self.path} is damaged: {exc}",
+                "Move it away, and put back a copy of it or import the judgments again; the corpus itself is not touched",
+            ) from exc
+
+
+_desks: dict[Path, Desk] = {}
+_desks_lock = threading.Lock()
+
+
+def open_desk(corpus: str | Path) -> Desk:
+    """The desk of a corpus folder; one object a folder in a process. Opens no file until it is used."""
+    folder = Path(corpus).absolute()
+    with _desks_lock:
+        return _desks.setdefault(folder, Desk(folder))
+
+
+def _identity(path: Path) -> _Identity | None:
+    """Which file it is, and in which process; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, os.getpid()
+
+
+def _connect(where: str, busy: float = 0.0) -> sqlite3.Connection:
+    # The pool hands a connection to one thread at a time, so SQLite's own check would only be in the way.
+    db = sqlite3.connect(where, timeout=busy, isolation_level=None, check_same_thread=False, uri=where != ":memory:")
+    db.row_factory = sqlite3.Row
+    db.execute("PRAGMA foreign_keys=ON")
+    return db
+
+
+def _rollback(db: sqlite3.Connection) -> None:
+    if db.in_transaction:
+        with suppress(sqlite3.Error):  # the transaction is gone either way
+            db.execute("ROLLBACK")
+
+
+def _version(db: sqlite3.Connection, group: Group) -> int:
+    known = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'desk_versions'").fetchone()
+    row = known and db.execute("SELECT version FROM desk_versions WHERE name = ?", (group.name,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _migrate(db: sqlite3.Connection, group: Group, path: Path) -> None:
+    """Bring a group's tables to this program's version, in one transaction. Raises CorpusError where they are newer."""
+    found = _version(db, group)
+    if found < group.version:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("CREATE TABLE IF NOT EXISTS desk_versions (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT")
+        found = _version(db, group)  # another process may have been faster
+        for migration in group.migrations[found:]:
+            for statement in filter(str.strip, migration.split(";")):
+                db.execute(statement)
+        if found < group.version:
+            db.execute("INSERT OR REPLACE INTO desk_versions VALUES (?, ?)", (group.name, group.version))
+        db.execute("COMMIT")
+    if found > group.version:
+        raise CorpusError(
+            f"The {group.name} in {path} were written by a newer workbench (version {found}, this one knows {group.version})",
+            "Update the workbench",
+        )
