@@ -168,8 +168,9 @@ def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_read() -> None:
     """Reading goes on there, with or without a desk; writing is refused in a sentence."""
     script = (
-        "import os, sys; os.setuid(65534)\n"
+        "import os, sys\n"
         "from workbench.desk.database import Desk, Group\n"
+        "os.setuid(65534)\n"
         "desk, marks = Desk(sys.argv[1]), Group('marks', (sys.argv[2],))\n"
         "print(len(desk.rows(marks, 'SELECT * FROM marks')))\n"
         "try:\n    desk.writing(marks).__enter__()\nexcept Exception as exc:\n    print(exc)\n"

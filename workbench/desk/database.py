@@ -137,6 +137,11 @@ class Desk:
         """
         if not self.corpus.is_dir():
             raise CorpusNotFound(f"There is no corpus at {self.corpus}", "Make one with workbench index")
+        if not self._writable():
+            raise CorpusError(
+                f"The desk {self.path} cannot be written",
+                "Ask for write access to the corpus folder, or copy the corpus",
+            )
         with self._translated("written"), self._connection(make=True) as db:
             for each in (group, *more):
                 self._prepare(db, each)
@@ -209,11 +214,6 @@ class Desk:
                 db.close()
                 raise
             return db
-        if make:
-            raise CorpusError(
-                f"The desk {self.path} cannot be written",
-                "Ask for write access to the corpus folder, or copy the corpus",
-            )
         # WAL wants to make files beside the desk even to read; where nothing can be made, nobody here can write either.
         db = _connect(f"{where}?mode=ro", self._busy)
         try:
