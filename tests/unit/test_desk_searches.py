@@ -1,0 +1,145 @@
+"""History, saved searches and plans, notes: kept, seen by their owner only, and taken back."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from workbench.desk import searches as kept
+from workbench.desk.searches import HISTORY, PLAN, SEARCH, Searches, owner_of
+from workbench.errors import UsageError
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Searches:
+    return Searches(tmp_path, owner_of("ada", None))
+
+
+def test_history_is_newest_first_and_a_search_asked_again_is_one_entry(mine: Searches) -> None:
+    """The same address moves to the top."""
+    mine.asked({"q": "one"})
+    mine.asked({"q": "two", "plan": "tmm"})
+    mine.asked({"q": "one"})
+    assert [entry.params for entry in mine.kept(HISTORY)] == [{"q": "one"}, {"q": "two", "plan": "tmm"}]
+
+
+def test_history_forgets_the_oldest(mine: Searches, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so many entries stay, and saved searches do not count."""
+    monkeypatch.setattr(kept, "MOST_HISTORY", 3)
+    mine.save_search("keep", {"q": "0"})
+    for n in range(6):
+        mine.asked({"q": str(n)})
+    assert [e.params["q"] for e in mine.kept(HISTORY)] == ["5", "4", "3"]
+    assert [e.name for e in mine.kept(SEARCH)] == ["keep"]
+
+
+def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
+    """Saving again replaces, and gives back what was there; a plan of the same name is another thing."""
+    assert mine.save_search("  best   of ", {"q": "a"}) is None
+    assert mine.save_plan("best of", "tmm") is None
+    old = mine.save_search("best of", {"q": "b"})
+    assert old is not None
+    assert old.params == {"q": "a"}
+    assert [(e.name, e.params) for e in mine.kept(SEARCH)] == [("best of", {"q": "b"})]
+    assert [(e.name, e.value, e.params) for e in mine.kept(PLAN)] == [("best of", "tmm", {})]
+
+
+def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:
+    """With its name, value and time; deleting twice gives nothing the second time."""
+    mine.save_plan("p", "tmm")
+    (before,) = mine.kept(PLAN)
+    gone = mine.delete(before.number)
+    assert gone == before
+    assert mine.kept(PLAN) == []
+    assert mine.delete(before.number) is None
+    mine.restore([before])
+    (after,) = mine.kept(PLAN)
+    assert (after.name, after.value, after.at) == (before.name, before.value, before.at)
+
+
+def test_the_history_can_be_cleared_and_put_back(mine: Searches) -> None:
+    """In the same order."""
+    for n in range(4):
+        mine.asked({"q": str(n)})
+    gone = mine.clear_history()
+    assert mine.kept(HISTORY) == []
+    mine.restore(gone)
+    assert [e.params["q"] for e in mine.kept(HISTORY)] == ["3", "2", "1", "0"]
+
+
+def test_nobody_sees_anothers_things(tmp_path: Path) -> None:
+    """Neither another person nor the same name in another tenant, not even by number."""
+    one = Searches(tmp_path, owner_of("ada", "acme"))
+    others = [Searches(tmp_path, owner_of("ada", None)), Searches(tmp_path, owner_of("bob", "acme"))]
+    one.asked({"q": "secret"})
+    one.write_note("a.md", 0, 5, "hello", "mine")
+    (entry,) = one.kept(HISTORY)
+    for other in others:
+        assert other.kept(HISTORY) == []
+        assert other.notes() == []
+        assert other.delete(entry.number) is None
+    assert one.kept(HISTORY) == [entry]
+
+
+def test_an_owner_is_no_other_owner() -> None:
+    """Whatever signs a name holds."""
+    assert owner_of('a", "b', None) != owner_of("a", "b")
+    assert owner_of("a", None) != owner_of("a", "null")
+
+
+def test_a_note_is_written_over_and_deleted_by_a_blank(mine: Searches) -> None:
+    """Each write gives back the text before."""
+    assert mine.write_note("a.md", 3, 8, "quote", " first ") == ""
+    assert mine.write_note("a.md", 3, 8, "quote", "second") == "first"
+    (note,) = mine.notes()
+    assert (note.path, note.start, note.end, note.quote, note.text) == ("a.md", 3, 8, "quote", "second")
+    assert mine.write_note("a.md", 3, 8, "quote", "  ") == "second"
+    assert mine.notes() == []
+
+
+def test_notes_of_some_documents(mine: Searches) -> None:
+    """In order of path and place."""
+    for path in ("b.md", "a.md", "it's.md"):
+        mine.write_note(path, 1, 2, "q", path)
+    assert [n.path for n in mine.notes()] == ["a.md", "b.md", "it's.md"]
+    assert [n.path for n in mine.notes(["it's.md", "c.md"])] == ["it's.md"]
+    assert mine.notes([]) == []
+
+
+def test_a_note_is_found_by_its_quote_after_cutting_anew(mine: Searches) -> None:
+    """In a longer passage that holds it, or a shorter one that it holds; never in another document."""
+    mine.write_note("a.md", 10, 20, "the middle words", "seen")
+    (note,) = mine.notes()
+    assert note.is_on("a.md", "before the middle words and after")
+    assert note.is_on("a.md", "middle")
+    assert not note.is_on("a.md", "other words")
+    assert not note.is_on("a.md", "")
+    assert not note.is_on("b.md", "the middle words")
+
+
+@pytest.mark.parametrize("name", ["", "  \n ", "x" * 201])
+def test_a_bad_name_is_refused(mine: Searches, name: str) -> None:
+    """With a sentence, and nothing is kept."""
+    with pytest.raises(UsageError):
+        mine.save_search(name, {"q": "a"})
+    assert mine.kept(SEARCH) == []
+
+
+def test_a_note_that_is_too_long_is_refused(mine: Searches) -> None:
+    """And the old one stays."""
+    mine.write_note("a.md", 0, 1, "q", "short")
+    with pytest.raises(UsageError):
+        mine.write_note("a.md", 0, 1, "q", "x" * 10_001)
+    assert mine.notes()[0].text == "short"
+
+
+def test_several_threads_write_at_once(mine: Searches) -> None:
+    """Nothing is lost."""
+    threads = [threading.Thread(target=mine.save_plan, args=(f"p{n}", "tmm")) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(mine.kept(PLAN)) == 8

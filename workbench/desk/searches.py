@@ -1,0 +1,247 @@
+"""What a person keeps of their searching: history, saved searches, saved plans, notes on passages.
+
+Everything belongs to one owner and is seen by nobody else. A search is kept as the address of its page (query, columns,
+plan, filter), so that opening it restores exactly that page, also in a later version. A note is keyed like a judgment: by
+path, character span and quoted text, so that it is found again after indexing and cutting anew.
+
+Deleting gives back what was deleted; `restore` puts it back under its old number.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.desk.database import Group, now, open_desk
+from workbench.errors import UsageError
+
+MOST_HISTORY = 1_000
+LONGEST_NAME = 200
+LONGEST_NOTE = 10_000
+
+SEARCHES = Group(
+    "searches",
+    (
+        """
+        CREATE TABLE searches_kept (
+            number INTEGER PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+            at REAL NOT NULL, UNIQUE (owner, kind, name)
+        ) STRICT;
+        CREATE INDEX searches_kept_time ON searches_kept (owner, kind, at DESC);
+        CREATE TABLE searches_notes (
+            number INTEGER PRIMARY KEY, owner TEXT NOT NULL, path TEXT NOT NULL, start INTEGER NOT NULL,
+            "end" INTEGER NOT NULL, quote TEXT NOT NULL, text TEXT NOT NULL, at REAL NOT NULL,
+            UNIQUE (owner, path, start, "end", quote)
+        ) STRICT
+        """,
+    ),
+)
+
+HISTORY, SEARCH, PLAN = "history", "search", "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something kept under a name.
+
+    Attributes:
+        number: Its number in the desk.
+        kind: `history`, `search` or `plan`.
+        name: What the person calls it; for history the address itself, so that a search asked again is one entry.
+        value: A plan's text form, or the page's address parameters as JSON.
+        at: Seconds since 1970, UTC, when it was kept or asked last.
+    """
+
+    number: int
+    kind: str
+    name: str
+    value: str
+    at: float
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The address parameters of a search, by name; empty for a plan."""
+        if self.kind == PLAN:
+            return {}
+        return {str(k): str(v) for k, v in json.loads(self.value).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note on a passage: `quote` is the text that stood at characters `start` to `end` (excluded) of `path`."""
+
+    number: int
+    path: str
+    start: int
+    end: int
+    quote: str
+    text: str
+    at: float
+
+    def is_on(self, path: str, text: str) -> bool:
+        """Whether a passage of that path and text shows what the note was written on."""
+        return path == self.path and (self.quote in text or (bool(text) and text in self.quote))
+
+
+class Searches:
+    """What one owner keeps of their searches of one corpus. Safe from several threads and processes.
+
+    Args:
+        corpus: The corpus folder.
+        owner: Who, as `owner_of` writes it.
+
+    Every method raises CorpusError and its kinds as the desk does.
+    """
+
+    def __init__(self, corpus: str | Path, owner: str) -> None:
+        self._desk = open_desk(corpus)
+        self.owner = owner
+
+    # --- searches and plans --------------------------------------------------------------------------------------------
+
+    def asked(self, params: Mapping[str, str]) -> None:
+        """Put a search into the history, on top; only the newest `MOST_HISTORY` stay."""
+        value = _json(params)
+        with self._desk.writing(SEARCHES) as db:
+            _put(db, self.owner, HISTORY, value, value)
+            db.execute(
+                "DELETE FROM searches_kept WHERE owner = ?1 AND kind = ?2 AND number NOT IN (SELECT number FROM "
+                "searches_kept WHERE owner = ?1 AND kind = ?2 ORDER BY at DESC, number DESC LIMIT ?3)",
+                (self.owner, HISTORY, MOST_HISTORY),
+            )
+
+    def save_search(self, name: str, params: Mapping[str, str]) -> Kept | None:
+        """Keep a search under a name; what had that name is replaced and given back. Raises UsageError for no name."""
+        return self._save(SEARCH, name, _json(params))
+
+    def save_plan(self, name: str, text: str) -> Kept | None:
+        """Keep a plan's text form under a name; what had that name is replaced and given back. Raises UsageError."""
+        return self._save(PLAN, name, text)
+
+    def _save(self, kind: str, name: str, value: str) -> Kept | None:
+        name = " ".join(name.split())
+        if not name:
+            raise UsageError("It needs a name to be kept under", "Type a name")
+        if len(name) > LONGEST_NAME:
+            raise UsageError(f"The name has {len(name)} characters", f"Use at most {LONGEST_NAME}")
+        with self._desk.writing(SEARCHES) as db:
+            old = _one(db, self.owner, kind, name)
+            _put(db, self.owner, kind, name, value)
+        return old
+
+    def kept(self, kind: str, most: int = MOST_HISTORY) -> list[Kept]:
+        """What is kept: history newest first, the rest by name.
+
+        Args:
+            kind: `history`, `search` or `plan`.
+            most: How many at most.
+        """
+        order = "at DESC, number DESC" if kind == HISTORY else "name, number"
+        rows = self._desk.rows(
+            SEARCHES,
+            f"SELECT number, kind, name, value, at FROM searches_kept WHERE owner = ? AND kind = ? ORDER BY {order} LIMIT ?",
+            (self.owner, kind, most),
+        )
+        return [_kept(row) for row in rows]
+
+    def delete(self, number: int) -> Kept | None:
+        """Delete one entry of any kind and give it back; None where it is gone already."""
+        with self._desk.writing(SEARCHES) as db:
+            row = db.execute(
+                "DELETE FROM searches_kept WHERE owner = ? AND number = ? RETURNING number, kind, name, value, at",
+                (self.owner, number),
+            ).fetchone()
+        return None if row is None else _kept(row)
+
+    def clear_history(self) -> list[Kept]:
+        """Delete the whole history and give it back."""
+        with self._desk.writing(SEARCHES) as db:
+            rows = db.execute(
+                "DELETE FROM searches_kept WHERE owner = ? AND kind = ? RETURNING number, kind, name, value, at",
+                (self.owner, HISTORY),
+            ).fetchall()
+        return [_kept(row) for row in rows]
+
+    def restore(self, entries: Sequence[Kept]) -> None:
+        """Put entries back as they were, over what has their names now."""
+        with self._desk.writing(SEARCHES) as db:
+            for entry in entries:
+                _put(db, self.owner, entry.kind, entry.name, entry.value, entry.at)
+
+    # --- notes -----------------------------------------------------------------------------------------------------------
+
+    def notes(self, paths: Sequence[str] | None = None) -> list[Note]:
+        """Notes in order of path and span.
+
+        Args:
+            paths: Only those on these documents; None: all.
+        """
+        where, values = "", [self.owner]
+        if paths is not None:
+            where, values = " AND path IN (SELECT value FROM json_each(?))", [self.owner, json.dumps(list(paths))]
+        rows = self._desk.rows(
+            SEARCHES,
+            'SELECT number, path, start, "end", quote, text, at FROM searches_notes WHERE owner = ?'
+            f'{where} ORDER BY path, start, "end", number',
+            values,
+        )
+        return [Note(*row) for row in rows]
+
+    def write_note(self, path: str, start: int, end: int, quote: str, text: str) -> str:
+        """Write a note on a passage, over the one that is there; blank text deletes it.
+
+        Returns:
+            The note's text before, "" where there was none.
+
+        Raises:
+            UsageError: The note is too long.
+        """
+        text = text.strip()
+        if len(text) > LONGEST_NOTE:
+            raise UsageError(f"The note has {len(text):,} characters", f"Use at most {LONGEST_NOTE:,}")
+        key = (self.owner, path, start, end, quote)
+        match = 'owner = ? AND path = ? AND start = ? AND "end" = ? AND quote = ?'
+        with self._desk.writing(SEARCHES) as db:
+            old = db.execute(f"SELECT text FROM searches_notes WHERE {match}", key).fetchone()
+            if text:
+                db.execute(
+                    'INSERT INTO searches_notes (owner, path, start, "end", quote, text, at) VALUES (?, ?, ?, ?, ?, ?, ?) '
+                    'ON CONFLICT (owner, path, start, "end", quote) DO UPDATE SET text = excluded.text, at = excluded.at',
+                    (*key, text, now()),
+                )
+            else:
+                db.execute(f"DELETE FROM searches_notes WHERE {match}", key)
+        return "" if old is None else str(old[0])
+
+
+def owner_of(user: str, tenant: str | None) -> str:
+    """The owner of what is kept: a person in a tenant (None: in none); another tenant's person of that name is another."""
+    return json.dumps([user, tenant], ensure_ascii=False)
+
+
+def _json(params: Mapping[str, str]) -> str:
+    return json.dumps(dict(sorted(params.items())), ensure_ascii=False)
+
+
+def _put(db: sqlite3.Connection, owner: str, kind: str, name: str, value: str, at: float | None = None) -> None:
+    db.execute(
+        "INSERT INTO searches_kept (owner, kind, name, value, at) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (owner, kind, name) DO UPDATE SET value = excluded.value, at = excluded.at",
+        (owner, kind, name, value, now() if at is None else at),
+    )
+
+
+def _one(db: sqlite3.Connection, owner: str, kind: str, name: str) -> Kept | None:
+    row = db.execute(
+        "SELECT number, kind, name, value, at FROM searches_kept WHERE owner = ? AND kind = ? AND name = ?",
+        (owner, kind, name),
+    ).fetchone()
+    return None if row is None else _kept(row)
+
+
+def _kept(row: Any) -> Kept:
+    return Kept(*row)
