@@ -15,18 +15,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.plan import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
-from workbench.ranking.cutting import document_codes
+from workbench.ranking.counting import document_ranks_in, ranks_in
+from workbench.ranking.cutting import document_codes, first_of_each
 from workbench.ranking.evidence import RANK_METHODS, Evidence, Table, tabulate
 from workbench.ranking.methods import Parameters, check, contributions
 from workbench.ranking.order import best_first, tie_order
 from workbench.ranking.summation import exact_sum
 
 _BLOCK = 1 << 16  # scores of one block: half a megabyte
-_MANY = 32  # from so many targets on, sorting the scores is quicker than comparing each target with all of them
 
 _ADDITIVE = frozenset({"rrf", "weighted", "convex"})  # a score is the sum of shares that rise with each source's word
 
@@ -107,6 +108,7 @@ def ranks_of(
     *,
     documents: bool = False,
     cutoff: int | None = None,
+    texts: NDArray[np.uint64] | None = None,
 ) -> Ints:
     """The rank that each of some rows has under each plan.
 
@@ -117,46 +119,143 @@ def ranks_of(
         documents: Count ranks in documents, each standing at its best row, whatever the plan's unit: the list that is
             left when only the first row of each document stays in the fused one.
         cutoff: Ranks beyond it do not matter (10 for nDCG@10); much quicker where it is small.
+        texts: As in `prepare`.
 
     Returns:
-        int64 (p, t), from 1; 0 where no source retrieved the row (its document, where documents are counted), or it
-        stands beyond the cutoff.
+        int64 (p, t), from 1; 0 where no source retrieved the row (its document, where documents are counted), its text is
+        that of a row before it, or it stands beyond the cutoff.
 
     Raises:
-        PlanError, UsageError: As `fuse`.
+        PlanError, UsageError: As `fuse` and `prepare`.
     """
     batch = _batch(candidates, fusions)
     wanted = np.asarray(rows, dtype=np.int64)
     result = np.zeros((batch.size, len(wanted)), np.int64)
     for group, table in batch.met(candidates):
-        ties = tie_order(table.coverage)
-        collapse = documents and group.plan.unit == "chunk"
-        codes = document_codes(tuple(candidates.document_ids[r] for r in table.rows.tolist())) if collapse else None
-        if documents or group.plan.unit == "document":
-            targets = _of_documents(candidates, table, codes, wanted)
-        else:
-            targets = _of_rows(table, wanted)
-        evidence = _permuted(table.evidence, ties)
-        if codes is None:
-            kept = _contenders(evidence, group.plan.method, cutoff)
-            place = np.full(len(ties), -1, np.int64)
-            place[ties[kept]] = np.arange(len(kept))
-            targets = np.where(targets >= 0, place[targets], -1)
-            if len(kept) < len(ties):
-                evidence = _permuted(evidence, kept)
-        known = np.flatnonzero(targets >= 0)
-        if not len(known):
-            continue
-        for block, scores in _scores(evidence, group, len(evidence[0].rank)):
-            ranks = (
-                _ranks(scores, targets[known])
-                if codes is None
-                else _document_ranks(scores, codes[ties], targets[known])
-            )
-            result[np.ix_(block, known)] = ranks
+        ready = prepare(candidates, group.plan, wanted, documents=documents, cutoff=cutoff, texts=texts, table=table)
+        if len(ready.known):
+            for block, scores in _scores(ready.evidence, group, ready.items):
+                result[np.ix_(block, ready.known)] = ready.places(scores)
     if cutoff is not None:
         result[result > cutoff] = 0
     return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ready:
+    """One query's candidates made ready for plans that differ in k, rank_base, weights and alpha only.
+
+    Attributes:
+        method: Of the plans.
+        evidence: One a source, on the items that can matter, in the order that settles ties.
+        wanted: How many rows were asked for.
+        known: int64, which of them have an item.
+        targets: int64, aligned with `known`: the item, or the document's code where `codes` is given.
+        codes: int64 (items,) or None: the document of each item, numbered from 0 without gaps.
+        same: Groups of items with one text, rising.
+        cutoff: Ranks beyond it are 0.
+    """
+
+    method: str
+    evidence: tuple[Evidence, ...]
+    wanted: int
+    known: Ints
+    targets: Ints
+    codes: Ints | None
+    same: tuple[Ints, ...]
+    cutoff: int | None
+
+    @property
+    def items(self) -> int:
+        """How many items are left."""
+        return len(self.evidence[0].rank) if self.evidence else 0
+
+    def ranks(self, fusion: FusionPlan) -> Ints:
+        """Ranks of the wanted rows under one plan, int64 (t,), as `ranks_of` gives them."""
+        result = np.zeros(self.wanted, np.int64)
+        if len(self.known):
+            weights = tuple(fusion.weight(e.source) for e in self.evidence)
+            numbers = Parameters(float(fusion.k), float(fusion.rank_base), float(fusion.alpha), weights)
+            result[self.known] = self.places(exact_sum(contributions(self.evidence, self.method, numbers))[None, :])[0]
+            if self.cutoff is not None:
+                result[result > self.cutoff] = 0
+        return result
+
+    def places(self, scores: Floats) -> Ints:
+        """Ranks of `targets` for scores float64 (p, items), which are changed; int64 (p, targets)."""
+        for group in self.same:
+            best = np.argmax(scores[:, group], axis=1)  # the first of equal ones: it settles ties
+            kept = scores[np.arange(len(scores)), group[best]]
+            scores[:, group] = -np.inf
+            scores[np.arange(len(scores)), group[best]] = kept
+        if self.codes is not None:
+            return document_ranks_in(scores, self.codes, self.targets)
+        ranks = ranks_in(scores, self.targets)
+        if self.same:
+            ranks[scores[:, self.targets] == -np.inf] = 0
+        return ranks
+
+
+def prepare(
+    candidates: Candidates,
+    fusion: FusionPlan,
+    rows: Sequence[int] | Ints,
+    *,
+    documents: bool = False,
+    cutoff: int | None = None,
+    texts: NDArray[np.uint64] | None = None,
+    table: Table | None = None,
+) -> Ready:
+    """Make candidates ready for plans like this one.
+
+    Args:
+        candidates: Candidates after depth and threshold.
+        fusion: One of the plans, checked.
+        rows: t row numbers.
+        documents, cutoff: As in `ranks_of`.
+        texts: uint64 (n,), equal where the rows' texts are equal; only the first row of a text stays in the fused list.
+            None keeps all.
+        table: `tabulate(candidates, fusion)` where it is there already.
+
+    Raises:
+        UsageError: Texts were given for a plan that ranks documents: which row shows a document depends on its weights.
+    """
+    if texts is not None and fusion.unit == "document":
+        raise UsageError("Documents are not compared by their text", "Leave texts out for plans with unit document")
+    table = tabulate(candidates, fusion) if table is None else table
+    wanted = np.asarray(rows, np.int64)
+    ties = tie_order(table.coverage)
+    collapse = documents and fusion.unit == "chunk"
+    codes = document_codes(tuple([candidates.document_ids[r] for r in table.rows.tolist()])) if collapse else None
+    if documents or fusion.unit == "document":
+        targets = _of_documents(candidates, table, codes, wanted)
+    else:
+        targets = _of_rows(table, wanted)
+    if codes is not None and (not len(codes) or int(codes.max()) + 1 == len(codes)):
+        codes = None  # one row a document: a document's code is its item
+    own = None if codes is None else codes[ties]
+    keys = None if texts is None else texts[table.rows][ties]
+    evidence = _permuted(table.evidence, ties)
+    kept = _contenders(evidence, fusion.method, cutoff, own, keys)
+    if len(kept) < len(ties):
+        evidence = _permuted(evidence, kept)
+    place = np.full(len(ties), -1, np.int64)
+    if own is None:
+        place[ties[kept]] = np.arange(len(kept))
+    else:
+        left, own = np.unique(own[kept], return_inverse=True)
+        place[left] = np.arange(len(left))
+    targets = np.where(targets >= 0, place[targets], -1) if len(place) else targets
+    known = np.flatnonzero(targets >= 0)
+    same = () if keys is None else _alike(keys[kept])
+    return Ready(fusion.method, tuple(evidence), len(wanted), known, targets[known], own, same, cutoff)
+
+
+def _alike(keys: NDArray[np.uint64]) -> tuple[Ints, ...]:
+    """Positions of equal keys, for each key that stands there more than once."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order])) + 1
+    return tuple(np.sort(part) for part in np.split(order, starts) if len(part) > 1)
 
 
 def top_of(candidates: Candidates, fusions: Batch | Sequence[FusionPlan], top: int) -> Ints:
@@ -215,19 +314,35 @@ def _permuted(evidence: Sequence[Evidence], order: Ints) -> list[Evidence]:
     ]
 
 
-def _contenders(evidence: Sequence[Evidence], method: str, cutoff: int | None) -> Ints:
+def _contenders(
+    evidence: Sequence[Evidence],
+    method: str,
+    cutoff: int | None,
+    codes: Ints | None = None,
+    keys: NDArray[np.uint64] | None = None,
+) -> Ints:
     """Items that may be among the first `cutoff` under some weights; items stand in the order that settles ties.
 
     An item is out where at least `cutoff` others settle ties before it and are at least as good in every source: adding up
-    shares with weights of 0 or more keeps them ahead, roundings included, since each rounding keeps order. The others are
-    looked for among a few good all-rounders only, so that some items stay that need not.
+    shares with weights of 0 or more keeps them ahead, roundings included, since each rounding keeps order. Where documents
+    are counted (`codes`), the others must be of as many other documents; where equal texts are dropped (`keys`), none of them
+    may be one that could be dropped. The others are looked for among a few good all-rounders only, so that some items stay
+    that need not.
     """
-    items = len(evidence[0].rank)
+    items = len(evidence[0].rank) if evidence else 0
     if cutoff is None or method not in _ADDITIVE or items <= 4 * cutoff:
         return np.arange(items)
     ranks = [np.where(e.rank > 0, e.rank, items + 1) for e in evidence]
-    good = np.sort(np.argsort(sum(ranks), kind="stable")[: 8 * cutoff])
+    order = np.argsort(sum(ranks), kind="stable")
+    if keys is not None:
+        _, place, number = np.unique(keys, return_inverse=True, return_counts=True)
+        order = order[number[place][order] == 1]
+    if codes is not None:
+        order = first_of_each(codes, order)
+    good = np.sort(order[: 8 * cutoff])
     ahead = good[:, None] < np.arange(items)
+    if codes is not None:
+        ahead &= codes[good, None] != codes
     for e, rank in zip(evidence, ranks, strict=True):
         strength = -rank if method in RANK_METHODS else e.value
         ahead &= strength[good, None] >= strength
@@ -245,47 +360,3 @@ def _of_documents(candidates: Candidates, table: Table, codes: Ints | None, rows
     numbers = range(len(table.rows)) if codes is None else codes.tolist()
     known = dict(zip((candidates.document_ids[r] for r in table.rows.tolist()), numbers, strict=True))
     return np.array([known.get(candidates.document_ids[r], -1) for r in rows.tolist()], np.int64)
-
-
-def _ranks(scores: Floats, targets: Ints) -> Ints:
-    """Ranks of columns (b, t), where columns stand in the order that settles ties."""
-    if len(targets) >= _MANY:
-        return _ranks_by_sorting(scores, targets)
-    plans, items = scores.shape
-    ranks = np.empty((plans, len(targets)), np.int64)
-    ahead = np.zeros((plans, -(-items // 64) * 64), bool)  # a line is a whole number of 64-bit words
-    for n, target in enumerate(targets.tolist()):
-        mark = scores[:, target, None]
-        np.greater_equal(scores[:, :target], mark, out=ahead[:, :target])
-        np.greater(scores[:, target:], mark, out=ahead[:, target:items])
-        words = np.packbits(ahead).view(np.uint64).reshape(plans, -1)
-        ranks[:, n] = 1 + np.bitwise_count(words).sum(axis=1, dtype=np.int64)
-    return ranks
-
-
-def _ranks_by_sorting(scores: Floats, targets: Ints) -> Ints:
-    own = scores[:, targets]
-    ranks, tied = np.empty(own.shape, np.int64), np.empty(own.shape, bool)
-    for line, marks, out, tie in zip(np.sort(scores, axis=1), own, ranks, tied, strict=True):
-        upto = np.searchsorted(line, marks, side="right")
-        out[:] = 1 + len(line) - upto
-        tie[:] = (upto > 1) & (line[upto - 2] == marks)
-    for n in np.flatnonzero(tied.any(axis=0)).tolist():
-        lines = np.flatnonzero(tied[:, n])
-        ranks[lines, n] += np.count_nonzero(scores[lines, : targets[n]] == own[lines, n, None], axis=1)
-    return ranks
-
-
-def _document_ranks(scores: Floats, codes: Ints, targets: Ints) -> Ints:
-    """Ranks of documents (b, t) by their best column, where columns stand in the order that settles ties."""
-    together = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[together], prepend=-1))
-    best = np.maximum.reduceat(scores[:, together], starts, axis=1)  # (b, documents), documents by code
-    # A document stands at its first column with its best score; ties between documents go by that column.
-    at = np.where(scores == best[:, codes], np.arange(len(codes)), len(codes))
-    place = np.minimum.reduceat(at[:, together], starts, axis=1)
-    ranks = np.empty((len(scores), len(targets)), np.int64)
-    for n, target in enumerate(targets.tolist()):
-        mark, own = best[:, target, None], place[:, target, None]
-        ranks[:, n] = 1 + np.count_nonzero((best > mark) | ((best == mark) & (place < own)), axis=1)
-    return ranks

@@ -30,13 +30,19 @@ from workbench.store.protocols import GrepAnswer, Scope, Scored
 POOL = ThreadPoolExecutor(max_workers=8, thread_name_prefix="workbench-source")
 
 
-def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None = None) -> Retrieved:
+def retrieve(
+    engine: Engine,
+    request: Request,
+    depths: Mapping[str, int] | None = None,
+    given: Mapping[str, Answer] | None = None,
+) -> Retrieved:
     """Ask every source of the request.
 
     Args:
         engine: The generation to ask.
         request: What to ask.
         depths: Depth by source where it should be greater than the plan's (a page that will move sliders).
+        given: Answers of this generation to the same question by source: they are taken, and the source is not asked.
 
     Raises:
         PrincipalRequired, FilterError, QueryError: As the stores do.
@@ -51,11 +57,13 @@ def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None 
     patterns = patterns_for(engine, request, scope) if any(base_of(s) == "grep" for s in sources) else ()
     embedding = _Embedding(engine, request)
     waiting: dict[str, Future[Answer]] = {}
+    answers: dict[str, Answer] = {s: given[s] for s in sources if given and s in given}
     for source in sources:
+        if source in answers:
+            continue
         depth = max(plan.depth(source), (depths or {}).get(source, 0))
         task = _Task(engine, request, source, depth, scope, patterns, embedding)
         waiting[source] = POOL.submit(task.run)
-    answers: dict[str, Answer] = {}
     unavailable: list[Unavailable] = []
     failures: list[BaseException] = []
     for source, future in waiting.items():
@@ -78,6 +86,7 @@ def retrieve(engine: Engine, request: Request, depths: Mapping[str, int] | None 
         timings["embed_ms"] = embedding.milliseconds
     if embedding.rewrite_ms is not None:
         timings["rewrite_ms"] = embedding.rewrite_ms
+    answers = {s: answers[s] for s in sources if s in answers}
     numbers = [a.scored.numbers for a in answers.values()]
     union = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
     return Retrieved(
