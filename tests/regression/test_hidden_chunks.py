@@ -1,0 +1,254 @@
+"""What a principal may not see changes nothing: every answer is that of a corpus that was built without it, to the byte.
+
+The generation's id is the one exception: it names a state of the whole corpus. Two cosines of one row may differ in the seventh
+digit where a histogram reads all of them at once; those are compared to 1e-6, everything else is compared exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hidden_corpus import GROUPS, MIXED, POLICY, PRINCIPALS, SHARED, Group, build, hidden_from, visible_to
+
+import workbench as wb
+from workbench.errors import WorkbenchError
+
+Pair = tuple[wb.Corpus, wb.Corpus]
+PLANS = {
+    "hybrid": ("default", "tmm", "passages", "collections", "pages", "contract", "scoped", "default neighbours=1"),
+    "grep": ("default", "default grep.regex=yes", "default grep.word=yes grep.context=1"),
+    "keyword": ("default", "default keyword.operator=all", "contract"),
+    "vector": ("default vector.threshold=off", "default"),
+}
+COMBINATIONS = [(mode, plan) for mode, plans in PLANS.items() for plan in plans]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The whole corpus, and one for each principal without what it may not see."""
+    return build(tmp_path_factory.mktemp("hidden"))
+
+
+@pytest.fixture(params=list(PRINCIPALS))
+def who(request: pytest.FixtureRequest) -> str:
+    """Name of who asks."""
+    return str(request.param)
+
+
+@pytest.fixture
+def pair(corpora: dict[str, Path], who: str) -> Iterator[Pair]:
+    """The whole corpus as the principal sees it, and the corpus without the rest."""
+    with (
+        wb.open_corpus(corpora["all"], PRINCIPALS[who], policy=POLICY) as whole,
+        wb.open_corpus(corpora[who], PRINCIPALS[who], policy=POLICY) as without,
+    ):
+        hidden = whole.engine.records.scope(PRINCIPALS[who], None, ()).visible
+        assert hidden is not None
+        assert 0 < np.count_nonzero(hidden) < len(hidden)
+        yield whole, without
+
+
+def queries(who: str, number: int) -> list[dict[str, str]]:
+    """Queries with keywords and filter; every second one from words and phrases of hidden documents."""
+    rng = random.Random(f"queries {who}")
+    hidden, seen = hidden_from(who), visible_to(who)
+    return [_query(rng, rng.choice(hidden if n % 2 else seen), n // 2) for n in range(number)]
+
+
+def _query(rng: random.Random, group: Group, n: int) -> dict[str, str]:
+    own, other, shared = *rng.sample(group.words, 2), rng.choice(SHARED)
+    words = group.phrase.split()
+    forms = (
+        f"{own} {shared}",
+        f'"{group.phrase}" {shared}',
+        f"{own[:3]}* {shared}",
+        f"{shared} {rng.choice(SHARED)} -{other}",
+        f"{own} OR {shared}",
+        f'what is "{words[1]} {words[2]}" of {other}?',
+        f"{shared[:3]}* -{own[:5]}*",
+        f"{group.name}_total {own}",
+        f"{shared} {rng.choice(SHARED)} {rng.choice(SHARED)}",
+        f"{own[:4]}\\w+|{shared}",
+    )
+    filters = (
+        "", "", "", "team = 'red'", f"key_{group.name} >= 2", "year >= 2022 and collection = 'docs'", f"team = '{group.name}'",
+        f"path glob '{group.name}/**'", "sensitivity = 'restricted'", "type = 'code' or tenant = 'acme'",
+    )  # fmt: skip
+    keywords = ("", "", own, f'"{group.phrase}"', f"{own} {shared}")
+    return {"query": forms[n % 10], "filters": rng.choice(filters), "keywords": rng.choice(keywords)}
+
+
+def told(ask: Callable[[], Any]) -> Any:
+    """What a call answers, or what its error says."""
+    try:
+        return ask()
+    except WorkbenchError as error:
+        return [type(error).__name__, str(error)]
+
+
+def everything(corpus: wb.Corpus, asked: dict[str, str], mode: str, plan: str) -> str:
+    """All that a search says, as text: hits, snippets, scores, tables, funnel, messages, and which steps were timed."""
+
+    def ask() -> dict[str, Any]:
+        result = corpus.search(asked["query"], asked["keywords"] or None, None, mode, plan, asked["filters"] or None)
+        said = result.to_dict()
+        del said["generation"]
+        candidates = result.candidates
+        columns = [(c.source, c.rank.tolist(), c.score.tolist(), c.computed.tolist()) for c in candidates.columns]
+        return {
+            **said,
+            "frame": result.frame().to_dicts(),
+            "rankings": {s: asdict(r) for s, r in result.rankings.items()},
+            "columns": columns,
+            "ids": candidates.chunk_ids,
+            "timed": sorted(result.timings_ms),
+            "patterns": result._retrieved.patterns,
+            "page": repr(result)[: repr(result).rfind(":")],
+        }
+
+    return json.dumps(told(ask), default=str)
+
+
+def compare(pair: Pair, asked: dict[str, str], mode: str, plan: str) -> None:
+    whole, without = pair
+    first, second = everything(whole, asked, mode, plan), everything(without, asked, mode, plan)
+    assert first == second, f"{mode} {plan}: {asked}"
+
+
+def test_a_search_is_as_if_hidden_documents_were_not_there(pair: Pair, who: str) -> None:
+    """Two dozen queries, each in two of the modes and plans in turn."""
+    for n, asked in enumerate(queries(who, 24)):
+        for mode, plan in (COMBINATIONS[n % len(COMBINATIONS)], COMBINATIONS[(7 * n + 5) % len(COMBINATIONS)]):
+            compare(pair, asked, mode, plan)
+
+
+@pytest.mark.slow
+def test_two_hundred_queries_in_every_mode_and_plan(pair: Pair, who: str) -> None:
+    """Each with and without its filter."""
+    for asked in queries(who, 200):
+        for mode, plan in COMBINATIONS:
+            compare(pair, asked, mode, plan)
+            if asked["filters"]:
+                compare(pair, {**asked, "filters": ""}, mode, plan)
+
+
+@pytest.mark.slow
+def test_the_queries_meet_hidden_documents(corpora: dict[str, Path], who: str) -> None:
+    """Nearly all of that half match documents that the principal may not see, else the comparison would say little."""
+    everybody = (*PRINCIPALS.values(), wb.Principal("birch", ("staff",)))
+    every = [wb.open_corpus(corpora["all"], principal) for principal in everybody]
+    met = 0
+    for asked in queries(who, 200)[1::2]:
+        paths = {h.path for c in every for h in c.search(asked["query"], mode="keyword", limit=50).hits}
+        met += any(path.startswith(f"{g.name}/") for g in hidden_from(who) for path in paths)
+    for corpus in every:
+        corpus.close()
+    assert met >= 90
+
+
+def test_grep_reads_visible_documents_only(pair: Pair, who: str) -> None:
+    """Fixed text and regular expressions, literal or not, with and without filters."""
+    for group in GROUPS:
+        own = group.words[3]
+        asked = ((own, False), (group.phrase, False), (r"\d", True), (f"{own[:4]}\\w*", True), ("^$", True))
+        for (pattern, regex), filters in itertools.product(asked, (None, "team = 'red'")):
+            answers = [told(partial(c.grep, pattern, regex=regex, filters=filters, limit=9)) for c in pair]
+            assert answers[0] == answers[1], (pattern, filters)
+
+
+def test_files_fields_counts_and_examples_are_of_what_is_visible(pair: Pair, who: str) -> None:
+    """Reading, `info`, known fields and their values, word frequencies, bounds of BM25, and worked examples."""
+    whole, without = pair
+    paths = [f"{g.name}/{n}" for g in GROUPS for n in ("page1.md", "same.md", "code.py", "absent.md", "art5.md")]
+    paths += [f"mixed/records.jsonl#{name}" for name, _, _ in MIXED]
+    for path in paths:
+        assert whole.read_file(path) == without.read_file(path)
+    first, second = dict(whole.info()), dict(without.info())
+    assert first.pop("generation") != second.pop("generation")
+    assert first == second
+    said = []
+    for corpus in pair:
+        records, lexical = corpus.engine.records, corpus.engine.lexical
+        scope = records.scope(PRINCIPALS[who], None, ())
+        words = [w for g in GROUPS for w in (*g.words[::4], g.phrase)] + SHARED
+        fields = records.fields(scope)
+        said.append(
+            [
+                fields,
+                [records.values(f, scope) for f in fields],
+                lexical.frequencies(words, scope).tolist(),
+                [lexical.upper_bound(w, scope, k1=0.9) for w in words],
+                [corpus.search_examples(w) for w in (*words[::3], "the run of bel*")],
+                told(partial(corpus.search, "x", filters="nothing = 1")),
+            ]
+        )
+    assert repr(said[0]) == repr(said[1])
+
+
+def test_explain_and_compare_say_nothing_of_hidden_documents(pair: Pair, who: str) -> None:
+    """A hidden path is explained as one that is not there, and ranks beyond the depth count visible records only."""
+    whole, without = pair
+    for asked in queries(who, 4):
+        for plan in ("default limit=2 depth.keyword=3 depth.vector=3", "contract limit=1"):
+            first, second = (c.search(asked["query"], plan=plan) for c in pair)
+            for path in [f"{g.name}/{n}" for g in GROUPS for n in ("page1.md", "absent.md", "page2.md:3")]:
+                assert whole.explain(first, path) == without.explain(second, path)
+        tables = [c.compare(asked["query"], ["default", "tmm", "scoped"]) for c in pair]
+        assert tables[0].frame().equals(tables[1].frame())
+        assert tables[0].overlap().equals(tables[1].overlap())
+
+
+def test_hidden_ids_are_unknown(pair: Pair, corpora: dict[str, Path], who: str) -> None:
+    """Chunk and document ids of hidden documents are explained and read as any unknown word."""
+    whole, _ = pair
+    result = whole.search("belando")
+    with wb.open_corpus(corpora["all"], wb.Principal("birch", ("staff",))) as birch:
+        hit = birch.search("belando").hits[0]
+    for name in (hit.chunk_id, hit.document_id, hit.citation):
+        found = whole.explain(result, name)
+        assert not found.found
+        assert asdict(found) == {**asdict(whole.explain(result, "no-such-name")), "target": name}
+        assert whole.read_file(name).startswith("[ERROR: NOT_FOUND]")
+
+
+def test_a_histogram_has_the_visible_distances_only(pair: Pair) -> None:
+    """As many, and the same to the sixth digit."""
+    first, second = (c.search("belando cormet", plan="vector.threshold=off").distances() for c in pair)
+    assert np.allclose(first, second, atol=1e-6, rtol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["statistics", "fields", "lines"])
+def test_the_comparison_notices_what_leaks(
+    corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """Statistics over all records, fields of all documents, or lines of hidden ones make some answer another."""
+    from workbench.store.grep import MappedGrep
+    from workbench.store.lexical import MappedLexical
+    from workbench.store.stored import StoredRecords
+
+    keys = StoredRecords._known_keys
+    if broken == "statistics":
+        monkeypatch.setattr(MappedLexical, "_view", lambda self, scope: self._everything)
+    elif broken == "fields":
+        monkeypatch.setattr(StoredRecords, "_known_keys", lambda self, who, seen: keys(self, who, None))
+    else:
+        monkeypatch.setattr(MappedGrep, "_allowed_lines", lambda self, lines, allowed: lines)
+    with (
+        wb.open_corpus(corpora["all"], PRINCIPALS["support"], policy=POLICY) as whole,
+        wb.open_corpus(corpora["support"], PRINCIPALS["support"], policy=POLICY) as without,
+    ):
+        differ = [
+            everything(whole, asked, mode, plan) != everything(without, asked, mode, plan)
+            for asked, (mode, plan) in zip(queries("support", 60), itertools.cycle(COMBINATIONS), strict=False)
+        ]
+    assert any(differ)
