@@ -2,9 +2,10 @@
 
 A helper is a process of our own (`python -m workbench.indexing.helper`) that talks over its pipes, not a multiprocessing pool:
 a pool would run the caller's script again in every child, and would hang when a reader's C library crashes. Here a crash
-costs the one file, which is reported, and a new helper goes on. A helper ends by itself when its pipe closes, so a killed
-run leaves none behind. Results come back in the order of the files, whatever helper was faster, a batch of documents at a
-time: a file of a hundred thousand records is never held as a whole.
+costs the one file, which is reported, and a new helper goes on; so does a reader that loops (`max_read_seconds`) or eats the
+memory (`max_read_memory_mb`). A helper ends by itself when its pipe closes, so a killed run leaves none behind. Results come
+back in the order of the files, whatever helper was faster, a batch of documents at a time: a file of a hundred thousand
+records is never held as a whole.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from queue import Full, Queue, SimpleQueue
 from typing import IO, Any
 
+from workbench import settings
 from workbench.errors import WorkbenchError
 from workbench.ingest.chunk import chunk_document
 from workbench.ingest.errors import Problem, ReadError
@@ -229,8 +231,9 @@ class _Helper:
 
     def __init__(self, cutting: Cutting) -> None:
         self._cutting = cutting
+        self._seconds = float(settings.get("max_read_seconds"))
         self._process: subprocess.Popen[bytes] | None = None
-        self._closed = False
+        self._closed = self._late = self._ready = False
         self._lock = threading.Lock()
 
     def read(self, task: Task) -> Iterator[Batch | Outcome | WorkbenchError]:
@@ -239,30 +242,66 @@ class _Helper:
                 process = self._running()
             assert process.stdin is not None
             assert process.stdout is not None
+            if not self._ready:
+                # The tokenizer may have to be fetched: that time is not the file's.
+                refusal: WorkbenchError | None = receive(process.stdout)
+                if refusal is not None:
+                    yield refusal
+                    return
+                self._ready = True
             send(process.stdin, task)
             while True:
-                answer: Batch | Outcome | WorkbenchError = receive(process.stdout)
+                answer: Batch | Outcome | WorkbenchError = self._answer(process)
                 yield answer
                 if not isinstance(answer, tuple):
                     return
         except (BrokenPipeError, EOFError):
             yield self._died()
 
+    def _answer(self, process: subprocess.Popen[bytes]) -> Any:
+        """The next answer, or EOFError. The time counts only while this side waits, not while it makes the helper wait."""
+        assert process.stdout is not None
+        timer = threading.Timer(self._seconds, self._give_up, (process,))
+        timer.daemon = True
+        timer.start()
+        try:
+            return receive(process.stdout)
+        finally:
+            timer.cancel()
+
+    def _give_up(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            if process is self._process:
+                self._late = True
+                process.kill()
+
     def _running(self) -> subprocess.Popen[bytes]:
         if self._closed:
             raise EOFError
+        if self._late and self._process is not None:
+            # Time ran out between its last answer and the timer's end: that file is whole, and this one gets a new helper.
+            end(self._process)
+            self._process = None
+        self._late = False
         if self._process is None:
             self._process = start_python("workbench.indexing.helper", stdout=subprocess.PIPE)
+            self._ready = False
             assert self._process.stdin is not None
             send(self._process.stdin, self._cutting)
         return self._process
 
     def _died(self) -> Outcome:
         with self._lock:
-            process, self._process = self._process, None
+            process, self._process, late = self._process, None, self._late
         code = process.wait() if process is not None else 0
         if process is not None:
             end(process)
+        if late:
+            return Outcome(
+                FileStatus.FAILED,
+                f"Its reader gave nothing for {self._seconds:g} s, the setting max_read_seconds",
+                "Raise max_read_seconds, or split the file or convert it to text",
+            )
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return Outcome(
             FileStatus.FAILED, f"Its reader crashed ({how})", "Open and save it again, or convert it to text"

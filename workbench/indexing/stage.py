@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -46,13 +47,17 @@ def stage_files(run: Run, staging: Staging, tasks: Sequence[Task]) -> None:
     staging.flush()
 
 
+_PLAIN = frozenset({".md", ".markdown", ".txt", ".rst", ".py", ".js", ".ts", ".c", ".h", ".java", ".go", ".rs", ".sh"})
+"""Files that only this project's own code and the standard library read: these neither crash nor loop."""
+
+
 def _workers(asked: int | None, tasks: Sequence[Task]) -> int:
-    """Helpers for these files: one takes a second to start, and keeps a crash of a PDF's reader away from this process."""
+    """Helpers for these files: one takes a second to start, and keeps a reader's crash, loop or greed from this process."""
     if asked is not None:
         return asked
     size = sum(task.found.size for task in tasks)
     if len(tasks) <= _FILES_PER_WORKER and size < _BYTES_PER_WORKER:
-        return int(any(task.found.path.lower().endswith(".pdf") for task in tasks))
+        return int(any(os.path.splitext(task.found.path)[1].lower() not in _PLAIN for task in tasks))
     return min(int(settings.get("threads")), len(tasks))
 
 

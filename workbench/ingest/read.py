@@ -6,7 +6,7 @@ the rest being indexed), whatever library it came from, so that one bad file nev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,13 +18,13 @@ from workbench.ingest.chunk import chunk_document
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.ids import document_id
 from workbench.ingest.outline import Outline
-from workbench.ingest.readers.base import Parsed, Source
+from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.records import judgments_reason
 from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
 from workbench.ingest.tokens import CountTokens, TokenCounter
 from workbench.ingest.visibility import Visibility, key, narrow
 from workbench.ingest.walk import FoundFile
-from workbench.records import Chunk, Document, Granularity
+from workbench.records import Chunk, Document, FileStatus, Granularity
 
 _URL_KEYS = ("url", "source_url", "canonical_url", "online_version")
 
@@ -94,17 +94,30 @@ def read_file(
 
 def read_documents(found: FoundFile, rules: FileRules, salt: str = "") -> Iterator[ReadDocument | Problem]:
     """Read one file without cutting it. Raises ReadError, as `read_file` does."""
+    yield from _read(Source(found), rules, salt)
+
+
+def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument | Problem, None, int]:
+    """The documents of a file or member and of all inside it; returns their number. Raises ReadError where there are none."""
     try:
         documents, refused = 0, 0
-        reason = judgments_reason(Path(found.absolute))
+        lost: list[ReadError] = []
+        reason = judgments_reason(Path(source.found.absolute)) if not source.depth else ""
         if reason:
             raise skip(reason, "Load it with load_judgments, or rename it to have it indexed")
-        source = Source(found)
         if not source.head():
             raise skip("It is empty", "Nothing needs to be done")
         for item in readers.reader_for(source).read(source):
             if isinstance(item, Problem):
                 yield item
+                continue
+            if isinstance(item, Member):
+                source.limits.count()
+                try:
+                    documents += yield from _read(_inside(source, item), rules, salt)
+                except ReadError as exc:
+                    lost.append(exc)
+                    yield Problem(f"{item.name}: {exc.message}", exc.remedy)
                 continue
             if not item.text.strip():
                 raise skip("It has no text", "Nothing needs to be done")
@@ -118,16 +131,38 @@ def read_documents(found: FoundFile, rules: FileRules, salt: str = "") -> Iterat
                 continue
             documents += 1
             yield result
+        if not documents and lost:
+            raise _nothing_inside(lost)
         if not documents and not refused:
             raise skip("It has no text", "Nothing needs to be done")
+        return documents
     except WorkbenchError:
         raise
     except MemoryError as exc:
-        raise ReadError("It does not fit into memory", "Lower max_file_mb, or split the file") from exc
+        raise ReadError("It does not fit into memory", "Split the file, or raise max_read_memory_mb") from exc
     except Exception as exc:
         # A reader's library may raise anything, and no file may stop a run.
         words = f"{type(exc).__name__}: {exc}".partition("\n")[0][:200].rstrip(". ")
         raise ReadError(f"It cannot be read ({words})", "Open and save it again, or convert it to text") from exc
+
+
+def _inside(source: Source, member: Member) -> Source:
+    """A member as a source. Raises ReadError where it lies too deep."""
+    inner = source.inner(member)
+    if inner.depth > source.limits.deepest:
+        raise ReadError(
+            f"It lies in more than {source.limits.deepest} archives or messages, the most of the setting max_nesting",
+            "Raise max_nesting, or unpack it and index what is in it",
+        )
+    return inner
+
+
+def _nothing_inside(lost: Sequence[ReadError]) -> ReadError:
+    """Why a file whose members all gave nothing gives nothing: failed if one of them failed, else skipped."""
+    failed = [exc for exc in lost if exc.status is FileStatus.FAILED]
+    first = (failed or lost)[0]
+    words = f"None of its {len(lost)} members could be read" if len(lost) > 1 else "Its only member could not be read"
+    return ReadError(f"{words}: {first.message}", first.remedy, FileStatus.FAILED if failed else FileStatus.SKIPPED)
 
 
 def _document(source: Source, parsed: Parsed, rules: FileRules, salt: str) -> ReadDocument:
@@ -154,6 +189,7 @@ def _document(source: Source, parsed: Parsed, rules: FileRules, salt: str) -> Re
         sha256=record.sha256 if record is not None else source.sha256(),
         metadata=metadata,
         page_starts=parsed.page_starts,
+        places=parsed.places,
     )
     collections = record.collections if record is not None and record.collections else rules.collections
     return ReadDocument(document, parsed.outline, collections)

@@ -1,0 +1,93 @@
+"""A reader that loops, eats the memory or crashes in C costs its own file and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.records import FileReport, FileStatus
+
+BAD = '''
+"""Makes the helper's reader do what the file asks for."""
+import ctypes, time
+from workbench.ingest import readers
+
+real = readers.reader_for
+
+def reader_for(source):
+    head = source.head()
+    if head.startswith(b"LOOP"):
+        while True:
+            time.sleep(0.05)
+    if head.startswith(b"EAT"):
+        held = []
+        while True:
+            held.append(bytearray(8 << 20))
+    if head.startswith(b"CRASH"):
+        ctypes.string_at(0)
+    return real(source)
+
+readers.reader_for = reader_for
+'''
+
+
+@pytest.fixture
+def bad_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers with faults in every helper that is started; this process keeps its own."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(BAD)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+@pytest.mark.usefixtures("bad_readers")
+def test_each_bad_reader_costs_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time, memory and a crash are each said of their file; those before and after are indexed, in the same run."""
+    monkeypatch.setenv("WORKBENCH_MAX_READ_SECONDS", "3")
+    monkeypatch.setenv("WORKBENCH_MAX_READ_MEMORY_MB", "128")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number, words in enumerate(["One.", "LOOP", "Two.", "EAT", "Three.", "CRASH", "Four."]):
+        (docs / f"{number}.md").write_text(words)
+    report = wb.index([docs], tmp_path / "c.corpus", encoder="hashing", workers=1)
+    files: dict[str, FileReport] = {f.path: f for f in report.files}
+    assert [files[f"{n}.md"].status.value for n in range(7)] == [
+        "indexed", "failed", "indexed", "failed", "indexed", "failed", "indexed",
+    ]  # fmt: skip
+    assert "max_read_seconds" in files["1.md"].reason
+    assert "memory" in files["3.md"].reason
+    assert "max_read_memory_mb" in files["3.md"].remedy
+    assert "crashed (signal 11)" in files["5.md"].reason
+    assert report.count(FileStatus.INDEXED) + report.count(FileStatus.FAILED) == report.found == 7
+
+
+def test_a_small_run_of_plain_text_starts_no_helper_and_any_other_kind_does(tmp_path: Path) -> None:
+    """A second is saved where nothing can crash; where something can, it is in another process."""
+    from workbench.indexing.reading import Task
+    from workbench.indexing.stage import _workers
+    from workbench.ingest.rules import FileRules
+    from workbench.ingest.walk import FoundFile
+
+    def helpers(*names: str) -> int:
+        return _workers(None, [Task(FoundFile("/r", n, f"/r/{n}", 1, 0), FileRules(), "") for n in names])
+
+    assert helpers("a.md", "b.txt") == 0
+    assert helpers("a.md", "b.PDF") == 1
+    assert helpers("a.docx") == 1
+
+
+def test_the_limit_is_beyond_what_the_process_has() -> None:
+    """The encoder's tokenizer and the libraries do not count."""
+    code = (
+        "from workbench.indexing.helper import limit_memory\n"
+        "held = bytearray(200 << 20)\n"
+        "limit_memory(100)\n"
+        "more = bytearray(60 << 20)\n"
+        "try:\n    bytearray(100 << 20)\nexcept MemoryError:\n    print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
