@@ -9,6 +9,7 @@ imported when a figure is made, not before.
 from __future__ import annotations
 
 from workbench.charts.distances import Histogram, distance_figure, histogram
+from workbench.charts.explain import Place, bump_figure, contribution_figure, places, plane_figure
 from workbench.charts.palette import LABELS, SOURCES, source_colour
 from workbench.charts.results import (
     MOST_POINTS,
@@ -24,9 +25,14 @@ __all__ = [
     "MOST_POINTS",
     "SOURCES",
     "Histogram",
+    "Place",
+    "bump_figure",
+    "contribution_figure",
     "distance_figure",
     "funnel_figure",
     "histogram",
+    "places",
+    "plane_figure",
     "rank_figure",
     "score_figure",
     "share_figure",

@@ -14,7 +14,7 @@ from workbench.ranking.fuse import Fused
 from workbench.records import Hit, Label, Step
 
 MOST_POINTS = 200
-_TICKS = (1, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
+RANK_TICKS = (1, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
 _AXIS: Mapping[str, Any] = {"fixedrange": True, "zeroline": False}
 _BORDER: Mapping[str, Any] = {"type": "line", "line": {"color": GREY, "width": 1, "dash": "dot"}}
 _SYMBOLS = {Label.EXACT: "square", Label.SEMANTIC: "circle", Label.HYBRID: "diamond"}
@@ -34,7 +34,7 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
     shown = [h for h in hits if h.rank][: max(1, MOST_POINTS // (len(sources) + 1))]
     even = max(len(shown), 5)
     deepest = max((r for h in shown for r in h.ranks.values()), default=1)
-    ticks = [t for t in _TICKS if t <= max(deepest, even)]
+    ticks = [t for t in RANK_TICKS if t <= max(deepest, even)]
     traces = []
     for hit in shown:
         ranks = [hit.ranks.get(s) for s in sources] + [hit.rank]
@@ -44,7 +44,7 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
                 "type": "scatter",
                 "mode": "lines+markers",
                 "x": [*sources, "result"],
-                "y": [None if r is None else _depth_of(r, even) for r in ranks],
+                "y": [None if r is None else depth_of(r, even) for r in ranks],
                 "customdata": [[r, label] for r in ranks],
                 "connectgaps": True,
                 "line": {"color": LABELS[hit.label], "width": 2.5 if hit.rank <= 3 else 1.2},
@@ -62,9 +62,9 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
         yaxis={
             **_AXIS,
             "autorange": False,
-            "range": [_depth_of(max(deepest, even), even) + 0.6, 0.4],
+            "range": [depth_of(max(deepest, even), even) + 0.6, 0.4],
             "title": {"text": "rank"},
-            "tickvals": [_depth_of(t, even) for t in ticks],
+            "tickvals": [depth_of(t, even) for t in ticks],
             "ticktext": [str(t) for t in ticks],
         },
         annotations=[_name_beside(h) for h in shown] if len(shown) <= 24 else [],
@@ -72,7 +72,7 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
     )
 
 
-def _depth_of(rank: int, even: int) -> float:
+def depth_of(rank: int, even: int) -> float:
     """Where a rank is drawn: evenly down to `even`, then a third of that room for each doubling."""
     return float(rank) if rank <= even else even * (1 + math.log2(rank / even) / 3)
 

@@ -16,7 +16,7 @@ from workbench.plan import Plan
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.distance import to_distance
 from workbench.ranking.fuse import Fused
-from workbench.records import Hit, Ranked, Ranking, Step, Unavailable
+from workbench.records import Hit, Ranked, Ranking, Span, Step, Unavailable
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.hits import make_hits
@@ -66,6 +66,16 @@ class SearchResult:
         """Every fused candidate before dedupe and limit, as rows of `candidates`."""
         return self._outcome.fused
 
+    @property
+    def order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Positions in `fused` of what is left after dedupe, in the final order (reranked where a model ran), int64."""
+        return self._outcome.kept
+
+    @property
+    def rerank_scores(self) -> Mapping[int, float]:
+        """Position in `fused` -> the reranking model's score; empty where none ran."""
+        return self._outcome.rerank
+
     @cached_property
     def candidates(self) -> Candidates:
         """Every source's raw and computed scores before the threshold, as `workbench.fuse` takes them.
@@ -107,6 +117,15 @@ class SearchResult:
         columns = self._retrieved.columns
         rows = self._outcome.fused.rows[self._outcome.kept[:most]].tolist()
         return [(columns.document_ids[r], columns.paths[r]) for r in rows]
+
+    def passages(self, most: int) -> list[tuple[str, str, Span]]:
+        """Like `documents`, with the characters of each candidate."""
+        columns = self._retrieved.columns
+        rows = self._outcome.fused.rows[self._outcome.kept[:most]].tolist()
+        return [
+            (columns.document_ids[r], columns.paths[r], Span(int(columns.start_chars[r]), int(columns.end_chars[r])))
+            for r in rows
+        ]
 
     def with_plan(self, plan: Plan | str) -> SearchResult:
         """Fuse again under another plan, without searching.
