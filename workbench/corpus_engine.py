@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
 from collections import OrderedDict
@@ -13,6 +14,7 @@ from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
 from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
 from workbench.store.reader import Generation
+from workbench.store.vocabulary import NONE, Vocabulary
 
 _KEPT_VECTORS = 64
 
@@ -26,6 +28,8 @@ class CorpusEngine:
         self._models: dict[str, Encoder] = {}
         self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
+        self._vocabulary = NONE
+        self._first: CorpusEngine | None = None
         # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
         # until the last engine and result that hold it are gone.
         weakref.finalize(self, generation.close)
@@ -41,9 +45,23 @@ class CorpusEngine:
         return self.opened.records
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """The synonyms and stop words that the word index reads queries with."""
+        return self._vocabulary
+
+    def speaking(self, vocabulary: Vocabulary) -> CorpusEngine:
+        """The same generation under another vocabulary. A result keeps the engine, and so the vocabulary, it was made with."""
+        if vocabulary == self.vocabulary:
+            return self
+        other = copy.copy(self)
+        other._first = self._first or self  # keeps the generation open: only the first one closes it
+        other._vocabulary = vocabulary
+        return other
+
+    @property
     def lexical(self) -> LexicalIndex:
-        """The word index."""
-        return self.opened.lexical
+        """The word index, read with the vocabulary."""
+        return self.opened.lexical.speaking(self.vocabulary)
 
     @property
     def grep(self) -> GrepIndex:

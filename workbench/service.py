@@ -29,6 +29,7 @@ from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
 from workbench.store.reader import open_generation
 from workbench.store.visibility import Policy
+from workbench.store.vocabulary import Vocabulary, VocabularyFile, save_vocabulary
 
 if TYPE_CHECKING:
     from workbench.evaluate.evaluation import Evaluation
@@ -65,17 +66,19 @@ class Corpus:
         self._encoder = encoder
         self._lock = threading.Lock()
         self._cache = ResultCache()
+        self._words = VocabularyFile(self.path)
         self._engine: CorpusEngine | None = self._open()
         # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
         self._pinned().records.scope(principal, None, ())
 
     def _open(self) -> CorpusEngine:
+        vocabulary = self._words.now()
         generation = open_generation(self.path, self.policy)
         if self._encoder is not None:
             from workbench.encode.load import identity_of
 
             generation.check_encoder(identity_of(self._encoder), "")
-        return CorpusEngine(generation, self._encoder)
+        return CorpusEngine(generation, self._encoder).speaking(vocabulary)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -93,13 +96,33 @@ class Corpus:
         self._engine = None
 
     def refresh(self) -> bool:
-        """Move to the newest generation. True if there was a newer one."""
+        """Move to the newest generation, and to the corpus's synonyms and stop words as they are now.
+
+        Returns:
+            Whether there was a newer generation.
+        """
         with self._lock:
-            if self._pinned().opened.is_current():
+            engine = self._pinned()
+            if engine.opened.is_current():
+                self._engine = engine.speaking(self._words.now())
                 return False
             self._engine = self._open()
             self._cache.clear()
             return True
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The synonyms and stop words that queries are read with."""
+        return self.engine.vocabulary
+
+    def set_vocabulary(self, value: Vocabulary) -> None:
+        """Write the synonyms and stop words into the corpus's `corpus.yaml`, for everybody; this corpus uses them at once.
+
+        Raises SettingError where the file there cannot be read, CorpusError where it cannot be written.
+        """
+        save_vocabulary(self.path, value)
+        with self._lock:
+            self._engine = self._pinned().speaking(self._words.now())
 
     @property
     def engine(self) -> CorpusEngine:
@@ -181,6 +204,7 @@ class Corpus:
         seconds = float(request.plan["cache_seconds"])
         key = (
             cache_key(request, engine.generation, "" if self.policy is None else self.policy.name),
+            engine.vocabulary,
             tuple(sorted((depths or {}).items())),
         )
         if seconds and not bypass_cache:

@@ -30,6 +30,8 @@ from workbench.ingest.visibility import SENSITIVITIES
 from workbench.records import Granularity
 
 FILE_NAME = "corpus.yaml"
+QUERY_KEYS = ("synonyms", "stop_words")
+"""Keys of `corpus.yaml` that searches read and indexing does not: changing them needs no new indexing."""
 DEFAULT_COLLECTION = "docs"
 DEFAULT_GRANULARITIES: Mapping[str, Granularity] = {"artifacts": Granularity.DOCUMENT}
 """Collections that hold whole documents unless `corpus.yaml` says otherwise; all others hold chunks."""
@@ -118,7 +120,7 @@ def parse_rules(data: Any, where: str = FILE_NAME) -> CorpusRules:
         data = {"rules": data}
     if not isinstance(data, Mapping):
         raise SettingError(f"{where} is not a list of rules", "Write `rules:` and a list of `- path:` below it")
-    _refuse_unknown(data, ("collections", "rules"), where)
+    _refuse_unknown(data, ("collections", "rules", *QUERY_KEYS), where)
     listed = data.get("rules") or []
     if not isinstance(listed, list):
         raise SettingError(f"rules in {where} is not a list", "Write one `- path:` for each rule")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
+from workbench.store.vocabulary import Vocabulary
 
 
 class Engine(Protocol):
@@ -19,6 +20,10 @@ class Engine(Protocol):
     @property
     def generation(self) -> str:
         """Id of the generation."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The synonyms and stop words that `lexical` reads queries with."""
 
     @property
     def records(self) -> RecordStore:

@@ -24,6 +24,7 @@ from workbench.retrieve.messages import guidance, messages_for, warnings_for
 from workbench.retrieve.request import base_of, kind_of
 from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
+from workbench.store.vocabulary import spoken
 
 if TYPE_CHECKING:
     import polars
@@ -182,8 +183,16 @@ class SearchResult:
     def messages(self) -> tuple[str, ...]:
         """What was found, in words: characters returned, files or chunks; guidance when nothing was."""
         if not self.hits:
-            return guidance(self._retrieved, self._outcome, self.plan)
-        return messages_for(self._retrieved, self._outcome, self.hits)
+            return (*guidance(self._retrieved, self._outcome, self.plan), *self._words_said())
+        return (*messages_for(self._retrieved, self._outcome, self.hits), *self._words_said())
+
+    def _words_said(self) -> tuple[str, ...]:
+        """What the corpus's own synonyms added to the words, and what its stop words took away."""
+        if not any(base_of(source) == "keyword" for source in self._retrieved.answers):
+            return ()
+        words = spoken(self.query, self._engine.vocabulary)
+        said = (("Searched also: ", words.also), ("Not counted, being stop words of this corpus: ", words.dropped))
+        return tuple(lead + ", ".join(names) for lead, names in said if names)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

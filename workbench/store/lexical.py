@@ -13,6 +13,7 @@ itself. So `score` gives the very bits that `search` gave, and a corpus without 
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -29,7 +30,8 @@ from workbench.store.lexical_arrays import Arrays
 from workbench.store.lexical_highlight import highlight
 from workbench.store.lexical_postings import PostingsReader, contains, union
 from workbench.store.protocols import Scope, Scored
-from workbench.store.query import Item, Matcher, ParsedQuery, parse, word_matcher
+from workbench.store.query import Item, Matcher, ParsedQuery, word_matcher
+from workbench.store.vocabulary import NONE, Vocabulary, read
 
 _KEPT = 8
 _KEPT_DF = 4096
@@ -93,12 +95,21 @@ class MappedLexical:
         self._norms: OrderedDict[tuple[float, float, float], Floats] = OrderedDict()
         self._scratch = _Scratch()
         self._lock = threading.Lock()
+        self.vocabulary = NONE
+
+    def speaking(self, vocabulary: Vocabulary) -> MappedLexical:
+        """The same index, read with a corpus's own synonyms and stop words; arrays and caches are shared."""
+        if vocabulary == self.vocabulary:
+            return self
+        other = copy.copy(self)
+        other.vocabulary = vocabulary
+        return other
 
     # --- the protocol ---------------------------------------------------------------------------------------------------
 
     def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
         """The best `depth` allowed records for a query in the query syntax. Raises QueryError."""
-        parsed, view = parse(query), self._view(scope)
+        parsed, view = read(query, self.vocabulary), self._view(scope)
         every = _needs_every(operator)
         counted, norms = self._counted(parsed, view, k1), self._norm(view, k1, b)
         mask = scope.allowed if scope.allowed is not None else scope.visible
@@ -120,7 +131,7 @@ class MappedLexical:
 
         For records that `search` returns it is bit-equal to the score there.
         """
-        parsed, view = parse(query), self._view(scope)
+        parsed, view = read(query, self.vocabulary), self._view(scope)
         every = _needs_every(operator)
         wanted = np.asarray(numbers, np.int64)
         scores = _scores_at(self._counted(parsed, view, k1), wanted, self._norm(view, k1, b))
@@ -137,7 +148,7 @@ class MappedLexical:
 
         Words that no visible record holds can give nothing and are left out.
         """
-        return sum((counted.factor for counted in self._counted(parse(query), self._view(scope), k1)), 0.0)
+        return sum((counted.factor for counted in self._counted(read(query, self.vocabulary), self._view(scope), k1)), 0.0)
 
     def frequencies(self, words: Sequence[str], scope: Scope) -> Ints:
         """Number of visible records that hold each word (as tokenised and stemmed), int64 in the same order.
@@ -150,11 +161,11 @@ class MappedLexical:
 
     def highlight(self, query: str, text: str) -> tuple[Span, ...]:
         """Character spans of `text` that the query's words and phrases match, in order, not overlapping."""
-        return highlight(parse(query), text)
+        return highlight(read(query, self.vocabulary), text)
 
     def sql(self, query: str, *, k1: float, b: float, operator: str, depth: int) -> str:
         """The same search, over all records, as one SQL statement over the tables, for people to read and run."""
-        return lexical_sql.statement(parse(query), k1=k1, b=b, every=_needs_every(operator), depth=depth)
+        return lexical_sql.statement(read(query, self.vocabulary), k1=k1, b=b, every=_needs_every(operator), depth=depth)
 
     # --- parts ------------------------------------------------------------------------------------------------------------
 

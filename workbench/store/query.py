@@ -75,6 +75,7 @@ class Item:
         scored: What BM25 counts, with weights.
         beside: What it counts too where the item does not stand alone: the words of a phrase.
         stop: A stop word outside quotes.
+        quoted: Typed in quotes.
     """
 
     text: str
@@ -82,6 +83,7 @@ class Item:
     scored: tuple[tuple[Matcher, float], ...]
     beside: tuple[tuple[Matcher, float], ...] = ()
     stop: bool = False
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +144,11 @@ def parse(text: str) -> ParsedQuery:
     for lexeme in _LEXEMES.finditer(clean):
         phrase, chunk = lexeme["phrase"], lexeme["chunk"]
         if phrase is not None:
-            (excluded if lexeme["minus"] else alternatives[-1]).extend(_phrase(phrase))
+            (excluded if lexeme["minus"] else alternatives[-1]).extend(in_quotes(phrase))
         elif chunk in {"OR", "|"}:
             alternatives.append([])
         elif chunk[0] == "-" and chunk[1:2] != "-":
-            excluded.extend(_words(chunk[1:])[-1:] if _STAR.search(chunk) else _phrase(chunk[1:]))
+            excluded.extend(_words(chunk[1:])[-1:] if _STAR.search(chunk) else in_quotes(chunk[1:]))
         else:
             alternatives[-1].extend(_words(chunk))
     wanted = tuple(tuple(items) for items in alternatives if items)
@@ -157,11 +159,11 @@ def parse(text: str) -> ParsedQuery:
 
 def word_matcher(text: str) -> Matcher | None:
     """What a word occurs as, operators ignored; several words are a phrase; None where there is no word."""
-    items = _phrase(text.encode("utf-8", "replace").decode("utf-8"))
+    items = in_quotes(text.encode("utf-8", "replace").decode("utf-8"))
     return items[0].matcher if items else None
 
 
-def _phrase(text: str) -> list[Item]:
+def in_quotes(text: str) -> list[Item]:
     """The item for text in quotes: none where it holds no words."""
     pieces = tokens.PIECES.findall(text)
     if not pieces:
@@ -172,7 +174,7 @@ def _phrase(text: str) -> list[Item]:
     matcher = Matcher(steps)
     words = [item for item in map(_word, pieces) if not item.stop]
     beside = tuple(scored for item in words for scored in item.scored)
-    return [Item(text, matcher, ((matcher, 1.0),), beside)]
+    return [Item(text, matcher, ((matcher, 1.0),), beside, quoted=True)]
 
 
 def _words(chunk: str) -> list[Item]:
@@ -213,12 +215,12 @@ def _word(piece: str, quoted: bool = False) -> Item:
     matcher = Matcher((_step(analysis),))
     if matcher.term is not None:
         stop = not quoted and not analysis.symbol and analysis.parts[0].word in tokens.STOP_WORDS
-        return Item(piece, matcher, ((matcher, 1.0),), stop=stop)
+        return Item(piece, matcher, ((matcher, 1.0),), stop=stop, quoted=quoted)
     n = len(analysis.parts)
     scored = [(_term(w.word), 1.0 if w.span == n else w.span / n) for w in analysis.wholes]
     telling = [p for p in analysis.parts if p.word not in tokens.STOP_WORDS] or analysis.parts
     scored += [(_term(p.word), 1 / n) for p in telling]
-    return Item(piece, matcher, tuple(scored))
+    return Item(piece, matcher, tuple(scored), quoted=quoted)
 
 
 def _term(word: str) -> Matcher:
