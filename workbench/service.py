@@ -32,6 +32,8 @@ from workbench.store.visibility import Policy
 from workbench.store.vocabulary import Vocabulary, VocabularyFile, save_vocabulary
 
 if TYPE_CHECKING:
+    from workbench.indexing.preview import IndexPreview
+    from workbench.desk.judging import Judging
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.judgments import Judgments, Topic
 
@@ -305,6 +307,19 @@ class Corpus:
             SourceUnavailable: Neither the vector nor the keyword side could run.
         """
         return search_examples(self.engine, self.principal, query, context, limit)
+
+    # --- judge -----------------------------------------------------------------------------------------------------
+
+    @property
+    def judging(self) -> Judging:
+        """Query sets and judgments as they stand in the generation of now (`desk.judgments`): take it anew each time."""
+        from workbench.desk.judging import judging_of
+
+        return judging_of(self.path, self.engine.records, self.principal, self.policy)
+
+    def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
+        """A query set's judgments, to measure with: `Judging.judgments` says how. Raises JudgmentError."""
+        return self.judging.judgments(set, judges, documents=documents)
 
     # --- measure ---------------------------------------------------------------------------------------------------
 

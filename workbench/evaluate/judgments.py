@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.errors import JudgmentError
+from workbench.records import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,23 @@ class Topic:
     keywords: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedPassage:
+    """A judged run of characters of a document, as it stands in the generation that is searched.
+
+    Attributes:
+        key: Its key in the qrels.
+        document_id: Its document.
+        path: The document's path.
+        span: The characters; None where the whole document is judged.
+    """
+
+    key: str
+    document_id: str
+    path: str
+    span: Span | None = None
+
+
 @dataclass(frozen=True)
 class Judgments:
     """Topics and qrels.
@@ -43,12 +61,15 @@ class Judgments:
             record's own id, NFC; higher grades are more relevant, 0 and less are judged and not relevant.
         name: Where they come from, for titles.
         notes: What a reader should know, such as the number of lines that said the same twice.
+        passages: query id -> what its qrels' keys stand for, where passages were judged and not whole documents; empty
+            otherwise. Then a run credits each judged passage once, at the rank of the best chunk that has it (`run`).
     """
 
     topics: Mapping[str, Topic]
     qrels: Mapping[str, Mapping[str, int]]
     name: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
+    passages: Mapping[str, tuple[JudgedPassage, ...]] = field(default_factory=dict, compare=False)
 
     def __len__(self) -> int:
         """Number of judged queries."""
@@ -97,7 +118,20 @@ class Judgments:
     def without_keywords(self) -> Judgments:
         """The same judgments, asked as somebody does who types the query and nothing else."""
         topics = {i: Topic(topic.query_id, topic.text) for i, topic in self.topics.items()}
-        return Judgments(topics, self.qrels, self.name, self.notes)
+        return Judgments(topics, self.qrels, self.name, self.notes, self.passages)
+
+    def by_document(self) -> Judgments:
+        """The same judgments with documents for passages: each has the highest grade of its passages."""
+        if not self.passages:
+            return self
+        paths = {i: {p.key: p.path for p in found} for i, found in self.passages.items()}
+        qrels: dict[str, dict[str, int]] = {}
+        for query_id, grades in self.qrels.items():
+            mine = qrels.setdefault(query_id, {})
+            for key, grade in grades.items():
+                path = paths.get(query_id, {}).get(key, key)
+                mine[path] = max(grade, mine.get(path, grade))
+        return Judgments(self.topics, qrels, self.name, self.notes)
 
     def subset(self, query_ids: Iterable[str]) -> Judgments:
         """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""
@@ -107,7 +141,8 @@ class Judgments:
                 raise JudgmentError(f"There are no judgments for query {query_id!r}", "Ask for judged queries only")
         kept = [i for i in self.query_ids if i in wanted]
         topics = {i: self.topics[i] for i in kept if i in self.topics}
-        return Judgments(topics, {i: self.qrels[i] for i in kept}, self.name)
+        passages = {i: self.passages[i] for i in kept if i in self.passages}
+        return Judgments(topics, {i: self.qrels[i] for i in kept}, self.name, passages=passages)
 
 
 def load_judgments(

@@ -13,7 +13,7 @@ from typing import Any
 from workbench.evaluate.evaluation import Evaluation, evaluate
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import needed_depth, parse_measures
-from workbench.records import Progress
+from workbench.records import Progress, Span
 from workbench.retrieve.result import SearchResult
 
 
@@ -26,6 +26,7 @@ class _Found:
     url: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     added: bool = False
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def evaluate_plan(
 
     def run(topic: Topic) -> _Answer:
         result = search(topic)
-        found = tuple(_Found(d, p) for d, p in result.documents(depth))
+        found = tuple(_Found(d, p, span=s) for d, p, s in result.passages(depth))
         return _Answer(found, result.timings_ms, result.warnings)
 
     return evaluate(run, judgments, measures, name=name, progress=progress)

@@ -3,6 +3,10 @@
 Measures judge documents, a search returns chunks. Here chunks become documents: a document counts once, at the rank of its
 best chunk, so that a figure does not depend on how documents were cut. Judgments may name a document by its path, its id
 or its record's own id; whichever of a hit's names the judgments use is its key.
+
+Where passages were judged, a chunk stands for every judged passage that it has (`inherits`), and each passage counts once, at
+the rank of the first chunk that has it. A chunk whose passages all counted before takes no place; one that has none stands
+for itself, not judged. So finer or coarser chunks change ranks, not what can be found.
 """
 
 from __future__ import annotations
@@ -15,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from workbench.errors import QueryError, UsageError
-from workbench.evaluate.judgments import Judgments, Topic
-from workbench.records import Progress
+from workbench.evaluate.judgments import JudgedPassage, Judgments, Topic
+from workbench.records import Progress, Span
 
 _RECORD_ID = "record_id"
 
@@ -128,6 +132,50 @@ def document_keys(hits: Sequence[HitLike], known: frozenset[str]) -> tuple[str, 
     return tuple(keys)
 
 
+def inherits(chunk: Span, judged: Span) -> bool:
+    """Whether a chunk has the judgment of a passage: at least half of the shorter of the two is common to both."""
+    common = min(chunk.end, judged.end) - max(chunk.start, judged.start)
+    return common > 0 and 2 * common >= min(chunk.end - chunk.start, judged.end - judged.start)
+
+
+def passage_keys(hits: Sequence[HitLike], passages: Sequence[JudgedPassage]) -> tuple[str, ...]:
+    """Keys of the judged passages that hits have, each once, at its best hit's place.
+
+    Args:
+        hits: Best first, each with `span`, its characters. Rows that were added around the hits are left out.
+        passages: What was judged for the query. Where a hit has several they follow each other in the order of the
+            document, and a judged document counts for a hit without a judged passage.
+
+    Raises:
+        UsageError: A hit does not say which characters it is.
+    """
+    judged: dict[str, list[JudgedPassage]] = {}
+    for passage in sorted(passages, key=lambda p: (p.span or Span(-1, -1), p.key)):
+        judged.setdefault(passage.document_id, []).append(passage)
+    keys: dict[str, None] = {}
+    for hit in hits:
+        if hit.added:
+            continue
+        span = getattr(hit, "span", None)
+        if not isinstance(span, Span):
+            raise UsageError(
+                "Passages were judged, and these hits do not say which characters they are",
+                "Measure with Corpus.evaluate, or judge documents: judgments.by_document()",
+            )
+        own = judged.get(hit.document_id, [])
+        found = [p.key for p in own if p.span is not None and inherits(span, p.span)]
+        found = found or [p.key for p in own if p.span is None] or [f"{hit.path}#{span.start}-{span.end}"]
+        keys.update(dict.fromkeys(found))
+    return tuple(keys)
+
+
+def judged_keys(hits: Sequence[HitLike], judgments: Judgments, query_id: str) -> tuple[str, ...]:
+    """Keys of what hits stand for in the judgments: of passages where passages were judged, else of documents."""
+    if judgments.passages:
+        return passage_keys(hits, judgments.passages.get(query_id, ()))
+    return document_keys(hits, judgments.document_keys)
+
+
 def make_run(
     search: Callable[[Topic], Answer],
     judgments: Judgments,
@@ -150,7 +198,6 @@ def make_run(
         JudgmentError: A judged query has no text.
     """
     topics = [judgments.topic(query_id) for query_id in judgments.query_ids]
-    known = judgments.document_keys
     rankings: dict[str, tuple[str, ...]] = {}
     latencies: dict[str, float] = {}
     failures: dict[str, str] = {}
@@ -167,7 +214,7 @@ def make_run(
             taken = (time.perf_counter() - started) * 1000
             own = getattr(answer, "timings_ms", None) or {}
             latencies[topic.query_id] = float(own.get("total_ms", taken))
-            rankings[topic.query_id] = document_keys(answer.hits, known)
+            rankings[topic.query_id] = judged_keys(answer.hits, judgments, topic.query_id)
             lengths.append(len(answer.hits))
             for warning in dict.fromkeys(map(str, getattr(answer, "warnings", ()))):
                 warned[warning] = warned.get(warning, 0) + 1

@@ -145,6 +145,7 @@ class RecordColumns:
         numbers, document_numbers: int64 (m,).
         chunk_ids, document_ids, paths: Text, in the same order.
         start_lines, end_lines: int64 (m,), from 1.
+        start_chars, end_chars: int64 (m,), offsets in the document's text.
         whole: bool (m,), the record is a whole document.
         text_keys: uint64 (m,), equal where the records' texts (without context) are equal: first 8 bytes of blake2b.
     """
@@ -156,6 +157,8 @@ class RecordColumns:
     paths: tuple[str, ...]
     start_lines: NDArray[np.int64]
     end_lines: NDArray[np.int64]
+    start_chars: NDArray[np.int64]
+    end_chars: NDArray[np.int64]
     whole: NDArray[np.bool_]
     text_keys: NDArray[np.uint64]
 
@@ -196,6 +199,16 @@ class RecordStore(Protocol):
 
     def find_document(self, path: str, scope: Scope) -> int | None:
         """Number of the visible document with that path or id, or None."""
+
+    def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
+        """Numbers of the visible documents that each name means, up; names that mean none are left out.
+
+        A name is a path, a document id, a record's own id, the part after `#` of a record's path, or a url; where it could
+        be several of these, the first counts.
+        """
+
+    def fields(self, scope: Scope) -> tuple[str, ...]:
+        """Every field that a filter may name, sorted: front-matter keys are those of visible documents."""
 
     def roots(self, scope: Scope) -> tuple[str, ...]:
         """Absolute paths of the roots that hold visible documents, sorted."""

@@ -41,6 +41,16 @@ _DOCUMENT = (
 )
 _HEADER = _DOCUMENT.replace(" text,", " '' AS text,")
 
+_NAMED = """
+WITH asked AS (SELECT unnest(?) AS name), named AS (
+    SELECT path AS name, number, 0 AS place FROM documents
+    UNION ALL SELECT document_id, number, 1 FROM documents
+    UNION ALL SELECT text, document_number, 2 FROM fields WHERE key = 'record_id'
+    UNION ALL SELECT regexp_extract(path, '#([^#]+)$', 1), number, 3 FROM documents WHERE contains(path, '#')
+    UNION ALL SELECT url, number, 4 FROM documents WHERE url <> '')
+SELECT DISTINCT name, number, place FROM asked JOIN named USING (name) ORDER BY name, number, place
+"""
+
 
 class StoredRecords:
     """The record store of one generation. Safe from several threads.
@@ -215,6 +225,8 @@ class StoredRecords:
             paths=arrays.paths.take(owners),
             start_lines=arrays.records["start_line"][numbers].astype(np.int64),
             end_lines=arrays.records["end_line"][numbers].astype(np.int64),
+            start_chars=arrays.records["start_char"][numbers].astype(np.int64),
+            end_chars=arrays.records["end_char"][numbers].astype(np.int64),
             whole=arrays.records["whole"][numbers].astype(bool),
             text_keys=arrays.text_keys[numbers],
         )
@@ -267,6 +279,14 @@ class StoredRecords:
             if scope.visible_documents is None or scope.visible_documents[number]:
                 return int(number)
         return None
+
+    def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
+        """Numbers of the visible documents that each name means, up; names that mean none are left out."""
+        found: dict[str, dict[int, list[int]]] = {}
+        for name, number, place in fetch(self._connection, _NAMED, [list(dict.fromkeys(names))]):
+            if scope.visible_documents is None or scope.visible_documents[number]:
+                found.setdefault(name, {}).setdefault(place, []).append(int(number))
+        return {name: tuple(places[min(places)]) for name, places in found.items()}
 
     def roots(self, scope: Scope) -> tuple[str, ...]:
         """Absolute paths of the indexed folders that hold visible documents, sorted.

@@ -1,0 +1,338 @@
+"""Judging on an open corpus: the desk's judgments where they stand in this generation, for who may see them.
+
+`Corpus.judging` makes one, bound to the corpus's desk, principal and generation. It turns hits into anchors when somebody
+grades, and anchors into spans of today's documents when judgments are read, listed or measured; `judgments` states the rules.
+Nothing is kept in between: an indexing run or another judge shows at the next call.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from workbench import settings
+from workbench.desk.database import Desk, open_desk
+from workbench.desk.judged import Located, to_judgments
+from workbench.desk.judgments import Anchor, Judgment, JudgmentLog, find_again, same_passage
+from workbench.desk.query_sets import SEARCH, Query, QuerySet, QuerySets, checked
+from workbench.errors import JudgmentError
+from workbench.evaluate.judgments import Judgments
+from workbench.evaluate.run import inherits
+from workbench.records import Document, Granularity, Principal, Span
+from workbench.store.protocols import RecordStore, Scope
+from workbench.store.visibility import Access, Policy, SeeAll, visible
+
+_BATCH = 500
+_EVERYTHING = Scope()
+
+
+class Gradable(Protocol):
+    """What can be graded: a hit of a search, or anything that knows its chunk."""
+
+    @property
+    def chunk_id(self) -> str: ...  # noqa: D102
+
+
+def judge_name() -> str:
+    """Who judges on this machine: the setting `user`, else the login name."""
+    named = str(settings.get("user")).strip()
+    if named:
+        return named
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "somebody"
+
+
+def judging_of(corpus: str | Path, records: RecordStore, principal: Principal | None, policy: Policy | None) -> Judging:
+    """Judging on the corpus of a folder."""
+    return Judging(open_desk(corpus), records, principal, policy)
+
+
+class Judging:
+    """Query sets and judgments of one open corpus. Safe from several threads.
+
+    Args:
+        desk: The corpus's desk.
+        records: The records of the pinned generation.
+        principal: Who asks; None is the local owner.
+        policy: What a sensitivity means for who asks.
+        judge: Who judges, where a call does not say; None is `judge_name()`.
+
+    Attributes:
+        sets: The query sets of the principal's tenant.
+        log: Their judgments, wherever they stand.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        records: RecordStore,
+        principal: Principal | None = None,
+        policy: Policy | None = None,
+        judge: str | None = None,
+    ) -> None:
+        self.principal = principal
+        self.tenant = None if principal is None else principal.tenant
+        self.sets = QuerySets(desk, self.tenant)
+        self.log = JudgmentLog(self.sets)
+        self.judge = judge or judge_name()
+        self._records = records
+        self._policy: Policy = policy or SeeAll()
+
+    @cached_property
+    def _scope(self) -> Scope:
+        return self._records.scope(self.principal, None, ())
+
+    # --- query sets ----------------------------------------------------------------------------------------------------
+
+    def overview(self) -> tuple[QuerySet, ...]:
+        """The sets, the newest first, with the numbers of queries and judgments that the principal sees."""
+        return tuple(
+            replace(s, queries=len(self.queries(s.name)), judgments=len(self.located(s.name)))
+            for s in self.sets.overview()
+        )
+
+    def queries(self, name: str) -> tuple[Query, ...]:
+        """The queries of a set, without those that were made from documents that the principal does not see.
+
+        Raises:
+            JudgmentError: There is no such set.
+        """
+        found = self.sets.queries(name)
+        paths = [q.source.path for q in found if q.source is not None]
+        seen = self._records.numbers_named(paths, self._scope) if paths else {}
+        return tuple(q for q in found if q.source is None or q.source.path in seen)
+
+    # --- grading -------------------------------------------------------------------------------------------------------
+
+    def anchor(self, hit: Gradable | str) -> Anchor:
+        """What a hit, or a chunk id, is a judgment of: its characters, or its whole document where it is one.
+
+        Raises:
+            JudgmentError: It is not in the corpus now, or not for the principal to see.
+        """
+        chunk_id = hit if isinstance(hit, str) else hit.chunk_id
+        number = self._records.find_record(chunk_id, self._scope)
+        if number is None:
+            raise JudgmentError("This passage is not in the corpus any more", "Search again, and grade what is found")
+        row = self._records.rows([number])[0]
+        document = self._records.headers([row.document_number])[0]
+        whole = row.chunk.granularity is Granularity.DOCUMENT
+        start, end, quote = (0, 0, "") if whole else (row.chunk.start, row.chunk.end, row.chunk.text)
+        return _anchor(document, start, end, quote)
+
+    def grade(
+        self,
+        hit: Gradable | str,
+        grade: int,
+        query: str | Query,
+        *,
+        keywords: str | None = None,
+        set: str = SEARCH,
+        judge: str | None = None,
+        note: str = "",
+    ) -> Judgment:
+        """Grade a hit of a query; it is on the disk when this returns.
+
+        A set `search` is made when it is first needed, and a query that it lacks is added; other sets must be there, and
+        hold the query.
+
+        Args:
+            hit: A hit, or a chunk id.
+            grade: 0 not relevant, 1 related, 2 relevant, 3 answers it.
+            query: What was asked: its text, or a query of the set.
+            keywords: Words for grep that were asked with the text.
+            set: The query set.
+            judge: Who judges; None is this object's judge.
+            note: Why, if wanted.
+
+        Raises:
+            JudgmentError: The hit, set or query is not there, or the grade is none.
+            CorpusError: The desk cannot be written.
+        """
+        anchor = self.anchor(hit)
+        asked = checked(query if isinstance(query, Query) else Query("", query, keywords))
+        if set == SEARCH:
+            if SEARCH not in self.sets.names():
+                self._make_search_set()
+            known = {(q.text, q.keywords): q for q in self.sets.queries(SEARCH)}
+            kept = known.get((asked.text, asked.keywords))
+            if kept is None and any(q.query_id == asked.query_id for q in known.values()):
+                asked = replace(asked, query_id=f"{asked.query_id}-{len(known)}")  # the same text with other keywords
+            asked = kept or asked
+            self.sets.add(SEARCH, [asked])
+        return self.log.grade(set, asked.query_id, anchor, grade, judge or self.judge, note)
+
+    def _make_search_set(self) -> None:
+        try:
+            self.sets.create(SEARCH, note="Graded on the Search page", by=self.judge)
+        except JudgmentError:
+            if SEARCH not in self.sets.names():  # else another session was faster
+                raise
+
+    def undo(self, set: str = SEARCH, judge: str | None = None) -> Judgment | None:
+        """Take back the judge's newest judgment in a set, and at the next call the one before it.
+
+        Returns:
+            What was taken back; None where there is nothing (or no such set yet).
+        """
+        if set not in self.sets.names():
+            return None
+        return self.log.undo(set, judge or self.judge)
+
+    def grades(
+        self,
+        query: str | Query,
+        hits: Sequence[Gradable],
+        *,
+        keywords: str | None = None,
+        set: str = SEARCH,
+        judge: str | None = None,
+    ) -> Mapping[str, Judgment]:
+        """The judge's newest judgment that each hit has, by chunk id; hits without one are left out.
+
+        A passage's own judgment goes before one that it inherits, and that before one of its whole document.
+        """
+        if set not in self.sets.names() or not hits:
+            return {}
+        wanted = query.query_id if isinstance(query, Query) else self._query_id(set, query, keywords)
+        located = [] if wanted is None else self.located(set, wanted, [judge or self.judge])
+        if not located:
+            return {}
+        by_document: dict[str, list[Located]] = {}
+        for one in reversed(located):
+            by_document.setdefault(one.document_id, []).append(one)
+        found: dict[str, Judgment] = {}
+        for chunk_id, document_id, span in self._spans(hits):
+            best: tuple[int, Judgment] | None = None
+            for one in by_document.get(document_id, ()):
+                if one.span is None:
+                    continue
+                near = _nearness(span, one)
+                if near and (best is None or near > best[0]):
+                    best = near, one.judgment
+            if best is not None:
+                found[chunk_id] = best[1]
+        return found
+
+    def _query_id(self, name: str, text: str, keywords: str | None) -> str | None:
+        asked = checked(Query("", text, keywords))
+        same = (q for q in self.sets.queries(name) if (q.text, q.keywords) == (asked.text, asked.keywords))
+        found = next(same, None)
+        return None if found is None else found.query_id
+
+    def _spans(self, hits: Sequence[Gradable]) -> Iterable[tuple[str, str, Span]]:
+        import numpy as np
+
+        ids = dict.fromkeys(h.chunk_id for h in hits)
+        numbers = {i: n for i in ids if (n := self._records.find_record(i, self._scope)) is not None}
+        columns = self._records.columns(np.array(list(numbers.values()), np.int64))
+        spans = zip(columns.start_chars.tolist(), columns.end_chars.tolist(), strict=True)
+        for chunk_id, document_id, (start, end) in zip(numbers, columns.document_ids, spans, strict=True):
+            yield chunk_id, document_id, Span(start, end)
+
+    # --- reading -------------------------------------------------------------------------------------------------------
+
+    def located(
+        self, name: str, query_id: str | None = None, judges: Sequence[str] | None = None
+    ) -> tuple[Located, ...]:
+        """The valid judgments of a set where they stand now, oldest first; those that the principal may see.
+
+        Args:
+            name: The set.
+            query_id: Of this query only.
+            judges: Of these judges only.
+
+        Raises:
+            JudgmentError: There is no such set.
+        """
+        return self.locate(self.log.valid(name, query_id, judges))
+
+    def locate(self, judgments: Sequence[Judgment]) -> tuple[Located, ...]:
+        """Where judgments stand now, in the order given, without those that the principal may not see."""
+        names = list(dict.fromkeys(j.anchor.path for j in judgments))
+        numbers = self._records.numbers_named(names, _EVERYTHING) if names else {}
+        wanted = sorted({n for found in numbers.values() for n in found})
+        headers = dict(zip(wanted, self._records.headers(wanted), strict=True))
+        owner: dict[int, int] = {}  # position in judgments -> document number
+        shown: list[int] = []
+        seen = self._scope.visible_documents
+        for position, judgment in enumerate(judgments):
+            number = _document_of(judgment.anchor, numbers.get(judgment.anchor.path, ()), headers)
+            if number is None:
+                a = judgment.anchor
+                if visible(Access(a.tenant, a.roles, a.sensitivity), self.principal, self._policy):
+                    shown.append(position)
+            elif seen is None or seen[number]:
+                owner[position] = number
+                shown.append(position)
+        spans = self._found_again(judgments, owner)
+        made = []
+        for position in shown:
+            judgment, found = judgments[position], owner.get(position)
+            if found is None:
+                made.append(Located(judgment, "", judgment.anchor.path, None))
+                continue
+            document, span = headers[found], spans.get(position)
+            a = judgment.anchor
+            moved = span is not None and not a.whole and span != Span(a.start, a.end)
+            made.append(Located(judgment, document.document_id, document.path, span, moved))
+        return tuple(made)
+
+    def _found_again(self, judgments: Sequence[Judgment], owner: Mapping[int, int]) -> dict[int, Span]:
+        """Where each judgment's text stands; texts are read a batch of documents at a time."""
+        positions: dict[int, list[int]] = {}
+        for position, number in owner.items():
+            positions.setdefault(number, []).append(position)
+        numbers, spans = sorted(positions), {}
+        for start in range(0, len(numbers), _BATCH):
+            batch = numbers[start : start + _BATCH]
+            for number, document in zip(batch, self._records.documents(batch), strict=True):
+                for position in positions[number]:
+                    span = find_again(document.text, judgments[position].anchor)
+                    if span is not None:
+                        spans[position] = span
+        return spans
+
+    def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
+        """The judgments of a set as `evaluate` takes them, at their places in this generation (`judged.to_judgments`).
+
+        Args:
+            set: The query set.
+            judges: Whose grades count; None is every person's and no machine's.
+            documents: Judge documents instead of passages: each has the highest grade of its passages.
+
+        Raises:
+            JudgmentError: There is no such set, or it has no judgments of these judges.
+        """
+        made = to_judgments(set, self.queries(set), self.located(set), judges)
+        return made.by_document() if documents else made
+
+
+def _nearness(span: Span, one: Located) -> int:
+    """How near a judgment is to a hit: 3 the same passage, 2 inherited, 1 its whole document, 0 none."""
+    if one.span is None:
+        return 0
+    if one.judgment.anchor.whole:
+        return 3 if span == one.span else 1
+    if same_passage(span, one.span):
+        return 3
+    return 2 if inherits(span, one.span) else 0
+
+
+def _anchor(document: Document, start: int, end: int, quote: str) -> Anchor:
+    return Anchor(
+        document.path, document.root, document.tenant, start, end, quote, document.roles, document.sensitivity
+    )
+
+
+def _document_of(anchor: Anchor, numbers: Sequence[int], headers: Mapping[int, Document]) -> int | None:
+    """The document that an anchor means: of its tenant, of its root where several have the path, else the first."""
+    own = [n for n in numbers if headers[n].tenant == anchor.tenant]
+    same_root = [n for n in own if headers[n].root == anchor.root]
+    return next(iter(same_root or own), None)

@@ -1,0 +1,301 @@
+"""Judgments: who said that which passage answers which query, and how well. An append-only log in the desk.
+
+To grade from a page, use the corpus's `judging`, which knows where a hit stands and who may see it::
+
+    judging = corpus.judging                                    # bound to the corpus, its principal and generation
+    judging.grade(hit, 2, query=result.query)                   # grades 0 to 3; the set is `search` unless set= says otherwise
+    judging.grades(result.query, result.hits)                   # {chunk_id: Judgment} of this judge, to draw the buttons
+    judging.undo()                                              # takes the last one back, and the one before after that
+
+**What is judged** is an `Anchor`: a run of characters of a document, with the text that stood there; or a whole document
+(as imported qrels mean it). Not a chunk: chunks come and go with every indexing run. A judgment is found again in the
+document of today by these rules, in this order (`find_again`):
+
+1. the quoted text stands where it stood;
+2. it stands somewhere else: the place nearest to the old one, the earlier of two as near;
+3. its words stand somewhere one after the other, with other spaces or line breaks between them: nearest again;
+4. none of these: the judgment is *stale*. It is kept and listed, and counts for nothing.
+
+**Chunks inherit** (`evaluate.run.inherits`): a chunk has a judgment when the two have at least half of the shorter one in
+common. So do the parts of a passage that is cut finer now, and a longer chunk that holds it. **The same passage**
+(`same_passage`) is judged again when the two have at least half of the longer one in common; then the newer judgment counts
+and the older does not.
+
+**The log** only grows. Of the judgments of one query, anchor and judge the newest counts. An undo is an entry of its own that
+takes the newest back, so that the one before it counts again. One commit a grade, on the disk when `grade` returns: a
+killed process loses the grade in flight at most, and several judges at once lose nothing.
+
+**Who sees a judgment**: whoever sees its document, as it is in the corpus now; of a document that is gone, whoever was
+allowed to see it when it was judged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from workbench.desk.database import Desk, now
+from workbench.desk.query_sets import JUDGING, QuerySets, time_of
+from workbench.errors import JudgmentError
+from workbench.records import Span
+
+GRADES = (0, 1, 2, 3)
+GRADE_NAMES = ("not relevant", "related", "relevant", "answers it")
+MACHINE = "machine:"
+"""Judges whose names begin so are models; their grades never count unless they are asked for by name."""
+
+LONGEST_NOTE = 4_000
+LONGEST_JUDGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """What is judged.
+
+    Attributes:
+        path: The document's path, or the name by which imported qrels know a document that is not in the corpus.
+        root: Absolute path of the indexed folder; "" where it is not known.
+        tenant: The document's tenant.
+        start, end: Characters of the document's text; both 0 mean the whole document.
+        quote: The text that stood there; "" for a whole document.
+        roles, sensitivity: Who might see the document when it was judged.
+    """
+
+    path: str
+    root: str = ""
+    tenant: str | None = None
+    start: int = 0
+    end: int = 0
+    quote: str = ""
+    roles: tuple[str, ...] = ()
+    sensitivity: str = "normal"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole document is judged."""
+        return self.end == 0
+
+    @property
+    def key(self) -> str:
+        """The name of what is judged, in qrels: the path, with `#START-END` for a passage. It stays when the text moves."""
+        return self.path if self.whole else f"{self.path}#{self.start}-{self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """One valid entry of the log: `grade` 0 to 3 (imported qrels may hold others), `time` in UTC."""
+
+    number: int
+    query_id: str
+    anchor: Anchor
+    grade: int
+    judge: str
+    time: datetime
+    note: str = ""
+
+    @property
+    def machine(self) -> bool:
+        """Whether a model gave it."""
+        return self.judge.startswith(MACHINE)
+
+
+class JudgmentLog:
+    """The judgments of one tenant's query sets. Knows nothing of the corpus; `judging` does.
+
+    Args:
+        sets: The tenant's sets.
+    """
+
+    def __init__(self, sets: QuerySets) -> None:
+        self.sets = sets
+        self.desk: Desk = sets.desk
+
+    def grade(
+        self,
+        name: str,
+        query_id: str,
+        anchor: Anchor,
+        grade: int,
+        judge: str,
+        note: str = "",
+        *,
+        any_grade: bool = False,
+    ) -> Judgment:
+        """Write one judgment; it is on the disk when this returns.
+
+        Args:
+            name: The query set.
+            query_id: A query of it.
+            anchor: What is judged.
+            grade: 0 to 3.
+            judge: Who judges.
+            note: Why, if wanted.
+            any_grade: Let other grades pass, as imports do.
+
+        Raises:
+            JudgmentError: The set or query is not there, or the grade is none.
+            CorpusError: The desk cannot be written.
+        """
+        if not any_grade and grade not in GRADES:
+            raise JudgmentError(
+                f"{grade!r} is no grade", "Grade 0 (not relevant), 1 (related), 2 (relevant) or 3 (answers it)"
+            )
+        with self.desk.writing(JUDGING) as db:
+            number = self.sets.number(db, name)
+            known = "SELECT 1 FROM judging_queries WHERE set_number = ? AND query_id = ?"
+            if db.execute(known, (number, query_id)).fetchone() is None:
+                raise JudgmentError(f"The set {name!r} has no query {query_id!r}", "Add the query to the set first")
+            return self.write(db, number, query_id, anchor, grade, judge, note)
+
+    def write(
+        self,
+        db: sqlite3.Connection,
+        number: int,
+        query_id: str,
+        anchor: Anchor,
+        grade: int,
+        judge: str,
+        note: str = "",
+        time: float | None = None,
+    ) -> Judgment:
+        """`grade` inside a transaction, unchecked but for lengths. Raises JudgmentError."""
+        judge = " ".join(judge.split())
+        if not judge or len(judge) > LONGEST_JUDGE or len(note) > LONGEST_NOTE:
+            raise JudgmentError(
+                "The judge has no name" if not judge else "The judge's name or the note is too long",
+                f"Use 1 to {LONGEST_JUDGE} characters for the name and at most {LONGEST_NOTE:,} for the note",
+            )
+        seconds = now() if time is None else time
+        access = json.dumps([list(anchor.roles), anchor.sensitivity], ensure_ascii=False)
+        entry = db.execute(
+            "INSERT INTO judging_log (set_number, query_id, tenant, root, path, start_char, end_char, quote, access, grade,"
+            " judge, time, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                number, query_id, json.dumps(anchor.tenant, ensure_ascii=False), anchor.root, anchor.path, anchor.start,
+                anchor.end, anchor.quote.encode("utf-8", "replace").decode(), access, grade, judge, seconds, note,
+            ),
+        )  # fmt: skip
+        return Judgment(int(entry.lastrowid or 0), query_id, anchor, grade, judge, time_of(seconds), note)
+
+    def undo(self, name: str, judge: str, number: int | None = None) -> Judgment | None:
+        """Take back a judge's newest judgment in a set, or the one with a number.
+
+        Returns:
+            What was taken back; None where there is nothing left to take back.
+
+        Raises:
+            JudgmentError: There is no such set.
+        """
+        with self.desk.writing(JUDGING) as db:
+            sql = (
+                f"SELECT {_COLUMNS} FROM judging_log l WHERE set_number = ? AND judge = ? AND undoes IS NULL"
+                " AND NOT EXISTS (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)"
+                " AND (? IS NULL OR number = ?) ORDER BY number DESC LIMIT 1"
+            )
+            row = db.execute(sql, (self.sets.number(db, name), judge, number, number)).fetchone()
+            if row is None:
+                return None
+            db.execute(
+                "INSERT INTO judging_log (set_number, query_id, tenant, root, path, start_char, end_char, quote, access,"
+                " grade, judge, time, note, undoes) SELECT set_number, query_id, tenant, root, path, start_char, end_char,"
+                " '', access, grade, judge, ?, '', number FROM judging_log WHERE number = ?",
+                (now(), row["number"]),
+            )
+            return _judgment(row)
+
+    def valid(
+        self, name: str, query_id: str | None = None, judges: Sequence[str] | None = None
+    ) -> tuple[Judgment, ...]:
+        """The judgments of a set that count: the newest of each query, anchor and judge, oldest first.
+
+        Args:
+            name: The set.
+            query_id: Of this query only.
+            judges: Of these judges only.
+
+        Raises:
+            JudgmentError: There is no such set.
+        """
+        sql = (
+            f"SELECT {_COLUMNS}, max(number) OVER (PARTITION BY query_id, tenant, root, path, start_char, end_char, judge)"
+            " AS newest FROM judging_log l WHERE set_number = ? AND undoes IS NULL AND (? IS NULL OR query_id = ?)"
+            " AND NOT EXISTS (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)"
+        )
+        with self.desk.reading(JUDGING) as db:
+            values = (self.sets.number(db, name), query_id, query_id)
+            rows = db.execute(f"SELECT * FROM ({sql}) WHERE number = newest ORDER BY number", values).fetchall()
+        return tuple(_judgment(r) for r in rows if judges is None or r["judge"] in judges)
+
+
+_COLUMNS = "number, query_id, tenant, root, path, start_char, end_char, quote, access, grade, judge, time, note"  # of judging_log
+
+
+def _judgment(row: sqlite3.Row) -> Judgment:
+    roles, sensitivity = json.loads(row["access"])
+    anchor = Anchor(
+        row["path"], row["root"], json.loads(row["tenant"]), row["start_char"], row["end_char"], row["quote"], tuple(roles),
+        sensitivity,
+    )  # fmt: skip
+    return Judgment(
+        row["number"], row["query_id"], anchor, row["grade"], row["judge"], time_of(row["time"]), row["note"]
+    )
+
+
+# --- rules over text and spans ---------------------------------------------------------------------------------------------
+
+
+def find_again(text: str, anchor: Anchor) -> Span | None:
+    """Where an anchor's text stands in its document's text of today; None where it is gone.
+
+    Args:
+        text: The document's whole text.
+        anchor: A passage; a whole document is the whole text.
+    """
+    if anchor.whole:
+        return Span(0, len(text))
+    if text[anchor.start : anchor.end] == anchor.quote:
+        return Span(anchor.start, anchor.end)
+    exact = _nearest(_occurrences(text, anchor.quote), anchor.start)
+    if exact is not None:
+        return Span(exact, exact + len(anchor.quote))
+    words = anchor.quote.split()
+    if not words:
+        return None
+    # The rarest way to fail first: a text without the longest word has nothing to look for.
+    if max(words, key=len) not in text:
+        return None
+    found = {m.start(): m.end() for m in re.finditer(r"\s+".join(map(re.escape, words)), text)}
+    start = _nearest(found, anchor.start)
+    return None if start is None else Span(start, found[start])
+
+
+def _occurrences(text: str, quote: str) -> Iterable[int]:
+    at = text.find(quote)
+    while at >= 0:
+        yield at
+        at = text.find(quote, at + 1)
+
+
+def _nearest(starts: Iterable[int], wanted: int) -> int | None:
+    return min(starts, key=lambda s: (abs(s - wanted), s), default=None)
+
+
+def same_passage(one: Span, other: Span) -> bool:
+    """Whether two passages are one that was judged twice: at least half of the longer of the two is common to both."""
+    common = min(one.end, other.end) - max(one.start, other.start)
+    return common > 0 and 2 * common >= max(one.end - one.start, other.end - other.start)
+
+
+def as_row(judgment: Judgment) -> dict[str, Any]:
+    """A judgment as JSON values, for export: every field that importing needs."""
+    a = judgment.anchor
+    return {
+        "query_id": judgment.query_id, "document": a.path, "root": a.root, "start": a.start, "end": a.end,
+        "quote": a.quote, "grade": judgment.grade, "judge": judgment.judge, "time": judgment.time.isoformat(),
+        "note": judgment.note,
+    }  # fmt: skip

@@ -1,0 +1,264 @@
+"""Query sets: what people want to find, named and kept in the desk, so that it can be judged and measured.
+
+A set belongs to a tenant, because what people ask may be as private as what they have written: a principal sees the sets
+of the own tenant, the local owner those of a corpus without tenants. A query that was made from a document (`Source`) shows
+words of it, so whoever lists the set says which documents are visible, and the others' queries are left out.
+
+Query ids are texts, unique in their set, and keep their order. A query that somebody typed gets its id from its text, so
+that typing it again means the same query.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from workbench.desk.database import Desk, Group, now
+from workbench.errors import JudgmentError
+from workbench.evaluate.judgments import Topic
+
+SEARCH = "search"
+"""The set that grades given on the Search page go to."""
+
+LONGEST_NAME = 100
+LONGEST_QUERY = 10_000
+
+JUDGING = Group(
+    "judging",
+    (
+        """
+        CREATE TABLE judging_sets (
+            number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, note TEXT NOT NULL, made REAL NOT NULL,
+            made_by TEXT NOT NULL, removed REAL) STRICT;
+        CREATE UNIQUE INDEX judging_sets_name ON judging_sets (tenant, name) WHERE removed IS NULL;
+        CREATE TABLE judging_queries (
+            set_number INTEGER NOT NULL REFERENCES judging_sets, query_id TEXT NOT NULL, position INTEGER NOT NULL,
+            text TEXT NOT NULL, keywords TEXT, source TEXT NOT NULL, PRIMARY KEY (set_number, query_id)) STRICT;
+        CREATE TABLE judging_log (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, set_number INTEGER NOT NULL REFERENCES judging_sets,
+            query_id TEXT NOT NULL, tenant TEXT NOT NULL, root TEXT NOT NULL, path TEXT NOT NULL,
+            start_char INTEGER NOT NULL, end_char INTEGER NOT NULL, quote TEXT NOT NULL, access TEXT NOT NULL,
+            grade INTEGER NOT NULL, judge TEXT NOT NULL, time REAL NOT NULL, note TEXT NOT NULL, undoes INTEGER) STRICT;
+        CREATE INDEX judging_log_query ON judging_log (set_number, query_id);
+        CREATE UNIQUE INDEX judging_log_undoes ON judging_log (undoes) WHERE undoes IS NOT NULL
+        """,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The document that a query was made from.
+
+    Attributes:
+        path: Its path.
+        kind: title, heading, phrase or question.
+        start, end: The characters that were used.
+        hidden: Whether the words that were used are kept out of what is searched; False: figures say that they are not.
+    """
+
+    path: str
+    kind: str
+    start: int = 0
+    end: int = 0
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a set, with where it came from, if from a document."""
+
+    query_id: str
+    text: str
+    keywords: str | None = None
+    source: Source | None = None
+
+    @property
+    def topic(self) -> Topic:
+        """As measures take it."""
+        return Topic(self.query_id, self.text, self.keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySet:
+    """A set, without its queries: `queries` and `judgments` are how many it has of them (undone ones not counted)."""
+
+    name: str
+    note: str
+    made: datetime
+    made_by: str
+    queries: int
+    judgments: int
+
+
+def query_id_of(text: str) -> str:
+    """The id of a query that came without one, from its text: `q` and 10 hex digits."""
+    return "q" + hashlib.blake2b(_clean(text).encode("utf-8", "replace"), digest_size=5).hexdigest()
+
+
+class QuerySets:
+    """The query sets of one tenant.
+
+    Args:
+        desk: Where they are kept.
+        tenant: Whose they are; None is the tenant of documents that have none.
+    """
+
+    def __init__(self, desk: Desk, tenant: str | None = None) -> None:
+        self.desk = desk
+        self.tenant = tenant_key(tenant)
+
+    def overview(self) -> tuple[QuerySet, ...]:
+        """All sets, the newest first."""
+        sql = (
+            "SELECT name, note, made, made_by,"
+            " (SELECT count(*) FROM judging_queries q WHERE q.set_number = s.number) AS queries,"
+            " (SELECT count(*) FROM judging_log l WHERE l.set_number = s.number AND l.undoes IS NULL AND NOT EXISTS"
+            "  (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)) AS judgments"
+            " FROM judging_sets s WHERE tenant = ? AND removed IS NULL ORDER BY number DESC"
+        )
+        return tuple(
+            QuerySet(r["name"], r["note"], time_of(r["made"]), r["made_by"], r["queries"], r["judgments"])
+            for r in self.desk.rows(JUDGING, sql, (self.tenant,))
+        )
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the sets, the newest first."""
+        sql = "SELECT name FROM judging_sets WHERE tenant = ? AND removed IS NULL ORDER BY number DESC"
+        return tuple(str(r["name"]) for r in self.desk.rows(JUDGING, sql, (self.tenant,)))
+
+    def queries(self, name: str) -> tuple[Query, ...]:
+        """The queries of a set, in their order. Raises JudgmentError: there is no such set."""
+        sql = "SELECT query_id, text, keywords, source FROM judging_queries WHERE set_number = ? ORDER BY position"
+        with self.desk.reading(JUDGING) as db:
+            return tuple(_query(r) for r in db.execute(sql, (self.number(db, name),)))
+
+    def create(self, name: str, queries: Iterable[Query | str] = (), note: str = "", by: str = "") -> str:
+        """Make a set. Returns its name as kept. Raises JudgmentError: the name is taken or no name, or a query is faulty."""
+        name = _clean(name)
+        if not name or len(name) > LONGEST_NAME:
+            raise JudgmentError(
+                "A query set needs a name" if not name else f"The name has {len(name)} characters",
+                f"Give it one of 1 to {LONGEST_NAME} characters",
+            )
+        with self.desk.writing(JUDGING) as db:
+            try:
+                number = self.make(db, name, note, by)
+            except sqlite3.IntegrityError as exc:
+                raise JudgmentError(
+                    f"There is a query set {name!r} already", "Choose another name, or add to it"
+                ) from exc
+            _add(db, number, name, queries)
+        return name
+
+    def make(self, db: sqlite3.Connection, name: str, note: str = "", by: str = "") -> int:
+        """Insert a set inside a transaction; its number."""
+        made = db.execute(
+            "INSERT INTO judging_sets (tenant, name, note, made, made_by) VALUES (?, ?, ?, ?, ?)",
+            (self.tenant, name, note, now(), by),
+        )
+        return int(made.lastrowid or 0)
+
+    def add(self, name: str, queries: Iterable[Query | str]) -> int:
+        """Add queries to a set; the same query again changes nothing.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            JudgmentError: There is no such set, or an id was given before with another text.
+        """
+        with self.desk.writing(JUDGING) as db:
+            return _add(db, self.number(db, name), name, queries)
+
+    def add_in(self, db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
+        """`add` inside a transaction of the caller's."""
+        return _add(db, number, name, queries)
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a set another name. Raises JudgmentError: there is no such set, or the new name is taken."""
+        with self.desk.writing(JUDGING) as db:
+            try:
+                db.execute("UPDATE judging_sets SET name = ? WHERE number = ?", (_clean(new), self.number(db, name)))
+            except sqlite3.IntegrityError as exc:
+                raise JudgmentError(f"There is a query set {new!r} already", "Choose another name") from exc
+
+    def remove(self, name: str) -> None:
+        """Take a set out of the lists, with its judgments; they stay in the file. Raises JudgmentError: there is none."""
+        with self.desk.writing(JUDGING) as db:
+            db.execute("UPDATE judging_sets SET removed = ? WHERE number = ?", (now(), self.number(db, name)))
+
+    def number(self, db: sqlite3.Connection, name: str) -> int:
+        """A set's number. Raises JudgmentError: there is no such set; the remedy names those that are there."""
+        sql = "SELECT number FROM judging_sets WHERE tenant = ? AND name = ? AND removed IS NULL"
+        row = db.execute(sql, (self.tenant, _clean(name))).fetchone()
+        if row is None:
+            sql = "SELECT name FROM judging_sets WHERE tenant = ? AND removed IS NULL ORDER BY number DESC LIMIT 10"
+            known = ", ".join(r["name"] for r in db.execute(sql, (self.tenant,)))
+            raise JudgmentError(
+                f"There is no query set {name!r}",
+                f"The sets are: {known}" if known else "Make one on the Judge page, or with workbench judge make",
+            )
+        return int(row["number"])
+
+
+def tenant_key(tenant: str | None) -> str:
+    """A tenant as a key that tells "none" from every name: JSON."""
+    return json.dumps(tenant, ensure_ascii=False)
+
+
+def time_of(seconds: float) -> datetime:
+    """A time of the desk, aware, UTC."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _query(row: sqlite3.Row) -> Query:
+    source = json.loads(row["source"]) if row["source"] else None
+    return Query(row["query_id"], row["text"], row["keywords"], None if source is None else Source(**source))
+
+
+def _add(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
+    sql = "SELECT query_id, text, keywords, source FROM judging_queries WHERE set_number = ?"
+    known = {r["query_id"]: _query(r) for r in db.execute(sql, (number,))}
+    position, new = len(known), 0
+    for given in queries:
+        query = checked(given)
+        before = known.get(query.query_id)
+        if before is None:
+            source = "" if query.source is None else json.dumps(_source(query.source), ensure_ascii=False)
+            db.execute(
+                "INSERT INTO judging_queries VALUES (?, ?, ?, ?, ?, ?)",
+                (number, query.query_id, position, query.text, query.keywords, source),
+            )
+            known[query.query_id] = query
+            position, new = position + 1, new + 1
+        elif (before.text, before.keywords) != (query.text, query.keywords):
+            raise JudgmentError(
+                f"Query {query.query_id!r} of the set {name!r} has another text or other keywords",
+                "Give the query another id, or import into a new set",
+            )
+    return new
+
+
+def _source(source: Source) -> dict[str, str | int | bool]:
+    return {n: getattr(source, n) for n in ("path", "kind", "start", "end", "hidden")}
+
+
+def checked(given: Query | str) -> Query:
+    """A query in NFC, without control characters and runs of spaces, with an id. Raises JudgmentError where it is blank."""
+    query = Query("", given) if isinstance(given, str) else given
+    text = _clean(query.text)
+    if not text or len(text) > LONGEST_QUERY:
+        what = "has no text" if not text else f"has {len(text):,} characters"
+        raise JudgmentError(f"The query {query.query_id or text[:40]!r} {what}", f"Give it 1 to {LONGEST_QUERY:,}")
+    keywords = _clean(query.keywords or "") or None
+    return replace(query, query_id=_clean(query.query_id) or query_id_of(text), text=text, keywords=keywords)
+
+
+def _clean(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8")).split())
