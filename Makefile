@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 ARGS ?=
 PYTEST ?= $(BIN)/python -m pytest
 
-.PHONY: demo app test test-fast test-slow lint format bench notebooks clean
+.PHONY: demo app test test-fast test-slow break-rules lint format bench notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -22,6 +22,10 @@ test-fast: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	$(PYTEST) -m slow $(ARGS)
+
+# Breaks each preset's rules one at a time on a copy of the tree, and fails where a test does not notice.
+break-rules: $(VENV)/.installed-dev
+	$(BIN)/python tests/acceptance/break_rules.py $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

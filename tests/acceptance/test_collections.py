@@ -90,7 +90,8 @@ def test_each_collection_gives_three_times_the_limit(artifacts: wb.Corpus) -> No
 
 def test_memory_takes_part_only_when_asked(artifacts: wb.Corpus) -> None:
     """Artifacts and their chunks by default; other collections by name."""
-    plain = artifacts.search(QUERY, plan="collections")
+    plain = artifacts.search(QUERY, plan="collections", limit=50)
+    assert set(plain.rankings) == {"vector@artifact_chunks", "vector@artifacts"}
     assert {c for h in plain.hits for c in h.collections} == {"artifact_chunks", "artifacts"}
     every = artifacts.search(QUERY, plan=FOUR, limit=50)
     assert {"memory", "history"} <= {c for h in every.hits for c in h.collections}
@@ -107,6 +108,15 @@ def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts: wb.Corpus) -> 
             first = next(e.rank - 1 for e in entries.entries if e.document_id == hit.document_id)
             assert hit.contributions[source] == 1 / (60 + first)
     assert [h.score for h in result.hits] == sorted((h.score for h in result.hits), reverse=True)
+
+
+def test_a_record_keeps_its_raw_position(artifacts: wb.Corpus) -> None:
+    """What comes behind six chunks of one artifact has position 6 in its collection, not 1."""
+    result = artifacts.search("marker number3 filler3", plan="collections", limit=50)
+    ranked = [e.path for e in result.rankings["vector@artifact_chunks"].entries]
+    assert ranked[:6] == ["artifacts/six.md"] * 6
+    behind = next(h for h in result.hits if h.path == ranked[6])
+    assert behind.contributions["vector@artifact_chunks"] == 1 / 66
 
 
 @pytest.mark.parametrize("limit", [1, 50])
@@ -206,6 +216,22 @@ def test_a_whole_artifact_is_called_artifact_and_long_texts_are_cut_at_200(artif
         snippet = hit.text[:200] + "..." if len(hit.text) > 200 else hit.text
         assert f'Snippet: "{snippet}"\n' in text
         assert f"Type: artifact | ID: {hit.document_id}" in text
+
+
+def test_a_document_that_says_nothing_is_normal_and_comes_from_its_file(artifacts: wb.Corpus) -> None:
+    """Without a sensitivity it is normal, without a source it names its file, and without an address there is no evidence."""
+    text = format_text(artifacts.search(QUERY, plan="collections", filters="path = 'artifacts/03.md'"))
+    assert "Source: artifacts/03.md | Sensitivity: normal\n" in text
+    assert "Evidence:" not in text
+
+
+def test_dots_stand_only_beyond_200_characters(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """A text of 200 characters is shown whole; one of 201 loses its last character to three dots."""
+    exact, longer = ("storm " * 40)[:199] + ".", ("gauge " * 40)[:200] + "."
+    corpus = make_corpus({"a.md": exact, "b.md": longer}, collection="artifact_chunks")
+    text = format_text(corpus.search("storm gauge", plan="collections"))
+    assert f'Snippet: "{exact}"\n' in text
+    assert f'Snippet: "{longer[:200]}..."\n' in text
 
 
 def test_nothing_found_and_failure_are_one_line_each(artifacts: wb.Corpus, no_vectors: None) -> None:

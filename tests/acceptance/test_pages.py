@@ -55,15 +55,18 @@ def test_both_sources_run_at_the_same_time(site: wb.Corpus, meet: Callable[..., 
 
 def test_seven_tenths_of_the_cosine_and_three_of_the_keyword_score(site: wb.Corpus) -> None:
     """The cosine counts from 0, the keyword score by its list's top, and what a source did not find adds 0."""
-    result = site.search("zebra stripes", plan="pages")
-    top = result.rankings["keyword"].entries[0].score
-    kinds = set()
-    for hit in (h for h in result.hits if not h.added):
-        vector, keyword = hit.scores.get("vector"), hit.scores.get("keyword")
-        assert hit.contributions["vector"] == pytest.approx(0.7 * max(vector or 0.0, 0.0))
-        assert hit.contributions["keyword"] == pytest.approx(0.3 * (keyword or 0.0) / top)
-        kinds.add(hit.label)
+    kinds, shares = set(), set()
+    for query in ("zebra stripes", "short"):
+        result = site.search(query, plan="pages")
+        top = result.rankings["keyword"].entries[0].score
+        for hit in (h for h in result.hits if not h.added):
+            vector, keyword = hit.scores.get("vector"), hit.scores.get("keyword")
+            assert hit.contributions["vector"] == pytest.approx(0.7 * max(vector or 0.0, 0.0))
+            assert hit.contributions["keyword"] == pytest.approx(0.3 * (keyword or 0.0) / top)
+            kinds.add(hit.label)
+            shares.add(keyword / top if keyword else 0.0)
     assert {Label.HYBRID, Label.SEMANTIC} <= kinds
+    assert any(0 < share < 1 for share in shares)
 
 
 def test_a_page_comes_as_summary_examples_sections(site: wb.Corpus) -> None:
@@ -128,6 +131,22 @@ def test_the_open_text_helps_the_vector_side_alone(site: wb.Corpus, embedded: li
     assert embedded == ["mane", "mane s bd lpf"]
     assert helped.rankings["keyword"] == plain.rankings["keyword"]
     assert empty.to_dict() == plain.to_dict()
+
+
+def test_the_open_text_gives_ten_names_at_most_each_once(site: wb.Corpus, embedded: list[str]) -> None:
+    """Twelve calls, one of them twice: the first ten names, in their order."""
+    calls = " ".join(f"name{n}()" for n in (1, 2, 1, *range(3, 13)))
+    site.search("mane", plan="pages", context=calls, bypass_cache=True)
+    assert embedded == [" ".join(["mane", *(f"name{n}" for n in range(1, 11))])]
+
+
+def test_the_keyword_side_wants_every_word(site: wb.Corpus) -> None:
+    """A question with a word that a page lacks is not found there by its other words; small words do not count."""
+    found = {
+        q: len(site.search(q, plan="pages").rankings["keyword"].entries) for q in ("zebra", "the zebra", "zebra quagga")
+    }
+    assert found["zebra"] == found["the zebra"] > 0
+    assert found["zebra quagga"] == 0
 
 
 def test_a_rewriting_that_fails_leaves_the_question(site: wb.Corpus) -> None:

@@ -93,6 +93,26 @@ def test_a_code_is_found_by_the_keyword_side(desk: wb.Corpus) -> None:
     assert "all/long.md" in {h.path for h in desk.search("ACME-INV-49302", plan="scoped").hits}
 
 
+def test_the_keyword_side_reads_the_syntax_of_web_search(desk: wb.Corpus) -> None:
+    """Every word must occur; quotes make a phrase, a minus leaves out, OR offers a choice."""
+    found = {}
+    for query in (
+        "retries number7",
+        "retries OR salaries",
+        '"queues retries"',
+        "retries -number7",
+        "number7 OR number8",
+    ):
+        entries = desk.search(query, plan="scoped").rankings["keyword"].entries
+        found[query] = sorted(e.path.removeprefix("all/").removesuffix(".md") for e in entries)
+    every = [f"{n:02d}" for n in range(12)]
+    assert found["retries number7"] == ["07"]
+    assert found["retries OR salaries"] == [*every, "long"]
+    assert found['"queues retries"'] == ["long"]
+    assert found["retries -number7"] == [n for n in (*every, "long") if n != "07"]
+    assert found["number7 OR number8"] == ["07", "08"]
+
+
 @pytest.mark.parametrize(
     ("query", "kept"), [("retries number7", True), ("retries number7 number8 number9 number10 number11", False)]
 )
@@ -182,6 +202,15 @@ def test_reranking_is_off_unless_asked(desk: wb.Corpus) -> None:
     assert {"vector_ms", "keyword_ms"} <= set(plain.timings_ms)
     assert "rerank_ms" not in plain.timings_ms
     assert "rerank_ms" in desk.search("retries", plan=plan.replace({"rerank.model": "overlap"})).timings_ms
+
+
+def test_reranking_sees_as_many_as_the_plan_says(desk: wb.Corpus) -> None:
+    """The first three have a score of the model; the others follow in fused order."""
+    plain = desk.search("retries and queues", plan="scoped limit=50")
+    again = desk.search("retries and queues", plan="scoped limit=50 rerank.model=overlap rerank.top=3")
+    assert ["rerank" in h.scores for h in again.hits] == [n < 3 for n in range(len(plain.hits))]
+    assert {h.chunk_id for h in again.hits[:3]} == {h.chunk_id for h in plain.hits[:3]}
+    assert [h.chunk_id for h in again.hits[3:]] == [h.chunk_id for h in plain.hits[3:]]
 
 
 def test_equal_scores_stand_in_the_same_order_every_time(desk: wb.Corpus) -> None:
