@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
     from workbench.evaluate.evaluation import Evaluation
+    from workbench.evaluate.judgments import Judgments
 
 
 @click.command(name="eval")
@@ -74,16 +76,28 @@ def evaluate(
     ):
         for text in plans or ("default",):
             plan = _deepened(options.read_plan(text, None, None, changes), depth, modes)
-            made += [
-                opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
-                for mode in modes or ("hybrid",)
-            ]
+            seen = _learned_from(plan, loaded)
+            for mode in modes or ("hybrid",):
+                done = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
+                made.append(replace(done, warnings=(*seen, *done.warnings)))
     if run_file is not None:
         made[0].run.save_trec(run_file)
     if as_json:
         options.print_json([_as_dict(e, made[0], per_query) for e in made])
         return
     _print(made, per_query)
+
+
+def _learned_from(plan: Plan, judgments: Judgments) -> tuple[str, ...]:
+    """A warning where the plan's learned ranking saw these judgments. Raises AssistError where it cannot be read."""
+    from workbench.assist.load import is_learned, load_learned
+
+    model = str(plan["rerank.model"])
+    if not is_learned(model) or load_learned(model).origin.get("judgments_digest") != judgments.digest:
+        return ()
+    return (
+        f"{model} was trained on these judgments, so its figures are too high: `workbench learn` tells the held-out ones",
+    )
 
 
 def _deepened(plan: Plan, depth: int | None, modes: tuple[str, ...]) -> Plan:

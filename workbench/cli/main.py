@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "presets": ("workbench.cli.plans", "presets", "List the presets."),
     "fields": ("workbench.cli.plans", "fields", "List the plan's fields with default, bounds and help."),
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),
+    "learn": ("workbench.cli.learn", "learn", "Learn a ranking from judged queries."),
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),
     "mcp": ("workbench.cli.mcp", "mcp", "Serve the corpus to agents and editors over MCP."),
     "demo": ("workbench.cli.demo", "demo", "Index Python's own documentation and open the workbench on it."),
