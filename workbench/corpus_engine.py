@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
+from workbench.records import Principal
 from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
 from workbench.store.reader import Generation
+from workbench.store.visibility import Policy
 from workbench.store.vocabulary import NONE, Vocabulary
 
 _KEPT_VECTORS = 64
@@ -22,8 +24,17 @@ _KEPT_VECTORS = 64
 class CorpusEngine:
     """One pinned generation with the encoder of this process: what the pipeline asks (`retrieve.engine.Engine`)."""
 
-    def __init__(self, generation: Generation, encoder: str | None) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        encoder: str | None,
+        policy: Policy | None = None,
+        principal: Principal | None = None,
+    ) -> None:
         self.opened = generation
+        # Where the policy masks texts for the principal, records and lines leave the store masked.
+        self._policy, self._principal = policy, principal
+        self._masked: tuple[RecordStore, GrepIndex] | None = None
         self._encoder = encoder
         self._models: dict[str, Encoder] = {}
         self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
@@ -42,7 +53,7 @@ class CorpusEngine:
     @property
     def records(self) -> RecordStore:
         """Documents and records."""
-        return self.opened.records
+        return self._shown()[0] if self._redacts() else self.opened.records
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -66,7 +77,22 @@ class CorpusEngine:
     @property
     def grep(self) -> GrepIndex:
         """The line index."""
-        return self.opened.grep
+        return self._shown()[1] if self._redacts() else self.opened.grep
+
+    def _redacts(self) -> bool:
+        return self._policy is not None and self._policy.redacts(self._principal)
+
+    def _shown(self) -> tuple[RecordStore, GrepIndex]:
+        """Records and lines behind the policy, made once."""
+        from workbench.store.redaction import RedactedGrep, RedactedRecords, Redactor
+
+        with self._lock:
+            if self._masked is None:
+                assert self._policy is not None
+                records, grep = self.opened.records, self.opened.grep
+                redactor = Redactor(records, grep, self._policy, self._principal)
+                self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, records, redactor)
+            return self._masked
 
     def vectors(self, encoder: str) -> VectorIndex:
         """The vectors of one encoder. Raises EncoderMismatch, CorpusDamaged."""

@@ -27,6 +27,7 @@ from workbench.retrieve.readfile import read_file
 from workbench.retrieve.request import Request, make_request
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
+from workbench.store.masking import load_policy
 from workbench.store.reader import open_generation
 from workbench.store.visibility import Policy
 from workbench.store.vocabulary import Vocabulary, VocabularyFile, save_vocabulary
@@ -46,10 +47,12 @@ class Corpus:
         principal: Who asks; None is the local owner, allowed only where no document has a tenant or roles.
         follow: Move to a new generation by itself before each search; otherwise `refresh` does when called.
         encoder: Open with another encoder than the one recorded; refused unless its weights are the same.
-        policy: Decides from a document's sensitivity what the principal sees; None shows every sensitivity.
+        policy: Decides what the principal sees of what tenant and roles allow, and masks parts of it; None is the policy
+            of the corpus's own `corpus.yaml`, which without one shows everything.
 
     Raises:
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
+        SettingError: `corpus.yaml` asks for a policy that cannot be.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Corpus:
         policy: Policy | None = None,
     ) -> None:
         self.path = Path(path)
-        self.policy = policy
+        self.policy = load_policy(self.path) if policy is None else policy
         self.principal = principal
         self.follow = follow
         self._encoder = encoder
@@ -80,7 +83,7 @@ class Corpus:
             from workbench.encode.load import identity_of
 
             generation.check_encoder(identity_of(self._encoder), "")
-        return CorpusEngine(generation, self._encoder).speaking(vocabulary)
+        return CorpusEngine(generation, self._encoder, self.policy, self.principal).speaking(vocabulary)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -401,6 +404,17 @@ def index(
     target = Path(settings.get("corpus") if corpus is None else corpus)
     collections = (collection,) if isinstance(collection, str) else tuple(collection)
     return indexing.index([Path(p) for p in paths], target, collections=collections, progress=progress, **options)
+
+
+def preview(
+    paths: Sequence[str | Path], corpus: str | Path | None = None, collection: str | Sequence[str] = "docs", **options: Any
+) -> IndexPreview:
+    """Say what `index` with the same arguments would do, and do nothing. Raises UsageError, EncoderError."""
+    from workbench import indexing
+
+    target = Path(settings.get("corpus") if corpus is None else corpus)
+    collections = (collection,) if isinstance(collection, str) else tuple(collection)
+    return indexing.preview([Path(p) for p in paths], target, collections=collections, **options)
 
 
 def remove(paths: Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:

@@ -4,6 +4,7 @@ The command's flags are the base. On top come the path rules of the corpus's own
 
     collections:            # what a collection's records are: chunk (the default) or document
       artifacts: document
+    exclude: ["drafts/**"]  # files that are not indexed; `include:` names the only ones that are
     rules:                  # a later rule wins, for the keys that it names
       - path: "hr/**"
         collection: [docs, personnel]
@@ -12,6 +13,8 @@ The command's flags are the base. On top come the path rules of the corpus's own
         sensitivity: confidential
       - path: "*.pdf"
         type: report
+    policy:                 # what readers see, asked at every search: see `store.masking`
+      mask: ['\\d{4}-\\d{4}']
 
 A path is a pattern as in `.gitignore`, matched with the file's path relative to its root. Everything here comes from the
 owner of the corpus; what a document says about itself can only narrow it (see `visibility`).
@@ -37,6 +40,7 @@ DEFAULT_GRANULARITIES: Mapping[str, Granularity] = {"artifacts": Granularity.DOC
 """Collections that hold whole documents unless `corpus.yaml` says otherwise; all others hold chunks."""
 
 _RULE_KEYS = ("path", "collection", "tenant", "roles", "type", "sensitivity")
+_POLICY_KEYS = ("hide", "mask", "mask_sensitivities", "cleared")
 _NAME = re.compile(r"[\w][\w.-]*")
 
 
@@ -74,10 +78,27 @@ class PathRule:
 
 @dataclass(frozen=True, slots=True)
 class CorpusRules:
-    """The rules and collections of one corpus."""
+    """The rules and collections of one corpus; which files it takes.
+
+    Attributes:
+        rules: Rules by path, a later one wins.
+        granularities: What a collection's records are.
+        include, exclude: Patterns of the files that are taken (empty: all), and of those that are not.
+    """
 
     rules: tuple[PathRule, ...] = ()
     granularities: Mapping[str, Granularity] = field(default_factory=dict)
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def left_out(self, path: str) -> str:
+        """Why the file at a relative path is not indexed, or "". Exclusions win; no inclusions means all files."""
+        by = next((pattern for pattern in self.exclude if _matches(pattern, path)), None)
+        if by is not None:
+            return f"It is excluded by {by} in {FILE_NAME}"
+        if self.include and not any(_matches(pattern, path) for pattern in self.include):
+            return f"It is not among what {FILE_NAME} includes"
+        return ""
 
     def granularity(self, collection: str) -> Granularity:
         """What a collection's records are."""
@@ -99,17 +120,46 @@ def load_rules(corpus: Path) -> CorpusRules:
     Raises:
         SettingError: The file cannot be read, or has an unknown key or a value that cannot be.
     """
+    return parse_rules(_read(corpus), str(corpus / FILE_NAME))
+
+
+def policy_values(corpus: Path) -> Mapping[str, tuple[str, ...]]:
+    """What `corpus.yaml` says under `policy`: lists of `hide`, `mask`, `mask_sensitivities` and `cleared`, only those given.
+
+    Raises:
+        SettingError: The file cannot be read, or has an unknown key or a value that cannot be.
+    """
+    data, where = _read(corpus), f"policy in {corpus / FILE_NAME}"
+    values = data.get("policy") if isinstance(data, Mapping) else None
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise SettingError(f"{where} is not a mapping", "Write `mask: [pattern]` or `hide: [level]` below it")
+    _refuse_unknown(values, _POLICY_KEYS, where)
+    made = {}
+    for key, value in values.items():
+        if key in ("hide", "mask_sensitivities"):
+            parts = [value] if isinstance(value, str) else value or []
+            if not isinstance(parts, list):
+                raise SettingError(f"{key} of {where} is not a list of levels", f"Use {', '.join(SENSITIVITIES)}")
+            made[key] = tuple(_sensitivity(part, f"{key} of {where}") for part in parts)
+        else:
+            made[key] = _strings(value, f"{key} of {where}")
+    return made
+
+
+def _read(corpus: Path) -> Any:
+    """The YAML value of a corpus's settings file, None where there is none."""
     import yaml
 
     file = corpus / FILE_NAME
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return CorpusRules()
+        return None
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as exc:
         reason = str(exc).replace("\n", " ")
         raise SettingError(f"{file} cannot be read: {reason}", "Mend it, or move it away") from exc
-    return parse_rules(data, str(file))
 
 
 def parse_rules(data: Any, where: str = FILE_NAME) -> CorpusRules:
@@ -120,12 +170,13 @@ def parse_rules(data: Any, where: str = FILE_NAME) -> CorpusRules:
         data = {"rules": data}
     if not isinstance(data, Mapping):
         raise SettingError(f"{where} is not a list of rules", "Write `rules:` and a list of `- path:` below it")
-    _refuse_unknown(data, ("collections", "rules", *QUERY_KEYS), where)
+    _refuse_unknown(data, ("collections", "include", "exclude", "rules", "policy", *QUERY_KEYS), where)
     listed = data.get("rules") or []
     if not isinstance(listed, list):
         raise SettingError(f"rules in {where} is not a list", "Write one `- path:` for each rule")
     rules = tuple(_rule(rule, f"Rule {number} in {where}") for number, rule in enumerate(listed, 1))
-    return CorpusRules(rules, _granularities(data.get("collections") or {}, where))
+    chosen = {name: _patterns(data.get(name), f"{name} in {where}") for name in ("include", "exclude")}
+    return CorpusRules(rules, _granularities(data.get("collections") or {}, where), **chosen)
 
 
 def _rule(data: Any, where: str) -> PathRule:
@@ -153,6 +204,19 @@ def _rule(data: Any, where: str) -> PathRule:
             case "type":
                 changes["type"] = _string(value, f"{where}: type")
     return PathRule(path, changes)
+
+
+def _patterns(value: Any, where: str) -> tuple[str, ...]:
+    patterns = _strings(value, where)
+    for pattern in patterns:
+        try:
+            usable = bool(pattern.strip()) and not pattern.strip().startswith(("!", "#"))
+            _matches(pattern, "probe")
+        except ValueError:
+            usable = False
+        if not usable:
+            raise SettingError(f"{where} has {pattern!r}, which is no pattern", "Write it as in .gitignore, without ! or #")
+    return patterns
 
 
 def _granularities(data: Any, where: str) -> dict[str, Granularity]:

@@ -193,13 +193,14 @@ def _made(engine: Engine, words: str, fused: tuple[NDArray[np.int64], Fused]) ->
     union, ranking = fused
     rows = engine.records.rows(union[ranking.rows].tolist())
     numbers = sorted({row.document_number for row in rows})
-    documents = dict(zip(numbers, engine.records.documents(numbers), strict=True))
+    documents = dict(zip(numbers, engine.records.headers(numbers), strict=True))
     made: dict[tuple[str, int, str], Example] = {}
     for position, row in enumerate(rows):
         document, chunk = documents[row.document_number], row.chunk
         added = {name: float(parts[position]) for name, parts in ranking.contributions.items()}
         if document.type == EXAMPLE_TYPE or chunk.collection == EXAMPLE_COLLECTION:
-            examples = [_from_document(document, added)]
+            # Only these need the whole text, and the mapped file gives it without the texts beside it.
+            examples = [_from_document(replace(document, text=engine.grep.text(row.document_number)), added)]
         else:
             examples = _from_section(engine, words, document, chunk, added)
         for example in examples:

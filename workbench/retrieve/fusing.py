@@ -1,6 +1,7 @@
 """From what the sources answered to an ordered list of rows: threshold, fusion, dedupe, limit, each counted.
 
-Pure but for its input: no store is asked, so this is what runs when a slider moves.
+Pure but for its input, so this is what runs when a slider moves: no store is asked, but where a policy masks texts it is asked
+once about each new document, to count it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
         fused, score_kind = fuse(candidates, plan.fusion), "fused"
     kept, duplicate_of = _dedupe(fused, retrieved, plan)
     shown = show(retrieved, plan, candidates, fused, kept)
-    steps = _steps(retrieved, plan, candidates, fused, len(kept), len(shown))
+    steps = _steps(retrieved, plan, candidates, fused, kept, len(shown))
     return Outcome(
         candidates, fused, score_kind, kept, shown, duplicate_of, steps, (time.perf_counter() - started) * 1000.0
     )
@@ -107,7 +108,7 @@ def show(
 
 
 def _steps(
-    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: int, shown: int
+    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64], shown: int
 ) -> tuple[Step, ...]:
     steps = [
         Step("filters", "", retrieved.visible, retrieved.allowed, _filter_reason(retrieved)),
@@ -117,10 +118,14 @@ def _steps(
     entered = sum(int(c.retrieved.sum()) for c in candidates.columns)
     unit = "documents" if plan["fusion.unit"] == "document" else "chunks"
     steps.append(Step("fusion", "", entered, len(fused.rows), f"the sources' lists became one list of {unit}"))
+    left = len(kept)
     steps.append(
-        Step("dedupe", "", len(fused.rows), kept, "the same text as a better one" if plan["dedupe"] else "off")
+        Step("dedupe", "", len(fused.rows), left, "the same text as a better one" if plan["dedupe"] else "off")
     )
-    steps.append(Step("limit", "", kept, shown, f"limit is {plan['limit']}"))
+    if retrieved.masks:
+        masked = retrieved.masked_rows(fused.rows[kept])
+        steps.append(Step("policy", "", left, left, f"{masked:,} of them are shown with parts masked"))
+    steps.append(Step("limit", "", left, shown, f"limit is {plan['limit']}"))
     return tuple(steps)
 
 

@@ -21,6 +21,14 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit]) ->
         chunks = len(outcome.fused.rows)
         where = f"from {chunks:,} {_plural(chunks, 'chunk')} found"
     said = [f"{len(hits):,} {_plural(len(hits), 'result')}, {characters:,} characters, {where}"]
+    if retrieved.masks:
+        rows = outcome.fused.rows[outcome.shown]
+        masked = retrieved.masked_rows(rows)
+        if masked:
+            is_are, part = ("is", "a part") if masked == 1 else ("are", "parts")
+            said.append(
+                f"{masked:,} of the {len(rows):,} results {is_are} shown with {part} masked by the corpus's policy"
+            )
     empty = [c.source for c in outcome.candidates.columns if c.source != outcome.score_kind]
     if outcome.score_kind != "fused" and empty:
         names = " and ".join(empty)

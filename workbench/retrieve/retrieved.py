@@ -90,6 +90,8 @@ class Retrieved:
         timings: Milliseconds by step.
         visible, allowed: Number of records that the principal may see, and that the filter left.
         patterns: What grep looked for.
+        masks: Name of the policy that masks texts; "" where none does.
+        masked: Which documents, by number, are shown with something masked.
     """
 
     def __init__(
@@ -106,15 +108,30 @@ class Retrieved:
         patterns: tuple[str, ...],
         vectors: Mapping[str, NDArray[np.float32]],
         messages: tuple[str, ...] = (),
+        masks: str = "",
+        masked: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None,
     ) -> None:
         self.request, self.scope, self.answers, self.unavailable = request, scope, answers, unavailable
         self.columns, self.timings, self.visible, self.allowed = columns, timings, visible, allowed
         self.patterns, self.vectors, self.messages = patterns, vectors, messages
+        self.masks, self._ask_masked = masks, masked
+        self._masked: dict[int, bool] = {}
         self.reranked: dict[str, dict[int, float]] = {}
         self._computed: dict[str, NDArray[np.float64]] = {}
         self._lock = threading.Lock()
         # Record number -> what is shown of it. Without a lock: at worst two threads read the same record.
         self.shown: dict[int, Shown] = {}
+
+    def masked_rows(self, rows: NDArray[np.int64]) -> int:
+        """How many rows belong to documents that are shown with something masked. Asked once a document."""
+        if self._ask_masked is None:
+            return 0
+        owners = self.columns.document_numbers[rows].tolist()
+        new = sorted(set(owners) - self._masked.keys())
+        if new:
+            answers = self._ask_masked(np.array(new, np.int64)).tolist()
+            self._masked.update(zip(new, answers, strict=True))
+        return sum(self._masked[n] for n in owners)
 
     def check(self, plan: Plan) -> None:
         """Raise NeedsSearch if a plan asks for what was not retrieved."""
@@ -184,7 +201,7 @@ class Retrieved:
         """
         sources = self.sources_for(plan)
         if computed is None:
-            computed = self._uses_computed(plan)
+            computed = self.uses_computed(plan)
         candidates = self.raw(sources, computed)
         candidates = to_depth(candidates, {s: plan.depth(s) for s in sources}, documents=counts_documents(plan))
         threshold = plan["vector.threshold"]
@@ -195,7 +212,7 @@ class Retrieved:
         return candidates
 
     @staticmethod
-    def _uses_computed(plan: Plan) -> bool:
+    def uses_computed(plan: Plan) -> bool:
         """Whether fusion reads scores of rows that a source did not retrieve.
 
         A floor is put in for any such row, unless its computed distance is beyond the threshold: then it stays cut.

@@ -101,6 +101,8 @@ def retrieve(
         patterns=patterns,
         vectors=embedding.made,
         messages=embedding.notes,
+        masks=engine.records.masks,
+        masked=engine.records.masked if engine.records.masks else None,
     )
 
 

@@ -77,6 +77,10 @@ class MappedGrep:
         """Let the threads go."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
+    def text(self, document_number: int) -> str:
+        """A document's whole text, from the mapped file."""
+        return self._text.text(document_number)
+
     def search(
         self, patterns: Sequence[str], scope: Scope, depth: int, *, regex: bool, case: str, word: bool, context: int
     ) -> GrepAnswer:

@@ -127,6 +127,9 @@ class GrepIndex(Protocol):
     ) -> GrepAnswer:
         """Passages where any pattern matches, in allowed documents. Raises QueryError for a pattern that RE2 refuses."""
 
+    def text(self, document_number: int) -> str:
+        """A document's whole text, from the mapped file; whoever asks has made sure that it may be seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
@@ -169,6 +172,11 @@ class RecordStore(Protocol):
     generation: str
     documents_total: int
     records_total: int
+    masks: str
+    """Name of the policy that masks parts of the texts that leave here; "" where none does."""
+
+    def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which documents are shown with something masked, bool in the order asked."""
 
     def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
         """Masks for a principal, a filter and collections. Raises PrincipalRequired and FilterError."""

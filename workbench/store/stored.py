@@ -24,6 +24,7 @@ from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.generations import Manifest
+from workbench.store.place_arrays import Places
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope
 from workbench.store.visibility import Access, Policy, SeeAll, visible_documents
 
@@ -60,6 +61,7 @@ class StoredRecords:
         columns: Its mapped columns.
         manifest: Its manifest.
         policy: What a sensitivity means for who asks.
+        places: Where texts stand in their originals.
     """
 
     def __init__(
@@ -68,7 +70,9 @@ class StoredRecords:
         columns: Columns,
         manifest: Manifest,
         policy: Policy | None = None,
+        places: Places | None = None,
     ) -> None:
+        self._places = places
         self._connection = connection
         self.arrays = columns
         self._manifest = manifest
@@ -80,6 +84,17 @@ class StoredRecords:
         self._scopes: OrderedDict[str, Scope] = OrderedDict()
         self._keys: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The generation's database, read-only: use it through `duck.fetch`, a cursor a call."""
+        return self._connection
+
+    masks = ""
+
+    def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which documents are shown with something masked: none, texts leave here as they are stored."""
+        return np.zeros(len(document_numbers), bool)
 
     # --- masks -------------------------------------------------------------------------------------------------------
 
@@ -201,7 +216,7 @@ class StoredRecords:
             return []
         document_ids = dict(zip(wanted, self._document_ids_of(wanted), strict=True))
         found = {
-            row[0]: ChunkRow(row[0], row[1], _chunk(row, document_ids[row[0]]))
+            row[0]: ChunkRow(row[0], row[1], _chunk(row, document_ids[row[0]], self._places))
             for row in fetch(
                 self._connection, f"SELECT {_ROW} FROM records WHERE number IN (SELECT unnest(?))", [wanted]
             )
@@ -357,11 +372,12 @@ def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask
 
 
-def _chunk(row: tuple[Any, ...], document_id: str) -> Chunk:
+def _chunk(row: tuple[Any, ...], document_id: str, places: Places | None) -> Chunk:
     return Chunk(
         chunk_id=row[2], document_id=document_id, collection=row[3], chunk_index=row[6], start=row[7], end=row[8],
         start_line=row[9], end_line=row[10], text=row[14], section=row[12], page=row[11], kind=ChunkKind(row[5]),
         granularity=Granularity(row[4]), context=row[13], tokens=row[15],
+        locator="" if places is None else places.locator(row[1], row[7], row[8]),
     )  # fmt: skip
 
 

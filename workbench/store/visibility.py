@@ -9,6 +9,9 @@ A document carries a tenant, allowed roles and a sensitivity, and its records in
 2. its roles are empty (everyone of the tenant), or the principal holds at least one of them; and
 3. the policy lets the principal see its sensitivity.
 
+What a policy lets be seen it may also redact: `redact` gives a document back with parts of its texts masked. That is applied
+where texts leave the store (`store.redaction`), after a search has found what it finds.
+
 Nobody named (principal None) is the local owner of the corpus and sees every document that the policy allows, but only where
 no document has a tenant or roles; elsewhere that is refused, because "everything" must never be the default of a shared
 corpus. What a principal may not see takes part in nothing: no count, no statistic, no list of fields, no digest.
@@ -24,7 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import PrincipalRequired
-from workbench.records import Principal
+from workbench.records import Document, Principal
+
+MASK = "\u2588"
+"""What stands for a masked character."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,7 +43,7 @@ class Access:
 
 
 class Policy(Protocol):
-    """Decides from the sensitivity what a principal sees. Pure: the same question has the same answer in a generation.
+    """Decides what a principal sees of what tenant and roles allow. Pure: the same question always has the same answer.
 
     Attributes:
         name: Stands in cache keys and snapshots: policies that may answer differently have different names.
@@ -50,9 +56,33 @@ class Policy(Protocol):
     def sees(self, principal: Principal | None, sensitivity: str) -> bool:
         """Whether documents of this sensitivity are visible to the principal (None: the local owner)."""
 
+    def redacts(self, principal: Principal | None) -> bool:
+        """Whether `redact` may change anything for the principal; where it may not, it is never called."""
+
+    def redact(self, principal: Principal | None, document: Document) -> Document:
+        """The document as the principal may read it: text, title, url and metadata masked where need be.
+
+        The text keeps its number of characters and its line breaks, so that chunks, citations and line numbers stay true.
+        Called with the whole text, and with each heading as the text of the same document.
+        """
+
+
+class _Open:
+    """What policies that mask nothing have in common."""
+
+    __slots__ = ()
+
+    def redacts(self, principal: Principal | None) -> bool:
+        """Never."""
+        return False
+
+    def redact(self, principal: Principal | None, document: Document) -> Document:
+        """The document as it is."""
+        return document
+
 
 @dataclass(frozen=True, slots=True)
-class SeeAll:
+class SeeAll(_Open):
     """The default policy: every sensitivity is visible to whom tenant and roles allow."""
 
     name: str = "all"
@@ -63,7 +93,7 @@ class SeeAll:
 
 
 @dataclass(frozen=True, slots=True)
-class HideSensitivities:
+class HideSensitivities(_Open):
     """Hides documents of the named sensitivities, except from principals that hold one of `cleared`."""
 
     hidden: tuple[str, ...]
@@ -76,9 +106,12 @@ class HideSensitivities:
 
     def sees(self, principal: Principal | None, sensitivity: str) -> bool:
         """False for a hidden sensitivity without a clearing role."""
-        if sensitivity not in self.hidden:
-            return True
-        return principal is not None and not set(self.cleared).isdisjoint(principal.roles)
+        return sensitivity not in self.hidden or holds_one(principal, self.cleared)
+
+
+def holds_one(principal: Principal | None, roles: Sequence[str]) -> bool:
+    """Whether a principal holds one of some roles; the local owner holds none."""
+    return principal is not None and not set(roles).isdisjoint(principal.roles)
 
 
 def visible(access: Access, principal: Principal | None, policy: Policy) -> bool:

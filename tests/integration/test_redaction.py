@@ -1,0 +1,227 @@
+"""A policy that drops and one that masks: what is masked is nowhere in any answer, and what is dropped is not there at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.errors import SettingError
+from workbench.records import Document, Principal
+from workbench.retrieve.textform import format_text
+from workbench.store.masking import MaskPatterns, load_policy
+from workbench.store.visibility import MASK, HideSensitivities, SeeAll
+
+SECRETS = ("1234-5678", "4321-8765", "quokka", "zanzibar", "wombat", "ostrich")
+POLICY = MaskPatterns(
+    (r"\d{4}-\d{4}", r"begin hidden(?s:.)*?end hidden"), ("confidential",), ("restricted",), ("admin",)
+)
+FILES = {
+    "pay.md": "---\naccount: 1234-5678\nowner: anna\ntags: [a, 1234-5678]\n---\n# Pay of 1234-5678\n\nThe pay account is "
+    "1234-5678 of anna.\n\n## Account 4321-8765\n\nWhat the other account pays.\n\n## Examples\n\nPay 4321-8765\n\n"
+    "```\npay('1234-5678')\n```\n",
+    "long.md": "# Long\n\naccount words begin hidden\n\n" + "\n\n".join(f"## Part {n}\n\n{'quokka ' * 120}" for n in range(4))
+    + "\n\nend hidden pay again\n",
+    "wide.md": "pay " + "account filler " * 400 + "1234-5678 " + "more filler " * 400 + "\n",
+    "plan.md": "---\ntitle: The zanzibar plan\nurl: https://zanzibar.example\ncode: zanzibar\nsensitivity: confidential\n---\n"
+    "# Plan\n\npay the zanzibar account\n",
+    "example.md": "---\ntype: example\ndescription: pay 1234-5678\ncode: pay(4321-8765)\n---\npay example"
+    " begin hidden wombat end hidden\n",
+    "vault.md": "---\nsensitivity: restricted\n---\npay the ostrich account\n",
+    "open.md": "# Open\n\nThe pay account of everybody is 12-34.\n",
+}  # fmt: skip
+PLANS = ("default", "tmm", "passages", "collections sources=vector@docs collections=docs", "pages", "contract", "scoped",
+         "default neighbours=2", "default rerank.model=overlap", "default fusion.unit=document grep.when=always")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus with numbers and passages to mask, a confidential document, and a restricted one."""
+    path = tmp_path_factory.mktemp("redaction")
+    wb.index([write_files(path / "files", FILES)], corpus=path / "corpus", encoder="hashing")
+    return path / "corpus"
+
+
+@pytest.fixture
+def corpus(folder: Path) -> Iterator[wb.Corpus]:
+    """As somebody sees it who is not cleared."""
+    with wb.open_corpus(folder, Principal(), policy=POLICY) as opened:
+        yield opened
+
+
+def clean(said: object) -> None:
+    """No secret is in what was said."""
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=repr)
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_no_search_shows_what_is_masked(corpus: wb.Corpus, plan: str) -> None:
+    """Texts, titles, sections, metadata, urls, tables, the text form and explanations, in every preset."""
+    for mode in ("hybrid", "grep", "keyword", "vector"):
+        result = corpus.search("pay account", mode=mode, plan=plan, limit=20)
+        assert result.hits or (mode, plan) == ("vector", "passages")  # nothing is so near under l2sq
+        clean(result.to_dict())
+        clean(result.frame().to_dicts())
+        clean(repr(result) + result._repr_html_() + format_text(result))
+        clean([asdict(corpus.explain(result, path)) for path in FILES])
+        assert all(h.path != "vault.md" for h in result.hits)
+
+
+@pytest.mark.parametrize("query", ["1234-5678", '"1234-5678"', "quokka", "zanz*", "wombat pay", "ostrich"])
+def test_no_match_points_behind_a_mask(corpus: wb.Corpus, query: str) -> None:
+    """A document may be found by a masked word, but nothing is marked there and the word is not in the answer."""
+    for mode in ("hybrid", "grep", "keyword"):
+        result = corpus.search(query, keywords=query, mode=mode, plan="default vector.threshold=off", limit=20)
+        for hit in result.hits:
+            clean([hit.text, hit.title, hit.section, hit.url, dict(hit.metadata)])
+            assert not any(MASK in hit.text[m.start : m.end] for m in hit.matches)
+
+
+@pytest.mark.parametrize("pattern", [r"1234", r"\d{4}-", "quok+a", "wombat", "zanzibar", "(1|q)[0-9u]{3}", "ostrich"])
+def test_grep_finds_nothing_behind_a_mask(corpus: wb.Corpus, pattern: str) -> None:
+    """Else a regular expression could spell the text out letter by letter."""
+    assert corpus.grep(pattern, regex=True) == ()
+    assert corpus.search(pattern, mode="grep", plan="grep.regex=yes").messages[0].startswith("0 results")
+
+
+def test_grep_finds_what_is_beside_a_mask(corpus: wb.Corpus) -> None:
+    """Passages are masked, lines that match only behind the mask are no matches, and the score counts the others."""
+    passages = {p.path: p for p in corpus.grep(["account", "1234"], context=1)}
+    clean([asdict(p) for p in passages.values()])
+    pay = passages["pay.md"]
+    assert {pay.text[m.start : m.end].lower() for m in pay.matches} == {"account"}
+    plain = {
+        p.path: p
+        for p in wb.open_corpus(corpus.path, Principal(None, ("admin",)), policy=POLICY).grep("account", context=1)
+    }
+    masked = {"text": pay.text, "matches": pay.matches}
+    assert pay == replace(plain["pay.md"], **masked)
+    assert MASK * 9 in pay.text
+    assert passages["wide.md"].text.count("account") > 0
+
+
+def test_documents_keep_their_length_and_lines(corpus: wb.Corpus, folder: Path) -> None:
+    """read_file is masked, character for character; line numbers stay true."""
+    with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:
+        for path in FILES:
+            text = corpus.read_file(path)
+            clean(text.replace(path, ""))
+            if path != "vault.md":
+                assert [len(line) for line in text.split("\n")] == [
+                    len(li) for li in cleared.read_file(path).split("\n")
+                ]
+    assert corpus.read_file("vault.md").startswith("[ERROR: NOT_FOUND]")
+
+
+def test_examples_and_tools_are_masked(corpus: wb.Corpus) -> None:
+    """search_examples and what the MCP tools answer."""
+    from workbench.mcp.tools import CorpusTools
+
+    examples = corpus.search_examples("pay")
+    assert {e.path for e in examples} == {"pay.md", "example.md"}
+    clean([asdict(e) for e in examples])
+    tools = CorpusTools(corpus, wb.preset("passages"))
+    answers = [tools.read_file(path) for path in FILES if path != "vault.md"]
+    answers += [tools.grep_search("account"), tools.corpus_info()]
+    for answer in answers:
+        clean([c.text for c in answer.content] + [answer.structured_content])
+
+
+def test_the_funnel_and_the_messages_count_what_is_masked(corpus: wb.Corpus, folder: Path) -> None:
+    """After dedupe nothing is dropped; how many are masked is said. Without a policy that masks there is no such step."""
+    result = corpus.search("pay account", plan="default fusion.unit=document vector.threshold=off dedupe=no", limit=20)
+    steps = [s for s in result.steps if s.step == "policy"]
+    masked = [h for h in result.hits if MASK in h.text + h.title + h.section + str(h.metadata)]
+    assert [s.step for s in result.steps][-3:] == ["dedupe", "policy", "limit"]
+    assert (steps[0].entered, steps[0].left) == (6, 6)
+    assert steps[0].reason == "5 of them are shown with parts masked"
+    assert "5 of the 6 results are shown with parts masked by the corpus's policy" in result.messages
+    assert {h.path for h in masked} <= set(FILES) - {"open.md", "vault.md"}
+    for policy in (SeeAll(), HideSensitivities(("restricted",))):
+        with wb.open_corpus(folder, Principal(), policy=policy) as plain:
+            assert "policy" not in [s.step for s in plain.search("pay account").steps]
+
+
+def test_ranks_and_scores_are_those_without_the_mask(corpus: wb.Corpus, folder: Path) -> None:
+    """A policy masks after the search has found what it finds."""
+    with wb.open_corpus(folder, Principal(), policy=HideSensitivities(("restricted",))) as plain:
+        first, second = (c.search("pay account", plan="default limit=20") for c in (corpus, plain))
+    assert [(h.chunk_id, h.score, h.citation) for h in first.hits] == [
+        (h.chunk_id, h.score, h.citation) for h in second.hits
+    ]
+
+
+def test_whoever_is_cleared_sees_everything(folder: Path) -> None:
+    """Masked and hidden text both."""
+    with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:
+        assert "1234-5678" in cleared.read_file("pay.md")
+        assert "ostrich" in cleared.read_file("vault.md")
+        assert {h.path for h in cleared.search("ostrich", mode="keyword").hits} == {"vault.md"}
+
+
+def test_a_dropped_sensitivity_is_in_no_answer(folder: Path) -> None:
+    """Hidden inside every source: it takes part in no count."""
+    with wb.open_corpus(folder, Principal(), policy=HideSensitivities(("restricted", "confidential"))) as opened:
+        for mode in ("hybrid", "grep", "keyword", "vector"):
+            result = opened.search("pay account", mode=mode, plan="vector.threshold=off", limit=20)
+            assert not {"vault.md", "plan.md"} & {h.path for h in result.hits}
+        assert opened.info()["documents"] == len(FILES) - 2
+
+
+def test_the_corpus_file_may_ask_for_a_policy(folder: Path, tmp_path: Path) -> None:
+    """Under `policy` in corpus.yaml; who opens the corpus without a policy of his own gets it."""
+    wb.index([folder.parent / "files"], corpus=tmp_path / "corpus", encoder="hashing")
+    yaml = "policy:\n  mask: ['\\d{4}-\\d{4}']\n  mask_sensitivities: confidential\n  hide: [restricted]\n  cleared: [admin]\n"
+    (tmp_path / "corpus" / "corpus.yaml").write_text(yaml)
+    assert load_policy(tmp_path / "corpus") == replace(POLICY, patterns=(r"\d{4}-\d{4}",))
+    with wb.open_corpus(tmp_path / "corpus") as opened:
+        assert "1234-5678" not in opened.read_file("pay.md")
+        assert opened.read_file("vault.md").startswith("[ERROR: NOT_FOUND]")
+
+
+@pytest.mark.parametrize(
+    "yaml",
+    [
+        "policy: 3",
+        "policy:\n  blur: [x]",
+        "policy:\n  mask: ['(']",
+        "policy:\n  mask: ['x*']",
+        "policy:\n  hide: [odd]",
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused(tmp_path: Path, yaml: str) -> None:
+    """In one sentence, before anything is shown."""
+    (tmp_path / "corpus.yaml").write_text(yaml)
+    with pytest.raises(SettingError):
+        load_policy(tmp_path)
+
+
+@dataclass(frozen=True)
+class Shortening:
+    """A policy that breaks its promise: it takes text out."""
+
+    name: str = "shortening"
+
+    def sees(self, principal: Principal | None, sensitivity: str) -> bool:
+        return True
+
+    def redacts(self, principal: Principal | None) -> bool:
+        return True
+
+    def redact(self, principal: Principal | None, document: Document) -> Document:
+        return replace(document, text=document.text.replace("1234-5678", ""))
+
+
+def test_a_policy_that_changes_the_length_shows_nothing(folder: Path) -> None:
+    """Everything that stands behind what it took out would be misplaced: it is refused."""
+    with wb.open_corpus(folder, Principal(), policy=Shortening()) as opened:
+        with pytest.raises(SettingError, match="another length"):
+            opened.read_file("pay.md")
+        with pytest.raises(SettingError, match="another length"):
+            _ = opened.search("pay account", mode="keyword").hits

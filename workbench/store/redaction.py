@@ -1,0 +1,387 @@
+"""Redaction at the border of the store: records, documents and passages leave it masked, so nothing behind it can leak them.
+
+A search finds what it finds; then its policy may mask parts of what is shown. Everything that shows text (hits, neighbours,
+added rows of a page, worked examples, passages, whole documents, what a reranking model reads) reads it from the store, so the
+two classes here, which stand in the place of the record store and of the line index, mask once for all of them. A policy is
+always asked with a document's *whole* text: a number that a chunk's border cuts in two is masked in both halves. As the text
+keeps its length, chunks, citations and match positions stay true; matches are looked for in the masked text, so none points at
+what is behind a mask.
+
+grep is stricter, because a regular expression could spell out masked text letter by letter: lines that match only behind a mask
+are no matches, and passages, scores and counts are those of the masked text. The other sources still find a document by a word
+that is masked in it; what must not even be found is hidden by the policy (`sees`), not masked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import CorpusDamaged, SettingError
+from workbench.ingest.context import SEPARATOR
+from workbench.records import ChunkKind, Document, Passage, Principal, Span
+from workbench.store.grep_passages import ELLIPSIS
+from workbench.store.grep_pattern import GrepPattern, prepare
+from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope
+from workbench.store.visibility import MASK, Policy
+
+MOST_PASSAGES = 2_000
+"""Passages that are masked and counted for one answer, where fewer are asked for."""
+
+_KEPT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A document as it may be read, and as it is.
+
+    Attributes:
+        document: With the masked text.
+        original: The stored text.
+        masked: bool (characters,), which characters were changed; None where none was.
+        changed: Whether anything of it is masked: text, title, URL or metadata.
+    """
+
+    document: Document
+    original: str
+    masked: NDArray[np.bool_] | None
+    changed: bool
+
+
+class Redactor:
+    """Asks a policy about documents, each once; safe from several threads.
+
+    Args:
+        records: The record store.
+        grep: The line index, for texts.
+        policy: Decides what is masked.
+        principal: For whom.
+    """
+
+    def __init__(self, records: RecordStore, grep: GrepIndex, policy: Policy, principal: Principal | None) -> None:
+        self._records, self._grep, self.policy, self.principal = records, grep, policy, principal
+        self._kept: OrderedDict[int, Redacted] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def many(self, numbers: Sequence[int]) -> dict[int, Redacted]:
+        """Documents by number. Raises SettingError where the policy gives a text of another length."""
+        wanted = sorted({int(n) for n in numbers})
+        with self._lock:
+            found = {n: self._kept[n] for n in wanted if n in self._kept}
+            for n in found:
+                self._kept.move_to_end(n)
+        new = [n for n in wanted if n not in found]
+        for number, header in zip(new, self._records.headers(new), strict=True):
+            found[number] = self._made(replace(header, text=self._grep.text(number)))
+        with self._lock:
+            for n in new:
+                self._kept[n] = found[n]
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def one(self, number: int) -> Redacted:
+        """One document by number."""
+        return self.many([number])[number]
+
+    def _made(self, document: Document) -> Redacted:
+        given = self.policy.redact(self.principal, document)
+        masked = _differing(self.policy, document.text, given.text)
+        made = Redacted(given, document.text, masked, True)
+        # A title is often the first heading: it is no less secret there than in the text.
+        given = replace(given, title=self.heading(made, document.title, given.title))
+        same = (given.title, given.url, given.metadata) == (document.title, document.url, document.metadata)
+        return Redacted(given, document.text, masked, masked is not None or not same)
+
+    def heading(self, redacted: Redacted, text: str, shown: str) -> str:
+        """A heading as it may be shown: `shown`, with what is masked wherever the text holds the heading masked too."""
+        hidden = np.zeros(len(text), bool) if len(shown) == len(text) else None
+        if hidden is None or not text:
+            return shown
+        if redacted.masked is not None:
+            for at in _occurrences(redacted.original, text):
+                hidden |= redacted.masked[at : at + len(text)]
+        return "".join(MASK if gone else c for c, gone in zip(shown, hidden.tolist(), strict=True))
+
+    def section(self, redacted: Redacted, section: str) -> str:
+        """A heading path as it may be shown, heading by heading."""
+        return SEPARATOR.join(
+            self.heading(redacted, part, self.policy.redact(self.principal, replace(redacted.document, text=part)).text)
+            for part in section.split(SEPARATOR)
+        )
+
+
+def _differing(policy: Policy, before: str, after: str) -> NDArray[np.bool_] | None:
+    """Which characters differ; None where none does. Raises SettingError where lengths or line breaks do."""
+    if before == after:
+        return None
+    if [len(line) for line in before.split("\n")] != [len(line) for line in after.split("\n")]:
+        raise SettingError(
+            f"The policy {policy.name} gave a text with other line breaks or of another length, so nothing is shown",
+            "Let it replace characters one by one, and leave line breaks as they are",
+        )
+    points = (np.frombuffer(text.encode("utf-32-le"), np.uint32) for text in (before, after))
+    return np.not_equal(*points)
+
+
+def _occurrences(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+class RedactedRecords:
+    """A record store whose texts are masked: `RecordStore` of `store.protocols`."""
+
+    def __init__(self, records: RecordStore, redactor: Redactor) -> None:
+        self._inner, self._redactor = records, redactor
+        self.generation = records.generation
+        self.documents_total, self.records_total = records.documents_total, records.records_total
+        self.masks = redactor.policy.name
+
+    def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which documents are shown with something masked, bool in the order asked."""
+        found = self._redactor.many(np.unique(document_numbers).tolist())
+        return np.array([found[int(n)].changed for n in document_numbers], bool)
+
+    def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
+        """Records by number, in the order asked, masked."""
+        rows = self._inner.rows(numbers)
+        documents = self._redactor.many([row.document_number for row in rows])
+        return [self._row(row, documents[row.document_number]) for row in rows]
+
+    def _row(self, row: ChunkRow, document: Redacted) -> ChunkRow:
+        if not document.changed:
+            return row
+        chunk = row.chunk
+        # What is put before the text when it is embedded holds title and headings, and is never shown.
+        shown = replace(
+            chunk,
+            text=document.document.text[chunk.start : chunk.end],
+            section=self._redactor.section(document, chunk.section),
+            context="",
+        )
+        return replace(row, chunk=shown)
+
+    def documents(self, numbers: Sequence[int]) -> list[Document]:
+        """Documents by number, in the order asked, masked."""
+        found = self._redactor.many(numbers)
+        return [found[int(n)].document for n in numbers]
+
+    def headers(self, numbers: Sequence[int]) -> list[Document]:
+        """Documents by number, in the order asked, masked, with "" for the text."""
+        return [replace(document, text="") for document in self.documents(numbers)]
+
+    def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
+        """As the store's."""
+        return self._inner.scope(principal, where, collections)
+
+    def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
+        """As the store's: it holds no text."""
+        return self._inner.columns(numbers)
+
+    def records_of(self, document_number: int) -> NDArray[np.int64]:
+        """As the store's."""
+        return self._inner.records_of(document_number)
+
+    def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
+        """As the store's."""
+        return self._inner.of_kind(kind)
+
+    def count(self, scope: Scope) -> tuple[int, int]:
+        """As the store's."""
+        return self._inner.count(scope)
+
+    def find_record(self, chunk_id: str, scope: Scope) -> int | None:
+        """As the store's."""
+        return self._inner.find_record(chunk_id, scope)
+
+    def find_document(self, path: str, scope: Scope) -> int | None:
+        """As the store's."""
+        return self._inner.find_document(path, scope)
+
+    def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
+        """As the store's."""
+        return self._inner.numbers_named(names, scope)
+
+    def fields(self, scope: Scope) -> tuple[str, ...]:
+        """As the store's: names of fields are not masked."""
+        return self._inner.fields(scope)
+
+    def roots(self, scope: Scope) -> tuple[str, ...]:
+        """As the store's."""
+        return self._inner.roots(scope)
+
+    def info(self, scope: Scope) -> Mapping[str, Any]:
+        """As the store's."""
+        return self._inner.info(scope)
+
+
+class RedactedGrep:
+    """A line index that finds what is not masked: `GrepIndex` of `store.protocols`."""
+
+    def __init__(self, grep: GrepIndex, records: RecordStore, redactor: Redactor) -> None:
+        self._inner, self._records, self._redactor = grep, records, redactor
+
+    def text(self, document_number: int) -> str:
+        """A document's whole text, masked."""
+        return self._redactor.one(document_number).document.text
+
+    def search(
+        self, patterns: Sequence[str], scope: Scope, depth: int, *, regex: bool, case: str, word: bool, context: int
+    ) -> GrepAnswer:
+        """As the line index, over masked texts. Raises QueryError.
+
+        Files and lines are counted over the best `MOST_PASSAGES` passages, or `depth` if that is more.
+        """
+        most = max(depth, MOST_PASSAGES)
+        found = self._inner.search(patterns, scope, most, regex=regex, case=case, word=word, context=context)
+        prepared = [prepare(p, regex=regex, case=case, word=word) for p in dict.fromkeys(patterns)]
+        documents = self._redactor.many(self._owners(found, scope))
+        by_id = {redacted.document.document_id: number for number, redacted in documents.items()}
+        kept: list[tuple[Passage, int]] = []
+        for passage, record in zip(found.passages, found.numbers.tolist(), strict=True):
+            number = by_id[passage.document_id]
+            for shown in _masked(passage, documents[number], prepared, context):
+                same = shown.matched_lines[0] == passage.matched_lines[0]
+                kept.append((shown, record) if same else self._held(shown, number, scope))
+        # The order of grep: score down, then path, then line; stable for documents of one path.
+        kept.sort(key=lambda pair: (-pair[0].score, pair[0].path, pair[0].document_id, pair[0].start_line))
+        passages = tuple(passage for passage, _ in kept)
+        complete = found.complete and len(found.passages) < most
+        return GrepAnswer(
+            passages[:depth],
+            np.array([record for _, record in kept[:depth]], np.int64),
+            len({p.document_id for p in passages}),
+            sum(len(p.matched_lines) for p in passages),
+            complete,
+        )
+
+    def _held(self, passage: Passage, document: int, scope: Scope) -> tuple[Passage, int]:
+        """A passage whose first matched line is another one now, with the allowed record that holds that line."""
+        numbers = self._records.records_of(document)
+        if scope.allowed is not None:
+            numbers = numbers[scope.allowed[numbers]]
+        columns, line = self._records.columns(numbers), passage.matched_lines[0]
+        holding = np.flatnonzero((columns.start_lines <= line) & (columns.end_lines >= line))
+        chunks = holding[~columns.whole[holding]]
+        chosen = chunks if len(chunks) else holding
+        if not len(chosen):
+            return replace(passage, chunk_id=""), -1
+        return replace(passage, chunk_id=columns.chunk_ids[chosen[0]]), int(numbers[chosen[0]])
+
+    def _owners(self, found: GrepAnswer, scope: Scope) -> list[int]:
+        """Numbers of the passages' documents: by their records, else by their ids."""
+        held = self._records.columns(found.numbers[found.numbers >= 0])
+        numbers = set(held.document_numbers.tolist())
+        for name in sorted({p.document_id for p in found.passages} - set(held.document_ids)):
+            number = self._records.find_document(name, scope)
+            if number is None:
+                raise CorpusDamaged(f"The passage's document {name} is not in the corpus", "Index the corpus again")
+            numbers.add(number)
+        return sorted(numbers)
+
+
+def _masked(passage: Passage, document: Redacted, patterns: Sequence[GrepPattern], context: int) -> list[Passage]:
+    """A passage with masked lines and the matches that are left: none, one, or several where a match between them is gone."""
+    if document.masked is None:
+        return [passage]
+    originals, shown_lines = document.original.split("\n"), document.document.text.split("\n")
+    starts = np.cumsum([0, *(len(line) + 1 for line in originals)])
+    lines: dict[int, str] = {}
+    held: dict[int, tuple[set[int], list[tuple[int, int]]]] = {}
+    for number, line in enumerate(passage.text.split("\n"), passage.start_line):
+        if line == ELLIPSIS or number > len(originals):
+            lines[number] = line
+        elif line == originals[number - 1]:
+            lines[number] = shown_lines[number - 1]
+        else:
+            begin = int(starts[number - 1])
+            masked = document.masked[begin : begin + len(originals[number - 1])]
+            lines[number] = _cut(line, originals[number - 1], masked)
+        if number in passage.matched_lines:
+            holding = _matches(lines[number], patterns)
+            if holding[0]:
+                held[number] = holding
+    groups: list[list[int]] = []
+    for number in held:
+        if groups and number - groups[-1][-1] <= 2 * context:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return [_part(passage, lines, held, group, context) for group in groups]
+
+
+def _part(
+    passage: Passage,
+    lines: Mapping[int, str],
+    held: Mapping[int, tuple[set[int], list[tuple[int, int]]]],
+    matched: Sequence[int],
+    context: int,
+) -> Passage:
+    """The part of a passage around some matched lines."""
+    # A passage that was cut short shows fewer lines than it spans.
+    first = max(passage.start_line, matched[0] - context)
+    last = min(passage.end_line, matched[-1] + context)
+    shown = [number for number in lines if first <= number <= last]
+    found: set[int] = set()
+    spans, at = [], 0
+    for number in shown:
+        if number in matched:
+            found |= held[number][0]
+            spans += [Span(at + start, at + end) for start, end in held[number][1]]
+        at += len(lines[number]) + 1
+    n = len(matched)
+    return replace(
+        passage,
+        start_line=first,
+        end_line=last,
+        text="\n".join(lines[number] for number in shown),
+        matches=tuple(spans),
+        matched_lines=tuple(matched),
+        score=float(len(found) + n / (n + 1)),
+    )
+
+
+def _cut(piece: str, line: str, masked: NDArray[np.bool_]) -> str:
+    """A piece of a long line: masked where any place of the line that it may come from is masked."""
+    inner = piece.removeprefix(ELLIPSIS).removesuffix(ELLIPSIS)
+    before, after = piece[: piece.find(inner)], piece[piece.find(inner) + len(inner) :]
+    places = list(_occurrences(line, inner)) if inner else []
+    hidden = np.zeros(len(inner), bool) if places else np.ones(len(inner), bool)
+    for at in places:
+        hidden |= masked[at : at + len(inner)]
+    return before + "".join(MASK if gone else c for c, gone in zip(inner, hidden.tolist(), strict=True)) + after
+
+
+def _matches(line: str, patterns: Sequence[GrepPattern]) -> tuple[set[int], list[tuple[int, int]]]:
+    """Which patterns match a line, and where: character spans in order, joined where they overlap."""
+    data = line.encode("utf-8")
+    holding: set[int] = set()
+    found: list[tuple[int, int]] = []
+    for index, pattern in enumerate(patterns):
+        at = 0
+        while at <= len(data):
+            first, last = pattern.spans(data, at, len(data))
+            if first < 0:
+                break
+            holding.add(index)
+            if last > first:
+                found.append((len(data[:first].decode("utf-8")), len(data[:last].decode("utf-8"))))
+            at = max(last, first + 1)
+            while at < len(data) and data[at] & 0xC0 == 0x80:  # never start inside a character
+                at += 1
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(found):
+        if joined and first < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return holding, joined
