@@ -30,6 +30,7 @@ _PUBLIC = {
     "index": "workbench.service",
     "load_judgments": "workbench.evaluate.judgments",
     "open_corpus": "workbench.service",
+    "preview": "workbench.service",
     "remove": "workbench.service",
     "Passage": "workbench.records",
     "SearchResult": "workbench.retrieve.result",

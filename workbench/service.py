@@ -33,10 +33,12 @@ from workbench.store.visibility import Policy
 from workbench.store.vocabulary import Vocabulary, VocabularyFile, save_vocabulary
 
 if TYPE_CHECKING:
-    from workbench.indexing.preview import IndexPreview
+    import polars
+
     from workbench.desk.judging import Judging
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.judgments import Judgments, Topic
+    from workbench.indexing.preview import IndexPreview
 
 
 class Corpus:
@@ -151,6 +153,20 @@ class Corpus:
         """Generation id, counts, encoder, digest and bytes of what the principal may see."""
         engine = self.engine
         return engine.records.info(engine.records.scope(self.principal, None, ()))
+
+    def jobs(self) -> polars.DataFrame:
+        """Indexing runs, the newest first: queued, running, done or failed (`desk.inventory`). Raises CorpusError."""
+        from workbench.desk.inventory import jobs_frame, visible_jobs
+
+        records = self.engine.records
+        return jobs_frame(visible_jobs(self.path, records, records.scope(self.principal, None, ())))
+
+    def sources(self) -> polars.DataFrame:
+        """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified."""
+        from workbench.desk.inventory import sources_frame
+
+        records = self.engine.records
+        return sources_frame(records, records.scope(self.principal, None, ()))
 
     # --- search ----------------------------------------------------------------------------------------------------
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.records import FileStatus, IndexReport
+
+if TYPE_CHECKING:
+    import polars
 
 
 @click.command()
@@ -29,6 +35,8 @@ from workbench.records import FileStatus, IndexReport
 @click.option("--one-chunk", is_flag=True, help="Make each document one chunk.")
 @click.option("--wait", is_flag=True, help="Wait while another process is indexing.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when a file failed.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@click.option("--watch", "watching", is_flag=True, help="Index, then again after every change, until Ctrl-C.")
 @click.option("--list", "list_files", is_flag=True, help="List every file with what became of it.")
 @options.corpus_option
 @options.json_option
@@ -46,6 +54,8 @@ def index(
     one_chunk: bool,
     wait: bool,
     strict: bool,
+    dry_run: bool,
+    watching: bool,
     list_files: bool,
     corpus: Path | None,
     as_json: bool,
@@ -54,31 +64,38 @@ def index(
 
     Ctrl-C is safe at any time: the corpus stays as it was, and the next run goes on where this one stopped.
     """
+    from workbench.cli.again import index_again, print_preview
+    from workbench.errors import UsageError
     from workbench.service import index as run
+    from workbench.service import preview
 
-    with output.progress_bar(enabled=not as_json) as progress:
-        try:
-            report = run(
-                paths,
-                corpus,
-                collections or ("docs",),
-                progress,
-                tenant=tenant,
-                roles=roles,
-                sensitivity=sensitivity,
-                type=kind,
-                encoder=encoder,
-                hidden=hidden,
-                one_chunk_per_document=one_chunk,
-                wait=wait,
-            )
-        except KeyboardInterrupt:
-            click.echo("workbench: Stopped. The corpus is as it was; run the same command to go on.", err=True)
-            ctx.exit(130)
-    if as_json:
-        options.print_json(report_dict(report))
-    else:
-        print_report(report, list_files=list_files)
+    if dry_run and watching:
+        raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
+    how = {
+        "tenant": tenant, "roles": roles, "sensitivity": sensitivity, "type": kind, "encoder": encoder, "hidden": hidden,
+        "one_chunk_per_document": one_chunk,
+    }  # fmt: skip
+    wanted = collections or ("docs",)
+    if dry_run:
+        print_preview(preview(paths, corpus, wanted, **how), list_files=list_files, as_json=as_json)
+        return
+
+    def once(waiting: bool) -> IndexReport:
+        with output.progress_bar(enabled=not as_json) as progress:
+            report = run(paths, corpus, wanted, progress, wait=waiting, **how)
+        if as_json:
+            options.print_json(report_dict(report))
+        else:
+            print_report(report, list_files=list_files)
+        return report
+
+    try:
+        report = once(wait)
+    except KeyboardInterrupt:
+        click.echo("workbench: Stopped. The corpus is as it was; run the same command to go on.", err=True)
+        ctx.exit(130)
+    if watching:
+        index_again(paths, corpus, lambda: once(True))
     ctx.exit(1 if strict and report.count(FileStatus.FAILED) else 0)
 
 
@@ -100,15 +117,27 @@ def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_
 
 
 @click.command()
+@click.option("--sources", is_flag=True, help="List what the documents came from.")
+@click.option("--jobs", is_flag=True, help="List indexing runs: queued, running, done or failed, the newest first.")
 @options.principal_options
 @options.corpus_option
 @options.json_option
-def info(tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
+def info(
+    sources: bool, jobs: bool, tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool
+) -> None:
     """Say what a corpus holds: generation, counts, encoder, digest and bytes."""
     from workbench.service import open_corpus
 
     with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
-        held = dict(opened.info())
+        tables = {}
+        if sources:
+            tables["sources"] = opened.sources()
+        if jobs:
+            tables["jobs"] = opened.jobs()
+        held = {} if tables else dict(opened.info())
+    if tables:
+        _print_tables(tables, as_json=as_json)
+        return
     if as_json:
         options.print_json(held)
         return
@@ -122,6 +151,37 @@ def info(tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_jso
         out.print(
             Text(f"{name}: ", style="bold") + Text(f"{shown:,}" if isinstance(shown, int) else output.plain(str(shown)))
         )
+
+
+def _print_tables(tables: Mapping[str, polars.DataFrame], *, as_json: bool) -> None:
+    """Sources and jobs: every column as JSON, the telling ones on the screen."""
+    if as_json:
+        options.print_json({name: json.loads(frame.write_json()) for name, frame in tables.items()})
+        return
+    out = output.console()
+    for name, frame in tables.items():
+        if name == "jobs":
+            for job in frame.to_dicts():
+                out.print(Text(output.plain(_job_line(job))), soft_wrap=True)
+            if not len(frame):
+                out.print("No indexing run is known: they are kept from the next one on")
+        else:
+            for row in frame.to_dicts():
+                line = f"{row['path']}: {row['kind']}, {row['documents']:,} documents, {row['chunks']:,} chunks, {row['bytes']:,} bytes"
+                out.print(Text(output.plain(line)), soft_wrap=True)
+
+
+def _job_line(job: Mapping[str, Any]) -> str:
+    """A job in one line: number, state, when, what, and what came of it."""
+    at = job["ended"] or job["started"] or job["queued"]
+    said = f"{job['number']}. {job['state']} {at:%Y-%m-%d %H:%M:%S} UTC, {job['kind']} {' '.join(job['paths'])}"
+    if job["found"] is not None:
+        parts = ("indexed", "unchanged", "skipped", "failed", "removed")
+        counts = ", ".join(f"{job[name]:,} {name}" for name in parts if job[name])
+        said += f": {job['found']:,} files{': ' if counts else ''}{counts}; {job['documents']:,} documents, {job['chunks']:,} chunks"
+    if job["reason"]:
+        said += f": {job['reason']}" + (f". {job['remedy']}" if job["remedy"] else "")
+    return said
 
 
 def report_dict(report: IndexReport) -> dict[str, object]:

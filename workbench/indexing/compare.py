@@ -65,8 +65,12 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
     meter = Meter(run.tell, "compare", len(found))
     present: set[FileKey] = set()
     chosen: list[tuple[FoundFile, FileRules]] = []
-    for item in found:
+    for each in found:
+        item = each
         present.add((item.root, item.path))
+        reason = "" if isinstance(item, SkippedFile) else run.rules.left_out(item.path)
+        if reason:
+            item = SkippedFile(item.root, item.path, reason, "Change include and exclude there, and index again")
         if isinstance(item, SkippedFile):
             _left_out(run, item)
             meter.advance()

@@ -18,11 +18,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from workbench import settings
+from workbench.desk.jobs import Recorder, recording
 from workbench.errors import CorpusError, CorpusNotFound, EncoderError, EncoderMismatch, UsageError
 from workbench.indexing.compare import compare, cutting_for, find_files
 from workbench.indexing.embedding import Abort, check, embed_missing
@@ -104,6 +106,7 @@ def index(
     asked = targets(paths)
     folder = _corpus_folder(Path(corpus))
     return _locked(
+        recording(folder, "index", asked, collections),
         folder,
         progress or ignore_progress,
         abort or never,
@@ -112,7 +115,7 @@ def index(
     )
 
 
-_OURS = ("current", "writer.lock", "generations", "corpus.yaml")
+_OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite")
 
 
 def _corpus_folder(folder: Path) -> Path:
@@ -149,15 +152,26 @@ def remove(
     if not generations.exists(folder):
         raise CorpusNotFound(f"There is no corpus at {folder}", "Make one with: workbench index PATH")
     return _locked(
-        folder, progress or ignore_progress, abort or never, wait, lambda p, t, a: _remove(folder, paths, p, t, a)
+        recording(folder, "remove", [os.fspath(path) for path in paths], ()),
+        folder,
+        progress or ignore_progress,
+        abort or never,
+        wait,
+        lambda p, t, a: _remove(folder, paths, p, t, a),
     )
 
 
 def _locked(
-    folder: Path, tell: Tell, abort: Abort, wait: bool, work: Callable[[Previous, Tell, Abort], IndexReport]
+    recorded: AbstractContextManager[Recorder],
+    folder: Path,
+    tell: Tell,
+    abort: Abort,
+    wait: bool,
+    work: Callable[[Previous, Tell, Abort], IndexReport],
 ) -> IndexReport:
-    """Do the work under the writer's lock, between two cleanings."""
-    with locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=abort):
+    """Do the work under the writer's lock, between two cleanings, and keep its job."""
+    with recorded as job, locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=abort):
+        job.running()
         generations.clean(folder)
         previous = load_previous(folder)
 
@@ -174,6 +188,11 @@ def _locked(
             previous.close()
             # Whatever happened, what was being built goes; vectors that were made stay in the journal.
             generations.clean(folder)
+        job.done(report)
+        if job.trouble:
+            report = replace(
+                report, warnings=(*report.warnings, f"The run was not written down as a job: {job.trouble}")
+            )
         return report
 
 
@@ -184,7 +203,7 @@ def _index(
     corpus: Path, asked: tuple[str, ...], options: Options, previous: Previous, tell: Tell, abort: Abort
 ) -> IndexReport:
     started = time.monotonic()
-    encoders = _choose_encoders(options.encoders, previous)
+    encoders = choose_encoders(options.encoders, previous)
     run = Run(corpus, options, tell, abort, previous, load_rules(corpus), encoders, started)
     run.anew = previous.pin is not None and _keys(encoders) != _keys(_held(previous))
     also: dict[str, str] = {}
@@ -216,7 +235,7 @@ def _held(previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
     return tuple((held[key].name, held[key]) for key in (main, *sorted(k for k in held if k != main)))
 
 
-def _choose_encoders(asked: Sequence[str], previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
+def choose_encoders(asked: Sequence[str], previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
     """Name and identity of the run's encoders, none of them loaded. Naming only the corpus's own keeps the others."""
     held = [name for name, _ in _held(previous)]
     names = list(dict.fromkeys(asked)) or held or [str(settings.get("encoder"))]

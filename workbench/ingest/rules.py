@@ -215,7 +215,9 @@ def _patterns(value: Any, where: str) -> tuple[str, ...]:
         except ValueError:
             usable = False
         if not usable:
-            raise SettingError(f"{where} has {pattern!r}, which is no pattern", "Write it as in .gitignore, without ! or #")
+            raise SettingError(
+                f"{where} has {pattern!r}, which is no pattern", "Write it as in .gitignore, without ! or #"
+            )
     return patterns
 
 

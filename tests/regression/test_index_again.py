@@ -1,0 +1,171 @@
+"""`index --dry-run` says what a run would do; `index --watch` does it again after each change; `corpus.yaml` chooses files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.cli.main import main
+from workbench.errors import SettingError
+from workbench.indexing.preview import Action
+from workbench.indexing.watch import Changes
+from workbench.ingest.rules import parse_rules
+from workbench.records import FileStatus
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """Three files and a drafts folder."""
+    folder = tmp_path / "docs"
+    (folder / "drafts").mkdir(parents=True)
+    for name in ("a.md", "b.md", "c.txt", "drafts/d.md"):
+        (folder / name).write_text(f"# {name}\n\nWords of {name}.\n")
+    return folder
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_dry_run_makes_no_corpus(docs: Path, tmp_path: Path) -> None:
+    """Every file is new, and the folder is not there afterwards."""
+    found = wb.preview([docs], tmp_path / "c.corpus", encoder="hashing")
+    assert [(f.path, f.action.value) for f in found.files] == [
+        ("a.md", "new"), ("b.md", "new"), ("c.txt", "new"), ("drafts/d.md", "new"),
+    ]  # fmt: skip
+    assert found.read_bytes == sum(p.stat().st_size for p in docs.rglob("*") if p.is_file())
+    assert not (tmp_path / "c.corpus").exists()
+
+
+def test_a_dry_run_says_what_the_run_then_does(docs: Path, tmp_path: Path) -> None:
+    """New, changed, unchanged, skipped, removed: the counts of both are the same, and nothing was written before."""
+    corpus = tmp_path / "c.corpus"
+    wb.index([docs], corpus, encoder="hashing")
+    (docs / "a.md").write_text("# a\n\nOther words.\n")
+    (docs / "b.md").unlink()
+    (docs / "n.md").write_text("# n\n\nNew.\n")
+    (corpus / "corpus.yaml").write_text('exclude: ["drafts/**"]\n')
+    before = files_below(corpus)
+    found = wb.preview([docs], corpus)
+    assert files_below(corpus) == before
+    assert {f.path: f.action for f in found.files} == {
+        "a.md": Action.CHANGED, "b.md": Action.REMOVED, "c.txt": Action.UNCHANGED, "drafts/d.md": Action.SKIPPED,
+        "n.md": Action.NEW,
+    }  # fmt: skip
+    report = wb.index([docs], corpus)
+    assert report.count(FileStatus.INDEXED) == found.count(Action.NEW) + found.count(Action.CHANGED) == 2
+    for status, action in ((FileStatus.UNCHANGED, Action.UNCHANGED), (FileStatus.REMOVED, Action.REMOVED)):
+        assert report.count(status) == found.count(action) == 1
+    assert report.count(FileStatus.SKIPPED) == found.count(Action.SKIPPED) == 1
+    with wb.open_corpus(corpus) as opened:
+        assert "drafts/d.md" not in opened.search("words", mode="keyword").frame()["path"].to_list()
+
+
+def test_a_dry_run_on_the_command_line(docs: Path, tmp_path: Path) -> None:
+    """Prints counts and files, as JSON too; with --watch it is refused."""
+    base = ["index", str(docs), "--corpus", str(tmp_path / "c.corpus"), "--encoder", "hashing", "--dry-run"]
+    done = CliRunner().invoke(main, base)
+    assert done.exit_code == 0
+    assert done.output.startswith("4 files: 4 new, 0 changed, 0 unchanged, 0 skipped, 0 failed, 0 removed\n")
+    assert "  new drafts/d.md\n" in done.output
+    assert '"new": 4' in CliRunner().invoke(main, [*base, "--json"]).output
+    refused = CliRunner().invoke(main, [*base, "--watch"])
+    assert (refused.exit_code, "nothing to --watch" in refused.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "taken"),
+    [
+        ({"include": ["*.md"]}, ["a.md", "drafts/d.md"]),
+        ({"include": "*.md", "exclude": "drafts/"}, ["a.md"]),
+        ({"exclude": ["**/d.*", "*.txt"]}, ["a.md"]),
+        ({}, ["a.md", "c.txt", "drafts/d.md"]),
+    ],
+)
+def test_include_and_exclude_choose_files(data: dict[str, object], taken: list[str]) -> None:
+    """Patterns as in .gitignore; exclusions win; what is left out is said with the pattern."""
+    rules = parse_rules(data)
+    assert [p for p in ("a.md", "c.txt", "drafts/d.md") if not rules.left_out(p)] == taken
+    assert all("corpus.yaml" in rules.left_out(p) for p in ("a.md", "c.txt", "drafts/d.md") if p not in taken)
+
+
+@pytest.mark.parametrize("value", [[""], ["!a"], ["#a"], [3], {"a": 1}])
+def test_a_pattern_that_cannot_be_is_refused(value: object) -> None:
+    """One sentence that names the key."""
+    with pytest.raises(SettingError, match="exclude in"):
+        parse_rules({"exclude": value})
+
+
+class _Event:
+    def __init__(self, kind: str, source: str, target: str = "") -> None:
+        self.event_type, self.src_path, self.dest_path = kind, source, target
+
+
+def test_only_changes_below_the_folders_and_outside_the_corpus_count(tmp_path: Path) -> None:
+    """Else each run would start the next one; reading a file is no change."""
+    changes = Changes([str(tmp_path / "docs")], tmp_path / "docs" / ".workbench")
+    for kind, path in (
+        ("modified", tmp_path / "docs" / ".workbench" / "current"),
+        ("opened", tmp_path / "docs" / "a.md"),
+        ("modified", tmp_path / "other" / "a.md"),
+    ):
+        changes.dispatch(_Event(kind, str(path)))
+    assert not changes.came.is_set()
+    changes.dispatch(_Event("moved", str(tmp_path / "x"), str(tmp_path / "docs" / "a.md")))
+    assert changes.came.is_set()
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_watching_follows_changes_until_ctrl_c(docs: Path, tmp_path: Path) -> None:
+    """A new, a changed and a removed file are found; a rule that cannot be is said and does not end it."""
+    corpus = tmp_path / "c.corpus"
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "workbench.cli.main", "index", str(docs), "--corpus", str(corpus), "--encoder", "hashing",
+                "--watch",
+            ],
+            stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+
+    def found(word: str) -> int:
+        with wb.open_corpus(corpus) as opened:
+            return len(opened.search(word, mode="keyword").hits)
+
+    try:
+        _wait(lambda: "Watching" in log.read_text())
+        assert (found("words"), found("zebra")) == (4, 0)
+        (docs / "new.md").write_text("# New\n\nA zebra.\n")
+        _wait(lambda: found("zebra") == 1)
+        (docs / "a.md").write_text("# A\n\nTwo zebras: zebra.\n")
+        (docs / "b.md").unlink()
+        _wait(lambda: (found("zebra"), found("words")) == (2, 2))
+        (corpus / "corpus.yaml").write_text("nonsense: 1\n")
+        (docs / "new.md").write_text("# New\n\nA giraffe.\n")
+        _wait(lambda: "nonsense" in log.read_text())
+        (corpus / "corpus.yaml").unlink()
+        (docs / "more.md").write_text("# More\n\nMore.\n")
+        _wait(lambda: found("giraffe") == 1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert "Stopped watching" in log.read_text()
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,124 @@
+"""What an indexing run would do, without doing it: `workbench index --dry-run`.
+
+It walks and compares as the run does and stops there: nothing is read beyond digests, embedded or written, no lock is taken
+and a corpus that does not exist is not made. What only a reader finds out (a binary named `.txt`, a locked PDF) cannot be
+known yet, and the report says so by calling these files "to read".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from workbench.indexing.compare import compare, find_files
+from workbench.indexing.embedding import Abort
+from workbench.indexing.previous import load_previous
+from workbench.indexing.progress import Tell
+from workbench.indexing.roots import targets
+from workbench.indexing.run import choose_encoders, ignore_progress, never
+from workbench.indexing.state import Options, Run
+from workbench.ingest.rules import FileRules, load_rules
+from workbench.records import FileStatus
+
+
+class Action(StrEnum):
+    """What a run would do with one file."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePreview:
+    """One file: its path relative to its root, what would become of it, why, and its bytes."""
+
+    path: str
+    action: Action
+    reason: str = ""
+    remedy: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPreview:
+    """What a run would do with each file, by path. `seconds` is what finding out took."""
+
+    files: tuple[FilePreview, ...]
+    seconds: float
+
+    def count(self, action: Action) -> int:
+        """Number of files with this action."""
+        return sum(file.action is action for file in self.files)
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the files that would be read."""
+        return sum(file.size for file in self.files if file.action in (Action.NEW, Action.CHANGED))
+
+
+_ACTIONS = {
+    FileStatus.UNCHANGED: Action.UNCHANGED,
+    FileStatus.SKIPPED: Action.SKIPPED,
+    FileStatus.FAILED: Action.FAILED,
+    FileStatus.REMOVED: Action.REMOVED,
+}
+
+
+def preview(
+    paths: Sequence[str | Path],
+    corpus: str | Path,
+    *,
+    collections: Sequence[str] = ("docs",),
+    progress: Tell | None = None,
+    abort: Abort | None = None,
+    encoder: str | Sequence[str] | None = None,
+    tenant: str | None = None,
+    roles: Sequence[str] = (),
+    sensitivity: str | None = None,
+    type: str | None = None,
+    one_chunk_per_document: bool = False,
+    hidden: bool = False,
+    gitignore: bool = True,
+) -> IndexPreview:
+    """Say what `index` with the same arguments would do.
+
+    Returns:
+        Every file below `paths`, and those of the corpus that would go.
+
+    Raises:
+        UsageError, EncoderError, CorpusDamaged: As `index` does.
+    """
+    options = Options(
+        FileRules(tuple(collections), tenant, tuple(roles), sensitivity or "normal", type or ""),
+        (encoder,) if isinstance(encoder, str) else tuple(encoder or ()), one_chunk_per_document, hidden, gitignore,
+    )  # fmt: skip
+    started = time.monotonic()
+    asked, folder = targets(paths), Path(corpus)
+    previous = load_previous(folder)
+    try:
+        encoders = choose_encoders(options.encoders, previous)
+        run = Run(
+            folder,
+            options,
+            progress or ignore_progress,
+            abort or never,
+            previous,
+            load_rules(folder),
+            encoders,
+            started,
+        )
+        tasks = compare(run, find_files(run, asked, {}), asked)
+        files = [FilePreview(f.path, _ACTIONS[f.status], f.reason, f.remedy) for f in run.reports]
+        for task in tasks:
+            known = (task.found.root, task.found.path) in previous.files
+            files.append(FilePreview(task.found.path, Action.CHANGED if known else Action.NEW, size=task.found.size))
+    finally:
+        previous.close()
+    return IndexPreview(tuple(sorted(files, key=lambda f: (f.path, f.action))), time.monotonic() - started)

@@ -1,0 +1,107 @@
+"""Indexing again whenever something below the folders changes: `workbench index --watch`.
+
+The system tells of changes (inotify and its like, through watchdog); where it cannot watch so many folders, they are looked
+through every few seconds instead. Changes come in bursts (an editor writes, renames and removes), so a run starts when half a
+second has been quiet, and at the latest ten seconds after the first of them. A run is an ordinary one: it compares, and
+reads what changed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from workbench.indexing.embedding import Abort
+from workbench.indexing.roots import inside, targets
+
+_QUIET_SECONDS = 0.5
+_LATEST_SECONDS = 10.0
+_POLL_SECONDS = 2.0
+_READ_ONLY = frozenset({"opened", "closed_no_write"})
+
+
+class Changes:
+    """Which changes matter, and whether one has come. Thread-safe."""
+
+    def __init__(self, asked: Sequence[str], corpus: Path) -> None:
+        self._asked = tuple(asked)
+        self._corpus = os.path.realpath(corpus)
+        self._last = 0.0
+        self.came = threading.Event()
+
+    def dispatch(self, event: Any) -> None:
+        """Take one event of watchdog."""
+        if event.event_type in _READ_ONLY:
+            return
+        paths = [os.fsdecode(p) for p in (event.src_path, getattr(event, "dest_path", "")) if p]
+        if any(self._matters(path) for path in paths):
+            self._last = time.monotonic()
+            self.came.set()
+
+    def _matters(self, path: str) -> bool:
+        # The corpus may lie inside the folder; its own files change with every run.
+        return not inside(path, self._corpus) and any(inside(path, target) for target in self._asked)
+
+    def settle(self, abort: Abort) -> None:
+        """Wait until a burst is over."""
+        began = time.monotonic()
+        while not abort():
+            now = time.monotonic()
+            if now - self._last >= _QUIET_SECONDS or now - began >= _LATEST_SECONDS:
+                return
+            time.sleep(0.05)
+
+
+def watch(paths: Sequence[str | Path], corpus: str | Path, run: Callable[[], None], abort: Abort) -> None:
+    """Call `run` after each burst of changes below `paths`, until `abort` says so.
+
+    Args:
+        paths: Files and folders, as `index` takes them.
+        corpus: The corpus; what changes in it is not seen.
+        run: Indexes; what it raises ends the watching.
+        abort: Asked several times a second.
+
+    Raises:
+        UsageError: A path does not exist.
+    """
+    asked = targets(paths)
+    changes = Changes(asked, Path(corpus))
+    with _observer(asked, changes):
+        while not abort():
+            if not changes.came.wait(0.2):
+                continue
+            changes.settle(abort)
+            changes.came.clear()
+            if not abort():
+                run()
+
+
+@contextmanager
+def _observer(asked: Sequence[str], changes: Changes) -> Iterator[None]:
+    from watchdog.observers import Observer
+    from watchdog.observers.polling import PollingObserver
+
+    observer: Any = Observer()
+    try:
+        _schedule(observer, asked, changes)
+        observer.start()
+    except OSError:  # more folders than the system lets one process watch
+        observer = PollingObserver(timeout=_POLL_SECONDS)
+        _schedule(observer, asked, changes)
+        observer.start()
+    try:
+        yield
+    finally:
+        observer.stop()
+        observer.join()
+
+
+def _schedule(observer: Any, asked: Sequence[str], changes: Changes) -> None:
+    for target in asked:
+        whole = os.path.isdir(target)
+        observer.schedule(changes, target if whole else os.path.dirname(target), recursive=whole)
