@@ -126,7 +126,7 @@ def test_each_passage_is_credited_once_at_its_best_rank() -> None:
 def test_undo_takes_back_one_after_the_other(make_corpus: Make) -> None:
     """The grade before counts again; other judges' stay; nothing left is None."""
     judging = make_corpus(FILES).judging
-    hit = judging._records.rows([0])[0].chunk.chunk_id
+    hit = judging.records.rows([0])[0].chunk.chunk_id
     judging.sets.create("tea", ["hot"])
     (query,) = judging.queries("tea")
     for grade in (0, 1, 3):

@@ -66,7 +66,7 @@ def to_judgments(
     qrels: dict[str, dict[str, int]] = {}
     judged: dict[str, list[JudgedPassage]] = {}
     order = {query_id: number for number, query_id in enumerate(asked)}
-    for query_id, document_id in sorted(passages, key=lambda found: (order[found[0]], found[1])):
+    for query_id, document_id in sorted(passages, key=lambda f: (order[f[0]], passages[f][0].path, f[1])):
         mine = qrels.setdefault(query_id, {})
         for passage in sorted(passages[query_id, document_id], key=lambda p: (p.span or Span(-1, -1), p.key)):
             key = passage.key if passage.key not in mine else f"{passage.key}@{document_id}"

@@ -8,7 +8,7 @@ Nothing is kept in between: an indexing run or another judge shows at the next c
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +66,7 @@ class Judging:
     Attributes:
         sets: The query sets of the principal's tenant.
         log: Their judgments, wherever they stand.
+        records: The records of the pinned generation.
     """
 
     def __init__(
@@ -81,12 +82,13 @@ class Judging:
         self.sets = QuerySets(desk, self.tenant)
         self.log = JudgmentLog(self.sets)
         self.judge = judge or judge_name()
-        self._records = records
+        self.records = records
         self._policy: Policy = policy or SeeAll()
 
     @cached_property
-    def _scope(self) -> Scope:
-        return self._records.scope(self.principal, None, ())
+    def scope(self) -> Scope:
+        """What the principal may see."""
+        return self.records.scope(self.principal, None, ())
 
     # --- query sets ----------------------------------------------------------------------------------------------------
 
@@ -105,7 +107,7 @@ class Judging:
         """
         found = self.sets.queries(name)
         paths = [q.source.path for q in found if q.source is not None]
-        seen = self._records.numbers_named(paths, self._scope) if paths else {}
+        seen = self.records.numbers_named(paths, self.scope) if paths else {}
         return tuple(q for q in found if q.source is None or q.source.path in seen)
 
     # --- grading -------------------------------------------------------------------------------------------------------
@@ -117,14 +119,14 @@ class Judging:
             JudgmentError: It is not in the corpus now, or not for the principal to see.
         """
         chunk_id = hit if isinstance(hit, str) else hit.chunk_id
-        number = self._records.find_record(chunk_id, self._scope)
+        number = self.records.find_record(chunk_id, self.scope)
         if number is None:
             raise JudgmentError("This passage is not in the corpus any more", "Search again, and grade what is found")
-        row = self._records.rows([number])[0]
-        document = self._records.headers([row.document_number])[0]
+        row = self.records.rows([number])[0]
+        document = self.records.headers([row.document_number])[0]
         whole = row.chunk.granularity is Granularity.DOCUMENT
         start, end, quote = (0, 0, "") if whole else (row.chunk.start, row.chunk.end, row.chunk.text)
-        return _anchor(document, start, end, quote)
+        return passage(document, start, end, quote)
 
     def grade(
         self,
@@ -208,7 +210,7 @@ class Judging:
         for one in reversed(located):
             by_document.setdefault(one.document_id, []).append(one)
         found: dict[str, Judgment] = {}
-        for chunk_id, document_id, span in self._spans(hits):
+        for chunk_id, document_id, span in self.spans(hits):
             best: tuple[int, Judgment] | None = None
             for one in by_document.get(document_id, ()):
                 if one.span is None:
@@ -226,12 +228,13 @@ class Judging:
         found = next(same, None)
         return None if found is None else found.query_id
 
-    def _spans(self, hits: Sequence[Gradable]) -> Iterable[tuple[str, str, Span]]:
+    def spans(self, hits: Sequence[Gradable]) -> Iterator[tuple[str, str, Span]]:
+        """Chunk id, document id and characters of hits, in their order; those that are not to be seen are left out."""
         import numpy as np
 
         ids = dict.fromkeys(h.chunk_id for h in hits)
-        numbers = {i: n for i in ids if (n := self._records.find_record(i, self._scope)) is not None}
-        columns = self._records.columns(np.array(list(numbers.values()), np.int64))
+        numbers = {i: n for i in ids if (n := self.records.find_record(i, self.scope)) is not None}
+        columns = self.records.columns(np.array(list(numbers.values()), np.int64))
         spans = zip(columns.start_chars.tolist(), columns.end_chars.tolist(), strict=True)
         for chunk_id, document_id, (start, end) in zip(numbers, columns.document_ids, spans, strict=True):
             yield chunk_id, document_id, Span(start, end)
@@ -256,12 +259,12 @@ class Judging:
     def locate(self, judgments: Sequence[Judgment]) -> tuple[Located, ...]:
         """Where judgments stand now, in the order given, without those that the principal may not see."""
         names = list(dict.fromkeys(j.anchor.path for j in judgments))
-        numbers = self._records.numbers_named(names, _EVERYTHING) if names else {}
+        numbers = self.records.numbers_named(names, _EVERYTHING) if names else {}
         wanted = sorted({n for found in numbers.values() for n in found})
-        headers = dict(zip(wanted, self._records.headers(wanted), strict=True))
+        headers = dict(zip(wanted, self.records.headers(wanted), strict=True))
         owner: dict[int, int] = {}  # position in judgments -> document number
         shown: list[int] = []
-        seen = self._scope.visible_documents
+        seen = self.scope.visible_documents
         for position, judgment in enumerate(judgments):
             number = _document_of(judgment.anchor, numbers.get(judgment.anchor.path, ()), headers)
             if number is None:
@@ -292,7 +295,7 @@ class Judging:
         numbers, spans = sorted(positions), {}
         for start in range(0, len(numbers), _BATCH):
             batch = numbers[start : start + _BATCH]
-            for number, document in zip(batch, self._records.documents(batch), strict=True):
+            for number, document in zip(batch, self.records.documents(batch), strict=True):
                 for position in positions[number]:
                     span = find_again(document.text, judgments[position].anchor)
                     if span is not None:
@@ -325,7 +328,8 @@ def _nearness(span: Span, one: Located) -> int:
     return 2 if inherits(span, one.span) else 0
 
 
-def _anchor(document: Document, start: int, end: int, quote: str) -> Anchor:
+def passage(document: Document, start: int, end: int, quote: str) -> Anchor:
+    """What is judged when characters of a document are; 0, 0 and "" for the whole of it."""
     return Anchor(
         document.path, document.root, document.tenant, start, end, quote, document.roles, document.sensitivity
     )

@@ -37,7 +37,6 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from workbench.desk.database import Desk, now
 from workbench.desk.query_sets import JUDGING, QuerySets, time_of
@@ -221,15 +220,19 @@ class JudgmentLog:
         Raises:
             JudgmentError: There is no such set.
         """
+        with self.desk.reading(JUDGING) as db:
+            found = self.valid_in(db, self.sets.number(db, name), query_id)
+        return tuple(j for j in found if judges is None or j.judge in judges)
+
+    def valid_in(self, db: sqlite3.Connection, number: int, query_id: str | None = None) -> tuple[Judgment, ...]:
+        """`valid` inside a transaction, by the set's number."""
         sql = (
             f"SELECT {_COLUMNS}, max(number) OVER (PARTITION BY query_id, tenant, root, path, start_char, end_char, judge)"
             " AS newest FROM judging_log l WHERE set_number = ? AND undoes IS NULL AND (? IS NULL OR query_id = ?)"
             " AND NOT EXISTS (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)"
         )
-        with self.desk.reading(JUDGING) as db:
-            values = (self.sets.number(db, name), query_id, query_id)
-            rows = db.execute(f"SELECT * FROM ({sql}) WHERE number = newest ORDER BY number", values).fetchall()
-        return tuple(_judgment(r) for r in rows if judges is None or r["judge"] in judges)
+        rows = db.execute(f"SELECT * FROM ({sql}) WHERE number = newest ORDER BY number", (number, query_id, query_id))
+        return tuple(map(_judgment, rows.fetchall()))
 
 
 _COLUMNS = "number, query_id, tenant, root, path, start_char, end_char, quote, access, grade, judge, time, note"  # of judging_log
@@ -289,13 +292,3 @@ def same_passage(one: Span, other: Span) -> bool:
     """Whether two passages are one that was judged twice: at least half of the longer of the two is common to both."""
     common = min(one.end, other.end) - max(one.start, other.start)
     return common > 0 and 2 * common >= max(one.end - one.start, other.end - other.start)
-
-
-def as_row(judgment: Judgment) -> dict[str, Any]:
-    """A judgment as JSON values, for export: every field that importing needs."""
-    a = judgment.anchor
-    return {
-        "query_id": judgment.query_id, "document": a.path, "root": a.root, "start": a.start, "end": a.end,
-        "quote": a.quote, "grade": judgment.grade, "judge": judgment.judge, "time": judgment.time.isoformat(),
-        "note": judgment.note,
-    }  # fmt: skip

@@ -12,7 +12,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ from workbench.evaluate.judgments import Judgments, Topic
 SHOWN_FAULTS = 5
 LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval allocates a slot a grade
 
-_GRADE_NAMES = ("grade", "score", "relevance", "rel", "label", "judgment", "judgement")
-_QUERY_ID_NAMES = ("query_id", "query-id", "qid", "_id", "id", "topic")
-_TEXT_NAMES = ("query", "text", "question", "title")
-_DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
+GRADE_NAMES = ("grade", "score", "relevance", "rel", "label", "judgment", "judgement")
+QUERY_ID_NAMES = ("query_id", "query-id", "qid", "_id", "id", "topic")
+TEXT_NAMES = ("query", "text", "question", "title")
+DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
 _QUERIES = "queries.jsonl"
 
 
@@ -55,7 +55,7 @@ class Draft:
 
     def add_grade(self, file: Path, line: int, query_id: str, document: str, raw: Any) -> None:
         """Add a judgment; the same pair again must have the same grade."""
-        grade = _grade(raw)
+        grade = read_grade(raw)
         if not query_id or not document:
             self.fault(file, line, "the query id or the document is empty")
         elif grade is None:
@@ -80,16 +80,20 @@ class Draft:
             for query_id, line in firsts.items():
                 if query_id not in self.topics:
                     self.fault(source, line, f"query {query_id!r} is not among the queries")
+        self.check()
+        if not self.qrels:
+            raise JudgmentError(f"{source} holds no judgments", "Give a file with at least one judged query")
+        notes = (f"{self.repeated} lines repeat an earlier judgment with the same grade",) if self.repeated else ()
+        return Judgments(self.topics, self.qrels, name, notes)
+
+    def check(self) -> None:
+        """Raises JudgmentError with the lines that could not be read, where there are any."""
         if self._faults:
             shown = "; ".join(f"{file}, line {line}: {what}" for file, line, what in self._faults[:SHOWN_FAULTS])
             more = len(self._faults) - SHOWN_FAULTS
             raise JudgmentError(
                 shown + (f"; and {more} more" if more > 0 else ""), "Mend these lines; no judgments were read"
             )
-        if not self.qrels:
-            raise JudgmentError(f"{source} holds no judgments", "Give a file with at least one judged query")
-        notes = (f"{self.repeated} lines repeat an earlier judgment with the same grade",) if self.repeated else ()
-        return Judgments(self.topics, self.qrels, name, notes)
 
 
 def load(path: Path, *, split: str | None, topics: Path | None, name: str | None) -> Judgments:
@@ -165,19 +169,19 @@ def _reader_of_topics(file: Path) -> Callable[[Path, Draft], None]:
 
 def read_queries(file: Path, draft: Draft) -> None:
     """BEIR queries: one JSON object a line with `_id`, `text` and if wanted `keywords` (text, or a list of words)."""
-    for line, row in _objects(file, draft):
-        draft.add_topic(file, line, _first(row, _QUERY_ID_NAMES), _first(row, _TEXT_NAMES), _keywords(row))
+    for line, row in json_rows(file, draft):
+        draft.add_topic(file, line, first_of(row, QUERY_ID_NAMES), first_of(row, TEXT_NAMES), read_keywords(row))
 
 
 def read_topics(file: Path, draft: Draft) -> None:
     """TREC topics (`<top>` with `<num>` and `<title>`), or lines of id, tab, text."""
-    text = _text(file)
+    text = text_of(file)
     if "<top>" not in text.lower():
         for line, row in enumerate(text.splitlines(), 1):
             if row.strip():
                 query_id, tab, words = row.partition("\t")
                 if tab:
-                    draft.add_topic(file, line, _clean(query_id), _clean(words), None)
+                    draft.add_topic(file, line, clean(query_id), clean(words), None)
                 else:
                     draft.fault(file, line, "there is no tab between id and text")
         return
@@ -188,17 +192,17 @@ def read_topics(file: Path, draft: Draft) -> None:
         if number is None or title is None:
             draft.fault(file, line, "the topic has no <num> or no <title>")
         else:
-            draft.add_topic(file, line, _clean(number[1]), _clean(" ".join(title[1].split())), None)
+            draft.add_topic(file, line, clean(number[1]), clean(" ".join(title[1].split())), None)
 
 
 def read_beir_qrels(file: Path, draft: Draft) -> None:
     """BEIR qrels: query id, document key and grade, separated by tabs; the first line may be a header."""
-    for line, row in enumerate(_text(file).splitlines(), 1):
+    for line, row in enumerate(text_of(file).splitlines(), 1):
         if not row.strip():
             continue
-        fields = [_clean(f) for f in row.split("\t")]
-        if line == 1 and len(fields) == 3 and fields[0].lower() in _QUERY_ID_NAMES and _grade(fields[2]) is None:
-            if fields[2].lower() not in _GRADE_NAMES:
+        fields = [clean(f) for f in row.split("\t")]
+        if line == 1 and len(fields) == 3 and fields[0].lower() in QUERY_ID_NAMES and read_grade(fields[2]) is None:
+            if fields[2].lower() not in GRADE_NAMES:
                 # A column of another name may run the other way, as Cleverdon's codes do (1 is the best).
                 draft.fault(file, line, f"the third column is called {fields[2]!r}, not score")
         elif len(fields) != 3:
@@ -209,7 +213,7 @@ def read_beir_qrels(file: Path, draft: Draft) -> None:
 
 def read_trec_qrels(file: Path, draft: Draft) -> None:
     """TREC qrels: query, iteration, document and grade, separated by spaces; a document key may hold spaces."""
-    for line, row in enumerate(_text(file).splitlines(), 1):
+    for line, row in enumerate(text_of(file).splitlines(), 1):
         if not row.strip():
             continue
         head = row.split(None, 2)
@@ -217,12 +221,24 @@ def read_trec_qrels(file: Path, draft: Draft) -> None:
         if len(tail) != 2:
             draft.fault(file, line, "there are fewer than 4 fields: query, iteration, document, grade")
         else:
-            draft.add_grade(file, line, _clean(head[0]), _clean(tail[0]), tail[1])
+            draft.add_grade(file, line, clean(head[0]), clean(tail[0]), tail[1])
 
 
 def read_csv(file: Path, draft: Draft) -> None:
     """CSV with a header that names at least query_id, document and grade."""
-    reader = csv.reader(io.StringIO(_text(file)), strict=True)
+    for line, row in csv_rows(file, draft, (QUERY_ID_NAMES, DOCUMENT_NAMES, GRADE_NAMES)):
+        _judgment(file, line, row, draft)
+
+
+def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """The rows of a CSV file by column, with their lines.
+
+    Args:
+        file: The file; its first row that is not blank names the columns.
+        draft: Where faults go.
+        needed: For each column that must be there, the names that it may have.
+    """
+    reader = csv.reader(io.StringIO(text_of(file)), strict=True)
     columns: list[str] = []
     line = 1
     try:
@@ -231,14 +247,14 @@ def read_csv(file: Path, draft: Draft) -> None:
                 pass
             elif not columns:
                 columns = [f.strip().lower() for f in fields]
-                missing = [n[0] for n in (_QUERY_ID_NAMES, _DOCUMENT_NAMES, _GRADE_NAMES) if not set(n) & set(columns)]
+                missing = [names[0] for names in needed if not set(names) & set(columns)]
                 if missing:
                     draft.fault(file, line, f"the header has no column {', '.join(missing)}")
                     return
             elif len(fields) != len(columns):
                 draft.fault(file, line, f"there are {len(fields)} fields under {len(columns)} columns")
             else:
-                _judgment(file, line, dict(zip(columns, fields, strict=True)), draft)
+                yield line, dict(zip(columns, fields, strict=True))
             line = reader.line_num + 1
     except csv.Error as exc:
         draft.fault(file, line, f"this is not CSV: {exc}")
@@ -246,32 +262,33 @@ def read_csv(file: Path, draft: Draft) -> None:
 
 def read_jsonl(file: Path, draft: Draft) -> None:
     """JSONL: a judgment a line, or a query a line with `relevant` (a list of documents, or documents and grades)."""
-    for line, row in _objects(file, draft):
+    for line, row in json_rows(file, draft):
         relevant = row.get("relevant")
         if relevant is None:
             _judgment(file, line, row, draft)
             continue
-        query_id = _first(row, _QUERY_ID_NAMES)
-        draft.add_topic(file, line, query_id, _first(row, _TEXT_NAMES), _keywords(row))
+        query_id = first_of(row, QUERY_ID_NAMES)
+        draft.add_topic(file, line, query_id, first_of(row, TEXT_NAMES), read_keywords(row))
         grades = dict.fromkeys(map(str, relevant), 1) if isinstance(relevant, list) else relevant
         if not isinstance(grades, dict) or not grades:
             draft.fault(file, line, "relevant is neither a list of documents nor documents with grades")
             continue
         for document, grade in grades.items():
-            draft.add_grade(file, line, query_id, _clean(document), grade)
+            draft.add_grade(file, line, query_id, clean(document), grade)
 
 
 def _judgment(file: Path, line: int, row: Mapping[str, Any], draft: Draft) -> None:
-    query_id, text = _first(row, _QUERY_ID_NAMES), _first(row, _TEXT_NAMES)
+    query_id, text = first_of(row, QUERY_ID_NAMES), first_of(row, TEXT_NAMES)
     if text:
-        draft.add_topic(file, line, query_id, text, _keywords(row))
-    grade = next((row[n] for n in _GRADE_NAMES if n in row), "")
-    draft.add_grade(file, line, query_id, _first(row, _DOCUMENT_NAMES), grade)
+        draft.add_topic(file, line, query_id, text, read_keywords(row))
+    grade = next((row[n] for n in GRADE_NAMES if n in row), "")
+    draft.add_grade(file, line, query_id, first_of(row, DOCUMENT_NAMES), grade)
 
 
-def _objects(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def json_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The objects of a JSONL file, with their lines; what is none is a fault."""
     # Split on line feeds only: JSON strings may hold U+2028, which str.splitlines takes for a line end.
-    for line, row in enumerate(_text(file).split("\n"), 1):
+    for line, row in enumerate(text_of(file).split("\n"), 1):
         if not row.strip():
             continue
         try:
@@ -285,7 +302,8 @@ def _objects(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]]
             draft.fault(file, line, "this is not a JSON object")
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """A file's text, with line feeds only. Raises JudgmentError where it cannot be read or is not UTF-8."""
     try:
         data = file.read_bytes()
     except OSError as exc:
@@ -297,22 +315,25 @@ def _text(file: Path) -> str:
         raise JudgmentError(f"{file.name}, line {line}: this is not UTF-8", "Save the file as UTF-8") from exc
 
 
-def _clean(value: Any) -> str:
+def clean(value: Any) -> str:
+    """A value as text in NFC, without spaces around it."""
     return unicodedata.normalize("NFC", str(value)).strip()
 
 
-def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    return next((_clean(row[n]) for n in names if row.get(n) is not None and _clean(row[n])), "")
+def first_of(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first of some names' values that is not blank; empty where there is none."""
+    return next((clean(row[n]) for n in names if row.get(n) is not None and clean(row[n])), "")
 
 
-def _keywords(row: Mapping[str, Any]) -> str | None:
+def read_keywords(row: Mapping[str, Any]) -> str | None:
+    """The keywords of a row, a text or a list of words; None where it has none."""
     value = row.get("keywords")
     if isinstance(value, list):
-        return _clean(" ".join(map(str, value))) or None
-    return _clean(value) or None if value is not None else None
+        return clean(" ".join(map(str, value))) or None
+    return clean(value) or None if value is not None else None
 
 
-def _grade(raw: Any) -> int | None:
+def read_grade(raw: Any) -> int | None:
     """A whole number within bounds, also written `2.0`; None for anything else."""
     written = str(raw).strip()
     if isinstance(raw, bool) or not re.fullmatch(r"[+-]?[0-9]{1,9}(\.0*)?", written):

@@ -1,0 +1,167 @@
+"""Judgments in and out: every form both ways, malformed files refused whole, pools and their order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.desk import exchange
+from workbench.desk.pooling import make_pool
+from workbench.desk.query_sets import Query
+from workbench.errors import JudgmentError, UsageError
+from workbench.plan import Plan
+from workbench.records import Hit
+
+Make = Callable[..., wb.Corpus]
+FILES = {f"d{n}.md": f"# Title {n}\n\nwater kettle text number {n} {'boil ' * n}\n" for n in range(6)}
+RECORDS = {
+    "corpus.jsonl": "".join(json.dumps({"_id": f"R-{n}", "text": f"kettle record {n}"}) + "\n" for n in range(4))
+}
+
+
+@pytest.fixture
+def judged(make_corpus: Make) -> wb.Corpus:
+    """Two queries, passages graded by two people and a machine, one query not judged."""
+    corpus = make_corpus(FILES)
+    judging = corpus.judging
+    judging.sets.create("tea", [Query("1", "water, kettle"), Query("2", 'boil "text"', "boil"), Query("3", "nothing")])
+    queries = judging.queries("tea")
+    for number, hit in enumerate(corpus.search("water", mode="keyword").hits[:4]):
+        judging.grade(hit, number % 4, queries[number % 2], set="tea", judge="ann", note='said "so", twice\n')
+    judging.grade(hit, 0, queries[1], set="tea", judge="machine:m")
+    return corpus
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_our_own_form_keeps_everything(judged: wb.Corpus, tmp_path: Path, form: str) -> None:
+    """Passages, judges, times and notes come back; a second import changes nothing."""
+    file = tmp_path / f"out.{form}"
+    assert exchange.export_judgments(judged.judging, "tea", file, form) == 5
+    report = exchange.import_judgments(judged.judging, file, "back")
+    assert (report.new, report.unchanged, report.unknown) == (5, 0, ())
+    before, after = ([_said(x) for x in judged.judging.located(name)] for name in ("tea", "back"))
+    assert sorted(before) == sorted(after)
+    again = exchange.import_judgments(judged.judging, file, "back")
+    assert (again.new, again.unchanged) == (0, 5)
+    assert judged.judgments("back").digest == judged.judgments("tea").digest
+
+
+def _said(one: object) -> tuple[object, ...]:
+    j = one.judgment  # type: ignore[attr-defined]
+    return (j.query_id, j.anchor.key, j.anchor.quote, j.grade, j.judge, j.time, j.note)
+
+
+@pytest.mark.parametrize("form", ["trec", "beir"])
+def test_forms_of_documents_come_back(judged: wb.Corpus, tmp_path: Path, form: str) -> None:
+    """People's grades of documents; what `load_judgments` reads of them is what was judged."""
+    target = tmp_path / ("qrels.txt" if form == "trec" else "folder")
+    assert exchange.export_judgments(judged.judging, "tea", target, form) == 4
+    topics = tmp_path / "qrels.topics.tsv" if form == "trec" else None
+    loaded = wb.load_judgments(target, topics=topics)
+    expected = judged.judgments("tea", documents=True)
+    assert loaded.qrels == expected.qrels
+    report = exchange.import_judgments(judged.judging, target, "docs", topics=topics, judge="them")
+    assert (report.queries, report.new) == (2, 4)
+    assert {x.judgment.judge for x in judged.judging.located("docs")} == {"them"}
+    assert judged.judgments("docs").qrels == expected.qrels
+    if form == "beir":
+        assert loaded.topics["2"].keywords == "boil"
+
+
+def test_records_go_by_their_own_ids(make_corpus: Make, tmp_path: Path) -> None:
+    """Imported by id, found in the corpus, exported by id; an id that the corpus lacks is kept and told."""
+    corpus = make_corpus(RECORDS)
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tR-1\t2\nq\tR-9\t1\nq\tR-0\t0\n")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "kettle record"}\n')
+    report = exchange.import_judgments(corpus.judging, tmp_path, "r")
+    assert (report.new, report.unknown) == (3, ("R-9",))
+    assert corpus.judgments("r").qrels == {"q": {"corpus.jsonl#R-0": 0, "corpus.jsonl#R-1": 2}}
+    assert corpus.evaluate(corpus.judgments("r"), "default", ["R@10"]).mean("R@10") == 1.0
+    exchange.export_judgments(corpus.judging, "r", tmp_path / "out", "beir")
+    assert (tmp_path / "out/qrels/test.tsv").read_text() == "query-id\tcorpus-id\tscore\nq\tR-0\t0\nq\tR-1\t2\n"
+    assert [x.stale for x in corpus.judging.located("r")] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        ("x.csv", "query_id,query,document,grade,judge\n1,q,a.md,2,ann\n1,q,b.md,high,ann\n", "line 3"),
+        (
+            "x.jsonl",
+            '{"query_id": "1", "query": "q", "document": "a", "grade": 1, "judge": "x"}\n{nonsense\n',
+            "line 2",
+        ),
+        ("x.csv", "query_id,query,document,grade,start,end,quote\n1,q,a.md,2,9,3,abc\n1,q,a.md,2,-1,3,abc\n", "line 2"),
+        ("x.csv", "query_id,query,document,grade,judge,time\n1,q,a.md,2,ann,yesterday\n", "line 2.*yesterday"),
+        ("qrels.txt", "1 0 a.md 2\n1 0 b.md\n", "line 2"),
+        ("x.jsonl", '{"query_id": "1", "document": "a", "grade": 1, "judge": "x"}\n', "text is not known"),
+    ],
+)
+def test_a_bad_line_imports_nothing(make_corpus: Make, tmp_path: Path, name: str, text: str, lines: str) -> None:
+    """The error names the line; neither a query nor a judgment nor a set is left."""
+    corpus = make_corpus(FILES)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(JudgmentError, match=lines):
+        exchange.import_judgments(corpus.judging, tmp_path / name, "bad")
+    assert corpus.judging.overview() == ()
+
+
+def test_an_id_with_another_text_is_refused(judged: wb.Corpus, tmp_path: Path) -> None:
+    """The set and its judgments stay as they were."""
+    (tmp_path / "x.csv").write_text("query_id,query,document,grade\n9,new,d1.md,1\n1,other words,d1.md,1\n")
+    with pytest.raises(JudgmentError, match="another text"):
+        exchange.import_judgments(judged.judging, tmp_path / "x.csv", "tea")
+    assert len(judged.judging.queries("tea")) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.txt", "how to boil water\n\n  kettle   water \n"),
+        ("q.csv", "query,keywords\nhow to boil water,\nkettle water,\n"),
+        ("q.jsonl", '{"text": "how to boil water"}\n{"question": "kettle water"}\n'),
+    ],
+)
+def test_queries_are_read(make_corpus: Make, tmp_path: Path, name: str, text: str) -> None:
+    """Lines, CSV and JSONL give the same set; again, nothing is new."""
+    judging = make_corpus(FILES).judging
+    (tmp_path / name).write_text(text)
+    assert exchange.import_queries(judging, tmp_path / name, "q") == (2, 2)
+    assert exchange.import_queries(judging, tmp_path / name, "q") == (2, 0)
+    assert [q.text for q in judging.queries("q")] == ["how to boil water", "kettle water"]
+    (tmp_path / "bad.csv").write_text("query,query_id\n,1\nx,2\n")
+    with pytest.raises(JudgmentError, match=r"line 2.*no text"):
+        exchange.import_queries(judging, tmp_path / "bad.csv", "bad")
+
+
+def _search(corpus: wb.Corpus) -> Callable[[Query, Plan, int], tuple[Hit, ...]]:
+    return lambda query, plan, depth: corpus.search(query.text, plan=plan, limit=depth).hits
+
+
+def test_a_pool_is_the_union_and_its_order_is_the_judges_own(judged: wb.Corpus) -> None:
+    """Every plan's first results once; the same order each time, another for another judge, seed or query."""
+    judging, plans = judged.judging, ["default", "default sources=vector", "default sources=keyword keyword.b=0"]
+    queries = judging.queries("tea")[:2]
+    pool = make_pool(_search(judged), judging, queries, plans, 3)
+    for query in queries:
+        wanted = {h.chunk_id for p in plans for h in judged.search(query.text, plan=p, limit=3).hits}
+        assert {c.chunk_id for c in pool.candidates[query.query_id]} == wanted
+    mine = pool.order("1", "ann")
+    assert pool.order("1", "ann") == mine
+    assert sorted(c.chunk_id for c in mine) == sorted(c.chunk_id for c in pool.order("1", "bob"))
+    orders = {pool.order("1", judge, seed) for judge in ("ann", "bob", "cleo") for seed in range(3)}
+    assert len(orders) > 1
+    with pytest.raises(UsageError, match="at least one plan"):
+        make_pool(_search(judged), judging, queries, [], 3)
+
+
+def test_what_one_plan_cannot_read_is_listed(judged: wb.Corpus) -> None:
+    """A query that asks for nothing fails; the others are pooled."""
+    pool = make_pool(_search(judged), judged.judging, [Query("x", "-water"), Query("y", "water")], ["default"], 3)
+    assert list(pool.failures) == ["x"]
+    assert pool.candidates["x"] == ()
+    assert len(pool.candidates["y"]) == 3

@@ -1,0 +1,350 @@
+"""Query sets and judgments in and out: what other programs write and read, and a form that keeps everything.
+
+Two families of formats. BEIR folders and TREC files say for each query which *documents* are how relevant: imported, they are
+judgments of whole documents; exported, a document has the highest grade of its passages, of all people's (`judged`). Our
+own JSONL and CSV have a row for each judgment with passage, judge, time and note, so that export and import again
+lose nothing, also into another corpus with the same documents.
+
+An import is one transaction: a file with one bad line changes nothing, and the error names its lines.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.desk.judging import Judging
+from workbench.desk.judgments import LONGEST_JUDGE, LONGEST_NOTE, Anchor, Judgment
+from workbench.desk.naming import anchors, with_own_ids
+from workbench.desk.query_sets import JUDGING, Query, checked
+from workbench.errors import JudgmentError
+from workbench.evaluate import reading
+from workbench.evaluate.judgments import Judgments, load_judgments
+from workbench.evaluate.run import qrels_to_trec
+
+IMPORTED = "imported"
+"""The judge of judgments that come without one."""
+
+FORMATS = ("jsonl", "csv", "trec", "beir")
+COLUMNS = (
+    "query_id", "query", "keywords", "document", "root", "start", "end", "quote", "grade", "judge", "time", "note",
+)  # fmt: skip
+_OWN = {"quote", "judge"}
+_TABLES = {".csv", ".jsonl", ".ndjson"}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did: `judgments == new + unchanged`; `unknown` are documents that the corpus does not have now."""
+
+    name: str
+    queries: int
+    judgments: int
+    new: int
+    unchanged: int
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One judgment of a file, with the name of its document as the file spells it."""
+
+    query_id: str
+    document: str
+    grade: int
+    judge: str
+    root: str = ""
+    start: int = 0
+    end: int = 0
+    quote: str = ""
+    time: float | None = None
+    note: str = ""
+
+
+# --- in --------------------------------------------------------------------------------------------------------------------
+
+
+def import_queries(judging: Judging, path: str | Path, name: str) -> tuple[int, int]:
+    """Add the queries of a file to a set, which is made where it is not there.
+
+    Args:
+        judging: Of the corpus.
+        path: `.jsonl` (`_id` and `text`, as BEIR has it), `.csv` (a column `query` or `text`, if wanted `query_id` and
+            `keywords`), or a text file with a query a line.
+        name: The set.
+
+    Returns:
+        How many queries the file has, and how many of them were new.
+
+    Raises:
+        JudgmentError: Lines cannot be read (the message names them), or an id is there with another text.
+    """
+    queries = read_queries(Path(path))
+    with judging.sets.desk.writing(JUDGING) as db:
+        number = _number(judging, db, name)
+        return len(queries), judging.sets.add_in(db, number, name, queries)
+
+
+def read_queries(file: Path) -> tuple[Query, ...]:
+    """The queries of a file; see `import_queries`. Raises JudgmentError."""
+    draft = reading.Draft()
+    found: dict[str, Query] = {}
+    suffix = file.suffix.lower()
+    if suffix == ".csv":
+        rows: list[tuple[int, Mapping[str, Any]]] = list(reading.csv_rows(file, draft, (reading.TEXT_NAMES,)))
+    elif suffix in _TABLES:
+        rows = list(reading.json_rows(file, draft))
+    else:
+        lines = enumerate(reading.text_of(file).split("\n"), 1)
+        rows = [(line, {"text": text}) for line, text in lines if text.strip()]
+    for line, row in rows:
+        text = reading.first_of(row, reading.TEXT_NAMES)
+        try:
+            query = checked(Query(reading.first_of(row, reading.QUERY_ID_NAMES), text, reading.read_keywords(row)))
+        except JudgmentError as exc:
+            draft.fault(file, line, exc.message)
+            continue
+        if found.setdefault(query.query_id, query) != query:
+            draft.fault(file, line, f"query {query.query_id!r} was given before with another text")
+    draft.check()
+    if not found:
+        raise JudgmentError(f"{file.name} holds no queries", "Give a file with a query a line")
+    return tuple(found.values())
+
+
+def import_judgments(
+    judging: Judging,
+    path: str | Path,
+    name: str | None = None,
+    *,
+    judge: str | None = None,
+    split: str | None = None,
+    topics: str | Path | None = None,
+) -> Imported:
+    """Add the queries and judgments of a file or folder to a set, which is made where it is not there.
+
+    Args:
+        judging: Of the corpus.
+        path: What `export` wrote, or whatever `load_judgments` reads: a BEIR folder, TREC qrels, CSV, JSONL.
+        name: The set; None is the file's or folder's name.
+        judge: Whose judgments they are, where the file does not say; None is `imported`.
+        split: Of a BEIR folder with several.
+        topics: Texts of the queries, for TREC qrels.
+
+    Raises:
+        JudgmentError: Lines cannot be read (the message names them), or do not fit the set. Nothing is imported then.
+    """
+    source = Path(path)
+    own = _read_own(source, judge or IMPORTED) if source.suffix.lower() in _TABLES and source.is_file() else None
+    if own is None:
+        loaded = load_judgments(source, split=split, topics=topics)
+        queries = [Query(t.query_id, t.text, t.keywords) for t in loaded.topics.values()]
+        rows = [_Row(i, d, g, judge or IMPORTED) for i, found in loaded.qrels.items() for d, g in found.items()]
+        title = loaded.name
+    else:
+        (queries, rows), title = own, source.stem
+    return _write(judging, name or title, queries, rows)
+
+
+def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence[_Row]) -> Imported:
+    names = list(dict.fromkeys(r.document for r in rows))
+    found, unknown = anchors(judging, names)
+    with judging.sets.desk.writing(JUDGING) as db:
+        number = _number(judging, db, name)
+        new_queries = judging.sets.add_in(db, number, name, queries)
+        known = {
+            r["query_id"] for r in db.execute("SELECT query_id FROM judging_queries WHERE set_number = ?", (number,))
+        }
+        lost = next((r.query_id for r in rows if r.query_id not in known), None)
+        if lost is not None:
+            raise JudgmentError(
+                f"The judgments name query {lost!r}, and its text is not known",
+                "Give the queries too (--topics), or import them into the set first",
+            )
+        before = {_identity(j): j.grade for j in judging.log.valid_in(db, number)}
+        new = 0
+        for row in rows:
+            anchor = _anchor(row, found[row.document])
+            if before.get((row.query_id, anchor.key, anchor.root, row.judge)) == row.grade:
+                continue
+            judging.log.write(db, number, row.query_id, anchor, row.grade, row.judge, row.note, row.time)
+            new += 1
+    return Imported(name, new_queries, len(rows), new, len(rows) - new, unknown)
+
+
+def _number(judging: Judging, db: Any, name: str) -> int:
+    try:
+        return judging.sets.number(db, name)
+    except JudgmentError:
+        return judging.sets.make(db, name, "Imported", judging.judge)
+
+
+def _identity(judgment: Judgment) -> tuple[str, str, str, str]:
+    return judgment.query_id, judgment.anchor.key, judgment.anchor.root, judgment.judge
+
+
+def _anchor(row: _Row, document: Anchor) -> Anchor:
+    return Anchor(
+        document.path, document.root or row.root, document.tenant, row.start, row.end, row.quote, document.roles,
+        document.sensitivity,
+    )  # fmt: skip
+
+
+def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
+    """Queries and judgments of our own form; None where the file is of another."""
+    draft = reading.Draft()
+    if file.suffix.lower() == ".csv":
+        needed = (reading.QUERY_ID_NAMES, reading.DOCUMENT_NAMES, reading.GRADE_NAMES)
+        rows: list[tuple[int, Mapping[str, Any]]] = list(reading.csv_rows(file, draft, needed))
+    else:
+        rows = list(reading.json_rows(file, draft))
+    if not any(_OWN & set(row) for _, row in rows):
+        return None
+    made: list[_Row] = []
+    for line, row in rows:
+        text = reading.first_of(row, reading.TEXT_NAMES)
+        query_id = reading.first_of(row, reading.QUERY_ID_NAMES)
+        if text:
+            draft.add_topic(file, line, query_id, text, reading.read_keywords(row))
+        faults, read = _row(row, query_id, judge)
+        for fault in faults:
+            draft.fault(file, line, fault)
+        if read is not None:
+            made.append(read)
+    draft.check()
+    return [Query(t.query_id, t.text, t.keywords) for t in draft.topics.values()], made
+
+
+def _row(row: Mapping[str, Any], query_id: str, judge: str) -> tuple[list[str], _Row | None]:
+    """One row, or what is wrong with it."""
+    faults = []
+    document, grade = reading.first_of(row, reading.DOCUMENT_NAMES), None
+    raw = next((row[n] for n in reading.GRADE_NAMES if n in row), "")
+    grade = reading.read_grade(raw)
+    if not query_id or not document:
+        faults.append("the query id or the document is empty")
+    if grade is None:
+        faults.append(f"the grade {raw!r} is not a whole number")
+    start, end, quote = _offset(row.get("start")), _offset(row.get("end")), str(row.get("quote") or "")
+    if start is None or end is None or end < start or (end > 0) != bool(quote):
+        faults.append("start, end and quote are not those of a passage: 0 <= start < end and its text, or none of them")
+    try:
+        time = _time(row.get("time"))
+    except ValueError:
+        faults.append(f"the time {row.get('time')!r} is not like 2025-01-31T12:00:00+00:00")
+        time = None
+    who, note = " ".join(str(row.get("judge") or judge).split()), str(row.get("note") or "")
+    if len(who) > LONGEST_JUDGE or len(note) > LONGEST_NOTE:
+        faults.append("the judge's name or the note is too long")
+    if faults or grade is None:
+        return faults, None
+    root = str(row.get("root") or "")
+    return [], _Row(query_id, document, grade, who, root, start or 0, end or 0, quote, time, note)
+
+
+def _offset(value: Any) -> int | None:
+    text = str(value if value is not None else "").strip() or "0"
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
+
+
+def _time(value: Any) -> float | None:
+    if value is None or not str(value).strip():
+        return None
+    read = datetime.fromisoformat(str(value).strip())
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+# --- out -------------------------------------------------------------------------------------------------------------------
+
+
+def export_judgments(
+    judging: Judging, name: str, target: str | Path, form: str, judges: Sequence[str] | None = None
+) -> int:
+    """Write a set's judgments, of what the principal may see.
+
+    Args:
+        judging: Of the corpus.
+        name: The set.
+        target: A file; a folder for `beir`; for `trec` the qrels, beside which the queries go as `NAME.topics.tsv`.
+        form: `jsonl` and `csv` keep everything, also queries without judgments and stale judgments; `trec` and `beir` hold
+            documents.
+        judges: Whose; None is everybody's for `jsonl` and `csv`, every person's for the others.
+
+    Returns:
+        Number of judgments written.
+
+    Raises:
+        JudgmentError: There is no such set or form, or nothing is judged.
+        UsageError: Two documents have one name in the TREC form.
+    """
+    if form not in FORMATS:
+        raise JudgmentError(f"There is no format {form!r}", "Use " + ", ".join(FORMATS))
+    path = Path(target)
+    if form in {"jsonl", "csv"}:
+        rows = _own_rows(judging, name, judges)
+        _save(path, _as_jsonl(rows) if form == "jsonl" else _as_csv(rows))
+        return sum("grade" in row for row in rows)
+    documents = with_own_ids(judging, judging.judgments(name, judges, documents=True))
+    queries = [documents.topics[i] for i in documents.query_ids]
+    if form == "trec":
+        _save(path, qrels_to_trec(documents))
+        _save(path.with_suffix(".topics.tsv"), "".join(f"{q.query_id}\t{q.text}\n" for q in queries))
+    else:
+        header = "query-id\tcorpus-id\tscore\n"
+        lines = (f"{i}\t{d}\t{g}\n" for i in documents.query_ids for d, g in documents.qrels[i].items())
+        _save(path / "qrels" / "test.tsv", header + "".join(lines))
+        found = (
+            {"_id": q.query_id, "text": q.text, **({"keywords": q.keywords} if q.keywords else {})} for q in queries
+        )
+        _save(path / "queries.jsonl", _as_jsonl(list(found)))
+    return sum(map(len, documents.qrels.values()))
+
+
+def _own_rows(judging: Judging, name: str, judges: Sequence[str] | None) -> list[dict[str, Any]]:
+    located = judging.located(name, judges=judges)
+    rows: list[dict[str, Any]] = []
+    for query in judging.queries(name):
+        asked = {"query_id": query.query_id, "query": query.text, "keywords": query.keywords or ""}
+        for one in (x for x in located if x.judgment.query_id == query.query_id):
+            j, a = one.judgment, one.judgment.anchor
+            rows.append(
+                {
+                    **asked, "document": one.path, "root": a.root, "start": a.start, "end": a.end, "quote": a.quote,
+                    "grade": j.grade, "judge": j.judge, "time": j.time.isoformat(), "note": j.note,
+                }
+            )  # fmt: skip
+    if not rows:
+        raise JudgmentError(f"The set {name!r} has no judgments to export", "Judge some of its results first")
+    return rows
+
+
+def _as_jsonl(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as exc:
+        raise JudgmentError(f"{path} cannot be written: {exc.strerror or exc}", "Choose another place") from exc
+
+
+def judged_for_run(judging: Judging, name: str) -> Judgments:
+    """A set's queries as a run asks them, judged or not; the qrels are empty."""
+    queries = judging.queries(name)
+    return Judgments({q.query_id: q.topic for q in queries}, {q.query_id: {} for q in queries}, name)

@@ -1,0 +1,135 @@
+"""Pools: what several plans find for each query of a set, together, to be judged without knowing who found it.
+
+Judging only what one plan finds makes that plan look better than it is. So candidates are the union of the first `depth`
+results of every plan (Spärck Jones and van Rijsbergen 1975), passages that are the same one (`judgments.same_passage`) once.
+A judge sees them in an order that says nothing of ranks or plans: by a hash of seed, query, judge and passage. It is the
+same each time for the same judge, so that a page that is loaded again goes on where it was, and another one for every
+judge, so that tiredness falls on different passages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.desk.judging import Judging
+from workbench.desk.judgments import same_passage
+from workbench.desk.query_sets import Query
+from workbench.errors import PlanError, QueryError, UsageError
+from workbench.plan import Plan
+from workbench.records import Hit, Progress, Span
+
+LARGEST_DEPTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage to judge, as it stands in the generation that was searched."""
+
+    chunk_id: str
+    document_id: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The candidates of each query.
+
+    Attributes:
+        plans: Texts of the plans.
+        depth: How many results of each were taken.
+        candidates: query id -> candidates, by best rank over the plans; queries in the order given.
+        failures: query id -> why it could not be run under some plan; what other plans found is still there.
+    """
+
+    plans: tuple[str, ...]
+    depth: int
+    candidates: Mapping[str, tuple[Candidate, ...]]
+    failures: Mapping[str, str]
+
+    @property
+    def size(self) -> int:
+        """Number of candidates of all queries."""
+        return sum(map(len, self.candidates.values()))
+
+    def order(self, query_id: str, judge: str, seed: int = 0) -> tuple[Candidate, ...]:
+        """A query's candidates in the judge's own order."""
+        return shuffled(self.candidates.get(query_id, ()), query_id, judge, seed)
+
+
+def shuffled(candidates: Sequence[Candidate], query_id: str, judge: str, seed: int = 0) -> tuple[Candidate, ...]:
+    """Candidates in an order that depends on seed, query, judge and passage, and on nothing else."""
+
+    def place(candidate: Candidate) -> bytes:
+        key = f"{seed}\0{query_id}\0{judge}\0{candidate.chunk_id}"
+        return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=16).digest()
+
+    return tuple(sorted(candidates, key=place))
+
+
+def make_pool(
+    search: Callable[[Query, Plan, int], Sequence[Hit]],
+    judging: Judging,
+    queries: Sequence[Query],
+    plans: Sequence[Plan | str],
+    depth: int = 10,
+    progress: Callable[[Progress], None] | None = None,
+) -> Pool:
+    """Ask every query under every plan and put together what is found.
+
+    A query that cannot be read under a plan (QueryError, PlanError) is listed in `failures`, and the others go on.
+
+    Args:
+        search: Takes a query, a plan and how many hits are wanted.
+        judging: Knows where hits stand; of the same generation as the search.
+        queries: What is asked.
+        plans: At least one.
+        depth: First results of each plan that are taken, 1 to 200.
+        progress: Called after each query.
+
+    Raises:
+        UsageError: There is no plan, or the depth is out of bounds.
+        WorkbenchError: As the search raises.
+    """
+    if not plans or not 1 <= depth <= LARGEST_DEPTH:
+        raise UsageError(
+            f"A pool of {len(plans)} plans to depth {depth} cannot be made",
+            f"Give at least one plan, and a depth from 1 to {LARGEST_DEPTH}",
+        )
+    values = [Plan.of(p) for p in plans]
+    candidates: dict[str, tuple[Candidate, ...]] = {}
+    failures: dict[str, str] = {}
+    begun = time.perf_counter()
+    for number, query in enumerate(queries, 1):
+        best: dict[str, tuple[int, Hit]] = {}
+        for plan in values:
+            try:
+                found = [h for h in search(query, plan, depth) if not h.added][:depth]
+            except (QueryError, PlanError) as exc:
+                failures.setdefault(query.query_id, f"{plan}: {exc.message}")
+                continue
+            for rank, hit in enumerate(found):
+                if hit.chunk_id not in best or rank < best[hit.chunk_id][0]:
+                    best[hit.chunk_id] = rank, hit
+        ordered = [
+            hit for _, hit in sorted(best.values(), key=lambda x: (x[0], x[1].path, x[1].start_line, x[1].chunk_id))
+        ]
+        candidates[query.query_id] = _once(judging, ordered)
+        if progress is not None:
+            rate = number / max(time.perf_counter() - begun, 1e-9)
+            progress(Progress("pool", number, len(queries), rate, (len(queries) - number) / rate, query.text))
+    return Pool(tuple(map(str, values)), depth, candidates, failures)
+
+
+def _once(judging: Judging, hits: Sequence[Hit]) -> tuple[Candidate, ...]:
+    """Candidates of hits, without those that are the passage of an earlier one."""
+    kept: list[Candidate] = []
+    by_document: dict[str, list[Span]] = {}
+    for chunk_id, document_id, span in judging.spans(hits):
+        seen = by_document.setdefault(document_id, [])
+        if not any(same_passage(span, other) for other in seen):
+            seen.append(span)
+            kept.append(Candidate(chunk_id, document_id, span))
+    return tuple(kept)

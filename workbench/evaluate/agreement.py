@@ -1,0 +1,152 @@
+"""How far judges agree, beyond what chance would give: Cohen's kappa for two, Fleiss' for more.
+
+Cohen's kappa (Cohen 1960) compares two judges on the items that both graded; with weights (Cohen 1968) a difference of one
+grade counts less than one of three, which suits grades that have an order. Fleiss' kappa (Fleiss 1971) is for more judges;
+items need not all have the same number of them: each item's agreement is over its own pairs of judges. Kappa is 1
+for full agreement, 0 for what chance gives, and NaN where chance agreement is certain (everybody used one grade only):
+nothing can be told from that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.errors import UsageError
+
+WEIGHTS = ("none", "linear", "quadratic")
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement over items that at least two judges graded.
+
+    Attributes:
+        judges: Their names, sorted.
+        items: Number of items with at least two grades.
+        observed: Share of pairs of grades that are equal, 0 to 1; NaN without items.
+        kappa: Cohen's (two judges) or Fleiss'; NaN where it is not defined.
+        weighted: Cohen's with quadratic weights; NaN for more than two judges or where it is not defined.
+        method: `Cohen` or `Fleiss`.
+    """
+
+    judges: tuple[str, ...]
+    items: int
+    observed: float
+    kappa: float
+    weighted: float
+    method: str
+
+    @property
+    def words(self) -> str:
+        """In one sentence, with the usual words of Landis and Koch (1977)."""
+        who = " and ".join(self.judges) if len(self.judges) == 2 else f"{len(self.judges)} judges"
+        if not self.items:
+            return f"{who} have graded nothing in common"
+        things = f"{self.items} passage{'s' if self.items != 1 else ''}"
+        said = f"{who} agree on {self.observed:.0%} of {things}"
+        if math.isnan(self.kappa):
+            return f"{said}; kappa is not defined, since only one grade was used"
+        return f"{said}: {self.method}'s kappa {self.kappa:.2f} ({_word(self.kappa)})"
+
+
+def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") -> float:
+    """Cohen's kappa of two judges.
+
+    Args:
+        first, second: Their grades of the same items, in the same order.
+        weights: `none`, `linear` or `quadratic`: how much a difference of grades costs.
+
+    Returns:
+        At most 1; NaN for no items, or where both used one and the same grade only.
+
+    Raises:
+        UsageError: The two differ in length, or there are no such weights.
+    """
+    if len(first) != len(second):
+        raise UsageError(f"One judge graded {len(first)} items, the other {len(second)}", "Give the same items")
+    if weights not in WEIGHTS:
+        raise UsageError(f"There are no weights {weights!r}", "Use " + ", ".join(WEIGHTS))
+    n = len(first)
+    if not n:
+        return math.nan
+    observed = math.fsum(_cost(a, b, weights) for a, b in zip(first, second, strict=True)) / n
+    left, right = _counts(first), _counts(second)
+    expected = math.fsum(_cost(a, b, weights) * x * y for a, x in left.items() for b, y in right.items()) / n**2
+    return 1.0 - observed / expected if expected else math.nan
+
+
+def fleiss(items: Sequence[Sequence[int]]) -> float:
+    """Fleiss' kappa of any number of judges.
+
+    Args:
+        items: Each item's grades, one a judge, in any order; items with fewer than two are passed over.
+
+    Returns:
+        At most 1; NaN for no such items, or where one grade only was used.
+    """
+    used = [list(grades) for grades in items if len(grades) > 1]
+    if not used:
+        return math.nan
+    total = sum(map(len, used))
+    shares = [count / total for count in _counts([g for grades in used for g in grades]).values()]
+    expected = math.fsum(share**2 for share in shares)
+    return (observed(used) - expected) / (1 - expected) if len(shares) > 1 else math.nan
+
+
+def observed(items: Sequence[Sequence[int]]) -> float:
+    """Mean over items of the share of pairs of grades that are equal; NaN where no item has two."""
+    used = [grades for grades in items if len(grades) > 1]
+    if not used:
+        return math.nan
+    return math.fsum(math.fsum(c * (c - 1) for c in _counts(g).values()) / (len(g) * (len(g) - 1)) for g in used) / len(
+        used
+    )
+
+
+def agreement(items: Sequence[Mapping[str, int]], judges: Sequence[str] | None = None) -> Agreement:
+    """Agreement of judges over items.
+
+    Args:
+        items: Each item's grades by judge.
+        judges: The judges to compare; None is all. Two are compared by Cohen's kappa, more by Fleiss'.
+
+    Raises:
+        UsageError: Fewer than two judges.
+    """
+    names = tuple(sorted({j for grades in items for j in grades} if judges is None else set(judges)))
+    if len(names) < 2:
+        raise UsageError("Agreement needs at least two judges", "Let somebody else judge the same set")
+    kept = [[grades[j] for j in names if j in grades] for grades in items]
+    kept = [grades for grades in kept if len(grades) > 1]
+    if len(names) > 2:
+        return Agreement(names, len(kept), observed(kept), fleiss(kept), math.nan, "Fleiss")
+    first, second = [g[0] for g in kept], [g[1] for g in kept]
+    return Agreement(names, len(kept), observed(kept), cohen(first, second), cohen(first, second, "quadratic"), "Cohen")
+
+
+def _cost(a: int, b: int, weights: str) -> float:
+    if weights == "none":
+        return float(a != b)
+    return float(abs(a - b) if weights == "linear" else (a - b) ** 2)
+
+
+def _counts(grades: Sequence[int]) -> dict[int, int]:
+    counted: dict[int, int] = {}
+    for grade in sorted(grades):
+        counted[grade] = counted.get(grade, 0) + 1
+    return counted
+
+
+def _word(kappa: float) -> str:
+    for limit, word in (
+        (0.0, "worse than chance"),
+        (0.2, "slight"),
+        (0.4, "fair"),
+        (0.6, "moderate"),
+        (0.8, "substantial"),
+    ):
+        if kappa < limit or (limit and kappa <= limit):
+            return word
+    return "almost perfect"
