@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
+from click.testing import CliRunner
 from corpus_files import write_files
 
 import workbench as wb
+from workbench.cli.main import main
+from workbench.desk.jobs import list_jobs
+from workbench.errors import CorpusLocked, IndexingStopped
 from workbench.plan import Plan
 from workbench.records import Principal
 from workbench.retrieve.cache import ResultCache, cache_key
 from workbench.retrieve.request import make_request
+from workbench.store import locks
 
 ADMIN, SUPPORT = Principal("acme", ("admin",)), Principal("acme", ("support",))
 # Without weights every score is 0, and results that both sides found stand by path.
@@ -220,3 +231,97 @@ def test_equal_scores_stand_in_the_same_order_every_time(desk: wb.Corpus) -> Non
         for _ in range(2)
     ]
     assert runs[0] == runs[1]
+
+
+def test_sources_and_ingest_jobs_are_listed(tmp_path: Path) -> None:
+    """A run is queued while another writes, then running, then done with its counts; one that cannot go on is failed."""
+    corpus, files = tmp_path / "corpus", write_files(tmp_path / "files", {"a.md": "apples", "b.md": "pears"})
+    wb.index([files], corpus=corpus, encoder="hashing")
+    seen: list[str] = []
+
+    def state(number: int) -> str:
+        with wb.open_corpus(corpus) as opened:
+            return str(opened.jobs().filter(pl.col("number") == number)["state"].item())
+
+    with ThreadPoolExecutor(1) as pool:
+        with locks.writer(corpus / "writer.lock", corpus):
+            (files / "c.md").write_text("plums")
+            waiting = pool.submit(wb.index, [files], corpus, wait=True, progress=lambda p: seen.append(state(2)))
+            while len(list_jobs(corpus)) < 2:
+                time.sleep(0.01)
+            assert state(2) == "queued"
+            with pytest.raises(CorpusLocked):
+                wb.index([files], corpus=corpus)
+        report = waiting.result()
+    assert set(seen) == {"running"}
+    with wb.open_corpus(corpus) as opened:
+        jobs, sources = opened.jobs(), opened.sources()
+    assert jobs["state"].to_list() == ["failed", "done", "done"]
+    assert "is being written" in jobs["reason"][0]
+    newest = jobs.row(1, named=True)
+    assert newest["paths"] == [str(files)]
+    assert (newest["found"], newest["indexed"], newest["unchanged"], newest["documents"]) == (3, 1, 2, 3)
+    assert newest["generation"] == report.generation
+    assert newest["queued"] <= newest["started"] <= newest["ended"]
+    assert sources.drop("modified").rows() == [(str(files), "folder", 3, 3, 16)]
+
+
+def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:
+    """Whatever it had come to; the next run writes it down."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    program = (
+        "import os, sys; from pathlib import Path; from workbench.desk.jobs import recording\n"
+        "with recording(Path(sys.argv[1]), 'index', ['/files'], ['docs']) as job:\n    job.running(); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(corpus)], check=False)
+    (died,) = list_jobs(corpus)
+    assert (died.state, died.counts) == ("failed", None)
+    assert "process ended" in died.reason
+    wb.index([write_files(tmp_path / "files", {"a.md": "apples"})], corpus=corpus, encoder="hashing")
+    assert [job.state for job in list_jobs(corpus)] == ["done", "failed"]
+    assert not list((corpus / "jobs").iterdir())
+
+
+def test_a_stopped_run_is_failed_with_its_reason(tmp_path: Path) -> None:
+    """Stopping is an end like others."""
+    files = write_files(tmp_path / "files", {"a.md": "apples"})
+    with pytest.raises(IndexingStopped):
+        wb.index([files], corpus=tmp_path / "corpus", encoder="hashing", abort=lambda: True)
+    (job,) = list_jobs(tmp_path / "corpus")
+    assert job.state == "failed"
+    assert job.reason
+
+
+def test_jobs_and_sources_name_no_paths_of_others(tmp_path: Path) -> None:
+    """Who sees a part sees the jobs of his sources, without counts; who sees nothing there sees none."""
+    corpus = tmp_path / "corpus"
+    ours, theirs = (write_files(tmp_path / name, {"a.md": f"{name} apples"}) for name in ("ours", "theirs"))
+    wb.index([ours], corpus=corpus, encoder="hashing", tenant="acme")
+    wb.index([ours, theirs], corpus=corpus, tenant="birch")
+    wb.index([ours], corpus=corpus, tenant="acme")
+    wb.index([theirs], corpus=corpus, tenant="birch")
+    seen = {}
+    for tenant in ("acme", "birch", "nobody"):
+        with wb.open_corpus(corpus, Principal(tenant)) as opened:
+            jobs = opened.jobs()
+            seen[tenant] = (jobs["paths"].to_list(), opened.sources()["path"].to_list())
+            assert jobs["found"].null_count() == len(jobs)
+            assert set(jobs["reason"]) <= {""}
+    assert seen["acme"] == ([[str(ours)]] * 3, [str(ours)])
+    assert seen["birch"] == ([[str(theirs)]] * 2, [str(theirs)])
+    assert seen["nobody"] == ([], [])
+
+
+def test_the_command_line_lists_sources_and_jobs(tmp_path: Path) -> None:
+    """As lines, and as JSON with every column."""
+    files = write_files(tmp_path / "files", {"a.md": "apples"})
+    wb.index([files], corpus=tmp_path / "corpus", encoder="hashing")
+    said = CliRunner().invoke(main, ["info", "--sources", "--jobs", "-c", str(tmp_path / "corpus")])
+    assert f"{files}: folder, 1 documents, 1 chunks" in said.output
+    assert "1. done " in said.output
+    data = json.loads(
+        CliRunner().invoke(main, ["info", "--sources", "--jobs", "--json", "-c", str(tmp_path / "corpus")]).output
+    )
+    assert [s["path"] for s in data["sources"]] == [str(files)]
+    assert [(j["state"], j["indexed"]) for j in data["jobs"]] == [("done", 1)]

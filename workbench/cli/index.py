@@ -167,8 +167,8 @@ def _print_tables(tables: Mapping[str, polars.DataFrame], *, as_json: bool) -> N
                 out.print("No indexing run is known: they are kept from the next one on")
         else:
             for row in frame.to_dicts():
-                line = f"{row['path']}: {row['kind']}, {row['documents']:,} documents, {row['chunks']:,} chunks, {row['bytes']:,} bytes"
-                out.print(Text(output.plain(line)), soft_wrap=True)
+                counts = f"{row['documents']:,} documents, {row['chunks']:,} chunks, {row['bytes']:,} bytes"
+                out.print(Text(output.plain(f"{row['path']}: {row['kind']}, {counts}")), soft_wrap=True)
 
 
 def _job_line(job: Mapping[str, Any]) -> str:
@@ -178,7 +178,8 @@ def _job_line(job: Mapping[str, Any]) -> str:
     if job["found"] is not None:
         parts = ("indexed", "unchanged", "skipped", "failed", "removed")
         counts = ", ".join(f"{job[name]:,} {name}" for name in parts if job[name])
-        said += f": {job['found']:,} files{': ' if counts else ''}{counts}; {job['documents']:,} documents, {job['chunks']:,} chunks"
+        said += f": {job['found']:,} files{': ' if counts else ''}{counts}"
+        said += f"; {job['documents']:,} documents, {job['chunks']:,} chunks"
     if job["reason"]:
         said += f": {job['reason']}" + (f". {job['remedy']}" if job["remedy"] else "")
     return said

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,10 +36,10 @@ from workbench.indexing.state import Options, Run
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.records import EncoderIdentity, FileReport, FileStatus, IndexReport, Progress
 from workbench.store import generations, locks
-from workbench.store.generations import Layout, Pin
+from workbench.store.generations import Layout
 from workbench.store.journal import Journal, forget
 from workbench.store.staging import Staging
-from workbench.store.writer import Built, build_generation, vector_key
+from workbench.store.writer import build_generation, vector_key
 
 
 def ignore_progress(progress: Progress) -> None:
@@ -161,6 +161,21 @@ def remove(
     )
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """A full or read-only disk, or too little memory, in one sentence, wherever in the run it is met."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, OSError, MemoryError) as exc:
+        reason = str(exc).partition("\n")[0] or type(exc).__name__
+        raise CorpusError(
+            f"The new generation could not be built: {reason}",
+            "Free disk space or memory, and run the same command again; the corpus is as it was",
+        ) from exc
+
+
 def _locked(
     recorded: AbstractContextManager[Recorder],
     folder: Path,
@@ -170,7 +185,7 @@ def _locked(
     work: Callable[[Previous, Tell, Abort], IndexReport],
 ) -> IndexReport:
     """Do the work under the writer's lock, between two cleanings, and keep its job."""
-    with recorded as job, locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=abort):
+    with _told(), recorded as job, locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=abort):
         job.running()
         generations.clean(folder)
         previous = load_previous(folder)
@@ -358,28 +373,12 @@ def _write(run: Run, staging: Staging) -> IndexReport:
                 )
         check(run.abort)
         staging.close()
-        built = _build(corpus, staging.path, previous.pin, journals, run.tell)
+        built = build_generation(corpus, staging.path, previous.pin, journals, run.tell)
         run.warnings += built.warnings
         for _, made_by in journals.values():
             forget(made_by, built.text_hashes, built.manifest.counts["records"])
     counts = built.manifest.counts["documents"], built.manifest.counts["records"]
     return _report(run, built.manifest.generation, embedded, there + built.carried * len(run.encoders), counts)
-
-
-def _build(
-    corpus: Path, staged: Path, old: Pin | None, journals: dict[str, tuple[EncoderIdentity, Journal]], tell: Tell
-) -> Built:
-    """Build and publish. Raises CorpusError where disk or memory do not suffice; the old generation stays."""
-    import duckdb
-
-    try:
-        return build_generation(corpus, staged, old, journals, tell)
-    except (duckdb.Error, OSError, MemoryError) as exc:
-        reason = str(exc).partition("\n")[0] or type(exc).__name__
-        raise CorpusError(
-            f"The new generation could not be built: {reason}",
-            "Free disk space or memory, and run the same command again",
-        ) from exc
 
 
 def _report(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 import numpy as np
@@ -140,6 +141,26 @@ class ChunkRow:
     chunk: Chunk
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What documents came from: an indexed `folder`, or the folder of `files` that were indexed one by one.
+
+    Attributes:
+        path: Absolute.
+        kind: `folder` or `files`.
+        documents, chunks: Visible ones.
+        bytes: Of the original files and records.
+        modified: When its newest document was changed, UTC; None where none says.
+    """
+
+    path: str
+    kind: str
+    documents: int
+    chunks: int
+    bytes: int
+    modified: datetime | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordColumns:
     """What a result's table needs of m records, from mapped arrays: no SQL.
@@ -220,6 +241,9 @@ class RecordStore(Protocol):
 
     def roots(self, scope: Scope) -> tuple[str, ...]:
         """Absolute paths of the roots that hold visible documents, sorted."""
+
+    def sources(self, scope: Scope) -> list[Source]:
+        """What the visible documents came from, by path."""
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """Counts by type, collection and language, bytes and digest, of what is visible."""

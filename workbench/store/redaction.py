@@ -28,7 +28,7 @@ from workbench.ingest.context import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
 from workbench.store.grep_passages import ELLIPSIS
 from workbench.store.grep_pattern import GrepPattern, prepare
-from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope
+from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
 from workbench.store.visibility import MASK, Policy
 
 MOST_PASSAGES = 2_000
@@ -218,6 +218,10 @@ class RedactedRecords:
     def roots(self, scope: Scope) -> tuple[str, ...]:
         """As the store's."""
         return self._inner.roots(scope)
+
+    def sources(self, scope: Scope) -> list[Source]:
+        """As the store's."""
+        return self._inner.sources(scope)
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """As the store's."""

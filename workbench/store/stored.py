@@ -24,8 +24,9 @@ from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.generations import Manifest
+from workbench.store.inventory import sources
 from workbench.store.place_arrays import Places
-from workbench.store.protocols import ChunkRow, RecordColumns, Scope
+from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Source
 from workbench.store.visibility import Access, Policy, SeeAll, visible_documents
 
 if TYPE_CHECKING:
@@ -313,6 +314,10 @@ class StoredRecords:
         present = np.bincount(seen, minlength=len(self.arrays.names["roots"])) > 0
         whole = {row[0] for row in fetch(self._connection, "SELECT root FROM roots WHERE whole")}
         return tuple(r for r, there in zip(self.arrays.names["roots"], present, strict=True) if there and r in whole)
+
+    def sources(self, scope: Scope) -> list[Source]:
+        """What the visible documents came from, by path."""
+        return sources(self._connection, self.arrays, scope)
 
     # --- what is there -----------------------------------------------------------------------------------------------
 

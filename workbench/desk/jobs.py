@@ -1,0 +1,252 @@
+"""Ingest jobs: every run that changes a corpus, with its state, kept on the desk beside the generations.
+
+A run is `queued` from the moment it starts until it has the writer's lock, then `running`, then `done` with its counts or
+`failed` with a reason. A generation cannot keep this: a run that fails makes none. Each run holds a lock on a file of its own
+for as long as it lives (the kernel lets go of it however the process dies), so a job that says queued or running and whose
+lock is free died, and is shown as failed.
+
+A job that cannot be written down never stops a run: indexing is worth more than its record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.desk.database import Desk, Group, now, open_desk
+from workbench.errors import CorpusError, WorkbenchError
+from workbench.records import FileStatus, IndexReport
+from workbench.store import locks
+
+if TYPE_CHECKING:
+    import sqlite3
+
+FOLDER = "jobs"
+"""Folder of the corpus with one lock file for each run that lives."""
+
+MOST = 1_000
+"""Jobs that are kept: the newest."""
+
+_COUNTS = ("found", "indexed", "unchanged", "skipped", "failed", "removed", "documents", "chunks", "embedded", "reused")
+COLUMNS = (
+    "number", "kind", "state", "paths", "collections", "queued", "started", "ended", "generation", *_COUNTS, "reason", "remedy",
+)  # fmt: skip
+"""What a job is shown as, in this order."""
+
+JOBS = Group(
+    "jobs",
+    (
+        "CREATE TABLE jobs (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, state TEXT NOT NULL,"
+        " paths TEXT NOT NULL, collections TEXT NOT NULL, lock TEXT NOT NULL, queued REAL NOT NULL, started REAL, ended REAL,"
+        " generation TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', remedy TEXT NOT NULL DEFAULT '',"
+        + ", ".join(f"{name}_count INTEGER" for name in _COUNTS)
+        + ") STRICT",
+    ),
+)
+_DIED = "The process ended before the run did"
+_DIED_REMEDY = "Run the same command again: it goes on where that one stopped"
+
+
+class JobState(StrEnum):
+    """Where a run stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+_OPEN = (JobState.QUEUED, JobState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run.
+
+    Attributes:
+        number: From 1, up with time.
+        kind: `index` or `remove`.
+        state: As it is now: a job whose process died is failed.
+        paths: What was asked for, absolute where it is on the disk; only those that the reader may know.
+        collections: Where documents were to go; rules of the corpus may have said otherwise.
+        queued, started, ended: UTC; None where it has not come to that.
+        generation: The generation that answered after it, "" unless done.
+        reason, remedy: Why it failed, and what to do.
+        counts: Files found, indexed, unchanged, skipped, failed and removed; documents and chunks in the corpus after it;
+            texts embedded and vectors reused. None unless done.
+    """
+
+    number: int
+    kind: str
+    state: JobState
+    paths: tuple[str, ...]
+    collections: tuple[str, ...]
+    queued: datetime
+    started: datetime | None
+    ended: datetime | None
+    generation: str
+    reason: str
+    remedy: str
+    counts: dict[str, int] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The job as JSON values, its counts beside the rest."""
+        times = {
+            name: None if at is None else at.isoformat()
+            for name, at in (("queued", self.queued), ("started", self.started), ("ended", self.ended))
+        }
+        counts = {name: None if self.counts is None else self.counts[name] for name in _COUNTS}
+        lists = {"state": str(self.state), "paths": list(self.paths), "collections": list(self.collections)}
+        made = {**lists, **times, **counts}
+        return {name: made[name] if name in made else getattr(self, name) for name in COLUMNS}
+
+
+class Recorder:
+    """Writes down what becomes of one run; see `recording`. What cannot be written is kept in `trouble`."""
+
+    def __init__(self, desk: Desk, number: int, trouble: str = "") -> None:
+        self._desk, self._number = desk, number
+        self.trouble = trouble
+
+    def running(self) -> None:
+        """The run has the writer's lock."""
+        self._set(state=JobState.RUNNING, started=now())
+
+    def done(self, report: IndexReport) -> None:
+        """The run is over, and this is its report."""
+        counts = {status.value: report.count(status) for status in FileStatus}
+        counts |= {"found": report.found, "documents": report.documents, "chunks": report.chunks}
+        counts |= {"embedded": report.embedded, "reused": report.reused}
+        named = {f"{name}_count": counts[name] for name in _COUNTS}
+        self._set(state=JobState.DONE, ended=now(), generation=report.generation, **named)
+
+    def failed(self, error: BaseException) -> None:
+        """The run ended with an error."""
+        if isinstance(error, WorkbenchError):
+            reason, remedy = error.message, error.remedy
+        elif isinstance(error, KeyboardInterrupt):
+            reason, remedy = "It was stopped", _DIED_REMEDY
+        else:
+            reason, remedy = f"{type(error).__name__}: {error}", "Run `workbench doctor` to see what is wrong"
+        self._set(state=JobState.FAILED, ended=now(), reason=reason, remedy=remedy)
+
+    def _set(self, **values: Any) -> None:
+        if not self._number:
+            return
+        assigned = ", ".join(f"{name} = ?" for name in values)
+        try:
+            with self._desk.writing(JOBS) as db:
+                db.execute(
+                    f"UPDATE jobs SET {assigned} WHERE number = ?", (*map(_plain, values.values()), self._number)
+                )
+        except CorpusError as exc:
+            self.trouble = str(exc)
+
+
+@contextmanager
+def recording(corpus: Path, kind: str, paths: Sequence[str], collections: Sequence[str]) -> Iterator[Recorder]:
+    """Keep a job for one run: queued at once, failed by whatever error leaves the block; the rest is for the run to say.
+
+    Args:
+        corpus: The corpus folder, which exists.
+        kind: `index` or `remove`.
+        paths: What the run was asked for.
+        collections: Where documents are to go.
+    """
+    desk, lock = open_desk(corpus), None
+    try:
+        folder = corpus / FOLDER
+        folder.mkdir(exist_ok=True)
+        name = f"{os.getpid()}-{time.time_ns()}.lock"
+        (folder / name).touch()
+        lock = locks.exclusive(folder / name)
+        with desk.writing(JOBS) as db:
+            values = (kind, JobState.QUEUED.value, json.dumps(list(paths)), json.dumps(list(collections)), name, now())
+            number = db.execute(
+                "INSERT INTO jobs (kind, state, paths, collections, lock, queued) VALUES (?, ?, ?, ?, ?, ?)", values
+            ).lastrowid
+            _settle(db, folder)
+            db.execute("DELETE FROM jobs WHERE number <= ?", ((number or 0) - MOST,))
+        recorder = Recorder(desk, number or 0)
+    except (CorpusError, OSError) as exc:
+        recorder = Recorder(desk, 0, str(exc))
+    try:
+        yield recorder
+    except BaseException as exc:
+        recorder.failed(exc)
+        raise
+    finally:
+        if lock is not None:
+            # The name goes while the lock is held: nobody finds a file that is free and not yet gone.
+            lock.path.unlink(missing_ok=True)
+            lock.close()
+
+
+def _settle(db: sqlite3.Connection, folder: Path) -> None:
+    """Write down as failed what died, and remove the lock files that were left."""
+    rows = db.execute("SELECT number, lock FROM jobs WHERE state IN ('queued', 'running')").fetchall()
+    for row in rows:
+        if not _lives(folder / row["lock"]):
+            values = (JobState.FAILED.value, _DIED, _DIED_REMEDY, row["number"])
+            db.execute("UPDATE jobs SET state = ?, reason = ?, remedy = ? WHERE number = ?", values)
+            (folder / row["lock"]).unlink(missing_ok=True)
+
+
+def _lives(path: Path) -> bool:
+    """Whether a run still holds its lock file."""
+    with suppress(PermissionError):
+        if not path.exists():
+            return False
+        lock = locks.exclusive(path)
+        if lock is not None:
+            lock.close()
+            return False
+    return True
+
+
+def list_jobs(corpus: Path) -> list[Job]:
+    """Every job, the newest first; those whose process died as failed. Writes nothing. Raises CorpusError, CorpusDamaged."""
+    desk, folder = open_desk(corpus), corpus / FOLDER
+    rows = desk.rows(JOBS, "SELECT * FROM jobs ORDER BY number DESC")
+    dead = {row["number"] for row in rows if row["state"] in _OPEN and not _lives(folder / row["lock"])}
+    if dead:
+        # A run may have ended between the two looks: what it wrote before it let go of its lock counts.
+        again = {row["number"]: row for row in desk.rows(JOBS, "SELECT * FROM jobs")}
+        rows = [again.get(row["number"], row) if row["number"] in dead else row for row in rows]
+    return [_job(row, row["number"] in dead) for row in rows]
+
+
+def _job(row: sqlite3.Row, dead: bool) -> Job:
+    counts = {name: row[f"{name}_count"] for name in _COUNTS}
+    job = Job(
+        number=row["number"],
+        kind=row["kind"],
+        state=JobState(row["state"]),
+        paths=tuple(json.loads(row["paths"])),
+        collections=tuple(json.loads(row["collections"])),
+        queued=datetime.fromtimestamp(row["queued"], UTC),
+        started=_time(row["started"]),
+        ended=_time(row["ended"]),
+        generation=row["generation"],
+        reason=row["reason"],
+        remedy=row["remedy"],
+        counts=None if counts["found"] is None else counts,
+    )
+    died = dead and job.state in _OPEN
+    return replace(job, state=JobState.FAILED, reason=_DIED, remedy=_DIED_REMEDY) if died else job
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, StrEnum) else value
