@@ -231,7 +231,7 @@ class Corpus:
         if seconds and not bypass_cache:
             kept = self._cache.get(key, seconds)
             if isinstance(kept, SearchResult):
-                return kept
+                return kept.as_kept((time.perf_counter() - started) * 1000.0)
         retrieved = retrieve(engine, request, depths)
         result = SearchResult(engine, retrieved, request.plan, spent_ms=(time.perf_counter() - started) * 1000.0)
         if seconds and not bypass_cache and not result.unavailable:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from click.testing import CliRunner, Result
 from corpus_files import write_files
 
 import workbench as wb
+from workbench.cli.main import main
 from workbench.errors import PlanError, SettingError, SourceUnavailable
 from workbench.retrieve.textform import format_failure, format_text
 
@@ -218,11 +220,45 @@ def test_a_whole_artifact_is_called_artifact_and_long_texts_are_cut_at_200(artif
         assert f"Type: artifact | ID: {hit.document_id}" in text
 
 
-def test_a_document_that_says_nothing_is_normal_and_comes_from_its_file(artifacts: wb.Corpus) -> None:
-    """Without a sensitivity it is normal, without a source it names its file, and without an address there is no evidence."""
-    text = format_text(artifacts.search(QUERY, plan="collections", filters="path = 'artifacts/03.md'"))
-    assert "Source: artifacts/03.md | Sensitivity: normal\n" in text
+def test_a_document_without_sensitivity_is_normal(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """An artifact's source and sensitivity have a line, `?` and `normal` where it says nothing; what is none has no such line."""
+    files = {"a.md": "---\nartifact_type: note\n---\nstorm gauge", "b.md": "storm gauge, plain"}
+    corpus = make_corpus(files, collection="artifact_chunks")
+    text = format_text(corpus.search("storm gauge", plan="collections"))
+    first, second = sorted(text.split("\n\n")[1:], key=lambda block: "Source" not in block)
+    assert "Source: ? | Sensitivity: normal\n" in first
+    assert "Source" not in second
     assert "Evidence:" not in text
+
+
+def test_the_text_form_on_the_command_line(artifacts: wb.Corpus) -> None:
+    """`search --format text` prints it for any plan; the score is called by what it is."""
+    corpus = str(artifacts.path)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["search", *arguments, "--format", "text", "-c", corpus])
+
+    said = run(QUERY, "--preset", "collections", "-n", "2")
+    assert said.output == format_text(artifacts.search(QUERY, plan="collections", limit=2)) + "\n"
+    assert said.exit_code == 0
+    assert "[1] weighted score: " in run(QUERY, "--preset", "pages").output
+    assert "[1] keyword score: " in run(QUERY, "--mode", "keyword").output
+    nothing = run("quagga", "--mode", "keyword")
+    assert (nothing.output, nothing.exit_code) == ("No results found.\n", 1)
+
+
+def test_a_search_whose_every_source_failed_says_so(artifacts: wb.Corpus, no_vectors: None) -> None:
+    """`Search failed:` only then: where one of two sources failed there are results."""
+    arguments = ["search", "storm gauges never asked", "--format", "text", "-c", str(artifacts.path)]
+    failed = CliRunner().invoke(main, [*arguments, "--preset", "collections"])
+    assert failed.output.startswith("Search failed: ")
+    assert "The model is gone" in failed.output
+    assert failed.exit_code == 2
+    half = CliRunner().invoke(main, arguments)
+    assert half.stdout.startswith("Found ")
+    assert "vector could not run" in half.stderr
+    unreadable = CliRunner().invoke(main, [*arguments, "--filter", "colour ="])
+    assert "Search failed" not in unreadable.output
 
 
 def test_dots_stand_only_beyond_200_characters(make_corpus: Callable[..., wb.Corpus]) -> None:

@@ -160,21 +160,41 @@ def test_roles_and_tenants_see_their_own(path: Path) -> None:
 
 
 def test_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
-    """The same object until just before; searched again from then on."""
+    """Until just before it is given again; searched again from then on."""
     now = [1000.0]
     desk._cache = ResultCache(clock=lambda: now[0])
     first = desk.search("retries", plan="scoped")
     now[0] += 179.999
-    assert desk.search("retries", plan="scoped") is first
+    kept = desk.search("retries", plan="scoped")
+    assert (first.cached, kept.cached) == (False, True)
+    assert kept.to_dict() == first.to_dict()
     now[0] = 1180.0
-    assert desk.search("retries", plan="scoped") is not first
+    assert not desk.search("retries", plan="scoped").cached
 
 
 def test_bypass_searches_again(desk: wb.Corpus) -> None:
     """Asked to, it neither reads nor replaces what is kept."""
     first = desk.search("retries", plan="scoped")
-    assert desk.search("retries", plan="scoped", bypass_cache=True) is not first
-    assert desk.search("retries", plan="scoped") is first
+    assert not desk.search("retries", plan="scoped", bypass_cache=True).cached
+    kept = desk.search("retries", plan="scoped")
+    assert kept.cached
+    assert kept.fused is first.fused
+
+
+def test_stats_name_the_milliseconds_of_each_side(desk: wb.Corpus) -> None:
+    """vectorMs, keywordMs and rerankMs; nothing for what did not run, and nothing at all for a result that was kept."""
+    plan = wb.preset("scoped")
+    first = desk.search("retries and queues", plan=plan)
+    assert list(first.stats) == ["vectorMs", "keywordMs", "rerankMs"]
+    assert first.stats["vectorMs"] > 0
+    assert first.stats["keywordMs"] == first.timings_ms["keyword_ms"] > 0
+    assert first.stats["rerankMs"] == 0
+    assert desk.search("retries and queues", plan=plan.replace({"rerank.model": "overlap"})).stats["rerankMs"] > 0
+    kept = desk.search("retries and queues", plan=plan)
+    assert dict(kept.stats) == {"vectorMs": 0, "keywordMs": 0, "rerankMs": 0}
+    assert kept.timings_ms.keys() == first.timings_ms.keys()
+    assert kept.to_dict(timings=True)["stats"] == dict(kept.stats)
+    assert "stats" not in kept.to_dict()
 
 
 def test_the_cache_key_is_everything_that_decides_a_result() -> None:

@@ -19,6 +19,7 @@ import workbench as wb
 from workbench.errors import UsageError
 from workbench.mcp.server import CorpusServer, build_server, parse_address
 from workbench.retrieve.frames import hit_dict
+from workbench.retrieve.textform import format_text
 
 Call = Callable[..., CallToolResult]
 TOOLS = {"hybrid_search", "grep_search", "vector_search", "read_file", "corpus_info"}
@@ -288,7 +289,19 @@ def test_the_servers_own_model_may_be_named(sample: wb.Corpus) -> None:
     call = caller(build_server(sample, "default rerank.model=overlap"))
     first = data(call("hybrid_search", semantic_query="kettle"))
     assert "rerank" in first["hits"][0]["scores"]
-    assert data(call("hybrid_search", semantic_query="kettle", plan=first["plan"])) == first
+    again = data(call("hybrid_search", semantic_query="kettle", plan=first["plan"]))
+    assert first.pop("stats")["rerankMs"] > 0
+    assert again.pop("stats") == {"vectorMs": 0, "keywordMs": 0, "rerankMs": 0}  # it was kept
+    assert again == first
+
+
+@pytest.mark.parametrize("plan", ["passages", "collections", "pages", "contract", "scoped", "tmm"])
+def test_the_brief_form_is_the_fixed_text_form(sample: wb.Corpus, call: Call, plan: str) -> None:
+    """Of every plan; the data is the same in both forms."""
+    result = call("hybrid_search", semantic_query="how do retries work", plan=plan, form="brief")
+    assert said(result) == format_text(sample.search("how do retries work", plan=plan))
+    full = data(call("hybrid_search", semantic_query="how do retries work", plan=plan))
+    assert data(result)["hits"] == full["hits"]
 
 
 def test_hidden_documents_are_not_there(call: Call, guest: Call) -> None:
@@ -338,6 +351,8 @@ def test_a_vector_side_that_is_gone_is_said(sample: wb.Corpus, call: Call, monke
     assert answer["unavailable"] == [{"source": "vector", "reason": "The model is gone", "remedy": "Fetch it again"}]
     assert "Warning: vector could not run: The model is gone" in said(result)
     assert "Fetch it again" in refused(call("vector_search", query="what does the kettle do"))
+    brief = refused(call("vector_search", query="what does the kettle do", form="brief"))
+    assert brief.startswith("Search failed: ")
 
 
 def test_addresses() -> None:

@@ -1,4 +1,4 @@
-"""`workbench search`, `explain`, `compare`, `grep` and `read`."""
+"""`workbench search`, `explain`, `grep` and `read`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from rich.text import Text
 
 from workbench.cli import options, output
+from workbench.errors import SourceUnavailable
 from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ _CONTEXT = click.option(
 @options.principal_options
 @options.corpus_option
 @options.json_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["cards", "text"]),
+    default="cards",
+    show_default=True,
+    help="text: the fixed text form that tools read.",
+)
 @click.option("--timings", is_flag=True, help="Show milliseconds by step.")
 @click.option("--funnel", is_flag=True, help="Show how many candidates each step dropped.")
 @click.option("--full", is_flag=True, help="Show whole passages.")
@@ -66,24 +75,40 @@ def search(
     roles: tuple[str, ...],
     corpus: Path | None,
     as_json: bool,
+    form: str,
     timings: bool,
     funnel: bool,
     full: bool,
 ) -> None:
     """Search a corpus for QUERY: words, "phrases", -not, OR, prefix*."""
+    from workbench.retrieve.textform import format_failure, format_text
     from workbench.service import open_corpus
 
     plan = options.read_plan(plan_text, preset, plan_file, changes)
     context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None
     with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
-        result = opened.search(
-            query, keywords=keywords, context=context, mode=mode, plan=plan, filters=filters, limit=limit
-        )
+        try:
+            result = opened.search(
+                query, keywords=keywords, context=context, mode=mode, plan=plan, filters=filters, limit=limit
+            )
+        except SourceUnavailable as exc:
+            if as_json or form != "text":
+                raise
+            click.echo(format_failure(exc))
+            ctx.exit(2)
         if as_json:
             options.print_json(result.to_dict(timings=timings))
+        elif form == "text":
+            click.echo(output.plain(format_text(result)))
+            _print_warnings(result)
         else:
             _print_result(result, timings=timings, funnel=funnel, most=None if full else 480)
         ctx.exit(0 if result.hits else 1)
+
+
+def _print_warnings(result: SearchResult) -> None:
+    for warning in result.warnings:
+        output.console(stderr=True).print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
 
 
 def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: int | None) -> None:
@@ -105,8 +130,7 @@ def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: in
         out.print()
     for message in result.messages:
         out.print(Text(output.plain(message), style="dim"))
-    for warning in result.warnings:
-        output.console(stderr=True).print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
+    _print_warnings(result)
     if funnel:
         out.print(output.frame_table(result.funnel(), "Funnel"))
     if timings:
@@ -174,40 +198,6 @@ def _print_explanation(found: Explanation) -> None:
         out.print(output.frame_table(pl.DataFrame(rows, schema=schema)))
     if found.remedy:
         out.print(Text(output.plain(found.remedy + (" (tried: it is then a result)." if found.verified else "."))))
-
-
-@click.command()
-@click.argument("query")
-@click.option("--plan", "plans", multiple=True, required=True, help="A plan's text form or a preset; repeat it.")
-@_KEYWORDS
-@_FILTER
-@click.option("--limit", "-n", type=int, help="How many results (default: each plan's).")
-@options.principal_options
-@options.corpus_option
-@options.json_option
-def compare(
-    query: str,
-    plans: tuple[str, ...],
-    keywords: str | None,
-    filters: str | None,
-    limit: int | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
-    as_json: bool,
-) -> None:
-    """Run QUERY under several plans and show each result's rank in each."""
-    from workbench.service import open_corpus
-
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
-        compared = opened.compare(query, plans, keywords=keywords, filters=filters, limit=limit)
-        frame, shared = compared.frame(), compared.overlap()
-    if as_json:
-        options.print_json({"query": query, "ranks": frame.to_dicts(), "overlap": shared.to_dicts()})
-        return
-    out = output.console()
-    out.print(output.frame_table(frame.drop("path"), "Ranks"))
-    out.print(output.frame_table(shared, "Overlap"))
 
 
 @click.command()

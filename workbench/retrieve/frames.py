@@ -86,6 +86,7 @@ def hit_dict(hit: Hit) -> dict[str, Any]:
         "start_line": hit.start_line,
         "end_line": hit.end_line,
         "page": hit.page,
+        "locator": hit.locator,
         "title": hit.title,
         "url": hit.url,
         "section": hit.section,
@@ -124,6 +125,8 @@ def result_dict(result: SearchResult, timings: bool) -> dict[str, Any]:
     }
     if timings:
         data["timings_ms"] = {k: round(v, 3) for k, v in result.timings_ms.items()}
+        data["stats"] = {k: round(v, 3) for k, v in result.stats.items()}
+        data["cached"] = result.cached
     return data
 
 

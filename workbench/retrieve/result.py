@@ -6,6 +6,7 @@ slider calls. Its pictures, table and JSON all read the same fused numbers.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,18 @@ class SearchResult:
         self.unavailable: tuple[Unavailable, ...] = retrieved.unavailable
         self._outcome: Outcome = reranked(engine, retrieved, fuse_plan(retrieved, plan), plan)
         self._spent_ms = spent_ms
+        self._kept_ms: float | None = None
+
+    def as_kept(self, milliseconds: float) -> SearchResult:
+        """The same result, as a cache gives it: nothing was run for it but the look-up, which took so long."""
+        again = copy.copy(self)
+        again._kept_ms = milliseconds
+        return again
+
+    @property
+    def cached(self) -> bool:
+        """Whether it came from the cache of an open corpus."""
+        return self._kept_ms is not None
 
     # --- results ---------------------------------------------------------------------------------------------------
 
@@ -71,6 +84,11 @@ class SearchResult:
     def order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Positions in `fused` of what is left after dedupe, in the final order (reranked where a model ran), int64."""
         return self._outcome.kept
+
+    @property
+    def score_kind(self) -> str:
+        """`fused`, or the lone source whose own scores these are."""
+        return self._outcome.score_kind
 
     @property
     def rerank_scores(self) -> Mapping[int, float]:
@@ -172,7 +190,22 @@ class SearchResult:
 
     @property
     def timings_ms(self) -> Mapping[str, float]:
-        """Milliseconds by step: filter, embed, grep, keyword, vector, fusion, total; only steps that ran."""
+        """Milliseconds by step: filter, embed, grep, keyword, vector, fusion, total; only steps that ran.
+
+        Of a result from the cache the same steps, each 0, and the look-up as the total.
+        """
+        if self._kept_ms is not None:
+            return {**dict.fromkeys(self._ran_ms, 0.0), "total_ms": self._kept_ms}
+        return self._ran_ms
+
+    @property
+    def stats(self) -> Mapping[str, float]:
+        """Milliseconds of the two sides and of reranking: vectorMs, keywordMs, rerankMs; 0 for what did not run."""
+        timings = self.timings_ms
+        return {f"{name}Ms": timings.get(f"{name}_ms", 0.0) for name in ("vector", "keyword", "rerank")}
+
+    @property
+    def _ran_ms(self) -> Mapping[str, float]:
         outcome = self._outcome
         timings = {**self._retrieved.timings, "fusion_ms": outcome.milliseconds}
         if outcome.rerank_ms is not None:

@@ -1,7 +1,8 @@
 """A result as plain text for a tool that reads text: header, then a block a hit.
 
 The form is fixed to the character, because programs read it: score to three decimals, snippet of 200 characters with `...`
-only where there is more.
+only where there is more; title, source and evidence only where there are any: a document without an `artifact_type` has no
+line on its source. It serves every plan: a score that is no sum of reciprocal ranks is called by what it is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def format_text(result: SearchResult) -> str:
     collections = sorted({c for h in hits for c in h.collections})
     lines = [f"Found {len(hits)} results (searched: {', '.join(collections)}):", ""]
     for hit in hits:
-        lines += [*_block(hit), ""]
+        lines += [*_block(hit, _score_name(result, hit)), ""]
     return "\n".join(lines)
 
 
@@ -37,17 +38,26 @@ def format_failure(error: WorkbenchError) -> str:
     return f"Search failed: {error.message}"
 
 
-def _block(hit: Hit) -> Sequence[str]:
+def _score_name(result: SearchResult, hit: Hit) -> str:
+    """`RRF`; the fusion method, where it is another one; or the lone source whose own score it is."""
+    if hit.score_kind != "fused":
+        return hit.score_kind
+    method = str(result.plan["fusion.method"])
+    return "RRF" if method == "rrf" else method
+
+
+def _block(hit: Hit, name: str) -> Sequence[str]:
     metadata = hit.metadata
     whole = metadata.get("granularity") == "document"
     lines = [
-        f"[{hit.rank}] RRF score: {hit.score:.3f} (from: {', '.join(sorted(hit.collections, key=_place))})",
+        f"[{hit.rank}] {name} score: {hit.score:.3f} (from: {', '.join(sorted(hit.collections, key=_place))})",
         f"Type: {'artifact' if whole else 'chunk'} | ID: {hit.document_id if whole else hit.chunk_id}",
     ]
     if hit.title:
         lines.append(f"Title: {hit.title}")
-    source = metadata.get("source_system") or hit.path
-    lines.append(f"Source: {source} | Sensitivity: {metadata.get('sensitivity') or 'normal'}")
+    if "artifact_type" in metadata:
+        source = metadata.get("source_system") or "?"
+        lines.append(f"Source: {source} | Sensitivity: {metadata.get('sensitivity') or 'normal'}")
     snippet = hit.text if len(hit.text) <= SNIPPET else hit.text[:SNIPPET] + "..."
     lines.append(f'Snippet: "{snippet}"')
     evidence = metadata.get("source_url") or hit.url
