@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from workbench.cli import options, output
+from workbench.cli import judged, options, output
 from workbench.plan import Plan
 from workbench.retrieve.request import MODES
 
@@ -58,14 +58,13 @@ def evaluate(
     corpus: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure plans on JUDGMENTS: a BEIR folder, TREC qrels, CSV or JSONL.
+    """Measure plans on JUDGMENTS: a BEIR folder, TREC qrels, CSV, JSONL, or a query set by its name.
 
     The first plan is the baseline that the others are compared with, by the first measure.
     """
-    from workbench.evaluate.judgments import load_judgments
     from workbench.service import open_corpus
 
-    loaded = load_judgments(judgments, split=split)
+    loaded = judged.read_judgments(judgments, split, corpus, options.read_principal(tenant, roles))
     if no_keywords:
         loaded = loaded.without_keywords()
     chosen = measures or ("nDCG@10", "R@100", "RR")

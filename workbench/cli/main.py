@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "examples": ("workbench.cli.examples", "examples", "Find worked examples: code with a line on what it is."),
     "presets": ("workbench.cli.plans", "presets", "List the presets."),
     "fields": ("workbench.cli.plans", "fields", "List the plan's fields with default, bounds and help."),
+    "judge": ("workbench.cli.judge", "judge", "Query sets and judgments: list, import, export, make, agreement."),
+    "run": ("workbench.cli.run", "run", "Write what a plan answers to many queries as a TREC run."),
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),
     "learn": ("workbench.cli.learn", "learn", "Learn a ranking from judged queries."),
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),

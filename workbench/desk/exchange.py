@@ -25,7 +25,7 @@ from workbench.desk.naming import anchors, with_own_ids
 from workbench.desk.query_sets import JUDGING, Query, checked
 from workbench.errors import JudgmentError
 from workbench.evaluate import reading
-from workbench.evaluate.judgments import Judgments, load_judgments
+from workbench.evaluate.judgments import load_judgments
 from workbench.evaluate.run import qrels_to_trec
 
 IMPORTED = "imported"
@@ -342,9 +342,3 @@ def _save(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as exc:
         raise JudgmentError(f"{path} cannot be written: {exc.strerror or exc}", "Choose another place") from exc
-
-
-def judged_for_run(judging: Judging, name: str) -> Judgments:
-    """A set's queries as a run asks them, judged or not; the qrels are empty."""
-    queries = judging.queries(name)
-    return Judgments({q.query_id: q.topic for q in queries}, {q.query_id: {} for q in queries}, name)

@@ -82,6 +82,19 @@ def to_judgments(
     return made if any(p.span is not None for found in judged.values() for p in found) else made.by_document()
 
 
+def graded_by(located: Sequence[Located]) -> list[dict[str, int]]:
+    """Each judged passage with the newest grade of each judge, machines included: what `agreement` compares.
+
+    Args:
+        located: Judgments of a set, oldest first; stale ones are passed over.
+    """
+    passages: dict[tuple[str, str], list[_Passage]] = {}
+    for one in reversed(located):
+        if one.span is not None:
+            _join(passages.setdefault((one.judgment.query_id, one.document_id), []), one)
+    return [dict(sorted(p.grades.items())) for found in sorted(passages) for p in passages[found]]
+
+
 def _notes(chosen: Sequence[Located], queries: Sequence[Query]) -> tuple[str, ...]:
     notes = []
     stale = sum(x.stale for x in chosen)

@@ -6,15 +6,18 @@ rows a person is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.evaluate.evaluation import Evaluation, evaluate
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import needed_depth, parse_measures
+from workbench.evaluate.run import Run, make_run
 from workbench.records import Progress, Span
 from workbench.retrieve.result import SearchResult
+
+_EVERY = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,37 @@ def evaluate_plan(
         JudgmentError: A judged query without a text.
     """
     depth = needed_depth(parse_measures(measures))
+    return evaluate(_asking(search, depth), judgments, measures, name=name, progress=progress)
 
+
+def run_plan(
+    search: Callable[[Topic], SearchResult],
+    judgments: Judgments,
+    depth: int,
+    *,
+    name: str,
+    progress: Callable[[Progress], None] | None = None,
+) -> Run:
+    """Ask every query by `search` and keep the first `depth` of each fused list, as documents (or judged passages).
+
+    Raises:
+        JudgmentError: A query without a text.
+    """
+    return make_run(_asking(search, depth), judgments, name=name, progress=progress)
+
+
+def _asking(search: Callable[[Topic], SearchResult], depth: int) -> Callable[[Topic], _Answer]:
     def run(topic: Topic) -> _Answer:
         result = search(topic)
-        found = tuple(_Found(d, p, span=s) for d, p, s in result.passages(depth))
-        return _Answer(found, result.timings_ms, result.warnings)
+        return _Answer(tuple(_documents(result, depth)), result.timings_ms, result.warnings)
 
-    return evaluate(run, judgments, measures, name=name, progress=progress)
+    def _documents(result: SearchResult, most: int) -> Iterator[_Found]:
+        """Rows up to the last one of the `most`-th document: chunks of one document must not use up the depth."""
+        seen: set[str] = set()
+        for document, path, span in result.passages(_EVERY):
+            seen.add(document)
+            if len(seen) > most:
+                return
+            yield _Found(document, path, span=span)
+
+    return run

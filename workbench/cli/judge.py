@@ -1,0 +1,245 @@
+"""`workbench judge`: query sets and judgments from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from workbench.cli import options, output
+from workbench.errors import JudgmentError
+
+if TYPE_CHECKING:
+    from workbench.service import Corpus
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _common(function: F) -> F:
+    """`--corpus`, `--tenant`, `--role` and `--json`."""
+    return options.principal_options(options.corpus_option(options.json_option(function)))
+
+
+def open_for(corpus: Path | None, tenant: str | None, roles: tuple[str, ...]) -> Corpus:
+    """The corpus, open for who asks."""
+    from workbench.service import open_corpus
+
+    return open_corpus(corpus, options.read_principal(tenant, roles))
+
+
+@click.group(name="judge")
+def judge() -> None:
+    """Query sets and judgments: list, import, export, make, and how far judges agree.
+
+    Grades are given on the Judge page of `workbench app`; they are kept in the corpus folder and survive indexing again.
+    """
+
+
+@judge.command(name="list")
+@_common
+def list_sets(tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
+    """List the query sets."""
+    with open_for(corpus, tenant, roles) as opened:
+        found = opened.judging.overview()
+    if as_json:
+        options.print_json(
+            [
+                {"name": s.name, "queries": s.queries, "judgments": s.judgments, "note": s.note, "by": s.made_by,
+                 "made": s.made.isoformat()}
+                for s in found
+            ]
+        )  # fmt: skip
+    for one in () if as_json else found:
+        click.echo(
+            output.plain(f"{one.name}: {one.queries} queries, {one.judgments} judgments ({one.note or one.made_by})")
+        )
+    if not found:
+        if not as_json:
+            click.echo("There are no query sets yet; make one with workbench judge make, or import one.", err=True)
+        raise SystemExit(1)
+
+
+@judge.command(name="import")
+@click.argument("source", type=click.Path(path_type=Path, exists=True))
+@click.option("--set", "name", help="The query set; made where it is not there. Default: the file's name.")
+@click.option("--judge", "who", help="Whose judgments they are, where the file does not say. Default: imported.")
+@click.option(
+    "--queries", "only_queries", is_flag=True, help="SOURCE holds queries only: JSONL, CSV, or a query a line."
+)
+@click.option("--split", help="Which qrels of a folder with several.")
+@click.option("--topics", type=click.Path(path_type=Path, exists=True), help="Texts of the queries, for TREC qrels.")
+@_common
+def import_(
+    source: Path,
+    name: str | None,
+    who: str | None,
+    only_queries: bool,
+    split: str | None,
+    topics: Path | None,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Import queries and judgments from SOURCE: a BEIR folder, TREC qrels, CSV or JSONL.
+
+    A file with a malformed line is refused with its number, and nothing of it is imported.
+    """
+    from workbench.desk import exchange
+
+    with open_for(corpus, tenant, roles) as opened:
+        if only_queries:
+            chosen = name or source.stem
+            total, new = exchange.import_queries(opened.judging, source, chosen)
+            if as_json:
+                options.print_json({"set": chosen, "queries": total, "new_queries": new})
+            else:
+                click.echo(output.plain(f"{chosen}: {total} queries, {new} of them new"))
+            return
+        report = exchange.import_judgments(opened.judging, source, name, judge=who, split=split, topics=topics)
+    if as_json:
+        options.print_json(
+            {"set": report.name, "new_queries": report.queries, "judgments": report.judgments, "new": report.new,
+             "unchanged": report.unchanged, "unknown_documents": list(report.unknown)}
+        )  # fmt: skip
+        return
+    click.echo(
+        output.plain(
+            f"{report.name}: {report.judgments:,} judgments, {report.new:,} new, {report.unchanged:,} there before; "
+            f"{report.queries:,} new queries"
+        )
+    )
+    if report.unknown:
+        some = ", ".join(report.unknown[:3]) + (", …" if len(report.unknown) > 3 else "")
+        click.echo(
+            output.plain(
+                f"{len(report.unknown):,} documents are not in this corpus: {some}. Their judgments are kept, and count when "
+                "they are."
+            ),
+            err=True,
+        )
+
+
+@judge.command(name="export")
+@click.argument("name")
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option(
+    "--format", "form", type=click.Choice(("jsonl", "csv", "trec", "beir")), help="Default: by the ending of TARGET."
+)
+@click.option("--judge", "judges", multiple=True, help="Whose judgments; may be repeated.")
+@_common
+def export(
+    name: str,
+    target: Path,
+    form: str | None,
+    judges: tuple[str, ...],
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Export the judgments of the set NAME to TARGET.
+
+    jsonl and csv keep passages, judges, times and notes; trec (with TARGET.topics.tsv beside it) and beir (a folder) hold
+    documents, each with the highest grade of its passages.
+    """
+    from workbench.desk import exchange
+
+    chosen = form or {".jsonl": "jsonl", ".csv": "csv", "": "beir"}.get(target.suffix.lower(), "trec")
+    with open_for(corpus, tenant, roles) as opened:
+        count = exchange.export_judgments(opened.judging, name, target, chosen, judges or None)
+    if as_json:
+        options.print_json({"set": name, "target": str(target), "format": chosen, "judgments": count})
+    else:
+        click.echo(output.plain(f"{count:,} judgments of {name} written to {target} ({chosen})"))
+
+
+@judge.command()
+@click.argument("name")
+@click.option("--judge", "judges", multiple=True, help="Compare these judges only; may be repeated.")
+@_common
+def agree(
+    name: str,
+    judges: tuple[str, ...],
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Say how far the judges of the set NAME agree: Cohen's kappa for two, Fleiss' for more."""
+    from workbench.desk.judged import graded_by
+    from workbench.evaluate.agreement import agreement
+
+    with open_for(corpus, tenant, roles) as opened:
+        items = graded_by(opened.judging.located(name))
+    found = sorted({j for grades in items for j in grades})
+    unknown = [j for j in judges if j not in found]
+    if unknown:
+        raise JudgmentError(f"{unknown[0]!r} has judged nothing in {name!r}", "Its judges are: " + ", ".join(found))
+    told = agreement(items, judges or None)
+    if as_json:
+        values = {"observed": told.observed, "kappa": told.kappa, "weighted_kappa": told.weighted}
+        options.print_json(
+            {"judges": list(told.judges), "items": told.items, "method": told.method,
+             **{n: None if v != v else v for n, v in values.items()}}
+        )  # fmt: skip
+    else:
+        click.echo(output.plain(told.words + "."))
+
+
+@judge.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_common
+def remove(
+    name: str, yes: bool, tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool
+) -> None:
+    """Take the set NAME and its judgments out of the lists."""
+    with open_for(corpus, tenant, roles) as opened:
+        found = {s.name: s for s in opened.judging.overview()}
+        if name in found and not yes and found[name].judgments:
+            click.confirm(f"{name} has {found[name].judgments} judgments. Remove it?", abort=True, err=True)
+        opened.judging.sets.remove(name)
+    if as_json:
+        options.print_json({"removed": name})
+
+
+@judge.command()
+@click.argument("name", default="known-items")
+@click.option("--count", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many queries at most.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(("title", "heading", "phrase", "question")),
+    help="Which kinds; may be repeated. Default: all.",
+)  # fmt: skip
+@click.option("--seed", default=0, show_default=True, help="Other seeds give other queries.")
+@_common
+def make(
+    name: str,
+    count: int,
+    kinds: tuple[str, ...],
+    seed: int,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Make the set NAME from the corpus itself: known-item queries with their judgments, to tune with at once.
+
+    Titles, headings, rare phrases and questions become queries, and what they were made of is the answer. They are easier
+    than people's questions; figures measured with them say so.
+    """
+    from workbench.desk.making import make_known_item_set
+    from workbench.evaluate.known_items import KINDS
+
+    with open_for(corpus, tenant, roles) as opened:
+        total = make_known_item_set(opened.judging, opened.engine, name, count, kinds or KINDS, seed)
+        queries = opened.judging.queries(name)
+    if as_json:
+        options.print_json({"set": name, "queries": total, "texts": {q.query_id: q.text for q in queries}})
+        return
+    click.echo(output.plain(f"{name}: {total} queries with their answers, such as:"))
+    for query in queries[:: max(1, total // 4)][:4]:
+        click.echo(output.plain(f"  {query.text}  ({query.source.path if query.source else ''})"))
+    click.echo(output.plain(f"Measure with: workbench eval {name} --plan default --plan tmm"))
