@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(name="eval")
 @click.argument("judgments", type=click.Path(path_type=Path))
-@click.option(
-    "--plan", "plans", multiple=True, help="A plan's text form or a preset; repeat it to compare. Default: default."
-)
+@options.many_plans_options
 @click.option(
     "--mode", "-m", "modes", multiple=True, type=click.Choice(MODES), help="A mode of each plan; may be repeated."
 )
@@ -31,9 +29,6 @@ if TYPE_CHECKING:
 )
 @click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
 @click.option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says.")
-@click.option(
-    "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field of every plan; may be repeated."
-)
 @click.option("--per-query", is_flag=True, help="Show every query's figures.")
 @click.option("--run", "run_file", type=click.Path(path_type=Path), help="Write the first plan's run in TREC form.")
 @click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
@@ -44,6 +39,7 @@ if TYPE_CHECKING:
 def evaluate(
     judgments: Path,
     plans: tuple[str, ...],
+    plan_files: tuple[Path, ...],
     modes: tuple[str, ...],
     measures: tuple[str, ...],
     split: str | None,
@@ -73,8 +69,8 @@ def evaluate(
         open_corpus(corpus, options.read_principal(tenant, roles)) as opened,
         output.progress_bar(enabled=not as_json) as progress,
     ):
-        for text in plans or ("default",):
-            plan = _deepened(options.read_plan(text, None, None, changes), depth, modes)
+        for given in options.read_plans(plans, plan_files, changes):
+            plan = _deepened(given, depth, modes)
             seen = _learned_from(plan, loaded)
             for mode in modes or ("hybrid",):
                 done = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)

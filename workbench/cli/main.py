@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "info": ("workbench.cli.index", "info", "What a corpus holds."),
     "search": ("workbench.cli.search", "search", "Search by grep, keyword, vector or hybrid."),
     "explain": ("workbench.cli.search", "explain", "Say where a document stands in a search, and why."),
-    "compare": ("workbench.cli.search", "compare", "Run a query under several plans, side by side."),
+    "compare": ("workbench.cli.compare", "compare", "Run queries under several plans, side by side."),
     "grep": ("workbench.cli.search", "grep", "Find lines by fixed text or regular expression."),
     "read": ("workbench.cli.search", "read", "Print a document's text."),
     "examples": ("workbench.cli.examples", "examples", "Find worked examples: code with a line on what it is."),

@@ -67,6 +67,36 @@ def read_plan(plan_text: str | None, preset: str | None, plan_file: Path | None,
     return plan.replace(values)
 
 
+def many_plans_options(function: F) -> F:
+    """`--plan` (or `--preset`), `--plan-file` and `--set`, where several plans are run beside each other."""
+    function = click.option(
+        "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field of every plan; may be repeated."
+    )(function)
+    function = click.option(
+        "--plan-file",
+        "plan_files",
+        multiple=True,
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="A plan as YAML, after those of --plan; may be repeated.",
+    )(function)
+    return click.option(
+        "--plan",
+        "--preset",
+        "plans",
+        multiple=True,
+        help="A plan's text form or a preset's name; repeat it to compare.",
+    )(function)
+
+
+def read_plans(plans: tuple[str, ...], plan_files: tuple[Path, ...], changes: tuple[str, ...]) -> tuple[Plan, ...]:
+    """The plans that the options ask for, in order; `default` where there are none. Raises PlanError."""
+    texts = plans or (() if plan_files else ("default",))
+    return (
+        *(read_plan(text, None, None, changes) for text in texts),
+        *(read_plan(None, None, file, changes) for file in plan_files),
+    )
+
+
 def read_principal(tenant: str | None, roles: tuple[str, ...]) -> Principal | None:
     """Who asks: the options, else the settings, else the local owner (None)."""
     tenant = tenant or str(settings.get("tenant")) or None

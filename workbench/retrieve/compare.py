@@ -1,11 +1,19 @@
-"""Several plans on one query, side by side: what they share and how differently they order it."""
+"""Several plans side by side, on one query or on many: what they share and how differently they order it.
+
+Over many queries plans are compared by documents: a plan that ranks passages, one that ranks documents and one that searches
+another collection never name the same record, and may still answer alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.errors import UsageError
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.retrieve.result import SearchResult
 
@@ -51,6 +59,156 @@ class Comparison:
         return pl.DataFrame(
             data, schema={"citation": pl.String, "path": pl.String, **dict.fromkeys(self.names, pl.Int64)}
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query of a list, with keywords for grep where the list gives some."""
+
+    text: str
+    keywords: str | None = None
+
+
+def read_queries(path: Path | str) -> tuple[Asked, ...]:
+    """Queries from a file: one a line, or JSON lines with `text` and if wanted `keywords` (a judgments' queries.jsonl).
+
+    Raises:
+        UsageError: The file cannot be read, has no queries, or has a line that is not what its name says.
+    """
+    file = Path(path)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UsageError(
+            f"The queries in {file} cannot be read: {exc}", "Give a text file with one query a line"
+        ) from exc
+    asked = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            asked.append(_record(file, number, line) if file.suffix == ".jsonl" else Asked(line.strip()))
+    if not asked:
+        raise UsageError(f"{file} has no queries", "Write one query a line")
+    return tuple(asked)
+
+
+def _record(file: Path, number: int, line: str) -> Asked:
+    try:
+        record = json.loads(line)
+        text, keywords = record["text"], record.get("keywords")
+        if not (isinstance(text, str) and text.strip() and (keywords is None or isinstance(keywords, str))):
+            raise TypeError("text")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+        raise UsageError(
+            f"Line {number} of {file} is no query",
+            'Write {"text": "...", "keywords": "..."}, or a file with another ending',
+        ) from exc
+    return Asked(text.strip(), keywords)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ManyComparisons:
+    """The same plans on many queries; the first plan is the one that the others are held against.
+
+    Attributes:
+        names: The plans, in order.
+        comparisons: One a query, in order.
+    """
+
+    names: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def frame(self) -> polars.DataFrame:
+        """One row a query and plan.
+
+        Columns: query, plan, hits (rows that a page organisation adds do not count), top (citation of the first hit, null
+        without one), documents, and against the first plan, by documents: shared, jaccard (0 to 1), rbo (0 to 1, p 0.9),
+        same_top.
+        """
+        import polars as pl
+
+        rows = [row for comparison in self.comparisons for row in self._rows(comparison)]
+        schema = {
+            "query": pl.String,
+            "plan": pl.String,
+            "hits": pl.Int64,
+            "top": pl.String,
+            "documents": pl.Int64,
+            "shared": pl.Int64,
+            "jaccard": pl.Float64,
+            "rbo": pl.Float64,
+            "same_top": pl.Boolean,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _rows(self, comparison: Comparison) -> list[tuple[object, ...]]:
+        first = _documents(comparison.results[0])
+        rows: list[tuple[object, ...]] = []
+        for name, result in zip(self.names, comparison.results, strict=True):
+            own = _documents(result)
+            hits = [h for h in result.hits if not h.added]
+            best = min(hits, key=lambda h: h.rank, default=None)
+            same = (own[:1] == first[:1]) if own or first else True
+            rows.append(
+                (
+                    comparison.query, name, len(hits), best.citation if best else None, len(own),
+                    overlap(first, own), jaccard(first, own), rbo(first, own), same,
+                )
+            )  # fmt: skip
+        return rows
+
+    def summary(self) -> polars.DataFrame:
+        """One row a plan: plan, queries, empty (queries without a hit), hits (mean), and against the first plan same_top
+        (queries with the same first document), shared, jaccard and rbo (means).
+        """
+        import polars as pl
+
+        frame = self.frame()
+        rows = []
+        for name in self.names:
+            own = frame.filter(pl.col("plan") == name)
+            means = {c: math.fsum(own[c].to_list()) / own.height for c in ("hits", "shared", "jaccard", "rbo")}
+            empty, same = int((own["hits"] == 0).sum()), int(own["same_top"].sum())
+            rows.append((name, own.height, empty, means["hits"], same, means["shared"], means["jaccard"], means["rbo"]))
+        schema = {
+            "plan": pl.String,
+            "queries": pl.Int64,
+            "empty": pl.Int64,
+            "hits": pl.Float64,
+            "same_top": pl.Int64,
+            "shared": pl.Float64,
+            "jaccard": pl.Float64,
+            "rbo": pl.Float64,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def compare_many(
+    compare: Callable[..., Comparison], queries: Sequence[Asked], plans: Sequence[object], **options: object
+) -> ManyComparisons:
+    """Run many queries under the same plans.
+
+    Args:
+        compare: Compares one query, as `Corpus.compare` does.
+        queries: The queries.
+        plans: Plans or their text forms, the first one to hold the others against; each once.
+        **options: What else `compare` takes, such as filters and limit.
+
+    Raises:
+        UsageError: No queries, or a plan given twice.
+    """
+    made = [compare(asked.text, plans, keywords=asked.keywords, **options) for asked in queries]
+    if not made:
+        raise UsageError("There are no queries", "Give at least one")
+    names = made[0].names
+    if len(set(names)) != len(names):
+        raise UsageError("A plan is given twice", "Give each plan once")
+    return ManyComparisons(names, tuple(made))
+
+
+def _documents(result: SearchResult) -> list[str]:
+    """Paths of a result's documents, best first, each once."""
+    hits = sorted((h for h in result.hits if not h.added), key=lambda h: h.rank)
+    return list(dict.fromkeys(h.path for h in hits))
 
 
 def _ids(result: SearchResult) -> Sequence[str]:
