@@ -17,6 +17,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from workbench.places import Place
+from workbench.places import cite as cite
+
 
 class Kind(StrEnum):
     """What a source matches on: the words themselves, or their meaning."""
@@ -98,7 +101,7 @@ class Document:
         root: Absolute path of the indexed folder it came from.
         text: The whole text, line ends `\\n`, no NUL.
         title: Title by front matter, first heading, or file name (source code: always the file name).
-        type: `markdown`, `text`, `rst`, `html`, `pdf`, `code`, `record`, or what front matter says under `type`.
+        type: `markdown`, `text`, `html`, `pdf`, `word`, `sheet`, `slides`, `mail`, ... or what front matter says under `type`.
         url: Where the original lives, or "".
         language: Programming or natural language where known, or "".
         tenant, roles, sensitivity: Who may see it; roles empty means everyone of the tenant.
@@ -107,6 +110,7 @@ class Document:
         sha256: Hex digest of the original's bytes (of the record's canonical JSON for JSONL).
         metadata: Everything else from front matter or the record: JSON values only.
         page_starts: Character offset of each page's first character; empty if the format has no pages.
+        places: Where the text stands in a file without lines or pages of its own, in order; see `places`.
     """
 
     document_id: str
@@ -125,6 +129,7 @@ class Document:
     sha256: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,7 @@ class Chunk:
         context: Words put before the text when it is embedded and when its words are counted (title and section where
             the text lacks them); never shown as the chunk's text.
         tokens: Length of context and text in the encoder's tokens.
+        locator: Where it stands in the original (`sheet=Sales&row=12-18`), or "" for a format with lines or pages.
     """
 
     chunk_id: str
@@ -163,6 +169,7 @@ class Chunk:
     granularity: Granularity = Granularity.CHUNK
     context: str = ""
     tokens: int = 0
+    locator: str = ""
 
     @property
     def indexed_text(self) -> str:
@@ -320,11 +327,12 @@ class Passage:
     score: float
     chunk_id: str = ""
     page: int | None = None
+    locator: str = ""
 
     @property
     def citation(self) -> str:
-        """`path:start-end`, or `path#page=N` where the format has pages."""
-        return cite(self.path, self.start_line, self.end_line, self.page)
+        """`path:start-end`, `path#page=N`, or `path#` and the locator of its first match."""
+        return cite(self.path, self.start_line, self.end_line, self.page, self.locator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +351,7 @@ class Hit:
         matches: Character spans in `text` that the query's words or patterns match.
         distance: Distance in the plan's metric, where a vector source scored it.
         added: True for rows that the page organisation added; they carry no rank (0) and no contribution.
+        locator: Where it stands in the original (`slide=3`), or "" for a format with lines or pages.
     """
 
     rank: int
@@ -368,11 +377,12 @@ class Hit:
     distance: float | None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     added: bool = False
+    locator: str = ""
 
     @property
     def citation(self) -> str:
-        """`path:start-end`, or `path#page=N` where the format has pages."""
-        return cite(self.path, self.start_line, self.end_line, self.page)
+        """`path:start-end`, `path#page=N`, or `path#` and the locator."""
+        return cite(self.path, self.start_line, self.end_line, self.page, self.locator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,8 +394,3 @@ class Step:
     entered: int
     left: int
     reason: str
-
-
-def cite(path: str, start_line: int, end_line: int, page: int | None) -> str:
-    """The one spelling of a citation."""
-    return f"{path}#page={page}" if page is not None else f"{path}:{start_line}-{end_line}"

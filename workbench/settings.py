@@ -94,10 +94,26 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("memory_limit_mb", int, 1024, "Memory that DuckDB may use in one process.", 128, 1 << 20),
     Setting("threads", int, 2, "Threads that a search or an indexing run may use.", 1, 256),
     Setting("max_file_mb", int, 64, "Files larger than this are skipped and listed.", 1, 1 << 16),
-    Setting("max_unpacked_mb", int, 512, "Most that one archive or Office file may unpack to, with all inside it.", 1, 1 << 16),
-    Setting("max_members", int, 10_000, "Most members of one archive or mailbox, with those of archives inside it.", 1, 1 << 24),
+    Setting(
+        "max_unpacked_mb",
+        int,
+        512,
+        "Most that one archive or Office file may unpack to, with all inside it.",
+        1,
+        1 << 16,
+    ),
+    Setting(
+        "max_members",
+        int,
+        10_000,
+        "Most members of one archive or mailbox, with those of archives inside it.",
+        1,
+        1 << 24,
+    ),
     Setting("max_nesting", int, 4, "How deep archives and attachments may lie in one another.", 1, 32),
-    Setting("max_read_seconds", float, 120.0, "Longest that the reader of one file may go without an answer.", 0.1, 86400),
+    Setting(
+        "max_read_seconds", float, 120.0, "Longest that the reader of one file may go without an answer.", 0.1, 86400
+    ),
     Setting("max_read_memory_mb", int, 2048, "Most memory that the reader of one file may take.", 64, 1 << 20),
     Setting("chunk_tokens", int, 200, "Most tokens of a chunk, context included.", 16, 8192),
     Setting(

@@ -32,7 +32,7 @@ def test_every_command_has_help(name: str) -> None:
 def test_index_search_and_read(tmp_path: Path) -> None:
     """A folder is indexed, found, read and indexed again with nothing to do."""
     source = write_files(
-        tmp_path / "notes", {"a.md": "# Retries\n\nWait with backoff.\n", "b.bin": "\x00\x01", "c.docx": "x"}
+        tmp_path / "notes", {"a.md": "# Retries\n\nWait with backoff.\n", "b.bin": "\x00\x01", "c.mp3": "x"}
     )
     corpus = tmp_path / "corpus"
     first = run("index", source, "--corpus", corpus, "--encoder", "hashing")

@@ -55,10 +55,10 @@ def paths(corpus: Path) -> list[str]:
 
 def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, corpus: Path):
     """Three files, three documents; the binary one is skipped with its reason."""
-    (docs / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+    (docs / "program.exe").write_bytes(b"MZ\x90\0\0\0\3\0")
     report = run(docs, corpus)
     assert [(f.path, f.status.value) for f in report.files] == [
-        ("a.md", "indexed"), ("b.md", "indexed"), ("image.png", "skipped"), ("sub/c.md", "indexed"),
+        ("a.md", "indexed"), ("b.md", "indexed"), ("program.exe", "skipped"), ("sub/c.md", "indexed"),
     ]  # fmt: skip
     assert report.files[2].reason
     assert (report.documents, report.changed) == (3, True)

@@ -202,11 +202,11 @@ def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path: Pat
     [
         ("a.txt", b"", FileStatus.SKIPPED, "empty"),
         ("a.txt", b" \n\t\n", FileStatus.SKIPPED, "no text"),
-        ("a.md", b"PK\x03\x04rest", FileStatus.SKIPPED, "zip archive"),
+        ("a.md", b"PK\x03\x04rest", FileStatus.FAILED, "broken"),
         ("a.bin", bytes(range(256)) * 8, FileStatus.SKIPPED, "binary"),
-        ("a.docx", b"PK\x03\x04", FileStatus.SKIPPED, "no reader for .docx yet"),
-        ("a.csv", b"a,b\n1,2\n", FileStatus.SKIPPED, "no reader for .csv yet"),
-        ("a.pdf", b"hello", FileStatus.FAILED, "called a PDF"),
+        ("a.docx", b"PK\x03\x04", FileStatus.FAILED, "broken"),
+        ("a.mp3", b"ID3\x03 words", FileStatus.SKIPPED, "no reader for .mp3 yet"),
+        ("a.pdf", bytes(range(256)), FileStatus.FAILED, "called a PDF"),
         ("a.pdf", b"%PDF-1.4 rubbish", FileStatus.FAILED, "broken"),
     ],
 )

@@ -14,14 +14,17 @@ from dataclasses import dataclass, replace
 
 from workbench.ingest.context import LONGEST, context_of, shorten
 from workbench.ingest.ids import chunk_id
-from workbench.ingest.outline import Lines, Outline
+from workbench.ingest.outline import Lines, Outline, Table
 from workbench.ingest.pack import cheapest_cut
 from workbench.ingest.pieces import cut_points, line_pieces, refine
 from workbench.ingest.regions import grouped, regions
 from workbench.ingest.tokens import CountTokens, TokenCounter
+from workbench.places import locate
 from workbench.records import Chunk, ChunkKind, Document, Granularity, Span
 
 SECTION_SEPARATOR = " > "
+_LONGEST_HEADER = 64
+"""Most tokens of a table's header in a chunk's context."""
 
 
 def chunk_document(
@@ -63,6 +66,10 @@ def chunk_document(
     return tuple(_chunk(document, collection, granularity, index, cut, lines) for index, cut in enumerate(cuts))
 
 
+def _body_of(table: Table) -> int:
+    return table.body
+
+
 @dataclass(frozen=True, slots=True)
 class _Cut:
     """A chunk before it has its id: span, section, context, and length in tokens (-1: not counted yet)."""
@@ -96,6 +103,7 @@ def _chunk(document: Document, collection: str, granularity: Granularity, index:
         granularity=granularity,
         context=cut.context,
         tokens=cut.tokens,
+        locator=locate(document.places, start, end),
     )
 
 
@@ -108,7 +116,7 @@ class _Chunker:
         self.blocks = outline.blocks
         self.counter = counter
         self.lines = Lines(self.text)
-        self.regions = regions(self.text, outline, document.page_starts)
+        self.regions = regions(self.text, outline, document.page_starts or (outline.breaks and (0, *outline.breaks)))
         self.budget = max(1, budget)
         self.most_context = min(LONGEST, self.budget // 4)
         self.starts = [r.start for r in self.regions]
@@ -118,6 +126,8 @@ class _Chunker:
         ]
         self.contexts = shorten([*full, *first], self.most_context, counter)
         self.full, self.first = full, first
+        self.tables = outline.tables
+        self.headers = shorten([t.header for t in self.tables], min(_LONGEST_HEADER, self.budget // 4), counter)
 
     def cuts(self) -> list[_Cut]:
         """The chunks' spans, in order."""
@@ -126,7 +136,8 @@ class _Chunker:
         tokens = [sum(numbers) for numbers in lengths]
 
         def fits(first: int, end: int) -> bool:
-            return sum(tokens[first:end]) + self._context(self.first[first])[1] <= self._room
+            header = self._header(self.regions[first].start)[1]
+            return sum(tokens[first:end]) + self._context(self.first[first])[1] + header <= self._room
 
         found: list[_Cut] = []
         for first, end in grouped(self.text, self.regions, tokens, self._room // 4, fits):
@@ -146,6 +157,14 @@ class _Chunker:
     def _context(self, context: str) -> tuple[str, int]:
         return self.contexts[context]
 
+    def _header(self, offset: int) -> tuple[str, int]:
+        """The header, and its length in tokens, of the table among whose rows a chunk begins; ("", 0) elsewhere."""
+        index = bisect_right(self.tables, offset, key=_body_of) - 1
+        return self.headers[self.tables[index].header] if index >= 0 and offset < self.tables[index].end else ("", 0)
+
+    def _longest_header(self, start: int, end: int) -> int:
+        return max((self.headers[t.header][1] for t in self.tables if t.start < end and t.end > start), default=0)
+
     def _lengths(self, points: Sequence[Sequence[int]]) -> list[list[int]]:
         """Tokens of each line of each region, counted in one call."""
         texts: list[str] = []
@@ -158,7 +177,8 @@ class _Chunker:
     def _split(self, first: int, end: int, points: Sequence[int], tokens: Sequence[int]) -> list[_Cut]:
         """Cut a group of regions that does not fit into one chunk."""
         group = self.regions[first:end]
-        limit = max(1, self._room - max(self._context(c)[1] for c in self.full[first:end]))
+        around = self._longest_header(group[0].start, group[-1].end) if self.tables else 0
+        limit = max(1, self._room - max(self._context(c)[1] for c in self.full[first:end]) - around)
         headings = [r.heading for r in group if r.heading is not None]
         return self._packed(points, group[-1].end, tokens, headings, limit)
 
@@ -194,6 +214,8 @@ class _Chunker:
         if context not in self.contexts:
             self.contexts |= shorten([context], self.most_context, self.counter)
         shown, length = self._context(context)
+        header, more = self._header(start)
+        shown, length = "\n".join(part for part in (shown, header) if part), length + more
         known = self.counter.additive and tokens >= 0
         total = self.counter.around + length + tokens if known else -1
         return _Cut(Span(start, end), region.path, region.kind, shown, total)

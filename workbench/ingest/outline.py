@@ -31,6 +31,22 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """A table, a row a line. A chunk that begins among its rows is given the header as context.
+
+    Attributes:
+        start, end: Characters of all of it.
+        body: First character after the header's line.
+        header: The header as one line.
+    """
+
+    start: int
+    body: int
+    end: int
+    header: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """The shape of one text.
 
@@ -39,12 +55,16 @@ class Outline:
         blocks: Code blocks and tables, in order, not overlapping: cut only where there is no other way.
         front: Where the front matter ends, or 0.
         prose: False for source code, where a function called `summary` is no summary.
+        tables: Tables with a header, in order, not overlapping; each is a block too.
+        breaks: Characters at which a chunk ends, in order: sheets, slides, a cell's output.
     """
 
     sections: tuple[Section, ...] = ()
     blocks: tuple[Span, ...] = ()
     front: int = 0
     prose: bool = True
+    tables: tuple[Table, ...] = ()
+    breaks: tuple[int, ...] = ()
 
     def first_title(self) -> str:
         """The first heading's words, or ""."""

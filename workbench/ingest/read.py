@@ -102,13 +102,19 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
     try:
         documents, refused = 0, 0
         lost: list[ReadError] = []
+        problems: list[Problem] = []
         reason = judgments_reason(Path(source.found.absolute)) if not source.depth else ""
         if reason:
             raise skip(reason, "Load it with load_judgments, or rename it to have it indexed")
         if not source.head():
             raise skip("It is empty", "Nothing needs to be done")
-        for item in readers.reader_for(source).read(source):
+        reader = readers.reader_for(source)
+        told = readers.misnamed(source, reader)
+        if told is not None:
+            yield told
+        for item in reader.read(source):
             if isinstance(item, Problem):
+                problems.append(item)
                 yield item
                 continue
             if isinstance(item, Member):
@@ -120,7 +126,7 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
                     yield Problem(f"{item.name}: {exc.message}", exc.remedy)
                 continue
             if not item.text.strip():
-                raise skip("It has no text", "Nothing needs to be done")
+                continue  # a message without words may have attachments
             try:
                 result = _document(source, item, rules, salt)
             except ReadError as exc:
@@ -133,6 +139,8 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
             yield result
         if not documents and lost:
             raise _nothing_inside(lost)
+        if not documents and not refused and problems:
+            raise ReadError(f"Nothing of it could be read: {problems[0].reason}", problems[0].remedy)
         if not documents and not refused:
             raise skip("It has no text", "Nothing needs to be done")
         return documents

@@ -62,6 +62,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                 start_line=start_line,
                 end_line=end_line,
                 page=chunk.page,
+                locator=chunk.locator,
                 section=chunk.section,
                 text=text,
                 matches=matches,

@@ -76,6 +76,7 @@ def _added(row: ChunkRow, like: Hit) -> Hit:
         start_line=chunk.start_line,
         end_line=chunk.end_line,
         page=chunk.page,
+        locator=chunk.locator,
         section=chunk.section,
         text=chunk.text,
         matches=(),

@@ -120,7 +120,7 @@ class PassageWriter:
         columns = (a.tolist() for a in (firsts_of, begins, afters, firsts, lasts, cut, first_bytes, last_bytes))
         scores = groups.scores[chosen].tolist()
         ids, paths = spans.document_ids(owners), spans.paths(owners)
-        made: list[tuple[int, int, str, tuple[Span, ...], tuple[int, ...], int | None]] = []
+        made: list[tuple[int, int, str, tuple[Span, ...], tuple[int, ...], int | None, str]] = []
         records: list[int] = []
         for owner, (base, begin, after, first, last, is_cut, first_byte, last_byte) in zip(
             owners, zip(*columns, strict=True), strict=True
@@ -133,11 +133,12 @@ class PassageWriter:
                 shown, marks = _decoded(data, self._matches(data, first_byte, last_byte))
             match, line = self._first_match(owner, matched[0])
             records.append(spans.holder(owner, match, line, self._allowed))
-            page = spans.page(owner, match[0])
-            made.append((first - base + 1, last - base + 1, shown, marks, tuple([m - base + 1 for m in matched]), page))
+            page, place = spans.page(owner, match[0]), spans.places.locator(owner, match[0], match[1])
+            numbers = tuple([m - base + 1 for m in matched])
+            made.append((first - base + 1, last - base + 1, shown, marks, numbers, page, place))
         chunk_ids = spans.chunk_ids(records)
         passages = [
-            Passage(document_id, path, *fields[:5], score, chunk_id, fields[5])
+            Passage(document_id, path, *fields[:5], score, chunk_id, *fields[5:])
             for document_id, path, fields, score, chunk_id in zip(ids, paths, made, scores, chunk_ids, strict=True)
         ]
         return passages, np.array(records, np.int64)

@@ -18,6 +18,7 @@ from workbench.store import generations
 from workbench.store.columns import Columns
 from workbench.store.duck import open_reading
 from workbench.store.generations import DATABASE, Manifest, Pin
+from workbench.store.place_arrays import Places
 from workbench.store.stored import StoredRecords
 from workbench.store.visibility import Policy
 
@@ -44,7 +45,8 @@ class Generation:
         self._lock = threading.RLock()
         self._connection = open_reading(held.folder / DATABASE)
         try:
-            self.records = StoredRecords(self._connection, Columns(held.folder / "records"), held.manifest, policy)
+            columns, places = Columns(held.folder / "records"), Places(held.folder / "text")
+            self.records = StoredRecords(self._connection, columns, held.manifest, policy, places)
         except BaseException:
             self._connection.close()
             raise

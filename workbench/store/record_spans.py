@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import CorpusDamaged
-from workbench.store.textfile import load_array, map_bytes
+from workbench.store.place_arrays import Places
+from workbench.store.string_table import StringTable, StringWriter
+from workbench.store.textfile import load_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,14 @@ def build_record_spans(folder: Path | str, documents: Iterable[DocumentEntry], r
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    document_ids, paths = _Strings(folder / "span_document_ids"), _Strings(folder / "span_paths")
+    document_ids, paths = StringWriter(folder / "span_document_ids"), StringWriter(folder / "span_paths")
     pages, page_rows, spans = array("q"), array("q", [0]), array("q")
     for document in documents:
         document_ids.add(document.document_id)
         paths.add(document.path)
         pages.extend(document.page_starts)
         page_rows.append(len(pages))
-    chunk_ids = _Strings(folder / "span_chunk_ids")
+    chunk_ids = StringWriter(folder / "span_chunk_ids")
     for record in records:
         chunk_ids.add(record.chunk_id)
         spans.extend((record.document_number, record.start, record.end, record.whole))
@@ -99,9 +101,10 @@ class RecordSpans:
         self._rows = load_array(folder / "span_rows.npy")
         self._pages = load_array(folder / "span_pages.npy")
         self._page_rows = load_array(folder / "span_page_rows.npy")
-        self._chunk_ids = _Table(folder / "span_chunk_ids")
-        self._document_ids = _Table(folder / "span_document_ids")
-        self._paths = _Table(folder / "span_paths")
+        self._chunk_ids = StringTable(folder / "span_chunk_ids")
+        self._document_ids = StringTable(folder / "span_document_ids")
+        self._paths = StringTable(folder / "span_paths")
+        self.places = Places(folder)
         lengths = {len(a) for a in (self._start, self._end, self._whole, self._order)}
         if lengths != {len(self._chunk_ids)} or len(self._rows) != len(self._paths) + 1:
             raise CorpusDamaged(f"The record spans in {folder} do not fit each other", "Index the corpus again")
@@ -165,38 +168,3 @@ def _lowest(numbers: NDArray[np.int32], allowed: NDArray[np.bool_] | None) -> in
     if allowed is not None:
         numbers = numbers[allowed[numbers]]
     return int(numbers.min()) if len(numbers) else -1
-
-
-class _Strings:
-    """A table of strings that grows on disk."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.with_suffix(".bin").open("wb")
-        self._offsets = [0]
-
-    def add(self, text: str) -> None:
-        self._offsets.append(self._offsets[-1] + self._file.write(text.encode("utf-8")))
-
-    def close(self) -> None:
-        self._file.close()
-        np.save(self._path.with_suffix(".npy"), np.array(self._offsets, np.int64))
-
-
-class _Table:
-    """A table of strings, mapped."""
-
-    def __init__(self, path: Path) -> None:
-        self._data = map_bytes(path.with_suffix(".bin"))
-        self._offsets = load_array(path.with_suffix(".npy"))
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def take(self, numbers: Sequence[int]) -> list[str]:
-        places = np.asarray(numbers, np.int64)
-        if not len(self):
-            return [""] * len(places)
-        firsts, afters = self._offsets[places].tolist(), self._offsets[places + 1].tolist()
-        pairs = zip(numbers, firsts, afters, strict=True)
-        return [self._data[first:after].decode("utf-8") if number >= 0 else "" for number, first, after in pairs]

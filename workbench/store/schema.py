@@ -6,8 +6,8 @@ of the old one: its tables are written whole, sorted by number, from the old fil
 also make range look-ups by number touch few blocks.
 
 Tables beside `documents` and `records`: `files` (every file seen, also skipped and failed ones), `fields` (front matter, one
-row a value, for filters), `access` (distinct combinations of tenant, roles and sensitivity), `collections`, `roots`; and
-`terms` and `postings`, which the word index builds.
+row a value, for filters), `places` (where a text stands in its original), `access` (distinct combinations of tenant, roles and
+sensitivity), `collections`, `roots`; and `terms` and `postings`, which the word index builds.
 """
 
 from __future__ import annotations
@@ -89,6 +89,9 @@ FILE_COLUMNS = {
 }
 """One file seen: `recipe` is a digest of all that shaped its outcome beside its bytes."""
 
+PLACE_COLUMNS = {"document_id": "VARCHAR NOT NULL", "start": "INTEGER NOT NULL", "locator": "VARCHAR NOT NULL"}
+"""From which character on a document's text stands at which place of the original (sheet and row, slide, cell, ...)."""
+
 PART_COLUMNS = {"chunk_id": "VARCHAR NOT NULL", "position": "INTEGER NOT NULL", "hash": "VARCHAR NOT NULL"}
 """What a staged record's vector is made of: one text for a chunk, the document's chunks for a whole document."""
 
@@ -99,6 +102,7 @@ STAGED = {
     "documents": DOCUMENT_COLUMNS,
     "records": RECORD_COLUMNS,
     "fields": FIELD_COLUMNS,
+    "places": PLACE_COLUMNS,
     "files": FILE_COLUMNS,
     "parts": PART_COLUMNS,
     "texts": TEXT_COLUMNS,
@@ -122,7 +126,7 @@ def staging_tables() -> list[str]:
     return [create(name, columns) for name, columns in STAGED.items()]
 
 
-def build_tables(has_old: bool) -> list[str]:
+def build_tables(has_old: bool, old_places: bool = True) -> list[str]:
     """The statements that fill a new generation, in order; `old` (where there is one) and `staged` are attached.
 
     Documents are numbered by (path, document id), records by (path, start line, chunk id); text compares by its UTF-8 bytes,
@@ -145,6 +149,9 @@ def build_tables(has_old: bool) -> list[str]:
         "CREATE TABLE fields AS SELECT n.number AS document_number, f.key, f.position, f.text, f.number, f.time, f.listed"
         " FROM (" + _fields(has_old) + ") f JOIN document_numbers n ON n.document_id = f.document_id"
         " ORDER BY f.key, n.number, f.position",
+        "CREATE TABLE places AS SELECT n.number AS document_number, p.start, p.locator FROM ("
+        + _places(has_old and old_places)
+        + ") p JOIN document_numbers n ON n.document_id = p.document_id ORDER BY n.number, p.start",
         "CREATE TABLE collections AS SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS code, name, granularity,"
         " chunking FROM staged.collections WHERE name IN (SELECT collection FROM records) ORDER BY code",
         "CREATE TABLE roots AS SELECT root, whole, salt, options FROM staged.roots ORDER BY root",
@@ -254,6 +261,16 @@ def _fields(has_old: bool) -> str:
     return (
         f"{new} UNION ALL SELECT k.document_id, f.key, f.position, f.text, f.number, f.time, f.listed"
         " FROM old.fields f JOIN kept k ON k.number = f.document_number"
+    )
+
+
+def _places(has_old: bool) -> str:
+    new = "SELECT document_id, start, locator FROM staged.places"
+    if not has_old:
+        return new
+    return (
+        f"{new} UNION ALL SELECT k.document_id, p.start, p.locator"
+        " FROM old.places p JOIN kept k ON k.number = p.document_number"
     )
 
 

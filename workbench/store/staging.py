@@ -62,6 +62,7 @@ class Staging:
                 self._rows["texts"].append((hashed, part.tokens, part.indexed_text))
                 self._held += len(part.text)
         self._rows["fields"] += [(document.document_id, *row) for row in field_rows(document.metadata)]
+        self._rows["places"] += [(document.document_id, place.start, place.locator) for place in document.places]
         self._rows["documents"].append(
             (
                 document.document_id, document.root, document.path, document.title, document.type, document.url,

@@ -124,7 +124,7 @@ def _build_database(
         connection.execute(f"ATTACH {quoted(staged)} AS staged (READ_ONLY)")
         if old is not None:
             connection.execute(f"ATTACH {quoted(old.folder / DATABASE)} AS old (READ_ONLY)")
-        statements = schema.build_tables(old is not None)
+        statements = schema.build_tables(old is not None, _has_places(connection))
         for done, statement in enumerate(statements):
             tell(Progress("tables", done, len(statements)))
             connection.execute(statement)
@@ -151,6 +151,12 @@ def _build_database(
     step("database")
     named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=False))
     return _Facts(sources, int(carried), named, int(counts[4]), frozenset(row[0] for row in hashes))
+
+
+def _has_places(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the old generation knows places; one that was made before there were any does not."""
+    sql = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'old' AND table_name = 'places'"
+    return bool(fetch(connection, sql)[0][0])
 
 
 def _vector_sources(
@@ -287,6 +293,7 @@ def _build_words(folder: Path, characters: int, tell: Tell) -> None:
 def _build_lines(folder: Path, tell: Tell) -> None:
     """Write the text file, grep's dictionary, and which record holds a character."""
     from workbench.store.grep_build import build_dictionary
+    from workbench.store.place_arrays import build_places
     from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
     from workbench.store.textfile import MappedText, build_text
 
@@ -311,6 +318,9 @@ def _build_lines(folder: Path, tell: Tell) -> None:
                 )
             ),
         )
+        ((documents,),) = fetch(connection, "SELECT count(*) FROM documents")
+        ordered = "SELECT document_number, start, locator FROM places ORDER BY document_number, start"
+        build_places(text, documents, stream(connection, ordered))
     finally:
         connection.close()
     build_dictionary(text, MappedText(text), tell)

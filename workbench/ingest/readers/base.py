@@ -7,16 +7,19 @@ Everything heavy is imported inside the function, so that the registry costs not
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 from workbench.ingest.encoding import declared_encoding, decode
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline
-from workbench.ingest.walk import FoundFile
+from workbench.ingest.unpacking import Unpacking
+from workbench.ingest.walk import FoundFile, relative_path
+from workbench.places import Place
 
 HEAD = 4096
 """How many bytes of a file are looked at to recognise it."""
@@ -48,7 +51,7 @@ class Parsed:
 
     Attributes:
         text: Normalised text.
-        type: Kind of document: `markdown`, `text`, `rst`, `html`, `pdf`, `code`, `record`.
+        type: Kind of document: `markdown`, `text`, `html`, `pdf`, `code`, `record`, `word`, `sheet`, `slides`, `mail`, ...
         outline: Shape of the text.
         title: Title where the format has one; else the first heading or the file's name is taken.
         language: Programming or natural language, or "".
@@ -56,6 +59,7 @@ class Parsed:
         metadata: Front matter or record: JSON values, visibility claims included.
         page_starts: Offset of each page's first character.
         record: For records only.
+        places: Where the text stands in a file without lines or pages of its own, in order.
     """
 
     text: str
@@ -67,22 +71,55 @@ class Parsed:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()
     record: Record | None = None
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file inside a file: a member of an archive, an attachment of a message. It is read as a file of its own.
+
+    Attributes:
+        name: Its path inside, `/`; it is cited as `outer.zip!/name`.
+        data: Its bytes.
+        modified: Its own time, UTC, or None for that of the file around it.
+    """
+
+    name: str
+    data: bytes
+    modified: datetime | None = None
 
 
 class Source:
-    """A file as a reader sees it. The bytes are read once, when they are first asked for."""
+    """A file, or a member of one, as a reader sees it. The bytes are read once, when they are first asked for.
 
-    __slots__ = ("_bytes", "_head", "found")
+    Attributes:
+        found: The file. For a member the path is `outer!/inner`, and `absolute` is that of the file on disk.
+        depth: 0 for a file on disk, 1 for a member of it, and so on.
+        limits: What is left to unpack of the file on disk, shared by all members inside it.
+    """
 
-    def __init__(self, found: FoundFile) -> None:
+    __slots__ = ("_bytes", "_head", "depth", "found", "limits")
+
+    def __init__(self, found: FoundFile, *, limits: Unpacking | None = None) -> None:
         self.found = found
+        self.depth = 0
+        self.limits = limits or Unpacking()
         self._bytes: bytes | None = None
         self._head: bytes | None = None
+
+    def inner(self, member: Member) -> Source:
+        """A member of this file as a source of its own."""
+        moment = self.found.modified_ns if member.modified is None else int(member.modified.timestamp() * 1e9)
+        path = f"{self.found.path}!/{relative_path(' '.join(member.name.split()))}"
+        source = Source(replace(self.found, path=path, size=len(member.data), modified_ns=moment), limits=self.limits)
+        source.depth = self.depth + 1
+        source._bytes = member.data
+        return source
 
     @property
     def name(self) -> str:
         """File name."""
-        return self.found.path.rpartition("/")[2]
+        return self.found.path.rpartition("!/")[2].rpartition("/")[2]
 
     @property
     def suffix(self) -> str:
@@ -112,6 +149,15 @@ class Source:
                 raise unreadable(exc) from exc
         return self._bytes
 
+    def stream(self) -> BinaryIO:
+        """The file, open from its start. Raises ReadError."""
+        if self._bytes is not None:
+            return io.BytesIO(self._bytes)
+        try:
+            return open(self.found.absolute, "rb")
+        except OSError as exc:
+            raise unreadable(exc) from exc
+
     def sha256(self) -> str:
         """Hex digest of the whole file. Raises ReadError."""
         return hashlib.sha256(self.bytes()).hexdigest()
@@ -128,7 +174,7 @@ def unreadable(exc: OSError) -> ReadError:
     return ReadError(f"The file cannot be read: {words}", "Check that it is still there and that you may read it")
 
 
-ReadFunction = Callable[[Source], Iterator[Parsed | Problem]]
+ReadFunction = Callable[[Source], Iterator[Parsed | Member | Problem]]
 
 
 @dataclass(frozen=True, slots=True)

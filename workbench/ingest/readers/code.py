@@ -26,14 +26,14 @@ LANGUAGES = {
     ".sh": "shell", ".bash": "shell", ".zsh": "shell", ".fish": "shell", ".ps1": "powershell", ".psm1": "powershell",
     ".psd1": "powershell", ".bat": "batch", ".cmd": "batch", ".sql": "sql", ".proto": "protobuf", ".graphql": "graphql",
     ".css": "css", ".scss": "scss", ".less": "less", ".vue": "vue", ".svelte": "svelte", ".tf": "terraform",
-    ".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".ini": "ini", ".cfg": "ini", ".json": "json", ".xml": "xml",
+    ".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".ini": "ini", ".cfg": "ini",
     ".cmake": "cmake", ".gradle": "groovy", ".groovy": "groovy", ".nix": "nix", ".zig": "zig", ".asm": "assembly",
 }  # fmt: skip
 NAMES = {
     "makefile": "make", "dockerfile": "dockerfile", "containerfile": "dockerfile", "cmakelists.txt": "cmake",
     "jenkinsfile": "groovy", "rakefile": "ruby", "gemfile": "ruby", "justfile": "just",
 }  # fmt: skip
-_DATA = frozenset({"yaml", "toml", "ini", "json", "xml", "css", "scss", "less"})
+_DATA = frozenset({"yaml", "toml", "ini", "css", "scss", "less"})
 _SHEBANG = re.compile(rb"#!.*?\b(python|bash|zsh|sh|node|ruby|perl|lua|php)")
 _SHELLS = {"bash": "shell", "zsh": "shell", "sh": "shell", "node": "javascript"}
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem
 from workbench.ingest.frontmatter import read_front_matter
-from workbench.ingest.outline import Outline, Section, separate
+from workbench.ingest.outline import Outline, Section, Table, separate
 from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.ingest.writing import find_header
 from workbench.records import Span
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     if front.problem is not None:
         yield front.problem
     tree = LexborHTMLParser(raw[front.end :])
-    writer = _Writer()
-    if tree.body is not None:
-        writer.write(tree.body)
-    text, outline = writer.finish()
+    text, outline = _written(tree)
     found = _head(tree)
     yield Parsed(
         text,
@@ -60,6 +58,20 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
         url=found.pop("url", ""),
         metadata={**metadata, **found, **front.values},
     )
+
+
+def html_text(source: str) -> tuple[str, Outline]:
+    """The text of a page or a piece of one, and its shape."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    return _written(LexborHTMLParser(source))
+
+
+def _written(tree: LexborHTMLParser) -> tuple[str, Outline]:
+    writer = _Writer()
+    if tree.body is not None:
+        writer.write(tree.body)
+    return writer.finish()
 
 
 def _sniff(head: bytes) -> bool:
@@ -108,6 +120,7 @@ class _Writer:
         self.space = False  # a space owed before the next word
         self.sections: list[Section] = []
         self.blocks: list[Span] = []
+        self.tables: list[Table] = []
         self.lists: list[int] = []  # the number of the next item of each open list; -1 in a list without numbers
         self.opened: dict[int, tuple[int, int]] = {}  # depth of a heading or `pre` -> its first character and part
         self.preformatted = 0
@@ -133,7 +146,8 @@ class _Writer:
 
     def finish(self) -> tuple[str, Outline]:
         """The text and its outline."""
-        return "".join(self.parts), Outline(tuple(self.sections), separate(self.blocks))
+        blocks = separate(self.blocks)
+        return "".join(self.parts), Outline(tuple(self.sections), blocks, tables=tuple(self.tables))
 
     def _enter(self, node: LexborNode, depth: int) -> LexborNode | None:
         """Write what an element opens with; its first child, or None where nothing inside is left to write."""
@@ -223,8 +237,18 @@ class _Writer:
             start = self.length
             self._append("\n".join(lines))
             self.blocks.append(Span(start, self.length))
+            self._header(lines, rows, start, caption is not None)
             self._break(2)
         return True
+
+    def _header(self, lines: list[str], rows: list[list[str]], start: int, captioned: bool) -> None:
+        """Note the header of a table that has just been written, where it looks as if it had one."""
+        filled = [row for row in rows if any(row)]
+        index = find_header(filled)
+        if index >= 0:
+            index += captioned
+            body = start + sum(len(line) + 1 for line in lines[: index + 1])
+            self.tables.append(Table(start, body, self.length, lines[index]))
 
     def _text(self, raw: str) -> None:
         if self.preformatted:

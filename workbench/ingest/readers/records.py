@@ -90,13 +90,34 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
         yield Problem(f"{bad - _MOST_REPORTED} more lines are no records", "Mend the lines listed before first")
 
 
+def read_objects(objects: list[dict[str, Any]]) -> Iterator[Parsed | Problem]:
+    """The records of a JSON array, as the lines of a JSONL file would be read. Raises ReadError where none is one."""
+    seen: set[bytes] = set()
+    held: list[Problem] = []
+    good = 0
+    for number, data in enumerate(objects, 1):
+        try:
+            parsed = _parsed(data, beir=False)
+            _remember(parsed, seen)
+        except _BadLine as exc:
+            held.append(Problem(f"Record {number}: {exc.args[0]}", exc.args[1]))
+            continue
+        good += 1
+        yield parsed
+    if not good:
+        raise ReadError(f"None of its {len(objects)} records can be read; {held[0].reason}", held[0].remedy)
+    yield from held[:_MOST_REPORTED]
+    if len(held) > _MOST_REPORTED:
+        yield Problem(f"{len(held) - _MOST_REPORTED} more records cannot be read", "Mend those listed first")
+
+
 READER = Reader("records", _read, frozenset({".jsonl", ".ndjson"}))
 
 
 def _lines(source: Source) -> Iterator[tuple[int, bytes | str]]:
     """The lines that are not blank, with their numbers from 1. Bytes, or text for UTF-16 and UTF-32 files."""
     try:
-        with open(source.found.absolute, "rb") as stream:
+        with source.stream() as stream:
             wide = _wide(source.head())
             lines: IO[Any] = io.TextIOWrapper(stream, wide, "replace") if wide else stream
             for number, line in enumerate(lines, 1):
@@ -127,7 +148,11 @@ def _remember(parsed: Parsed, seen: set[bytes]) -> None:
 
 def _record(line: bytes | str, beir: bool) -> Parsed:
     """One line as a document. Raises _BadLine."""
-    data = _object(line)
+    return _parsed(_object(line), beir)
+
+
+def _parsed(data: dict[str, Any], beir: bool) -> Parsed:
+    """One record as a document. Raises _BadLine."""
     title = _text(data, "title")
     text = _text(data, "text")
     if "text" not in data and not title:

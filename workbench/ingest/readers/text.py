@@ -31,6 +31,4 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     yield Parsed(text, "rst" if rst else "text", outline, metadata={**metadata, **front.values})
 
 
-READER = Reader(
-    "text", _read, frozenset({".txt", ".text", ".rst", ".rest", ".log", ".adoc", ".org", ".srt", ".vtt", ".tex"})
-)
+READER = Reader("text", _read, frozenset({".txt", ".text", ".rst", ".rest", ".log"}))

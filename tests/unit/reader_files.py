@@ -1,0 +1,155 @@
+"""Files of many formats for the tests of readers, made through the formats' own libraries."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from email.message import EmailMessage
+from pathlib import Path
+
+from ingest_cases import found
+
+from workbench.ingest import FileRules, Problem, ReadDocument, read_documents
+from workbench.records import Document
+
+
+def read(file: Path) -> tuple[list[Document], list[Problem]]:
+    """The documents and the problems of a file."""
+    items = list(read_documents(found(file), FileRules()))
+    return (
+        [item.document for item in items if isinstance(item, ReadDocument)],
+        [item for item in items if isinstance(item, Problem)],
+    )
+
+
+def saved(folder: Path, name: str, data: bytes | str) -> Path:
+    """A file with these contents."""
+    file = folder / name
+    file.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
+    return file
+
+
+def docx(paragraphs: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]] = ()) -> bytes:
+    """A Word file: (style, words) paragraphs, then a table."""
+    import docx as library
+
+    document = library.Document()
+    for style, words in paragraphs:
+        document.add_paragraph(words, style=style or None)
+    if rows:
+        table = document.add_table(len(rows), len(rows[0]))
+        for row, cells in zip(table.rows, rows, strict=True):
+            for cell, words in zip(row.cells, cells, strict=True):
+                cell.text = words
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+def pptx(slides: Sequence[tuple[str, str, str]]) -> bytes:
+    """Slides: title, body, notes."""
+    import pptx as library
+
+    deck = library.Presentation()
+    for title, body, notes in slides:
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = body
+        if notes:
+            slide.notes_slide.notes_text_frame.text = notes
+    stream = io.BytesIO()
+    deck.save(stream)
+    return stream.getvalue()
+
+
+def xlsx(sheets: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
+    """A workbook; None leaves a cell empty."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row, cells in enumerate(rows, 1):
+            for column, value in enumerate(cells, 1):
+                if value is not None:
+                    sheet.cell(row, column, value)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def odt(paragraphs: Sequence[tuple[int, str]]) -> bytes:
+    """An OpenDocument text: (level, words), level 0 for a paragraph."""
+    from odf import text
+    from odf.opendocument import OpenDocumentText
+
+    document = OpenDocumentText()
+    for level, words in paragraphs:
+        document.text.addElement(text.H(outlinelevel=level, text=words) if level else text.P(text=words))
+    stream = io.BytesIO()
+    document.write(stream)
+    return stream.getvalue()
+
+
+def ods(sheets: Mapping[str, Sequence[Sequence[str]]]) -> bytes:
+    """An OpenDocument sheet."""
+    from odf import table, text
+    from odf.opendocument import OpenDocumentSpreadsheet
+
+    document = OpenDocumentSpreadsheet()
+    for name, rows in sheets.items():
+        sheet = table.Table(name=name)
+        for cells in rows:
+            row = table.TableRow()
+            for words in cells:
+                cell = table.TableCell(valuetype="string")
+                if words:
+                    cell.addElement(text.P(text=words))
+                row.addElement(cell)
+            sheet.addElement(row)
+        document.spreadsheet.addElement(sheet)
+    stream = io.BytesIO()
+    document.write(stream)
+    return stream.getvalue()
+
+
+def epub(chapters: Mapping[str, str], title: str = "A book") -> bytes:
+    """A book of XHTML chapters in this order."""
+    manifest = "".join(
+        f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(chapters)
+    )
+    spine = "".join(f'<itemref idref="i{n}"/>' for n in range(len(chapters)))
+    files = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<metadata><dc:title>{title}</dc:title><dc:language>en-GB</dc:language></metadata>"
+        f"<manifest>{manifest}</manifest><spine>{spine}</spine></package>",
+        **{f"OEBPS/{name}": body for name, body in chapters.items()},
+    }
+    return zipped(files)
+
+
+def zipped(files: Mapping[str, bytes | str], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip archive."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def mail(subject: str, body: str, attachments: Mapping[str, bytes] | None = None, html: str = "") -> bytes:
+    """A message."""
+    message = EmailMessage()
+    message["Subject"], message["From"], message["To"] = subject, "ada@example.org", "bob@example.org"
+    message["Date"] = "Tue, 01 Oct 2024 12:34:56 +0000"
+    message.set_content(body)
+    if html:
+        message.add_alternative(html, subtype="html")
+    for name, data in (attachments or {}).items():
+        message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    return message.as_bytes()

@@ -1,0 +1,146 @@
+"""Archives, mail and mailboxes: what is inside is a document of its own, within limits, and nothing leads out."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+from reader_files import docx, mail, read, saved, zipped
+
+from workbench.ingest import ReadError
+from workbench.ingest.readers.outlook import unpack_rtf
+from workbench.ingest.unpacking import safe_name
+from workbench.records import FileStatus
+
+
+def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None = None) -> bytes:
+    """A tar archive."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            archive.addfile(info)
+    return stream.getvalue()
+
+
+def test_members_are_documents_with_their_path_in_the_archive(tmp_path: Path) -> None:
+    """Each by its own reader, also in an archive in the archive."""
+    inner = zipped({"deep/b.md": "# B\n\nwords"})
+    file = saved(tmp_path, "a.zip", zipped({"x/a.txt": "first", "in.zip": inner, "w.docx": docx([("", "in word")])}))
+    documents, problems = read(file)
+    assert [(d.path, d.type) for d in documents] == [
+        ("a.zip!/x/a.txt", "text"), ("a.zip!/in.zip!/deep/b.md", "markdown"), ("a.zip!/w.docx", "word"),
+    ]  # fmt: skip
+    assert len({d.document_id for d in documents}) == 3
+    assert documents[0].size == 5
+    assert not problems
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_a_tar_is_read_through_every_packer(tmp_path: Path, mode: str) -> None:
+    name = "a.tar" + mode[1:].replace(":", ".")
+    documents, _ = read(saved(tmp_path, name, tar({"a.txt": b"words"}, mode)))
+    assert [d.path for d in documents] == [f"{name}!/a.txt"]
+
+
+def test_one_packed_file_is_read_under_the_name_it_had(tmp_path: Path) -> None:
+    documents, _ = read(saved(tmp_path, "notes.md.gz", gzip.compress(b"# T\n\nwords")))
+    assert [(d.path, d.type) for d in documents] == [("notes.md.gz!/notes.md", "markdown")]
+
+
+@pytest.mark.parametrize("name", ["../up.txt", "/etc/passwd", "a/../../b", "C:\\x.txt", "..\\x", "a\x00b"])
+def test_a_name_that_leads_out_is_refused(name: str) -> None:
+    with pytest.raises(ReadError, match="leads out"):
+        safe_name(name)
+
+
+def test_refused_members_are_named_and_the_others_read(tmp_path: Path) -> None:
+    documents, problems = read(
+        saved(tmp_path, "a.tar", tar({"../x.txt": b"no", "ok.txt": b"yes"}, links={"l": "/etc/passwd"}))
+    )
+    assert [d.path for d in documents] == ["a.tar!/ok.txt"]
+    assert [str(p).partition(":")[0] for p in problems] == ["../x.txt", "l"]
+
+
+def test_a_bomb_ends_as_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its ratio, and by the sum of what comes out."""
+    bomb = zipped({"big.txt": b"0" * (40 << 20)})
+    with pytest.raises(ReadError, match="200 times"):
+        read(saved(tmp_path, "a.zip", bomb))
+    monkeypatch.setenv("WORKBENCH_MAX_UNPACKED_MB", "1")
+    with pytest.raises(ReadError, match="max_unpacked_mb"):
+        read(saved(tmp_path, "b.tgz", tar({"b.txt": b"x" * (2 << 20)}, "w:gz")))
+
+
+def test_members_and_depth_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"words"
+    for level in range(6):
+        data = zipped({f"{level}.zip" if level else "a.txt": data, "side.txt": f"level {level}"})
+    documents, problems = read(saved(tmp_path, "a.zip", data))
+    assert len(documents) == 4
+    assert any("max_nesting" in str(p) for p in problems)
+    monkeypatch.setenv("WORKBENCH_MAX_MEMBERS", "2")
+    with pytest.raises(ReadError, match="max_members"):
+        read(saved(tmp_path, "b.zip", zipped({f"{n}.txt": "words" for n in range(3)})))
+
+
+def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"None of its 2 members could be read: There is no reader for \.mp3") as caught:
+        read(saved(tmp_path, "a.zip", zipped({"a.mp3": "x", "b.mp3": "y"})))
+    assert caught.value.status is FileStatus.SKIPPED
+    with pytest.raises(ReadError, match="without members"):
+        read(saved(tmp_path, "b.zip", zipped({})))
+
+
+def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path: Path) -> None:
+    """The plain part is read, the HTML one of the same words is not."""
+    data = mail(
+        "Plans", "See the file.\n", {"notes.txt": b"attached words", "r.docx": docx([("", "in word")])}, "<p>HTML</p>"
+    )
+    documents, problems = read(saved(tmp_path, "a.eml", data))
+    assert [d.path for d in documents] == ["a.eml", "a.eml!/notes.txt", "a.eml!/r.docx"]
+    assert documents[0].title == "Plans"
+    assert documents[0].text == (
+        "# Plans\n\nFrom: ada@example.org\nTo: bob@example.org\nDate: Tue, 01 Oct 2024 12:34:56 +0000\n\nSee the file.\n"
+    )
+    assert documents[0].metadata["date"] == "2024-10-01T12:34:56+00:00"
+    assert documents[0].places[-1].locator == "part=1"
+    assert not problems
+
+
+def test_a_mailboxs_messages_are_numbered_and_quoted_from_lines_are_restored(tmp_path: Path) -> None:
+    line = b"From ada@example.org Tue Oct  1 12:34:56 2024\n"
+    box = line + mail("One", ">From here on\n") + b"\n" + line + mail("Two", "words\n", {"a.txt": b"more"})
+    documents, _ = read(saved(tmp_path, "a.mbox", box))
+    assert [d.path for d in documents] == ["a.mbox!/1.eml", "a.mbox!/2.eml", "a.mbox!/2.eml!/a.txt"]
+    assert "\nFrom here on" in documents[0].text
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"Subject: =?koi8-r?B?8NLJ18XU?=\n\nwords", b"Subject: =?x-unknown?Q?caf=C3=A9?=\n\nwords",
+        "Subject: naïve\n\nwords".encode(), b"Subject: a\nContent-Type: text/plain; charset=nonsense\n\nwords",
+        b"Subject: a\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n!!!not base64!!!d29yZHM=",
+        b"Subject: a\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\nwords without an end",
+    ],
+)  # fmt: skip
+def test_mail_that_breaks_its_own_rules_is_read(tmp_path: Path, raw: bytes) -> None:
+    documents, _ = read(saved(tmp_path, "a.eml", raw))
+    assert documents[0].text.strip()
+
+
+def test_compressed_rtf_of_a_message_is_unpacked() -> None:
+    """The example of [MS-OXRTFCP] 4.1.1."""
+    packed = bytes.fromhex(
+        "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
+    )
+    assert unpack_rtf(packed).startswith(b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}")

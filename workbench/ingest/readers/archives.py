@@ -1,0 +1,147 @@
+"""Archives (ZIP, TAR, and single files packed by gzip, bzip2 or xz): every member is a document of its own.
+
+A member is cited as `archive.zip!/folder/file.txt`. Names that lead out of the archive (`..`, absolute ones), links and devices
+are refused, one by one; how many members, how many bytes and how deep is limited by settings. Members come in the order of the
+archive; of two with one name the last is read, as unpacking would leave it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import IO, Any, cast
+
+from workbench.ingest.errors import Problem, ReadError, skip
+from workbench.ingest.readers.base import Member, Parsed, Reader, Source
+from workbench.ingest.readers.package import opened
+from workbench.ingest.unpacking import safe_name
+
+_BROKEN_REMEDY = "Get the archive again, or unpack what can be unpacked and index that"
+_PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"))
+_OPENERS: dict[str, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+_PACKED = {".tgz": ".tar", ".tbz": ".tar", ".tbz2": ".tar", ".txz": ".tar", ".gz": "", ".bz2": "", ".xz": ""}
+_ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError)
+_FURNITURE = ("__MACOSX/", ".DS_Store", "Thumbs.db")
+
+
+def read_zip(source: Source) -> Iterator[Parsed | Member | Problem]:
+    """Read a ZIP archive's members."""
+    with opened(source) as held:
+        package = held.zip
+        last = {info.filename: info for info in package.infolist() if not info.is_dir()}
+        if not last:
+            raise skip("It is an archive without members", "Nothing needs to be done")
+        if all(info.flag_bits & 1 for info in last.values()):
+            raise ReadError("It is locked with a password", "Unpack it, and index what is in it")
+        for info in last.values():
+            if _furniture(info.filename):
+                continue
+            try:
+                member = Member(
+                    safe_name(info.filename), source.limits.part(package, info.filename), _zip_time(info)
+                )  # fmt: skip
+            except _ERRORS:
+                yield Problem(f"{info.filename}: It cannot be unpacked", _BROKEN_REMEDY)
+            except ReadError as exc:
+                if source.limits.left_bytes < 0:
+                    raise
+                yield Problem(f"{info.filename}: {exc.message}", exc.remedy)
+            else:
+                yield member
+
+
+def _furniture(name: str) -> bool:
+    return name.startswith(_FURNITURE[0]) or name.rpartition("/")[2] in _FURNITURE[1:]
+
+
+def _zip_time(info: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*info.date_time, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _read_tar(source: Source) -> Iterator[Parsed | Member | Problem]:
+    """Read a TAR archive's members."""
+    try:
+        with source.stream() as packed, tarfile.open(fileobj=_unpacked(source, packed), mode="r|") as archive:
+            for info in archive:
+                if info.isdir() or _furniture(info.name):
+                    continue
+                try:
+                    name = safe_name(info.name)
+                    if not info.isfile():
+                        raise skip("It is a link or a device", "Nothing needs to be done")
+                    stream = archive.extractfile(info)
+                    data = stream.read() if stream is not None else b""  # the stream below counts
+                except ReadError as exc:
+                    if source.limits.left_bytes < 0:
+                        raise
+                    yield Problem(f"{info.name}: {exc.message}", exc.remedy)
+                    continue
+                yield Member(name, data, datetime.fromtimestamp(max(0, min(info.mtime, 4e9)), UTC))
+    except _ERRORS as exc:
+        raise ReadError(
+            "It is a broken archive: it ends too early, or its contents are damaged", _BROKEN_REMEDY
+        ) from exc
+
+
+class _Counted(io.RawIOBase):
+    """A stream that counts what is read from it against what may come out of the file."""
+
+    def __init__(self, stream: IO[bytes], source: Source) -> None:
+        self._stream, self._limits = stream, source.limits
+
+    def read(self, size: int = -1) -> bytes:
+        """Some bytes. Raises ReadError where they are too many."""
+        data = self._stream.read(size)
+        self._limits.take(len(data))
+        return data
+
+
+def _unpacked(source: Source, stream: IO[bytes]) -> IO[bytes]:
+    """The TAR inside a packer; tarfile would unpack it itself, and count nothing."""
+    for magic, name in _PACKERS:
+        if source.head().startswith(magic):
+            stream = cast("IO[bytes]", _OPENERS[name](stream, "rb"))
+    return cast("IO[bytes]", _Counted(stream, source))
+
+
+def _read_packed(source: Source) -> Iterator[Parsed | Member | Problem]:
+    """Read a TAR behind a packer, or the one file that was packed."""
+    kind = next(name for magic, name in _PACKERS if source.head().startswith(magic))
+    opener = _OPENERS[kind]
+    try:
+        with source.stream() as packed, cast("IO[bytes]", opener(packed, "rb")) as stream:
+            start = stream.read(512)
+    except _ERRORS as exc:
+        raise ReadError("It is broken: it cannot be unpacked", _BROKEN_REMEDY) from exc
+    if _is_tar(start):
+        yield from _read_tar(source)
+        return
+    try:
+        with source.stream() as packed, cast("IO[bytes]", opener(packed, "rb")) as stream:
+            data = source.limits.drain(stream, source.found.size)
+    except _ERRORS as exc:
+        raise ReadError("It is broken: it cannot be unpacked", _BROKEN_REMEDY) from exc
+    name = source.name
+    for suffix, instead in _PACKED.items():
+        if name.lower().endswith(suffix):
+            name = name[: -len(suffix)] + instead
+            break
+    yield Member(name or "content", data)
+
+
+def _is_tar(head: bytes) -> bool:
+    return head[257:262] == b"ustar"
+
+
+TAR = Reader("tar", _read_tar, frozenset({".tar"}), sniff=_is_tar, certain=True)
+PACKED = Reader("packed", _read_packed, sniff=lambda head: head.startswith(tuple(m for m, _ in _PACKERS)), certain=True)

@@ -1,0 +1,184 @@
+"""OpenDocument: text (ODT), sheets (ODS) and slides (ODP), from `content.xml`.
+
+Places are those of the Office formats: `paragraph=12` outside of tables, `table=2&row=3`, `sheet=Sales&row=12`, `slide=3`.
+What tracked changes have deleted is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.readers.base import Member, Parsed, Source
+from workbench.ingest.readers.package import attribute, child, descendants, local, opened, properties
+from workbench.ingest.readers.sheets import Row, write_sheet
+from workbench.ingest.writing import TextWriter
+from workbench.places import locator
+
+_PASSED = frozenset({"tracked-changes", "note-citation", "sequence-decls", "forms", "annotation-end", "ruby-text"})
+_FILES = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp")
+_MOST_REPEATED = 1000
+_LONGEST_CELL = 500
+
+
+def read(source: Source) -> Iterator[Parsed | Member | Problem]:
+    """Read an ODT, ODS or ODP."""
+    with opened(source) as package:
+        manifest = package.xml("META-INF/manifest.xml")
+        if manifest is not None and next(descendants(manifest, "encryption-data"), None) is not None:
+            raise ReadError("It is locked with a password", "Save it without the password, and index that")
+        body = child(package.must("content.xml"), "body")
+        content = next((n for n in body if isinstance(n.tag, str)), None) if body is not None else None
+        if content is None:
+            raise ReadError("It is broken: it has no body", "Open it in its program, and save it anew")
+        writer = TextWriter()
+        kind = local(content)
+        if kind == "spreadsheet":
+            for table in descendants(content, "table"):
+                write_sheet(writer, attribute(table, "name"), _sheet_rows(table))
+        elif kind == "presentation":
+            for number, page in enumerate(descendants(content, "page"), 1):
+                _slide(writer, page, number)
+        else:
+            _Text(writer).blocks(content)
+        text, outline, places = writer.finish()
+        title, language, metadata = properties(package.xml("meta.xml"))
+        named = {"spreadsheet": "sheet", "presentation": "slides"}.get(kind, "word")
+        yield Parsed(text, named, outline, title, language=language, metadata=metadata, places=places)
+        for name in package.names:
+            if not name.startswith("Thumbnails/") and name.lower().endswith(_FILES):
+                yield Member(name, package.read(name))
+
+
+def words_of(node: Any) -> str:
+    """The words of a paragraph with its spaces, tabs and line ends, without its notes."""
+    found: list[str] = [node.text or ""]
+    for inner in node:
+        name = local(inner)
+        if name == "s":
+            count = attribute(inner, "c")
+            found.append(" " * min(int(count) if count.isdigit() else 1, 200))
+        elif name == "tab":
+            found.append("\t")
+        elif name == "line-break":
+            found.append("\n")
+        elif name in _PASSED or name in ("note", "annotation", "frame", "text-box"):
+            pass
+        else:
+            found.append(words_of(inner))
+        found.append(inner.tail or "")
+    return "".join(found)
+
+
+class _Text:
+    """Writes the blocks of a text document."""
+
+    def __init__(self, writer: TextWriter) -> None:
+        self._out = writer
+        self._paragraphs = self._tables = 0
+
+    def blocks(self, node: Any, depth: int = -1) -> None:
+        for inner in node:
+            name = local(inner)
+            if name == "h":
+                self._paragraphs += 1
+                level = attribute(inner, "outline-level")
+                self._out.heading(words_of(inner), int(level) if level.isdigit() else 1, self._at())
+                self._hanging(inner)
+            elif name == "p":
+                self._paragraphs += 1
+                words = words_of(inner)
+                if depth >= 0:
+                    self._out.line("  " * depth + "- " + words.strip() if words.strip() else "", self._at())
+                else:
+                    self._out.paragraph(words, self._at())
+                self._hanging(inner)
+            elif name == "list":
+                self.blocks(inner, depth + 1)
+                if depth < 0:
+                    self._out.gap()
+            elif name == "table":
+                self._tables += 1
+                self._table(inner, self._tables)
+            elif name not in _PASSED and isinstance(inner.tag, str):
+                self.blocks(inner, depth)
+
+    def _at(self) -> str:
+        return locator(paragraph=self._paragraphs)
+
+    def _hanging(self, node: Any) -> None:
+        """Notes, remarks and text boxes that hang on a paragraph, after it."""
+        for inner in descendants(node, "note-body", "annotation", "text-box"):
+            words = "\n".join(words_of(p).strip() for p in descendants(inner, "p", "h"))
+            self._out.paragraph(words, self._at())
+
+    def _table(self, node: Any, number: int) -> None:
+        rows = list(_own(node, "table-row"))
+        cells = [[_cell(cell) for cell in row if local(cell) in ("table-cell", "covered-table-cell")] for row in rows]
+        if (
+            max((len(c) for row in cells for c in row), default=0) > _LONGEST_CELL
+            or max(map(len, cells), default=0) < 2
+        ):
+            for index, row in enumerate(rows, 1):
+                for paragraph in descendants(row, "p", "h"):
+                    self._out.paragraph(words_of(paragraph), locator(table=number, row=index))
+            return
+        self._out.table((row, locator(table=number, row=index)) for index, row in enumerate(cells, 1))
+
+
+def _own(node: Any, wanted: str) -> Iterator[Any]:
+    """Rows of a table, also those in groups and headers, not those of tables inside it."""
+    for inner in node:
+        name = local(inner)
+        if name == wanted:
+            yield inner
+        elif name in ("table-rows", "table-header-rows", "table-row-group"):
+            yield from _own(inner, wanted)
+
+
+def _cell(node: Any) -> str:
+    return " ".join(" ".join(words_of(p) for p in descendants(node, "p", "h")).split())
+
+
+def _sheet_rows(table: Any) -> Iterator[Row]:
+    number = 0
+    for row in _own(table, "table-row"):
+        repeated = attribute(row, "number-rows-repeated")
+        times = int(repeated) if repeated.isdigit() else 1
+        cells: dict[int, str] = {}
+        column = 0
+        for cell in row:
+            if local(cell) not in ("table-cell", "covered-table-cell"):
+                continue
+            wide = attribute(cell, "number-columns-repeated")
+            count = int(wide) if wide.isdigit() else 1
+            words = _cell(cell) or " ".join(attribute(cell, "string-value").split())
+            if words:
+                cells |= {column + n: words for n in range(min(count, _MOST_REPEATED))}
+            column += count
+        if cells:
+            for n in range(min(times, _MOST_REPEATED)):
+                yield number + n + 1, cells
+        number += times
+
+
+def _slide(writer: TextWriter, page: Any, number: int) -> None:
+    at = locator(slide=number)
+    writer.apart()
+    notes = child(page, "notes")
+    frames = [n for n in page if isinstance(n.tag, str) and n is not notes]
+    title = next((f for f in frames if attribute(f, "class") == "title"), None)
+    if title is not None:
+        writer.heading(" ".join(words_of(p) for p in descendants(title, "p", "h")), 1, at)
+    for frame in frames:
+        if frame is title:
+            continue
+        table = next(descendants(frame, "table"), None)
+        if table is not None:
+            writer.table(([_cell(c) for c in row if local(c) == "table-cell"], at) for row in _own(table, "table-row"))
+        else:
+            writer.paragraph("\n".join(words_of(p).strip() for p in descendants(frame, "p", "h")), at)
+    if notes is not None:
+        words = "\n".join(words_of(p).strip() for p in descendants(notes, "p"))
+        writer.paragraph(words, locator(slide=number, part="notes"))

@@ -1,0 +1,271 @@
+"""Spreadsheets: XLSX from its XML, XLS by xlrd. One line a row, one table a block of rows, a sheet after the other.
+
+A place is the sheet and the row as the program numbers it: `sheet=Sales&row=12`. Cells are read as they are shown where that
+changes the words: dates as dates, percentages as percentages, numbers without the noise of floating point; formulas by their
+last result. The XML is read as a stream, so that a sheet with one cell in its last row costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.readers.base import Member, Parsed, Source
+from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
+from workbench.ingest.readers.word import embedded, main_part
+from workbench.ingest.writing import TextWriter
+from workbench.places import locator
+
+Row = tuple[int, Mapping[int, str]]
+"""A row's number from 1, and its cells that are not empty by their column from 0."""
+
+_CELL = re.compile(r"([A-Z]{1,3})(\d+)")
+_FORMAT_NOISE = re.compile(r'"[^"]*"|\\.|\[(?![hms]+\])[^\]]*\]|_.|\*.')
+_DATES = {14, 15, 16, 17, 22, 27, 30, 36, 50, 57} | set(range(27, 32))
+_TIMES = {18, 19, 20, 21, 45, 46, 47, 32, 33}
+_WIDEST_GAP = 64
+
+
+def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row]) -> None:
+    """Write a sheet: its name, then a table for each block of rows without an empty one between them."""
+    writer.apart()
+    block: list[Row] = []
+    headed, header, last = False, "", 0
+    for number, cells in (*rows, (0, {})):
+        if block and number != last + 1:
+            if not headed:
+                writer.heading(name, 1, locator(sheet=name))
+                headed = True
+            header = _write_block(writer, name, block, header)
+            block = []
+        if cells:
+            block.append((number, cells))
+            last = number
+
+
+def _write_block(writer: TextWriter, name: str, block: list[Row], header: str) -> str:
+    columns = sorted({column for _, cells in block for column in cells})
+    place: dict[int, int] = {}
+    before = columns[0]
+    for column in columns:  # a column far out does not make every row wide
+        place[column] = (place[before] + min(column - before, _WIDEST_GAP)) if place else 0
+        before = column
+    lines = []
+    for number, cells in block:
+        texts = [""] * (place[max(cells)] + 1)
+        for column, words in cells.items():
+            texts[place[column]] = words
+        lines.append((texts, locator(sheet=name, row=number)))
+    return writer.table(lines, carried=header)
+
+
+def read(source: Source) -> Iterator[Parsed | Member | Problem]:
+    """Read an XLSX."""
+    with opened(source) as package:
+        main = main_part(package, "xl/workbook.xml")
+        if main.endswith(".bin"):
+            raise ReadError("It is a binary workbook (XLSB), which is not read", "Save it as XLSX or CSV")
+        relations = package.relations(main)
+        parts = dict(relations.values())
+        book = package.must(main)
+        title, language, metadata = properties(package.xml("docProps/core.xml"))
+        shared = _shared(package.xml(parts.get("sharedStrings", "xl/sharedStrings.xml")))
+        formats = _formats(package.xml(parts.get("styles", "xl/styles.xml")))
+        dated = child(book, "workbookPr")
+        from_1904 = dated is not None and attribute(dated, "date1904") in ("1", "true")
+        writer = TextWriter()
+        problems: list[Problem] = []
+        for sheet in descendants(book, "sheet"):
+            name = attribute(sheet, "name")
+            key = next((v for k, v in sheet.attrib.items() if k.endswith("}id")), "")
+            kind, part = relations.get(key, ("", ""))
+            if kind != "worksheet":
+                continue
+            try:
+                write_sheet(writer, name, _rows(package.read(part), shared, formats, from_1904))
+                _comments(writer, package, part, name)
+            except ReadError as exc:
+                problems.append(Problem(f"The sheet {name} cannot be read: {exc.message}", exc.remedy))
+        text, outline, places = writer.finish()
+        yield from problems
+        if text.strip() or not problems:
+            yield Parsed(text, "sheet", outline, title, language=language, metadata=metadata, places=places)
+        yield from embedded(package, relations)
+
+
+def _rows(data: bytes, shared: list[str], formats: list[str], from_1904: bool) -> Iterator[Row]:
+    """The rows of a sheet that are not empty. Raises ReadError for a sheet that ends too early."""
+    import io
+
+    from lxml import etree
+
+    number = 0
+    try:
+        for _, row in etree.iterparse(io.BytesIO(data), tag="{*}row", resolve_entities=False, no_network=True):
+            said = row.get("r") or ""
+            number = int(said) if said.isdigit() else number + 1
+            cells: dict[int, str] = {}
+            column = -1
+            for cell in row:
+                match = _CELL.match(cell.get("r") or "")
+                column = _column(match[1]) if match is not None else column + 1
+                words = _value(cell, shared, formats, from_1904)
+                if words:
+                    cells[column] = words
+            row.clear()
+            while row.getprevious() is not None:
+                del row.getparent()[0]
+            if cells:
+                yield number, cells
+    except etree.XMLSyntaxError as exc:
+        raise ReadError("it is not well-formed XML", "Open it in its program, and save it anew") from exc
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+def _value(cell: Any, shared: list[str], formats: list[str], from_1904: bool) -> str:
+    kind = cell.get("t") or "n"
+    if kind == "inlineStr":
+        return _joined(_rich(cell))
+    node = child(cell, "v")
+    raw = (node.text or "") if node is not None else ""
+    if kind == "s":
+        return shared[int(raw)] if raw.isdigit() and int(raw) < len(shared) else ""
+    if kind == "b":
+        return {"1": "TRUE", "0": "FALSE"}.get(raw, raw)
+    if kind != "n" or not raw:
+        return _joined(raw)
+    style = cell.get("s") or "0"
+    shown = formats[int(style)] if style.isdigit() and int(style) < len(formats) else ""
+    try:
+        return shown_number(float(raw), shown, from_1904)
+    except (ValueError, OverflowError):
+        return raw
+
+
+def shown_number(number: float, shown: str, from_1904: bool = False) -> str:
+    """A number as its format shows it: `date`, `time`, `datetime`, `percent`, or "" for any other."""
+    if shown == "percent":
+        return f"{plain_number(number * 100)}%"
+    if shown and (shown == "time" or number >= 0):
+        start = datetime(1904, 1, 1, tzinfo=UTC) if from_1904 else datetime(1899, 12, 30, tzinfo=UTC)
+        moment = start + timedelta(seconds=round(number * 86400))
+        if shown == "time":
+            return f"{moment:%H:%M:%S}" if 0 <= number < 1 else plain_number(number)
+        return f"{moment:%Y-%m-%d}" if shown == "date" or number == int(number) else f"{moment:%Y-%m-%d %H:%M:%S}"
+    return plain_number(number)
+
+
+def plain_number(number: float) -> str:
+    """The shortest text of a number with at most 15 digits, which is what spreadsheets show."""
+    if number == int(number) and abs(number) < 1e15:
+        return str(int(number))
+    return f"{number:.15g}"
+
+
+def _shared(root: Any) -> list[str]:
+    return [_joined(_rich(item)) for item in root if local(item) == "si"] if root is not None else []
+
+
+def _rich(node: Any) -> str:
+    """Text of a string with formatting, without its phonetic hints."""
+    return "".join(n.text or "" for n in descendants(node, "t") if local(n.getparent()) != "rPh")
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.replace("_x000D_", " ").split())
+
+
+def _formats(root: Any) -> list[str]:
+    """For each cell style what its number format shows."""
+    if root is None:
+        return []
+    own = {attribute(n, "numFmtId"): attribute(n, "formatCode") for n in descendants(root, "numFmt")}
+    styles = child(root, "cellXfs")
+    return [format_kind(attribute(n, "numFmtId"), own) for n in styles] if styles is not None else []
+
+
+def format_kind(key: str, own: Mapping[str, str]) -> str:
+    """What a number format shows: `date`, `time`, `datetime`, `percent`, or "" for any other."""
+    if key in own:
+        code = _FORMAT_NOISE.sub("", own[key].partition(";")[0]).lower()
+        if "%" in code:
+            return "percent"
+        if code.strip() in ("", "general", "@") or "#" in code or "0" in code.replace("ss.0", "").replace("s.0", ""):
+            return ""
+        day, clock = bool(re.search("[dy]|mmm", code)), bool(re.search("[hs]", code))
+        return "datetime" if day and clock else "date" if day else "time" if clock else ""
+    number = int(key) if key.isdigit() else 0
+    if number in (9, 10):
+        return "percent"
+    return "datetime" if number == 22 else "date" if number in _DATES else "time" if number in _TIMES else ""
+
+
+def _comments(writer: TextWriter, package: Package, part: str, name: str) -> None:
+    for kind, target in package.relations(part).values():
+        root = package.xml(target) if kind == "comments" else None
+        for comment in descendants(root, "comment") if root is not None else ():
+            writer.paragraph(_joined(_rich(comment)), locator(sheet=name, comment=attribute(comment, "ref")))
+
+
+def read_xls(source: Source) -> Iterator[Parsed | Problem]:
+    """Read an old workbook (XLS)."""
+    import io
+
+    import xlrd
+
+    try:
+        book = xlrd.open_workbook(
+            file_contents=source.bytes(), on_demand=True, logfile=io.StringIO(), formatting_info=True
+        )
+    except xlrd.XLRDError as exc:
+        if "password" in str(exc).lower() or "encrypted" in str(exc).lower():
+            raise ReadError("It is locked with a password", "Save it without the password, and index that") from exc
+        raise ReadError("It is broken: it cannot be opened as a workbook", "Open it, and save it as XLSX") from exc
+    writer = TextWriter()
+    for name in book.sheet_names():
+        sheet = book.sheet_by_name(name)
+        if hasattr(sheet, "nrows"):
+            write_sheet(writer, name, _xls_rows(book, sheet))
+        book.unload_sheet(name)
+    text, outline, places = writer.finish()
+    author = " ".join(str(book.user_name or "").split())
+    yield Parsed(text, "sheet", outline, metadata={"author": author} if author else {}, places=places)
+
+
+def _xls_rows(book: Any, sheet: Any) -> Iterator[Row]:
+    import xlrd
+
+    for index in range(sheet.nrows):
+        cells: dict[int, str] = {}
+        for column, cell in enumerate(sheet.row(index)):
+            if cell.ctype == xlrd.XL_CELL_TEXT:
+                words = _joined(str(cell.value))
+            elif cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
+                words = shown_number(float(cell.value), _xls_format(book, cell), bool(book.datemode))
+            elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
+                words = "TRUE" if cell.value else "FALSE"
+            elif cell.ctype == xlrd.XL_CELL_ERROR:
+                words = str(xlrd.error_text_from_code.get(cell.value, "#ERROR"))
+            else:
+                continue
+            if words:
+                cells[column] = words
+        if cells:
+            yield index + 1, cells
+
+
+def _xls_format(book: Any, cell: Any) -> str:
+    try:
+        key = book.xf_list[cell.xf_index].format_key
+        return format_kind(str(key), {str(key): book.format_map[key].format_str})
+    except (IndexError, KeyError, TypeError):
+        return ""
