@@ -164,3 +164,17 @@ def test_the_keyword_mode_needs_no_vectors(fruit: wb.Corpus, embedded: list[str]
 def test_the_answer_names_each_document_by_its_path(fruit: wb.Corpus) -> None:
     """Paths are relative to what was indexed, whatever folder that was in."""
     assert {h.path for h in fruit.search("apples", plan="contract").hits} == set(FILES)
+
+
+def test_messages_count_documents(make_corpus: Make) -> None:
+    """A document of six chunks that match is one document found, in every mode; nothing found is none."""
+    long = "\n\n".join(f"# Part {n}\n\n" + "apples and roofs " * 60 for n in range(6))
+    corpus = make_corpus({"a.md": long, "b.md": "apples"})
+    for mode in ("hybrid", "keyword", "vector"):
+        said = corpus.search("apples", plan="contract", mode=mode).messages[0]
+        assert said.startswith("2 results, ")
+        assert said.endswith("from 2 documents found")
+    one = corpus.search("roofs", plan="contract", mode="keyword").messages[0]
+    assert one.startswith("1 result, ")
+    assert one.endswith("from 1 document found")
+    assert corpus.search("quagga", plan="contract", mode="keyword").messages[0].endswith("from 0 documents found")

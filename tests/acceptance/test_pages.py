@@ -174,3 +174,12 @@ def test_without_the_keyword_side_vectors_answer(site: wb.Corpus, monkeypatch: p
 def test_nothing_found_is_empty_and_no_page_is_added(site: wb.Corpus) -> None:
     """No hits, no summaries."""
     assert site.search("quagga", plan="pages", mode="keyword").hits == ()
+
+
+def test_messages_count_results_and_rows_beside_them(site: wb.Corpus) -> None:
+    """Rows that are added for context are no results."""
+    result = site.search("zebra stripes", plan="pages limit=3")
+    added = sum(h.added for h in result.hits)
+    assert added
+    rows = "row" if added == 1 else "rows"
+    assert result.messages[0].startswith(f"{len(result.hits) - added} results with {added} {rows} beside, ")

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from corpus_files import write_files
+from endpoint_server import hangs, serving
 
 import workbench as wb
 from workbench.cli.main import main
@@ -233,6 +234,26 @@ def test_reranking_is_off_unless_asked(desk: wb.Corpus) -> None:
     assert {"vector_ms", "keyword_ms"} <= set(plain.timings_ms)
     assert "rerank_ms" not in plain.timings_ms
     assert "rerank_ms" in desk.search("retries", plan=plan.replace({"rerank.model": "overlap"})).timings_ms
+
+
+def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
+    desk: wb.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that never answers: the same results in the same order, a warning with the reason, and the time it took."""
+    plain = desk.search("retries number7", plan="scoped")
+    with serving(hangs) as server:
+        monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
+        monkeypatch.setenv("WORKBENCH_ENDPOINT_TIMEOUT_SECONDS", "0.3")
+        plan = wb.preset("scoped").replace({"rerank.model": "endpoint:slow"})
+        result = desk.search("retries number7", plan=plan)
+    assert server.requests
+    assert [(h.chunk_id, h.score, h.scores) for h in result.hits] == [
+        (h.chunk_id, h.score, h.scores) for h in plain.hits
+    ]
+    (warning,) = [w for w in result.warnings if w.startswith("Reranking was left out")]
+    assert "0.3" in warning
+    assert "The order is the fused one" in warning
+    assert result.stats["rerankMs"] > 0
 
 
 def test_reranking_sees_as_many_as_the_plan_says(desk: wb.Corpus) -> None:

@@ -11,16 +11,22 @@ from workbench.retrieve.request import base_of
 from workbench.retrieve.retrieved import Retrieved
 
 
-def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit]) -> tuple[str, ...]:
-    """Characters returned and unique files (grep) or chunks (vector, hybrid), and how a lone source was passed through."""
+def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], plan: Plan) -> tuple[str, ...]:
+    """Characters returned and unique files (grep) or what the plan ranks (chunks or documents), what was masked, and how a
+    lone source was passed through. Rows that were added for context are no results.
+    """
     characters = sum(len(h.text) for h in hits)
     if retrieved.request.mode == "grep":
         files = sum(a.files for s, a in retrieved.answers.items() if base_of(s) == "grep")
         where = f"in {files:,} {_plural(files, 'file')}"
     else:
-        chunks = len(outcome.fused.rows)
-        where = f"from {chunks:,} {_plural(chunks, 'chunk')} found"
-    said = [f"{len(hits):,} {_plural(len(hits), 'result')}, {characters:,} characters, {where}"]
+        found = len(outcome.fused.rows)
+        where = f"from {found:,} {_plural(found, plan['fusion.unit'])} found"
+    results = sum(not h.added for h in hits)
+    beside = (
+        f" with {len(hits) - results:,} {_plural(len(hits) - results, 'row')} beside" if results < len(hits) else ""
+    )
+    said = [f"{results:,} {_plural(results, 'result')}{beside}, {characters:,} characters, {where}"]
     if retrieved.masks:
         rows = outcome.fused.rows[outcome.shown]
         masked = retrieved.masked_rows(rows)
@@ -75,7 +81,7 @@ def guidance(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, .
         "vector": "No passage is near enough in meaning: raise vector.threshold or turn it off, or try the mode keyword",
         "hybrid": "No source found anything: use other words, raise vector.threshold or turn it off, or loosen the filter",
     }
-    nothing = "in 0 files" if request.mode == "grep" else "from 0 chunks found"
+    nothing = "in 0 files" if request.mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
     said = [f"0 results, 0 characters, {nothing}", tips[request.mode]]
     cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in outcome.candidates.columns)
     if cut:

@@ -30,6 +30,8 @@ from workbench.store.vocabulary import spoken
 if TYPE_CHECKING:
     import polars
 
+    from workbench.snapshot.snapshot import Snapshot
+
 
 class SearchResult:
     """What a search found, in order, and why. Made by `Corpus.search`.
@@ -217,7 +219,7 @@ class SearchResult:
         """What was found, in words: characters returned, files or chunks; guidance when nothing was."""
         if not self.hits:
             return (*guidance(self._retrieved, self._outcome, self.plan), *self._words_said())
-        return (*messages_for(self._retrieved, self._outcome, self.hits), *self._words_said())
+        return (*messages_for(self._retrieved, self._outcome, self.hits, self.plan), *self._words_said())
 
     def _words_said(self) -> tuple[str, ...]:
         """What the corpus's own synonyms added to the words, and what its stop words took away."""
@@ -231,6 +233,16 @@ class SearchResult:
     def warnings(self) -> tuple[str, ...]:
         """What the reader must know before trusting it: sources that could not run, approximate answers."""
         return warnings_for(self._retrieved, self._outcome, self.plan)
+
+    def snapshot(self, note: str = "") -> Snapshot:
+        """This result as a value that is saved as one file, opened anywhere, verified and compared.
+
+        Args:
+            note: What to say of it; its first line is the title.
+        """
+        from workbench.snapshot.snapshot import Snapshot
+
+        return Snapshot.of(self, note=note)
 
     def to_dict(self, timings: bool = False) -> dict[str, Any]:
         """The result as JSON values; without timings two equal searches give equal bytes."""
