@@ -91,3 +91,27 @@ def test_the_limit_is_beyond_what_the_process_has() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "refused\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blocks", [8, 150, 600, 1500])
+def test_a_full_disk_is_one_sentence_and_the_corpus_stays(tmp_path: Path, blocks: int) -> None:
+    """The disk fills at different steps (no file may grow beyond some size); the old generation answers, the next run is whole."""
+    small, large = tmp_path / "small", tmp_path / "large"
+    for folder, files, paragraphs in ((small, 3, 1), (large, 40, 30)):
+        folder.mkdir()
+        for n in range(files):
+            text = "\n\n".join(f"Paragraph {p} of {n}: " + f"word{n}x{p} " * 60 for p in range(paragraphs))
+            (folder / f"{folder.name}{n}.md").write_text(f"# File {n}\n\n{text}\n")
+    corpus = tmp_path / "c.corpus"
+    before = wb.index([small], corpus, encoder="hashing")
+    run = f"ulimit -f {blocks}; exec {sys.executable} -m workbench.cli.main index {large} --corpus {corpus}"
+    done = subprocess.run(["bash", "-c", run], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout
+    assert done.stderr.startswith("workbench: The new generation could not be built: ")
+    assert "Free disk space or memory" in done.stderr
+    assert "Traceback" not in done.stderr
+    with wb.open_corpus(corpus) as opened:
+        assert opened.generation == before.generation
+    assert not (corpus / "building").exists()
+    assert wb.index([large], corpus).documents == 43
