@@ -91,7 +91,8 @@ def test_the_stack_ends_at_the_score() -> None:
 
 
 def line(made: Fused, score: float) -> np.ndarray[Any, np.dtype[np.float64]]:
-    xs, ys = drawn.iso_line(made, "keyword", "vector", score, (1.0, 9.0))
+    columns = made.candidates.columns
+    xs, ys = drawn.iso_line(made, (columns[0], columns[1]), score, (1.0, 9.0))
     return np.array([xs, ys])
 
 

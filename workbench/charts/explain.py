@@ -173,7 +173,8 @@ def bump_figure(shown: Sequence[Place], sources: Sequence[str], *, reranked: boo
         hovermode="closest",
         showlegend=True,
         legend={"orientation": "h", "y": -0.02, "yanchor": "top"},
-        xaxis={"type": "category", "categoryarray": columns, "side": "top", "fixedrange": True, "showgrid": False},
+        xaxis={"type": "category", "categoryarray": columns, "side": "top", "fixedrange": True, "showgrid": False,
+               "autorange": False, "range": [-0.12, len(columns) - 0.88]},
         yaxis={
             "fixedrange": True, "zeroline": False, "autorange": False, "range": [floor + 0.7, 0.4],
             "title": {"text": "rank"},
@@ -251,23 +252,23 @@ def contribution_figure(shown: Sequence[Place], sources: Sequence[str], *, heigh
 
 
 def iso_line(
-    fused: Fused, x: str, y: str, score: float, across: tuple[float, float]
+    fused: Fused, scores: tuple[Column, Column], score: float, across: tuple[float, float]
 ) -> tuple[list[float], list[float]]:
     """Where a candidate of two sources would have a given fused score: points from left to right.
 
     What a source adds is taken as a function of its raw score, read off the candidates (exact for linear normalisations,
-    a staircase's slope for ranks), so the line turns with alpha and the weights whatever the normalisation is.
+    the slopes of a staircase for ranks), so the line turns with alpha and the weights whatever the normalisation is.
 
     Args:
         fused: A list fused by one of `ADDITIVE`.
-        x, y: Two of its sources.
+        scores: Two of its sources' columns, with computed scores where there are some.
         score: The fused score; what other sources add is taken as 0.
         across: The raw scores of x between which the line is drawn.
 
     Returns:
         Raw scores of x, and of y; empty where a source has fewer than two different scores, or adds nothing.
     """
-    gains = [_gain(fused, source) for source in (x, y)]
+    gains = [_gain(fused, column) for column in scores]
     if any(len(known) < 2 for known, _ in gains):
         return [], []
     (x_scores, x_gains), (y_scores, y_gains) = gains
@@ -283,13 +284,23 @@ def iso_line(
     return grid[inside].tolist(), np.interp(wanted[inside], y_gains, y_scores).tolist()
 
 
-def _gain(fused: Fused, source: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Raw scores that a source gave, rising, each once, with what they added (made never to fall)."""
-    position = np.flatnonzero(fused.ranks[source] > 0)
-    column = fused.candidates.column(source)
-    raw, added = column.score[fused.records[source][position]], fused.contributions[source][position]
-    known, first = np.unique(raw, return_index=True)
-    return known, np.maximum.accumulate(added[first])
+def _gain(fused: Fused, column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Raw scores of a source, rising, each once, with what they added (made never to fall).
+
+    Rows that the source did not retrieve count with their computed score: what that adds is 0, or filled in.
+    """
+    record = fused.records[column.source]
+    raw = _raw(column)[np.where(record >= 0, record, fused.rows)]
+    known = ~np.isnan(raw)
+    values, inverse = np.unique(raw[known], return_inverse=True)
+    most = np.full(len(values), -np.inf)
+    np.maximum.at(most, inverse, fused.contributions[column.source][known])
+    return values, np.maximum.accumulate(most)
+
+
+def _raw(column: Column) -> NDArray[np.float64]:
+    """Raw score of every row: what the source said, else what it computes; NaN where it cannot."""
+    return np.where(np.isnan(column.score), column.computed, column.score)
 
 
 def plane_figure(
@@ -316,7 +327,7 @@ def plane_figure(
     """
     most = MOST_POINTS - LINE_POINTS
     rows, judged = fused.rows[:most], grades or {}
-    x, y = (np.where(np.isnan(c.score), c.computed, c.score)[rows] for c in scores)
+    x, y = (_raw(c)[rows] for c in scores)
     known = ~(np.isnan(x) | np.isnan(y))
     traces: list[dict[str, Any]] = []
     for label in Label:
@@ -327,7 +338,7 @@ def plane_figure(
     if additive and len(fused) and known.any() and all(n in fused.ranks for n in names):
         target = float(fused.scores[min(last, len(fused)) - 1])
         across = (float(x[known].min()), float(x[known].max()))
-        xs, ys = iso_line(fused, *names, target, across)
+        xs, ys = iso_line(fused, scores, target, across)
         if xs:
             traces.append(
                 {

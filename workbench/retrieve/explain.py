@@ -217,7 +217,7 @@ def _explain_record(
         "path": path,
         "chunk_id": chunk.chunk_id,
         "standings": standings,
-        "citation": cite(path, chunk.start_line, chunk.end_line, chunk.page),
+        "citation": cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
     }
     fused_rank = fused_ranks.get(number)
     shown = {h.chunk_id: h.rank for h in result.hits}
@@ -225,8 +225,11 @@ def _explain_record(
         return Explanation(**base, rank=shown[chunk.chunk_id], fused_rank=fused_rank, reason="It is a result")
     step, reason = _dropped(result, standings, fused_rank)
     changes: dict[str, Any] = {}
-    verified = _bring_in(result, chunk.chunk_id, standings, changes, search)
+    verified, beyond = _bring_in(result, chunk.chunk_id, standings, changes, search)
     remedy = "Set " + ", ".join(f"{k}={v}" for k, v in changes.items()) if changes else _hopeless(standings)
+    if beyond:
+        then, most = f"{remedy}, and it is then" if changes else "It is", int(result.plan["limit.max"])
+        remedy = f"{then} number {beyond:,} of the list, beyond limit.max {most:,}: ask with its own words"
     return Explanation(
         **base,
         fused_rank=fused_rank,
@@ -261,13 +264,17 @@ def _bring_in(
     standings: tuple[SourceStanding, ...],
     changes: dict[str, Any],
     search: Callable[[Plan, str | None], SearchResult],
-) -> bool:
-    """Fill `changes` step by step and try each plan, until the record is a result or nothing is left to change."""
+) -> tuple[bool, int]:
+    """Fill `changes` step by step and try each plan, until the record is a result or nothing is left to change.
+
+    Returns:
+        Whether it is then a result; and, where only the greatest limit keeps it out, its number in the list, else 0.
+    """
     missing = not any(s.state == "retrieved" for s in standings)
     if missing:
         reachable = [s for s in standings if s.rank is not None]
         if not reachable:
-            return False
+            return False, 0
         nearest = min(reachable, key=lambda s: (s.rank or 0, s.source))
         if nearest.state == "cut by threshold":
             changes["vector.threshold"] = _just_above(nearest.distance or 0.0, result.plan["vector.metric"])
@@ -276,22 +283,22 @@ def _bring_in(
     for _ in range(3):
         again = search(result.plan.replace(changes), result.filters or None)
         if any(h.chunk_id == chunk_id for h in again.hits):
-            return True
+            return True, 0
         numbers = again._retrieved.columns.chunk_ids
         rank = next((i for i, row in enumerate(again.fused.rows.tolist()) if numbers[row] == chunk_id), None)
         if rank is None:
-            return False
+            return False, 0
         if rank in again._outcome.duplicate_of:
             changes["dedupe"] = "no"
             continue
         position = int(np.searchsorted(again._outcome.kept, rank)) + 1
         if position > again.plan["limit.max"]:
-            return False
+            return False, position
         changes["limit"] = position
         # A greater limit would deepen every source and move the fused order: hold the depths where they are.
         for source in again._retrieved.sources_for(again.plan):
             changes.setdefault(f"depth.{source}", again.plan.depth(source))
-    return False
+    return False, 0
 
 
 def _just_above(distance: float, metric: str) -> Any:
@@ -322,7 +329,7 @@ def _filtered(
         name,
         True,
         path=path,
-        citation=cite(path, chunk.start_line, chunk.end_line, chunk.page),
+        citation=cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
         chunk_id=chunk.chunk_id,
         standings=tuple(
             SourceStanding(s, "not asked", None, None, None, 0.0) for s in retrieved.sources_for(request.plan)

@@ -1,0 +1,251 @@
+"""The Explain page: its pictures, where a document went, and the way to bring it in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import plotly.io
+import pytest
+from app_for_tests import all_text, bodies, chunks, run
+from streamlit.testing.v1 import AppTest
+
+from workbench.errors import EncoderError
+
+Open = Callable[..., AppTest]
+QUERY = "retry request"
+PICTURES = ("bump", "contributions", "plane", "funnel", "timings")
+
+
+def explain(open_app: Open, corpus: Path, **params: str) -> AppTest:
+    at = open_app(corpus)
+    at.query_params.update(params)
+    at.switch_page("views/explain.py")
+    return run(at)
+
+
+def again(at: AppTest) -> AppTest:
+    """A run in the browser keeps the page; AppTest's next run does too."""
+    return run(at)
+
+
+def figure(at: AppTest, name: str) -> Any:
+    """A picture of the page, as plotly reads it."""
+    specs = [e.proto for e in at.get("plotly_chart") if e.proto.id.endswith(f"wb.w.explain.{name}")]
+    assert len(specs) == 1, name
+    return plotly.io.from_json(specs[0].spec)
+
+
+def standing(at: AppTest) -> str:
+    (found,) = (b for b in bodies(at) if 'class="wb-standing"' in b)
+    return found
+
+
+def table(at: AppTest) -> str:
+    (found,) = (b for b in bodies(at) if 'class="wb-places"' in b)
+    return found
+
+
+def test_without_a_query_it_says_what_to_do(open_app: Open, small_corpus: Path) -> None:
+    """Nothing is drawn, and titles of the corpus are one click away."""
+    at = explain(open_app, small_corpus)
+    assert "There is no search to explain yet" in all_text(at)
+    at.button(key="wb.w.example-0").click()
+    run(at)
+    assert at.query_params["q"]
+    assert len(at.get("plotly_chart")) == len(PICTURES)
+
+
+def test_every_picture_and_number_is_there(open_app: Open, small_corpus: Path) -> None:
+    """Five pictures, the table, what the search says of itself, and no search for any of it but one."""
+    at = explain(open_app, small_corpus, q=QUERY)
+    assert len(at.get("plotly_chart")) == len(PICTURES)
+    assert "10 results" in all_text(at)
+    assert table(at).count("<tr data-chunk") == 10
+    assert at.session_state["wb.finder"].searched == 1
+
+
+def test_the_table_has_the_results_in_their_order(open_app: Open, small_corpus: Path) -> None:
+    """The same chunks as the Search page's hybrid column, and every number as the record has it."""
+    at = open_app(small_corpus, q=QUERY)
+    searched = chunks(at, "hybrid")
+    at.switch_page("views/explain.py")
+    run(at)
+    assert re.findall(r'data-chunk="([^"]+)"', table(at)) == searched
+    hits = at.session_state["wb.finder"].kept("hybrid").hits
+    for hit in hits:
+        assert f'title="{hit.score!r}"' in table(at)
+        assert all(f'title="{value!r}"' in table(at) for value in hit.contributions.values())
+
+
+SLIDERS = [
+    ("fusion.weights.keyword", "default", 0.25),
+    ("fusion.weights.vector", "default", 0.5),
+    ("fusion.k", "default", 5.0),
+    ("fusion.alpha", "tmm", 0.2),
+    ("vector.threshold", "default", 0.42),
+    ("limit", "default", 3),
+]
+
+
+@pytest.mark.parametrize(("name", "plan", "value"), SLIDERS, ids=[s[0] for s in SLIDERS])
+def test_a_slider_moves_the_pictures_without_a_search(
+    open_app: Open, small_corpus: Path, name: str, plan: str, value: float
+) -> None:
+    """The plan in the address and at least one picture change; the candidates are fused again, not searched."""
+    at = explain(open_app, small_corpus, q=QUERY, plan=plan)
+    names = [n for n in PICTURES if n != "timings"]
+    before = [figure(at, n).to_json() for n in names]
+    at.slider(key=f"wb.w.{name}").set_value(value)
+    again(at)
+    assert f"{name}=" in at.query_params["plan"]
+    assert [figure(at, n).to_json() for n in names] != before
+    assert at.session_state["wb.finder"].searched == 1
+
+
+def test_the_method_changes_what_adds_up(open_app: Open, small_corpus: Path) -> None:
+    """Another method, other contributions; CombMAX has no line of equal score, and the page says so."""
+    at = explain(open_app, small_corpus, q=QUERY)
+    before = figure(at, "contributions").to_json()
+    at.selectbox(key="wb.w.fusion.method").set_value("max")
+    again(at)
+    assert figure(at, "contributions").to_json() != before
+    assert "no line of equal score" in all_text(at)
+
+
+def test_how_many_are_drawn_can_be_chosen(open_app: Open, small_corpus: Path) -> None:
+    """The table and the stack follow the choice; the ranks too, as far as lines can be told apart."""
+    at = explain(open_app, small_corpus, q=QUERY)
+    at.segmented_control(key="wb.w.explain.top").set_value(20)
+    again(at)
+    assert table(at).count("<tr data-chunk") == 20
+    assert len(figure(at, "contributions").data[0].x) == 20
+
+
+def test_a_dropped_document_is_told_with_its_step_and_a_way_in(open_app: Open, small_corpus: Path) -> None:
+    """The link carries the plan that was tried; following it shows the document on the Search page."""
+    at = explain(open_app, small_corpus, q=QUERY, plan="default limit=3", target="limits.md")
+    said = standing(at)
+    assert 'data-step="limit"' in said
+    assert "It was tried: the document is then a result." in said
+    link = re.search(r'href="([^"]+)"[^>]*data-wb-way-in', said)
+    assert link is not None
+    params = {n: v[0] for n, v in parse_qs(urlsplit(link[1].replace("&amp;", "&")).query).items()}
+    search = open_app(small_corpus, **params)
+    assert any("limits.md" in b for b in bodies(search) if 'aria-label="Hybrid results"' in b)
+
+
+def test_the_way_in_can_be_tried_here(open_app: Open, small_corpus: Path) -> None:
+    """The button sets the plan; the document then has its rank."""
+    at = explain(open_app, small_corpus, q=QUERY, plan="default limit=3", target="limits.md")
+    at.button(key="wb.w.explain.apply").click()
+    again(at)
+    assert "limit=" in at.query_params["plan"]
+    assert re.search(r"<h4>Rank \d+", standing(at))
+
+
+def test_a_cut_document_is_told_with_its_distance(open_app: Open, small_corpus: Path) -> None:
+    """The threshold is named, and the one that keeps it."""
+    at = explain(open_app, small_corpus, q="retry", plan="default vector.threshold=0.3", target="kettle.md")
+    assert 'data-step="threshold"' in standing(at)
+    assert "vector.threshold=" in standing(at)
+
+
+def test_a_filtered_document_is_let_in_by_a_link_without_the_filter(open_app: Open, small_corpus: Path) -> None:
+    """The filter is what dropped it."""
+    at = explain(open_app, small_corpus, q=QUERY, filters="path glob 'notes/**'", target="retries.md")
+    assert 'data-step="filters"' in standing(at)
+    assert "filters=" not in standing(at)
+    assert "data-wb-way-in" in standing(at)
+
+
+def test_an_unknown_path_offers_those_with_its_letters(open_app: Open, small_corpus: Path) -> None:
+    """A part of a path is enough: the documents that hold it are one click away."""
+    at = explain(open_app, small_corpus, q=QUERY, target="note-1")
+    assert "It is not in the corpus" in standing(at)
+    at.button(key="wb.w.explain.similar-0").click()
+    again(at)
+    assert at.query_params["target"] == "notes/note-10.md"
+    assert "notes/note-10.md" in standing(at)
+
+
+def test_choosing_a_document_names_it_in_the_address(open_app: Open, small_corpus: Path) -> None:
+    """The list has the candidates first and the rest of the corpus after them; choosing nothing takes the name away."""
+    at = explain(open_app, small_corpus, q=QUERY)
+    box = at.selectbox(key="wb.w.explain.target")
+    assert "tea.md" in box.options
+    box.set_value("tea.md")
+    again(at)
+    assert at.query_params["target"] == "tea.md"
+    assert "tea.md" in standing(at)
+    at.selectbox(key="wb.w.explain.target").set_value(None)
+    again(at)
+    assert "target" not in at.query_params
+    assert not any('class="wb-standing"' in b for b in bodies(at))
+
+
+def test_what_was_run_is_shown_on_request(open_app: Open, small_corpus: Path) -> None:
+    """The plan's text, the SQL of the keyword side with its numbers, the vector side in words, the filter's SQL."""
+    at = explain(open_app, small_corpus, q=QUERY, filters="type = 'markdown'", plan="default keyword.k1=1.3")
+    assert not any("SELECT" in c.value for c in at.code)
+    at.session_state["wb.w.explain.how"] = True
+    again(at)
+    shown = "\n".join(c.value for c in at.code)
+    assert "default keyword.k1=1.3" in shown
+    assert "1.3::DOUBLE" in shown
+    assert "cosine(query, X)" in shown
+    assert "d.type = ?" in shown
+    assert "'markdown'" in shown
+
+
+def test_the_shown_sql_finds_what_the_page_found(open_app: Open, small_corpus: Path) -> None:
+    """Copied and run, the statement gives the keyword ranking."""
+    at = explain(open_app, small_corpus, q=QUERY)
+    at.session_state["wb.w.explain.how"] = True
+    again(at)
+    (sql,) = (c.value for c in at.code if c.value.startswith("WITH"))
+    from workbench.service import open_corpus
+    from workbench.store.duck import fetch
+
+    with open_corpus(small_corpus) as corpus:
+        result = corpus.search(QUERY, mode="keyword", plan="default limit=100")
+        rows = fetch(corpus.engine.opened.records.connection, sql)
+        ids = [corpus.engine.records.rows([n])[0].chunk.chunk_id for n, _ in rows]
+    assert ids == [e.chunk_id for e in result.rankings["keyword"].entries]
+
+
+def test_an_unavailable_vector_side_is_said_and_the_rest_is_explained(
+    open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keyword goes on; the plane needs both sides and says so."""
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise EncoderError("The model is gone", "Install it again")
+
+    monkeypatch.setattr("workbench.corpus_engine.load_encoder", gone)
+    at = explain(open_app, small_corpus, q=QUERY, target="tea.md")
+    assert "vector is unavailable" in all_text(at)
+    assert "The model is gone" in all_text(at)
+    assert "needs a keyword and a vector source" in all_text(at)
+    assert len(at.get("plotly_chart")) == len(PICTURES) - 1
+    assert "tea.md" in standing(at)
+
+
+def test_nothing_found_is_explained_by_the_funnel(open_app: Open, small_corpus: Path) -> None:
+    """No list to draw, but the steps that emptied it."""
+    at = explain(open_app, small_corpus, q="zzzyx", plan="default vector.threshold=0")
+    assert "No candidate is left to draw" in all_text(at)
+    assert figure(at, "funnel").data
+
+
+ODD = ["<b>x</b> & \"'", "$x^2$ **b** :red[x]", "x" * 3000, '"unclosed', "-only", "*"]
+
+
+@pytest.mark.parametrize("query", ODD)
+def test_odd_queries_and_targets_are_text(open_app: Open, small_corpus: Path, query: str) -> None:
+    """No page breaks, and nothing typed becomes markup."""
+    at = explain(open_app, small_corpus, q=query, target=query)
+    assert "<b>x</b>" not in "".join(bodies(at))

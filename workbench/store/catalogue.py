@@ -1,0 +1,121 @@
+"""What a generation holds, to look through rather than to search: paths, folders, sizes, levels, failures, chunks.
+
+Pages read it. Everything but the list of files is of what a scope makes visible; the list of files names files that nobody's
+visibility covers (a file that failed has no document), so only who sees every document may be shown it. Texts and titles are
+not read here but by number through the record store, which masks what a policy masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.records import FileStatus
+from workbench.store.duck import fetch, fetch_columns
+from workbench.store.protocols import Scope
+from workbench.store.reader import Generation
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One document of a list: its number and path."""
+
+    number: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One file that the last run over its folder did not index."""
+
+    root: str
+    path: str
+    status: FileStatus
+    reason: str
+    remedy: str
+
+
+class Catalogue:
+    """Lists and counts of one generation. Safe from several threads.
+
+    Args:
+        generation: An open generation.
+    """
+
+    def __init__(self, generation: Generation) -> None:
+        self._arrays = generation.records.arrays
+        self._connection = generation.records.connection
+
+    def paths(self, scope: Scope, most: int, part: str = "") -> list[str]:
+        """Paths of visible documents in path order, each once; only those that hold `part`, whatever the case."""
+        sql = "SELECT number, path FROM documents WHERE contains(lower(path), lower(?)) ORDER BY number"
+        seen = scope.visible_documents
+        found: dict[str, None] = {}
+        for number, path in fetch(self._connection, sql, [part]):
+            if seen is None or seen[number]:
+                found[path] = None
+                if len(found) >= most:
+                    break
+        return list(found)
+
+    def folder(self, path: str, root: str, scope: Scope) -> list[Listed]:
+        """Visible documents in the same folder as a path of a root, in path order."""
+        head = path[: path.rfind("/") + 1]
+        sql = (
+            "SELECT number, path FROM documents WHERE root = $1 AND starts_with(path, $2)"
+            " AND NOT contains(path[$3:], '/') ORDER BY number"
+        )
+        seen = scope.visible_documents
+        return [
+            Listed(*row)
+            for row in fetch(self._connection, sql, [root, head, len(head) + 1])
+            if seen is None or seen[row[0]]
+        ]
+
+    def tokens(self, scope: Scope) -> NDArray[np.int64]:
+        """Tokens of every allowed chunk (whole-document records left out), int64, in number order."""
+        sql = "SELECT number, tokens FROM records WHERE granularity = 'chunk' ORDER BY number"
+        columns = fetch_columns(self._connection, sql)
+        tokens = np.asarray(columns["tokens"], np.int64)
+        return tokens if scope.allowed is None else tokens[scope.allowed[np.asarray(columns["number"], np.int64)]]
+
+    def levels(self, scope: Scope) -> dict[str, int]:
+        """Sensitivity -> number of visible documents, by name."""
+        codes = self._arrays.documents["access"]
+        if scope.visible_documents is not None:
+            codes = codes[scope.visible_documents]
+        counted: dict[str, int] = {}
+        by_code = np.bincount(codes, minlength=len(self._arrays.names["access"])).tolist()
+        for (_, _, level), number in zip(self._arrays.names["access"], by_code, strict=True):
+            if number:
+                counted[level] = counted.get(level, 0) + number
+        return dict(sorted(counted.items()))
+
+    def refused(self, most: int = 1_000) -> tuple[dict[tuple[str, str], int], list[Refused]]:
+        """Files that were not indexed: how many by (status, reason), and the first of them, failed ones first."""
+        where = "status IN ('failed', 'skipped')"
+        counts = fetch(
+            self._connection,
+            f"SELECT status, reason, count(*) FROM files WHERE {where} GROUP BY ALL ORDER BY status, count(*) DESC, reason",
+        )
+        rows = fetch(
+            self._connection,
+            f"SELECT root, path, status, reason, remedy FROM files WHERE {where} ORDER BY status, root, path LIMIT {int(most)}",
+        )
+        listed = [Refused(r[0], r[1], FileStatus(r[2]), r[3], r[4]) for r in rows]
+        return {(str(s), str(reason)): int(n) for s, reason, n in counts}, listed
+
+    def holding(self, scope: Scope, part: str) -> NDArray[np.int64]:
+        """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64."""
+        sql = (
+            "SELECT r.number FROM records r JOIN documents d ON d.number = r.document_number"
+            " WHERE contains(lower(r.text), lower($1)) OR contains(lower(d.path), lower($1))"
+            " OR contains(lower(r.section), lower($1)) ORDER BY r.number"
+        )
+        if part:
+            numbers = np.asarray(fetch_columns(self._connection, sql, [part])["number"], np.int64)
+        else:
+            numbers = np.arange(self._arrays.records_total, dtype=np.int64)
+        return numbers if scope.allowed is None else numbers[scope.allowed[numbers]]

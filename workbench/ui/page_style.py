@@ -1,0 +1,55 @@
+"""The style of the Explain, Document and Corpus pages, beside the house's own: constants. No Streamlit."""
+
+from __future__ import annotations
+
+_CSS = """
+h4.wb-chart{font-size:.95rem;margin:.4rem 0 0;padding:0}
+.wb-standing{border:1px solid color-mix(in srgb,currentColor 18%,transparent);border-left:4px solid #0072B2;
+ border-radius:.4rem;padding:.5rem .7rem;margin:.2rem 0 .6rem;overflow-wrap:anywhere}
+.wb-standing h4{font-size:1rem;margin:0 0 .2rem;padding:0}
+.wb-standing h4 .wb-dim{font-weight:400;font-size:.85rem}
+.wb-standing p{margin:.25rem 0}
+.wb-button{display:inline-block;border:1px solid color-mix(in srgb,currentColor 35%,transparent);border-radius:.4rem;
+ padding:.25rem .7rem;text-decoration:none;color:inherit!important;font-size:.88rem}
+.wb-button:hover,.wb-button:focus-visible{border-color:currentColor;outline:none}
+.wb-table .wb-short{white-space:nowrap}
+.wb-places a{color:inherit!important}
+.wb-places td:nth-child(2){min-width:11rem}
+.wb-row{display:grid;grid-template-columns:11.5rem 3.2em minmax(0,1fr);gap:0 .5em;scroll-margin-top:9rem}
+.wb-row.wb-begins{border-top:1px solid color-mix(in srgb,#0072B2 55%,transparent)}
+.wb-row.wb-target{background:color-mix(in srgb,#56B4E9 18%,transparent);box-shadow:inset 3px 0 #0072B2}
+.wb-row .wb-margin{display:flex;gap:.4rem;align-items:center;min-width:0;padding-left:.4rem;font-size:.92em;
+ height:1.35em}
+.wb-row .wb-border{opacity:.75;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.wb-row .wb-copy{padding:0 .35rem;min-height:0;line-height:1.2;font-size:.95em}
+mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid #D55E00;scroll-margin:40vh}
+.st-key-wb-w-document-moves{position:sticky;top:3.2rem;z-index:3;padding:.3rem;border-radius:.4rem;backdrop-filter:blur(9px)}
+.wb-facts-table td:first-child{white-space:nowrap;opacity:.8}
+.wb-links{list-style:none;margin:0;padding:0;font-size:.84rem}
+.wb-links li{margin:.1rem 0;overflow-wrap:anywhere}
+.wb-links a{color:inherit!important}
+.wb-links .wb-here{font-weight:600}
+@media (max-width:900px){.wb-row{grid-template-columns:3.2em minmax(0,1fr)}
+ .wb-row .wb-margin{grid-column:1/-1;height:auto}.wb-row .wb-margin:empty{display:none}}
+"""
+
+_SCROLL = """
+(() => {
+  const place = document.querySelector("mark.wb-now") || document.querySelector(".wb-doc .wb-target");
+  if (place) place.scrollIntoView({block: place.tagName === "MARK" ? "center" : "start"});
+})();
+"""
+
+
+def css() -> str:
+    """The style sheet as an HTML element."""
+    return f"<style>{_CSS}</style>"
+
+
+def scroll_script(number: int) -> str:
+    """A script that brings the current match, else the target lines, into view.
+
+    Args:
+        number: Changes whenever it should run again: a browser runs the same element once.
+    """
+    return f"<script>/* {int(number)} */{_SCROLL}</script>"
