@@ -1,41 +1,172 @@
-"""The Document page: find the document that the address names, and show its lines page by page."""
+"""The Document page: one document's whole text with the query's matches and the chunks' borders, its pages and neighbours.
+
+The address names the document (`id`, `path`) and one place in it: `lines` (with `quote`), or `match` n, or `chunk` n. Moving
+from match to match redraws the sheet alone.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.ui import cards, controls, style
-from workbench.ui.document import Opened, heading, read_target
+from workbench.errors import WorkbenchError
+from workbench.records import Chunk, Document, Span
+from workbench.retrieve.readfile import find_file
+from workbench.ui import cards, controls, document_parts, page_style
+from workbench.ui import state as app_state
+from workbench.ui.document import Sheet, Target, heading, join_spans, read_target
 from workbench.ui.state import address_value
 
 if TYPE_CHECKING:
     from workbench.service import Corpus
 
+_KEY = controls.PREFIX + "document."
 _ERROR = "[ERROR: "
+_PLACES = ("lines", "quote", "match", "chunk")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """What the page is about: the document (None for a file that was never indexed), its text and its visible chunks."""
+
+    path: str
+    text: str
+    document: Document | None = None
+    chunks: tuple[Chunk, ...] = ()
 
 
 def draw(corpus: Corpus) -> None:
     """Draw the page."""
+    st.html(page_style.css())
     name, path = address_value("id"), address_value("path")
     if not (name or path):
         controls.path_box()
         st.text("Open a result's citation on the Search page, or type a path as citations show it.")
+        document_parts.some_paths(corpus)
         return
-    text = corpus.read_file(name or path)
-    if text.startswith(_ERROR) and name and path:
-        text = corpus.read_file(path)
-    if text.startswith(_ERROR):
+    shown = find(corpus, name, path)
+    if isinstance(shown, str):
         controls.path_box(path)
-        reason = text.removeprefix(_ERROR).partition("] ")[2]
-        st.html(cards.alert("", reason, "Search again: the document may have been removed or renamed since"))
+        st.html(cards.alert("", shown, "Search again: the document may have been removed or renamed since"))
         return
+    text, side = st.columns([7, 3], gap="medium") if shown.document is not None else (st.container(), None)
+    with text:
+        _text(corpus, shown)
+    if side is not None and shown.document is not None:
+        with side:
+            document_parts.side(corpus, shown.document, shown.chunks)
+
+
+def find(corpus: Corpus, name: str, path: str) -> Shown | str:
+    """The visible document with an id or path; the reason where there is none."""
+    engine, principal = corpus.engine, corpus.principal
+    scope = engine.records.scope(principal, None, ())
+    for asked in (name, path):
+        number = engine.records.find_document(asked, scope) if asked else None
+        if number is not None:
+            (document,) = engine.records.documents([number])
+            rows = engine.records.rows(engine.records.records_of(number).tolist())
+            chunks = tuple(r.chunk for r in rows if r.chunk.granularity == "chunk")
+            return Shown(document.path, document.text, document, chunks)
+    read = find_file(engine, principal, path or name)
+    if read.found:
+        return Shown(path or name, read.text)
+    return read.text.removeprefix(_ERROR).partition("] ")[2]
+
+
+@st.fragment
+def _text(corpus: Corpus, shown: Shown) -> None:
+    """The sheet: matches, chunk borders, and the way from one to the next."""
+    collections = sorted({c.collection for c in shown.chunks})
+    chunks = shown.chunks
+    if len(collections) > 1:
+        chosen = st.segmented_control(
+            "Chunks of", collections, default=collections[0], required=True, key=_KEY + "collection",
+            help="The document is in several collections; each may cut it in another way.",
+        )  # fmt: skip
+        chunks = tuple(c for c in chunks if c.collection == chosen)
+    sheet = Sheet.of(shown.text, shown.path, chunks)
+    matches = _matches(corpus, shown)
     target = read_target(address_value("lines"), address_value("quote"))
-    opened = Opened.of(text)
-    st.html(heading(path or name, target, opened.lines))
-    page = opened.page_of(target)
-    if opened.pages > 1:
-        page = controls.line_pages(opened.pages, page, (name or path, target.first))
-    st.html(opened.html(page, target))
-    st.html(style.scroll_script(), unsafe_allow_javascript=True)
+    current = _numbered("match", len(matches))
+    focus = _focus(sheet, target, matches, current)
+    title = shown.document.title if shown.document else ""
+    st.html(heading(shown.path, title, sheet, target, len(matches)))
+    _moves(sheet, matches, current, focus)
+    page = sheet.page_at(focus)
+    if sheet.pages > 1:
+        key = f"{_KEY}rows-{focus}-{shown.path}"
+        page = st.pagination(sheet.pages, default=page, key=key)
+    st.html(sheet.html(page, target, matches, current))
+    st.html(page_style.scroll_script(focus), unsafe_allow_javascript=True)
+
+
+def _matches(corpus: Corpus, shown: Shown) -> tuple[Span, ...]:
+    """Where the query and the keywords match in the whole text; kept, because a long text takes a second to go through."""
+    state = app_state.current()
+    if not (state.query or state.keywords):
+        return ()
+    try:
+        grep = tuple((n, v) for n, v in state.moved if n.startswith("grep."))
+        return _spans(shown.text, state.query, state.keywords, str(grep), corpus)
+    except WorkbenchError as exc:
+        st.html(cards.alert("The matches cannot be shown", exc.message, exc.remedy))
+        return ()
+
+
+@st.cache_data(show_spinner="Looking for the matches", max_entries=64)
+def _spans(text: str, query: str, keywords: str, grep: str, _corpus: Corpus) -> tuple[Span, ...]:
+    from workbench.retrieve.keywords import parse_keywords
+    from workbench.retrieve.matching import pattern_spans
+
+    plan = app_state.current().moved
+    words = _corpus.engine.lexical.highlight(query, text) if query else ()
+    patterns = parse_keywords(keywords) if keywords else ()
+    return join_spans(words, pattern_spans(patterns, text, plan))
+
+
+def _numbered(name: str, most: int) -> int | None:
+    """Position, from 0, of the match or chunk that the address numbers from 1; None where it names none that is there."""
+    value = address_value(name)
+    number = int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
+    return number - 1 if 1 <= number <= most else None
+
+
+def _focus(sheet: Sheet, target: Target, matches: tuple[Span, ...], current: int | None) -> int:
+    """The character that the page is opened at."""
+    if current is not None:
+        return matches[current].start
+    chunk = _numbered("chunk", len(sheet.chunks))
+    return sheet.chunks[chunk].start if chunk is not None else sheet.offset_of(target)
+
+
+def _moves(sheet: Sheet, matches: tuple[Span, ...], current: int | None, focus: int) -> None:
+    """The buttons to the match and the chunk before and after."""
+    with st.container(horizontal=True, vertical_alignment="center", key=_KEY + "moves"):
+        if matches:
+            here = sum(m.start < focus for m in matches) if current is None else current
+            _move("Previous match", "match", here - 1, len(matches), "p")
+            said = f"Match {current + 1:,} of {len(matches):,}" if current is not None else f"{len(matches):,} matches"
+            st.text(said, width="content")
+            _move("Next match", "match", here if current is None else here + 1, len(matches), "n")
+        if len(sheet.chunks) > 1:
+            at = sheet.chunk_at(focus)
+            _move("Previous chunk", "chunk", -1 if at is None else at - 1, len(sheet.chunks), "Shift+p")
+            _move("Next chunk", "chunk", 0 if at is None else at + 1, len(sheet.chunks), "Shift+n")
+
+
+def _move(label: str, name: str, to: int, most: int, shortcut: str) -> None:
+    st.button(
+        label, key=f"{_KEY}{label.lower().replace(' ', '-')}", on_click=go, args=(name, to + 1),
+        disabled=not 0 <= to < most, shortcut=shortcut,
+    )  # fmt: skip
+
+
+def go(name: str, number: int) -> None:
+    """Make the address name a match or a chunk in place of lines (a callback)."""
+    for other in _PLACES:
+        if other in st.query_params:
+            del st.query_params[other]
+    st.query_params[name] = str(number)

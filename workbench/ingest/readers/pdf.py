@@ -17,7 +17,8 @@ from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, Section
 from workbench.ingest.readers.base import Parsed, Reader, Source
 
-_LOCK = threading.RLock()
+LOCK = threading.RLock()
+"""Held by everybody who calls PDFium in this process."""
 _SOFT_HYPHEN = re.compile("(?<=\\w)[\ufffe\x02\u00ad]\\s*\n?(?=\\w)")
 _NO_TITLE = re.compile(
     r"(?i)^(untitled|microsoft (word|powerpoint|excel) ?-.*|.*\.(docx?|pptx?|xlsx?|indd|tex|dvi|pdf|odt|rtf)|title|)$"
@@ -30,7 +31,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     data = source.bytes()
     if b"%PDF-" not in data[:1024]:
         raise ReadError("It is called a PDF and is none", "Get the file again, or give it the name of what it is")
-    with _LOCK:
+    with LOCK:
         content = _content(data)
     yield from content.problems
     text, starts = _join(content.pages)
