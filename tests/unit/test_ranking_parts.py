@@ -1,4 +1,4 @@
-"""Distance, order, exact sums, cutting, agreement and standings."""
+"""Distance, order, exact sums, cutting and agreement."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 
 from workbench import plan_fields
 from workbench.errors import PlanError, UsageError
-from workbench.plan import FusionPlan
 from workbench.ranking import agreement
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import drop_unretrieved, retrieved_rows, to_depth, to_threshold
 from workbench.ranking.distance import METRICS, to_cosine, to_distance
-from workbench.ranking.explain import State, standings
-from workbench.ranking.fuse import fuse
 from workbench.ranking.order import best_first
 from workbench.ranking.summation import exact_sum
 from workbench.records import Kind
@@ -146,37 +143,6 @@ def test_rows_that_no_source_retrieved_can_be_dropped() -> None:
     assert (left.chunk_ids, left.document_ids) == (("a", "c"), ("x", "y"))
     assert left.column("vector").computed.tolist() == [0.9, 0.1]
     assert drop_unretrieved(three()).chunk_ids == ("a", "b", "c")
-
-
-# --- standings ----------------------------------------------------------------------------------------------------------
-
-
-def test_standings_say_what_became_of_a_row_in_each_source() -> None:
-    """b is beyond the depth, c is cut by the threshold but found by keyword, a is not retrieved by keyword."""
-    before = three()
-    after = to_threshold(to_depth(before, {"vector": 1}), "vector", 0.5, "l2sq")
-    fused = fuse(after, FusionPlan("weighted", normalise={"keyword": "top", "vector": "clip"}))
-    states = {row: [s.state for s in standings(before, fused, row)] for row in range(3)}
-    assert states == {
-        0: [State.NOT_RETRIEVED, State.RETRIEVED],
-        1: [State.NOT_RETRIEVED, State.BEYOND_DEPTH],
-        2: [State.RETRIEVED, State.BEYOND_DEPTH],
-    }
-    keyword, vector = standings(before, fused, 0)
-    assert (keyword.rank, keyword.score, keyword.computed) == (0, None, 1.0)
-    assert (keyword.normalised, keyword.contribution, keyword.counted_row) == (0.5, 0.5, -1)
-    assert (vector.rank, vector.score, vector.contribution, vector.counted_rank, vector.counted_row) == (
-        1,
-        0.9,
-        0.9,
-        1,
-        0,
-    )
-    assert vector.position == fused.position(0) == 1
-    gone = standings(before, fused, 1)[1]
-    assert (gone.position, gone.rank, gone.contribution, gone.normalised, gone.cut) == (0, 2, 0.0, None, True)
-    only_cut = fuse(to_threshold(before, "vector", 0.5, "l2sq"))
-    assert standings(before, only_cut, 2)[1].state is State.CUT
 
 
 # --- agreement ----------------------------------------------------------------------------------------------------------
