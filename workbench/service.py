@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
     from workbench.desk.judging import Judging
     from workbench.evaluate.evaluation import Evaluation
+    from workbench.evaluate.grid import Space, Values
     from workbench.evaluate.judgments import Judgments, Topic
+    from workbench.evaluate.swept import Sweep
     from workbench.indexing.preview import IndexPreview
 
 
@@ -375,6 +377,31 @@ class Corpus:
 
         name = str(value) if mode == "hybrid" else f"{mode}: {value}"
         return evaluate_plan(run, judgments, measures, name=name, progress=progress)
+
+    def sweep(
+        self,
+        judgments: Judgments,
+        grid: Mapping[str, Values] | Space,
+        measure: str = "nDCG@10",
+        folds: int = 5,
+        **options: Any,
+    ) -> Sweep:
+        """Try many plans on judged queries, choose one, and say how much better it is on queries that did not choose it.
+
+        Args:
+            judgments: Queries and graded documents to tune on.
+            grid: Plan field -> values, such as `{"fusion.k": [1, 10, 60]}`; every field may vary.
+            measure: The ir_measures name that chooses.
+            folds: Folds of queries for the held-out figure.
+            **options: plan, baseline, measures, search, trials, test, mode, filters, resume, progress, stop, seed, as
+                `workbench.evaluate.sweep.sweep` has them.
+
+        Raises:
+            JudgmentError, PlanError, UsageError.
+        """
+        from workbench.evaluate.sweep import sweep
+
+        return sweep(self.engine, judgments, grid, measure, folds, principal=self.principal, **options)
 
 
 def open_corpus(

@@ -114,6 +114,9 @@ def compute(
         i: {key: float(len(rankings[i]) - n) for n, key in enumerate(rankings[i])} for i in query_ids if rankings.get(i)
     }
     judged = {i: dict(qrels[i]) for i in query_ids}
+    for grades in judged.values():
+        if all(grade < 0 for grade in grades.values()):  # trec_eval never comes back from such a query
+            grades |= dict.fromkeys(grades, 0)
     values = np.zeros((len(query_ids), len(measures)))
     if not run:
         return values

@@ -1,0 +1,129 @@
+"""A sweep's figures are those of searching with each plan alone, whatever the plans, ties and equal texts included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus_files import write_files
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.evaluate.cached import CachedPool
+from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.pool import Pool
+from workbench.evaluate.scoring import score
+
+WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")
+MEASURES = ("nDCG@10", "RR", "R@5", "AP")
+SLOW = (*MEASURES, "Judged@10")
+CHOICES: dict[str, list[Any]] = {
+    "sources": ["keyword,vector", "keyword", "vector", "grep,vector"],
+    "fusion.method": ["rrf", "weighted", "convex", "max", "combmnz"],
+    "fusion.k": [1, 60],
+    "fusion.rank_base": [0, 1],
+    "fusion.alpha": [0, 0.3, 1],
+    "fusion.weights.vector": [0, 0.5, 2],
+    "fusion.normalise": ["minmax", "tmm", "zscore", "rank"],
+    "fusion.missing": ["computed", "zero", "floor"],
+    "fusion.unit": ["chunk", "document"],
+    "fusion.renumber": [True, False],
+    "fusion.single_source": ["passthrough", "fuse"],
+    "vector.threshold": ["off", 0.45, 0.3],
+    "keyword.k1": [0, 0.9, 3],
+    "keyword.b": [0, 0.9],
+    "keyword.operator": ["any", "all"],
+    "depth.keyword": [3, 100],
+    "depth.vector": [2, 7, 100],
+    "grep.when": ["auto", "never", "always"],
+    "dedupe": [True, False],
+    "rerank.model": ["off", "overlap"],
+    "rewrite.model": ["off", "keywords"],
+}
+
+
+def paragraph(random: np.random.Generator) -> str:
+    return " ".join(random.choice(WORDS, size=int(random.integers(1, 6))))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """Twenty-four files of a few sections, many of them with equal texts, seven different words in all."""
+    random = np.random.default_rng(3)
+    files = {
+        f"{n:02}.md": "\n\n".join(f"# S{s}\n\n{paragraph(random)}" for s in range(int(random.integers(1, 4)))) + "\n"
+        for n in range(24)
+    }
+    files |= {f"copy{n}.md": files["03.md"] for n in range(3)}
+    folder = tmp_path_factory.mktemp("swept")
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
+    with wb.open_corpus(folder / "corpus") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def judgments() -> Judgments:
+    """Queries with one hit and many, with keywords and quotes, one that finds nothing; negative grades and unknown paths."""
+    queries = ["amber bridge", "cedar", '"delta ember" fjord', "nothing like it", "grove grove amber", "ember -cedar"]
+    topics = {f"q{n}": Topic(f"q{n}", text, "fjord" if n == 1 else None) for n, text in enumerate(queries)}
+    random = np.random.default_rng(4)
+    qrels = {i: {f"{n:02}.md": int(random.integers(-1, 3)) for n in random.permutation(24)[:9]} for i in topics}
+    qrels["q0"]["copy1.md"] = 2
+    qrels["q1"]["gone.md"] = 1
+    return Judgments(topics, qrels, "drawn")
+
+
+plans = st.lists(
+    st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in CHOICES.items()}),
+    min_size=1,
+    max_size=5,
+)
+
+
+def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
+    values = dict(changes)
+    normalise = values.pop("fusion.normalise", None)
+    if normalise:
+        values |= {f"fusion.normalise.{s}": normalise for s in ("keyword", "vector", "grep")}
+    try:
+        return wb.preset("default").replace(values)
+    except wb.WorkbenchError:
+        return None
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(plans)
+def test_every_plan_has_the_figures_of_a_search(
+    corpus: wb.Corpus, judgments: Judgments, drawn: list[dict[str, Any]]
+) -> None:
+    """Many plans together, and one after another on kept candidates, equal `Corpus.evaluate` of each, query by query."""
+    made = [p for p in map(plan_of, drawn) if p is not None]
+    if not made:
+        return
+    values = np.full((len(made), len(judgments), len(SLOW)), np.nan)
+    score(Pool(corpus.engine, judgments), made, SLOW, 1000, values)
+    kept = CachedPool(Pool(corpus.engine, judgments), MEASURES, 1000)
+    for at, plan in enumerate(made):
+        alone = corpus.evaluate(judgments, plan, SLOW).values
+        assert values[at] == pytest.approx(alone, abs=1e-9, nan_ok=True), str(plan)
+        kept.retrieve(plan)
+        assert kept.values(plan) == pytest.approx(alone[:, : len(MEASURES)], abs=1e-9), str(plan)
+
+
+def test_kept_candidates_serve_a_slider_without_searching(
+    corpus: wb.Corpus, judgments: Judgments, tmp_path: Path
+) -> None:
+    """k, weights, alpha, method and threshold move without a retrieval; k1 does not."""
+    kept = CachedPool(Pool(corpus.engine, judgments), ["nDCG@10"], 10)
+    plan = wb.preset("default")
+    assert not kept.has(plan)
+    kept.retrieve(plan)
+    for changes in ({"fusion.k": 3}, {"fusion.method": "convex"}, {"vector.threshold": 0.3}, {"depth.vector": 5}):
+        assert kept.has(plan.replace(changes))
+    assert not kept.has(plan.replace({"keyword.k1": 2}))
+    with pytest.raises(wb.WorkbenchError, match="not retrieved"):
+        kept.values(plan.replace({"keyword.k1": 2}))

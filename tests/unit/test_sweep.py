@@ -1,0 +1,274 @@
+"""The sweep: what it tries, how it chooses and reports, and that a stopped one goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.errors import PlanError, UsageError
+from workbench.evaluate.folds import best_of, deal, nested
+from workbench.evaluate.grid import Range, Space, read_space
+from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.statistics import holm, paired_difference, randomisation_test, randomisation_tests
+from workbench.evaluate.swept import Sweep
+from workbench.plan import Plan
+from workbench.records import Progress
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """Thirty short files; the query's word and its answer are in one of them."""
+    folder = tmp_path_factory.mktemp("tuned")
+    files = {f"f{n:02}.md": f"alpha word{n} beta word{(n * 7) % 30} gamma\n" for n in range(30)}
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
+    with wb.open_corpus(folder / "corpus") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def judgments() -> Judgments:
+    topics = {f"q{n}": Topic(f"q{n}", f"word{n} alpha") for n in range(20)}
+    return Judgments(topics, {f"q{n}": {f"f{n:02}.md": 2, f"f{(n + 1) % 30:02}.md": 0} for n in range(20)}, "made")
+
+
+GRID = {"fusion.k": [1, 60], "fusion.weights.vector": [0, 0.5, 1], "fusion.method": ["rrf", "convex"]}
+
+
+@pytest.fixture(scope="module")
+def swept(corpus: wb.Corpus, judgments: Judgments) -> Sweep:
+    return corpus.sweep(judgments, GRID, folds=4, measures=["R@5"])
+
+
+# --- what is tried ------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_tried_once_whatever_its_unread_fields(swept: Sweep) -> None:
+    """Twelve combinations: six of rrf, and convex reads neither k nor weights, so it is one plan; one is the baseline."""
+    assert swept.combinations == 12
+    assert [str(p) for p in swept.plans] == [
+        "default", "default fusion.k=1 fusion.weights.vector=0", "default fusion.method=convex",
+        "default fusion.k=1 fusion.weights.vector=0.5", "default fusion.k=1", "default fusion.weights.vector=0",
+        "default fusion.weights.vector=0.5",
+    ]  # fmt: skip
+
+
+def test_fields_are_read_from_words() -> None:
+    """Commas, bars where a value has commas, ranges with and without steps, families, presets."""
+    space = read_space(
+        "default", ["fusion.k=1,60", "sources=keyword|keyword,vector", "fusion.alpha=0..1:0.25", "preset=default,tmm"]
+    )
+    assert space.listed("fusion.k") == (1.0, 60.0)
+    assert space.listed("sources") == (("keyword",), ("keyword", "vector"))
+    assert space.listed("fusion.alpha") == (0.0, 0.25, 0.5, 0.75, 1.0)
+    assert space.size == 2 * 2 * 5 * 2
+    assert Space("default", {"fusion.normalise": ["tmm"]}).plan({"fusion.normalise": "tmm"}) == Plan.parse("default")
+    convex = Space("default", {"fusion.method": ["convex"], "fusion.normalise": ["tmm"]})
+    assert convex.plan({"fusion.method": "convex", "fusion.normalise": "tmm"})["fusion.normalise.keyword"] == "tmm"
+    assert Range(1, 100, log=True).values()[5] == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["fusion.k"], "is not FIELD=VALUES"),
+        (["fusion.kk=1"], "no plan field"),
+        (["fusion.k=0"], "fusion.k is"),
+        (["fusion.k=1", "fusion.k=2"], "named twice"),
+        (["fusion.alpha=1..0"], "cannot be walked"),
+        ([], "nothing to try"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_space("default", words)
+
+
+def test_combinations_that_are_no_plan_are_counted(corpus: wb.Corpus, judgments: Judgments) -> None:
+    """convex needs both sources."""
+    made = corpus.sweep(
+        judgments, {"sources": ["keyword", "keyword,vector"], "fusion.method": ["rrf", "convex"]}, folds=0
+    )
+    assert sum(made.skipped.values()) == 1
+    assert made.combinations == 4
+    with pytest.raises(PlanError, match="No combination is a plan"):
+        corpus.sweep(judgments, {"fusion.method": ["convex"]}, plan="default sources=keyword", folds=0)
+
+
+# --- how it chooses -----------------------------------------------------------------------------------------------------
+
+
+def test_each_query_gets_the_figure_of_a_plan_chosen_without_it() -> None:
+    """Three plans and four queries in two folds, worked by hand: fold 0 is chosen for by fold 1 and the other way round."""
+    values = np.array([[0.5, 0.5, 0.5, 0.5], [1.0, 0.9, 0.0, 0.0], [0.0, 0.1, 1.0, 0.8]])
+    choice = nested(values, np.array([0, 0, 1, 1]))
+    assert choice.chosen == (2, 1)
+    assert choice.held_out.tolist() == [0.0, 0.1, 0.0, 0.0]
+    assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
+    assert nested(values, np.array([0, 0, 1, 1]), [(0,), (0, 1)]).chosen == (0, 1)
+
+
+def test_of_equal_plans_the_baseline_is_chosen() -> None:
+    assert best_of(np.array([[0.5, 0.5], [0.5, 0.5]]), np.ones(2, bool)) == 0
+
+
+def test_folds_are_even_and_follow_the_seed() -> None:
+    assert np.bincount(deal(11, 3)).tolist() == [4, 4, 3]
+    assert deal(11, 3, 1).tolist() == deal(11, 3, 1).tolist() != deal(11, 3, 2).tolist()
+    with pytest.raises(UsageError, match="cannot be dealt"):
+        deal(3, 5)
+
+
+def test_holm_is_the_step_down_method() -> None:
+    """Worked by hand: 0.01 x 3, then max(0.03, 0.02 x 2), then max(0.04, 0.5 x 1)."""
+    assert holm(np.array([0.5, 0.01, 0.02])).tolist() == pytest.approx([0.5, 0.03, 0.04])
+    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
+
+
+def test_many_tests_agree_with_one() -> None:
+    """The same differences under the same number of patterns: p within sampling error, and no p is 0."""
+    random = np.random.default_rng(0)
+    differences = random.normal([[0.0], [0.05], [0.3]], 0.2, (3, 60))
+    many = randomisation_tests(differences)
+    assert many == pytest.approx([randomisation_test(d) for d in differences], abs=0.02)
+    assert many.min() > 0
+
+
+def test_the_interval_agrees_with_scipy() -> None:
+    """scipy's percentile bootstrap of the same differences, within the noise of resampling."""
+    stats = pytest.importorskip("scipy.stats")
+    differences = np.random.default_rng(1).normal(0.02, 0.1, 80)
+    ours = paired_difference("nDCG@10", ("a", "b"), np.zeros(80), differences)
+    theirs = stats.bootstrap((differences,), np.mean, method="percentile", n_resamples=9_999, rng=2).confidence_interval
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.002)
+
+
+def test_the_verdict_is_in_words() -> None:
+    """A clear difference with its interval and counts; none where there is none to be shown."""
+    better = paired_difference(
+        "nDCG@10", ("a", "b"), np.zeros(40), np.r_[np.full(30, 0.1), np.full(4, -0.05), np.zeros(6)]
+    )
+    assert better.brief.startswith("0.070 better, 95 % interval 0.05")
+    assert better.brief.endswith("wins 30, loses 4, ties 6")
+    worse = paired_difference("nDCG@10", ("a", "b"), np.full(40, 0.5), np.full(40, 0.4) + np.arange(40) / 1000)
+    assert " worse, 95 % interval 0.0" in worse.brief
+    assert (
+        paired_difference("R", ("a", "b"), np.zeros(30), np.zeros(30)).brief == "no difference that 30 queries can show"
+    )
+
+
+# --- what it reports ----------------------------------------------------------------------------------------------------
+
+
+def test_the_figures_are_those_of_evaluating_each_plan(corpus: wb.Corpus, judgments: Judgments, swept: Sweep) -> None:
+    for n, plan in enumerate(swept.plans):
+        alone = corpus.evaluate(judgments, plan, ["nDCG@10", "R@5"])
+        assert swept.values[n] == pytest.approx(alone.values, abs=1e-12)
+    assert swept.after.mean("nDCG@10") == pytest.approx(swept.means()[swept.best_index])
+    assert swept.oracle >= swept.means().max()
+
+
+def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
+    frame = swept.frame(None)
+    assert frame.height == len(swept.plans)
+    assert frame["mean"].is_sorted(descending=True)
+    assert frame.filter(frame["plan"] == "default")["p"].to_list() == [None]
+    assert (frame["wins"] + frame["losses"] + frame["ties"]).to_list() == [20] * frame.height
+    per_query = swept.per_query()
+    assert per_query["oracle"].mean() == pytest.approx(swept.oracle)
+    assert swept.choice is not None
+    assert per_query["held_out"].to_list() == swept.choice.held_out.tolist()
+
+
+def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
+    """Values in order, marks at the current, best and default one, the band around the mean."""
+    curve = swept.sensitivity("fusion.weights.vector", at="default")
+    assert curve["value"].to_list() == ["0", "0.5", "1"]
+    assert "current" in curve["marks"].to_list()[2]
+    assert (curve["low"] <= curve["mean"]).all()
+    with pytest.raises(UsageError, match="did not vary"):
+        swept.sensitivity("keyword.k1")
+    heat = swept.heat("fusion.k", "fusion.weights.vector", at="default")
+    assert heat.height == 6
+
+
+def test_the_winner_can_be_taken_away(swept: Sweep) -> None:
+    """As YAML and as Python that make the plan again."""
+    assert Plan.from_yaml(swept.to_yaml()) == swept.best
+    scope: dict[str, object] = {}
+    exec(swept.to_python(), scope)
+    assert scope["plan"] == swept.best
+
+
+def test_nothing_held_out_is_said(corpus: wb.Corpus, judgments: Judgments) -> None:
+    made = corpus.sweep(judgments, {"fusion.k": [1]}, folds=0)
+    assert made.choice is None
+    assert any("held out" in w for w in made.warnings)
+    assert "flattering" in made.how
+
+
+def test_other_judgments_give_the_reported_difference(corpus: wb.Corpus, judgments: Judgments) -> None:
+    train = judgments.subset([f"q{n}" for n in range(10)])
+    test = judgments.subset([f"q{n}" for n in range(10, 20)])
+    made = corpus.sweep(train, GRID, folds=0, test=test)
+    assert made.difference.queries == 10
+    assert made.difference.second_mean == pytest.approx(corpus.evaluate(test, made.best, "nDCG@10").mean("nDCG@10"))
+
+
+# --- stopping and going on ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("search", ["grid", "random"])
+def test_a_stopped_sweep_goes_on_where_it_was(
+    corpus: wb.Corpus, judgments: Judgments, tmp_path: Path, search: str
+) -> None:
+    """Stopped after eight queries: figures of eight; taken up again it asks the other twelve and ends as if never stopped."""
+    asked: list[int] = []
+
+    def interrupted(report: Progress) -> None:
+        if report.done == 8:
+            raise KeyboardInterrupt
+
+    def run(progress: object) -> Sweep:
+        return corpus.sweep(judgments, GRID, search=search, trials=9, resume=tmp_path / "kept", progress=progress)
+
+    half = run(interrupted)
+    assert not half.complete
+    assert len(half.query_ids) == 8
+    assert any("8 of 20" in w for w in half.warnings)
+    whole = run(lambda report: asked.append(report.done))
+    assert asked == list(range(9, 21))
+    again = corpus.sweep(judgments, GRID, search=search, trials=9)
+    assert whole.values.tobytes() == again.values.tobytes()
+    assert whole.verdict == again.verdict
+
+
+def test_a_file_of_another_sweep_is_refused(corpus: wb.Corpus, judgments: Judgments, tmp_path: Path) -> None:
+    corpus.sweep(judgments, {"fusion.k": [1]}, folds=0, resume=tmp_path / "kept")
+    with pytest.raises(UsageError, match="another sweep"):
+        corpus.sweep(judgments, {"fusion.k": [2]}, folds=0, resume=tmp_path / "kept")
+    (tmp_path / "junk").write_text("no")
+    with pytest.raises(UsageError, match="no file of a sweep"):
+        corpus.sweep(judgments, {"fusion.k": [2]}, folds=0, resume=tmp_path / "junk")
+
+
+def test_optuna_never_shows_a_fold_to_the_search_that_is_reported_on_it(
+    corpus: wb.Corpus, judgments: Judgments, tmp_path: Path
+) -> None:
+    """A study for all queries and one for each fold; the same seed gives the same plans, taken up again from the file."""
+    pytest.importorskip("optuna")
+
+    def run() -> Sweep:
+        space = {"fusion.k": Range(1, 100, log=True), "fusion.weights.vector": Range(0, 2)}
+        return corpus.sweep(judgments, space, folds=2, search="optuna", trials=6, resume=tmp_path / "kept")
+
+    made, again = run(), run()
+    assert made.combinations == 18
+    assert made.plans == again.plans
+    assert made.choice is not None
+    assert math.isfinite(made.difference.second_mean)

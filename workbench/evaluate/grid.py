@@ -1,0 +1,219 @@
+"""What a sweep tries: fields with their values, and the plans that they make.
+
+A field is spelled as everywhere (`fusion.k`, `fusion.weights.vector`). A family without its source (`fusion.normalise`)
+stands for every source of the plan at once, and `preset` for the plan to start from. Values are listed, or a `Range`.
+Fields that a plan's method does not read are put back to the base plan's, so that one plan is not tried under many names.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench import plan_fields
+from workbench.errors import UsageError
+from workbench.plan import Plan
+
+PRESET = "preset"
+MOST_PLANS = 100_000
+POINTS = 11
+
+_RANGE = re.compile(r"(-?[\d.]+)\.\.(-?[\d.]+)(?::([\d.]+))?(~?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from `low` to `high`, both included.
+
+    Attributes:
+        low, high: The ends.
+        step: Distance of neighbours; None is any number between (a grid takes eleven evenly spaced ones).
+        log: Spaced evenly by ratio rather than by difference.
+    """
+
+    low: float
+    high: float
+    step: float | None = None
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.low < self.high) or (self.step is not None and self.step <= 0) or (self.log and self.low <= 0):
+            raise UsageError(
+                f"The range {self.low}..{self.high} cannot be walked",
+                "Its low end must be below its high end (above 0 where it is logarithmic), its step above 0",
+            )
+
+    def values(self) -> tuple[float, ...]:
+        """The values that a grid takes, rising."""
+        if self.step is not None:
+            count = math.floor((self.high - self.low) / self.step + 1e-9) + 1
+            return tuple(round(self.low + n * self.step, 12) for n in range(count))
+        spaced = (np.geomspace if self.log else np.linspace)(self.low, self.high, POINTS)
+        return tuple(round(float(v), 12) for v in spaced)
+
+    def __str__(self) -> str:
+        step = "" if self.step is None else f":{self.step:g}"
+        return f"{self.low:g}..{self.high:g}{step}{'~' if self.log else ''}"
+
+
+Values = Sequence[Any] | Range
+
+
+class Space:
+    """Fields and the values to try.
+
+    Args:
+        base: The plan that everything starts from.
+        grid: Field -> values.
+
+    Raises:
+        PlanError: An unknown field, or a value outside its bounds.
+        UsageError: Nothing to try.
+    """
+
+    def __init__(self, base: Plan | str, grid: Mapping[str, Values]) -> None:
+        self.base = Plan.of(base)
+        self.grid: dict[str, Values] = {}
+        for name, values in grid.items():
+            if isinstance(values, Range):
+                for value in values.values():
+                    _read(self.base, name, value)
+                self.grid[name] = values
+            else:
+                self.grid[name] = tuple(dict.fromkeys(_read(self.base, name, v) for v in _listed(name, values)))
+        if not self.grid:
+            raise UsageError("There is nothing to try", "Name a field and its values, such as fusion.k=1,10,60")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that vary, in the order given."""
+        return tuple(self.grid)
+
+    def listed(self, field: str) -> tuple[Any, ...]:
+        """The values of a field as a grid takes them."""
+        values = self.grid[field]
+        return values.values() if isinstance(values, Range) else tuple(values)
+
+    @property
+    def size(self) -> int:
+        """How many combinations a grid has."""
+        return math.prod(len(self.listed(f)) for f in self.fields)
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Every combination, the last field fastest. Raises UsageError for more than a machine tries in a while."""
+        if self.size > MOST_PLANS:
+            raise UsageError(
+                f"The grid has {self.size:,} combinations",
+                f"Try at most {MOST_PLANS:,}, or search at random or with Optuna instead",
+            )
+        for values in itertools.product(*(self.listed(f) for f in self.fields)):
+            yield dict(zip(self.fields, values, strict=True))
+
+    def drawn(self, trials: int, seed: int) -> Iterator[dict[str, Any]]:
+        """Combinations at random, seeded; from ranges without a step any number between."""
+        random = np.random.default_rng(seed)
+        for _ in range(trials):
+            yield {field: _draw(values, random) for field, values in self.grid.items()}
+
+    def plan(self, combination: Mapping[str, Any]) -> Plan:
+        """The plan of a combination, with what it does not read as in the base. Raises PlanError."""
+        start = self.base
+        if PRESET in combination:
+            start = Plan.parse(str(combination[PRESET]))
+        changes: dict[str, Any] = {}
+        for name, value in combination.items():
+            if name != PRESET:
+                changes |= dict.fromkeys(spelled(start, name), value)
+        return effective(start.replace(changes), start)
+
+    def describe(self) -> dict[str, list[str] | str]:
+        """The fields and values as text, for the key of a resume file and for people."""
+        return {
+            name: str(values) if isinstance(values, Range) else [plan_fields.show(v) for v in values]
+            for name, values in self.grid.items()
+        }
+
+
+def read_space(base: Plan | str, words: Sequence[str]) -> Space:
+    """A space from words such as `fusion.k=1,10,60`, `fusion.alpha=0..1:0.1`, `sources=keyword|keyword,vector`.
+
+    Values are separated by commas, or by `|` where there is one; `LOW..HIGH` is a range, `LOW..HIGH:STEP` one with steps,
+    and `~` at its end spaces it by ratio.
+
+    Raises:
+        UsageError, PlanError: What cannot be read.
+    """
+    grid: dict[str, Values] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not text.strip():
+            raise UsageError(f"{word!r} is not FIELD=VALUES", "Write for example --grid fusion.k=1,10,60")
+        if name.strip() in grid:
+            raise UsageError(f"{name.strip()} is named twice", "Give each field once, with all its values")
+        found = _RANGE.fullmatch(text.strip())
+        if found:
+            step = float(found[3]) if found[3] else None
+            grid[name.strip()] = Range(float(found[1]), float(found[2]), step, bool(found[4]))
+        else:
+            grid[name.strip()] = [v.strip() for v in text.split("|" if "|" in text else ",")]
+    return Space(base, grid)
+
+
+def spelled(plan: Plan, name: str) -> tuple[str, ...]:
+    """The dotted fields that a name stands for: itself, or one a source of the plan where it is a family's name."""
+    family = plan_fields.BY_NAME.get(name)
+    if family is not None and family.family:
+        return tuple(f"{name}.{source}" for source in plan.sources)
+    return (name,)
+
+
+def effective(plan: Plan, base: Plan) -> Plan:
+    """The plan with every fusion field that its method does not read as the base has it: the same ranks, one name."""
+    method = plan["fusion.method"]
+    unread: list[str] = []
+    if method != "rrf":
+        unread += ["fusion.k", "fusion.rank_base"]
+    if method != "convex":
+        unread.append("fusion.alpha")
+    else:
+        unread += [f"fusion.weights.{s}" for s in plan.sources]
+    if method == "rrf":
+        unread += ["fusion.missing", *(f"fusion.normalise.{s}" for s in plan.sources)]
+    if plan["fusion.unit"] != "document":
+        unread += ["fusion.renumber", "fusion.prefer"]
+    for kind in ("keyword", "vector", "grep"):
+        if kind not in plan.bases() and not (kind == "grep" and plan["grep.when"] != "never"):
+            unread += [f.name for f in plan_fields.FIELDS if f.name.startswith(f"{kind}.") and f.name != "grep.when"]
+    changes = {name: base[name] for name in unread if plan[name] != base[name]}
+    return plan.replace(changes) if changes else plan
+
+
+def _listed(name: str, values: Any) -> tuple[Any, ...]:
+    listed = (values,) if isinstance(values, str) or not isinstance(values, Sequence) else tuple(values)
+    if not listed:
+        raise UsageError(f"{name} has no values to try", "Give at least one")
+    return listed
+
+
+def _read(base: Plan, name: str, value: Any) -> Any:
+    """A value as the plan holds it. Raises PlanError."""
+    if name == PRESET:
+        return str(Plan.parse(str(value)))
+    return next(plan_fields.read(field, value) for field in spelled(base, name))
+
+
+def _draw(values: Values, random: np.random.Generator) -> Any:
+    if not isinstance(values, Range):
+        return values[int(random.integers(len(values)))]
+    if values.step is not None:
+        steps = values.values()
+        return steps[int(random.integers(len(steps)))]
+    if values.log:
+        return round(float(np.exp(random.uniform(math.log(values.low), math.log(values.high)))), 6)
+    return round(float(random.uniform(values.low, values.high)), 6)

@@ -1,0 +1,306 @@
+"""Candidates of the judged queries, retrieved once for all plans that a sweep tries.
+
+What a source returns depends on few fields of a plan (BM25's k1 and b, the operator, the collections, ...). Plans that agree
+in those share one retrieval, at the greatest depth that any of them asks for; a source whose own fields agree is asked once
+even where another source's differ, so a sweep over k1 and b embeds and compares vectors once. A shallower search is a
+prefix of a deeper one, with two exceptions that are asked once a depth: grep, where several passages can stand for one
+chunk, and the approximate vector index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import PrincipalRequired, QueryError, WorkbenchError
+from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.run import document_names, passage_keys
+from workbench.plan import Plan
+from workbench.records import Principal, Span
+from workbench.retrieve.engine import Engine
+from workbench.retrieve.request import Request, base_of, encoder_of, make_request, sources_of
+from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
+from workbench.retrieve.sources import retrieve
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "grep": ("collections", "grep.context", "grep.regex", "grep.case", "grep.word", "grep.when"),
+    "keyword": ("collections", "keyword.k1", "keyword.b", "keyword.operator"),
+    "vector": ("collections", "vector.exact", "rewrite.model"),
+}
+"""The plan fields that decide what a source returns, besides its depth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A candidate by the names of its document: no text is read to measure it."""
+
+    document_id: str
+    path: str
+    url: str = ""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    added: bool = False
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What must be retrieved for some plans: one plan that stands for them, and depths by source.
+
+    Attributes:
+        key: Equal for plans that share it.
+        plan: Sources are those of all of them together.
+        depths: Source -> the greatest depth.
+    """
+
+    key: tuple[object, ...]
+    plan: Plan
+    depths: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pooled:
+    """One judged query's candidates.
+
+    Attributes:
+        query_id: The query.
+        retrieved: What the sources answered.
+        keys: What each row stands for in the judgments: its document's key, or those of the judged passages that it has.
+        single: The key of each row, where every row has one; None where some row has several.
+        targets: int64 (t,), the first row of each judged key that was retrieved.
+        judged: The judged keys that were retrieved, aligned with `targets`.
+        grades: int64 (t,), aligned.
+        twice: Some text stands in more than one row.
+        twins: Some text stands in rows of more than one document.
+        merged: Keys are not the documents one to one.
+    """
+
+    query_id: str
+    retrieved: Retrieved
+    keys: tuple[tuple[str, ...], ...]
+    single: tuple[str, ...] | None
+    targets: NDArray[np.int64]
+    judged: tuple[str, ...]
+    grades: NDArray[np.int64]
+    twice: bool
+    twins: bool
+    merged: bool
+
+
+class Pool:
+    """Judged queries and what their sources answered; nothing is retrieved before it is asked for.
+
+    Args:
+        engine: The pinned generation.
+        judgments: Queries and qrels.
+        principal: Who asks.
+        mode: As in `Corpus.search`.
+        filters: As in `Corpus.search`.
+
+    Attributes:
+        failures: query id -> why it could not be run; such a query has no candidates.
+        unavailable: source -> how many queries went without it, and why.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        judgments: Judgments,
+        *,
+        principal: Principal | None = None,
+        mode: str = "hybrid",
+        filters: str | None = None,
+    ) -> None:
+        self.engine, self.judgments, self.principal = engine, judgments, principal
+        self.mode, self.filters = mode, filters
+        self.topics: tuple[Topic, ...] = tuple(judgments.topic(i) for i in judgments.query_ids)
+        self.failures: dict[str, str] = {}
+        self.unavailable: dict[str, tuple[int, str]] = {}
+        self._documents: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+        self._approximate: dict[tuple[object, ...], bool] = {}
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+    # --- what plans need ----------------------------------------------------------------------------------------------
+
+    def needs(self, plans: Sequence[Plan]) -> tuple[dict[tuple[object, ...], Need], list[tuple[object, ...]]]:
+        """What must be retrieved for these plans: needs by key, and each plan's key.
+
+        Raises:
+            PrincipalRequired: A plan must know who asks.
+        """
+        for plan in plans:
+            if plan["principal"] == "required" and self.principal is None:
+                raise PrincipalRequired(
+                    f"The plan {plan.preset} needs to know who asks",
+                    "Open the corpus with principal=Principal(tenant=..., roles=...)",
+                )
+        keys = [self._key(plan) for plan in plans]
+        members: dict[tuple[object, ...], list[Plan]] = {}
+        for key, plan in zip(keys, plans, strict=True):
+            members.setdefault(key, []).append(plan)
+        return {key: self._need(key, group, plans) for key, group in members.items()}, keys
+
+    def _need(self, key: tuple[object, ...], group: Sequence[Plan], everybody: Sequence[Plan]) -> Need:
+        sources = sorted({s for plan in group for s in self._own_sources(plan)})
+        approximate = any(self._is_approximate(group[0], s) for s in sources if base_of(s) == "vector")
+        depths: dict[str, int] = {"grep": group[0].depth("grep")}
+        for source in sources:
+            plans = group if base_of(source) == "grep" or approximate else everybody
+            depths[source] = max(plan.depth(source) for plan in plans)
+        changes: dict[str, object] = {"sources": sources, "fusion.method": "rrf", "rerank.model": "off"}
+        if any(counts_documents(plan) for plan in (group if approximate else everybody)):
+            changes |= {"fusion.unit": "document", "fusion.renumber": True}
+        return Need(key, group[0].replace(changes), depths)
+
+    def _own_sources(self, plan: Plan) -> tuple[str, ...]:
+        """The plan's sources, without grep where it only joins."""
+        return plan.sources if self.mode == "hybrid" else sources_of(plan, self.mode, "", "")
+
+    def _key(self, plan: Plan) -> tuple[object, ...]:
+        return tuple(self._source_key(plan, base) for base in ("grep", "keyword", "vector"))
+
+    def _source_key(self, plan: Plan, base: str) -> tuple[object, ...]:
+        own: tuple[object, ...] = tuple(plan[name] for name in FIELDS[base])
+        if base == "grep":
+            return (*own, plan.depth("grep"))
+        if base == "vector":
+            names = [s for s in self._own_sources(plan) if base_of(s) == "vector"]
+            if any(self._is_approximate(plan, s) for s in names):
+                return (*own, *(plan.depth(s) for s in names), counts_documents(plan))
+        return own
+
+    def _is_approximate(self, plan: Plan, source: str) -> bool:
+        """Whether the approximate index may answer: probed once at this depth.
+
+        A deeper search is never answered by it where a shallower one is not.
+        """
+        key = (source, plan["collections"], plan["vector.exact"], plan.depth(source))
+        known = self._approximate.get(key)
+        if known is None:
+            known = False
+            if plan["vector.exact"] != "yes":
+                known = self._probed(plan, source)
+            self._approximate[key] = known
+        return known
+
+    def _probed(self, plan: Plan, source: str) -> bool:
+        try:
+            index = self.engine.vectors(encoder_of(source))
+        except WorkbenchError:
+            return False  # the search will meet the same error, and say it
+        scope = self.engine.records.scope(self.principal, self.filters or None, plan["collections"])
+        anything = np.zeros(index.identity.dim, np.float32)
+        anything[0] = 1.0
+        return bool(index.search(anything, scope, plan.depth(source), exact=plan["vector.exact"]).approximate)
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def ask(self, topic: Topic, need: Need, kept: dict[tuple[object, ...], Answer]) -> Pooled | None:
+        """One query's candidates; None where the query cannot be run.
+
+        Args:
+            topic: The query.
+            need: What to retrieve.
+            kept: Answers to this query by source and its fields; used and added to.
+        """
+        request = self._request(topic, need.plan)
+        if request is None:
+            return None
+        sources = sources_of(need.plan, self.mode, request.query, request.keywords)
+        keys = {s: (s, need.depths.get(s), *self._answer_key(need.plan, s)) for s in sources}
+        given = {s: kept[key] for s, key in keys.items() if key in kept}
+        try:
+            retrieved = retrieve(self.engine, request, need.depths, given)
+        except QueryError as exc:
+            self.failures[topic.query_id] = exc.message
+            return None
+        for source, answer in retrieved.answers.items():
+            kept[keys[source]] = answer
+        for lost in retrieved.unavailable:
+            count = self.unavailable.get(lost.source, (0, ""))[0]
+            self.unavailable[lost.source] = (count + 1, f"{lost.reason}. {lost.remedy}")
+        return self._pooled(topic, retrieved)
+
+    def _answer_key(self, plan: Plan, source: str) -> tuple[object, ...]:
+        return (*(plan[name] for name in FIELDS[base_of(source)]), counts_documents(plan))
+
+    def _request(self, topic: Topic, plan: Plan) -> Request | None:
+        try:
+            return make_request(
+                topic.text, keywords=topic.keywords, context=None, mode=self.mode, plan=plan, filters=self.filters,
+                limit=None, principal=self.principal,
+            )  # fmt: skip
+        except QueryError as exc:
+            self.failures[topic.query_id] = exc.message
+            return None
+
+    def _pooled(self, topic: Topic, retrieved: Retrieved) -> Pooled:
+        columns = retrieved.columns
+        one = self._texts.setdefault  # the same documents come again in other queries: one copy of each text
+        columns = replace(
+            columns,
+            chunk_ids=tuple([one(t, t) for t in columns.chunk_ids]),
+            document_ids=tuple([one(t, t) for t in columns.document_ids]),
+            paths=tuple([one(t, t) for t in columns.paths]),
+        )
+        retrieved.columns = columns
+        keys = self._keys(topic, retrieved)
+        first: dict[str, int] = {}
+        for row, own in enumerate(keys):
+            for key in own:
+                first.setdefault(key, row)
+        single = tuple([own[0] for own in keys]) if all(len(own) == 1 for own in keys) else None
+        qrels = self.judgments.qrels[topic.query_id]
+        judged = [(first[key], key, grade) for key, grade in qrels.items() if key in first]
+        _, place, number = np.unique(columns.text_keys, return_inverse=True, return_counts=True)
+        again = np.flatnonzero(number[place] > 1)
+        twins = {(int(place[r]), int(columns.document_numbers[r])) for r in again.tolist()}
+        return Pooled(
+            topic.query_id,
+            retrieved,
+            keys,
+            single,
+            np.array([row for row, _, _ in judged], np.int64),
+            tuple([key for _, key, _ in judged]),
+            np.array([grade for _, _, grade in judged], np.int64),
+            bool(len(again)),
+            len(twins) > len({text for text, _ in twins}),
+            single is None or not _one_to_one(single, columns.document_ids),
+        )
+
+    def _keys(self, topic: Topic, retrieved: Retrieved) -> tuple[tuple[str, ...], ...]:
+        columns = retrieved.columns
+        named = zip(columns.document_ids, columns.paths, strict=True)
+        if not self.judgments.passages:
+            return tuple([(self._document(d, p),) for d, p in named])
+        passages = self.judgments.passages.get(topic.query_id, ())
+        spans = zip(columns.start_chars.tolist(), columns.end_chars.tolist(), strict=True)
+        rows = [Named(d, p, span=Span(*span)) for (d, p), span in zip(named, spans, strict=True)]
+        return tuple([passage_keys([row], passages) for row in rows])
+
+    def _document(self, document_id: str, path: str) -> str:
+        key = self._documents.get(document_id)
+        if key is None:
+            names = document_names(Named(document_id, path))
+            known = self.judgments.document_keys
+            key = self._documents[document_id] = next((n for n in names if n in known), path or names[0])
+        return key
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be asked, with the number of queries."""
+        said = [f"{count} queries went without {s}: {why}" for s, (count, why) in sorted(self.unavailable.items())]
+        if self.failures:
+            query_id, reason = next(iter(self.failures.items()))
+            said.append(f"{len(self.failures)} queries could not be run and count 0: {query_id} ({reason})")
+        return tuple(said)
+
+
+def _one_to_one(keys: Sequence[str], documents: Sequence[str]) -> bool:
+    pairs = set(zip(keys, documents, strict=True))
+    return len(set(keys)) == len(set(documents)) == len(pairs)
