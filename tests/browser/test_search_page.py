@@ -34,7 +34,7 @@ def settled(page: Any) -> None:
     expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
 
 
-SECTIONS = {"depth": "Depth", "keyword": "Keyword: BM25", "grep": "Grep", "neighbours": "Documents"}
+SECTIONS = {"depth": "Depth", "keyword": "Keyword: BM25", "grep": "Grep", "neighbours": "The list of results"}
 
 
 def slider(page: Any, name: str) -> Any:
@@ -114,7 +114,7 @@ def test_the_threshold_moves_the_cut_and_the_count(page: Any, server: str) -> No
         page.keyboard.press("ArrowLeft")
     page.wait_for_url(lambda url: "vector.threshold%3D0.37" in url)
     # The address changes first; the answers follow.
-    expect(page.get_by_text(re.compile(r"[1-9]\d* of \d+ candidates dropped"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Drops [1-9]\d* of \d+ candidates"))).to_be_visible()
     expect(page.get_by_role("region", name="Vector results").locator("article")).not_to_have_count(before)
     settled(page)
     assert line.bounding_box()["x"] < left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 import streamlit as st
 from app_for_tests import run, write_corpus
 from streamlit.testing.v1 import AppTest
+
+from workbench.ui.plan_controls import SECTIONS
 
 APP = Path(__file__).parents[2] / "workbench" / "ui" / "app.py"
 
@@ -36,8 +39,30 @@ def open_app(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         at = AppTest.from_file(str(APP), default_timeout=30)
         at.query_params.update(params)
         # Closed sections draw no widgets; the tests want all of them.
-        for name in ("depth", "keyword", "grep", "documents"):
+        for name in (*SECTIONS, "plan"):
             at.session_state[f"wb.w.section.{name}"] = True
         return run(at)
 
     return opened
+
+
+@pytest.fixture
+def own_corpus(tmp_path: Path, small_corpus: Path) -> Path:
+    """A copy of the small corpus with an empty desk, to write to."""
+    return Path(shutil.copytree(small_corpus, tmp_path / "corpus", ignore=shutil.ignore_patterns("desk.sqlite*")))
+
+
+@pytest.fixture(scope="session")
+def two_collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with a summary, in two collections."""
+    import workbench as wb
+
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "source").mkdir()
+    filler = "\n\n".join(
+        f"The kettle and water, remark {n}, with many more words about it all. " * 12 for n in range(4)
+    )
+    text = f"# Kettles\n\n## Summary\n\nAll about pots.\n\n## Use\n\nkettle water boils\n\n{filler}\n\n## Care\n\nDescale.\n"
+    (folder / "source" / "kettles.md").write_text(text, encoding="utf-8")
+    wb.index([folder / "source"], corpus=folder / "corpus", collection=["docs", "memory"], encoder="hashing", workers=0)
+    return folder / "corpus"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from workbench.plan import Plan
-from workbench.ui.state import MODES, PICTURES, AppState, from_params
+from workbench.ui.state import MODES, PICTURES, AppState, Column, from_params
 
 PLANS = [
     "default",
@@ -19,23 +19,30 @@ PLANS = [
 ]
 
 texts = st.text(min_size=0, max_size=30).map(str.strip)
-states = st.builds(
-    AppState,
-    query=texts,
-    keywords=texts,
-    filters=texts,
-    modes=st.sets(st.sampled_from(MODES), min_size=1).map(lambda chosen: tuple(m for m in MODES if m in chosen)),
-    plan=st.sampled_from(PLANS).map(Plan.parse),
-    picture=st.sampled_from(PICTURES),
-)
+plans = st.sampled_from(PLANS).map(Plan.parse)
+columns = st.lists(
+    st.one_of(st.sampled_from(MODES).map(Column), plans.map(lambda plan: Column(plan=plan))), min_size=1, max_size=4
+).map(tuple)
 
 
-@given(states)
+@st.composite
+def states(draw: st.DrawFn) -> AppState:
+    chosen = draw(columns)
+    owns = [n for n, column in enumerate(chosen, 1) if column.plan is not None]
+    return AppState(
+        query=draw(texts), keywords=draw(texts), context=draw(texts), filters=draw(texts), columns=chosen,
+        plan=draw(plans), moves=draw(st.sampled_from([0, *owns])), picture=draw(st.sampled_from(PICTURES)),
+        roles=draw(st.sampled_from([None, (), ("staff",), ("hr", "staff")])),
+    )  # fmt: skip
+
+
+@given(states())
 def test_every_state_reads_back_from_its_address(state: AppState) -> None:
     """Address and state are two forms of one value, preset name included."""
     restored, said = from_params(state.to_params())
     assert restored == state
-    assert restored.plan.preset == state.plan.preset
+    assert [str(restored.plan_of(c)) for c in restored.columns] == [str(state.plan_of(c)) for c in state.columns]
+    assert str(restored.moved) == str(state.moved)
     assert said == ()
 
 
@@ -51,6 +58,9 @@ def test_an_untouched_page_has_an_empty_address() -> None:
         ({"plan": "nosuch"}, "no preset called 'nosuch'"),
         ({"plan": "default limit=0"}, "limit is '0'"),
         ({"columns": "grep,telepathy"}, "unknown columns (telepathy)"),
+        ({"columns": "plan,grep", "column1": "nosuch"}, "Column 1 in the address could not be read"),
+        ({"columns": "grep,grep,grep,grep,grep"}, "has 5 columns; the first 4"),
+        ({"moves": "2"}, "has no plan of its own"),
         ({"picture": "mandala"}, "unknown picture"),
         ({"q": "x" * 5000}, "5,000 characters"),
     ],
@@ -61,6 +71,16 @@ def test_what_cannot_be_read_is_said_and_has_its_default(params: dict[str, str],
     assert any(words in s for s in said)
     assert state.keywords == "kept"
     assert state.plan == AppState().plan
+
+
+def test_a_copy_of_the_shared_plan_moves_by_itself() -> None:
+    """Also while it is the very same plan as the shared one."""
+    plan = Plan.parse("tmm")
+    state = AppState(columns=(Column("grep"), Column(plan=plan)), plan=plan, moves=2)
+    moved = state.with_moved(plan.replace({"limit": 3}))
+    assert str(moved.plan) == "tmm"
+    assert str(moved.moved) == "tmm limit=3"
+    assert moved.columns[0] == Column("grep")
 
 
 def mini() -> None:

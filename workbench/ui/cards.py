@@ -8,19 +8,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from workbench.charts.palette import LABELS, source_colour
 from workbench.errors import WorkbenchError
 from workbench.records import Hit, Label, Span, Unavailable
-from workbench.ui.text import Excerpt, attribute, excerpt, lines_of, marked, plain, visible
+from workbench.ui.text import Excerpt, attribute, cut, excerpt, lines_of, marked, plain, visible
 
 PASSAGE = 340
 GREP_LINES = 5
 GREP_WIDTH = 110
 LONG_LINE = 300
-_LABEL_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid"}
+_LABEL_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid", Label.ADDED: "beside"}
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is shown on cards beside the hit itself.
+
+    Attributes:
+        grades: Chunk id -> the person's grade for this query.
+        notes: Chunk id -> the person's notes on it.
+        editor: Chunk id -> link that opens the file in an editor; without one there is no button.
+        collections: Whether to name the collections of a hit.
+        asked: Address parameters of the search, for the link to the Explain page.
+        plan: The column's own plan; "" is the shared one, which the page's script puts into the link when it is used, so
+            that a moved slider changes no column whose results stay as they are.
+    """
+
+    grades: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    editor: Mapping[str, str] = field(default_factory=dict)
+    collections: bool = False
+    asked: Mapping[str, str] = field(default_factory=dict)
+    plan: str = ""
+
+
+NO_MARKS = Marks()
+GRADES = ("0: not relevant", "1: related", "2: relevant", "3: answers it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +103,16 @@ def number(value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 0.001 or value == 0 else f"{value:.2e}"
 
 
-def card(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str], *, numbered: bool = False) -> str:
+def explain_link(hit: Hit, marks: Marks) -> str:
+    """Address of the Explain page at this hit's document, relative to the app."""
+    return "explain?" + urlencode(
+        {**marks.asked, "plan": marks.plan or "default", "target": hit.path}, errors="replace"
+    )
+
+
+def card(
+    hit: Hit, ranks: Mapping[str, int], sources: Sequence[str], *, numbered: bool = False, marks: Marks = NO_MARKS
+) -> str:
     """One result.
 
     Args:
@@ -85,21 +120,24 @@ def card(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str], *, numbered
         ranks: Source -> rank from 1 of this chunk, of every source that retrieved it, also those of other columns.
         sources: The sources to show a rank of, in order.
         numbered: Show lines with their numbers (grep) instead of running text.
+        marks: What the person put on it.
     """
     link = attribute(document_link(hit))
     title = visible(plain(hit.title or hit.path, 120))
     name = f"Result {hit.rank}" if hit.rank else "Added by page"
     return (
-        f'<article class="wb-card" data-rank="{hit.rank}" data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}">'
+        f'<article class="wb-card{"" if hit.rank else " wb-added"}" data-rank="{hit.rank}" '
+        f'data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}" tabindex="-1">'
         f'<div class="wb-head"><span class="wb-rank">{hit.rank or "+"}</span>'
         f'<a class="wb-title" href="{link}" target="_blank" title="Open the document at these lines">'
         f"<bdi>{title}</bdi></a></div>"
-        f"{_facts(hit)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_citation(hit, link)}"
+        f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
+        f"{_citation(hit, link)}{_actions(hit, marks)}"
         "</article>"
     )
 
 
-def _facts(hit: Hit) -> str:
+def _facts(hit: Hit, marks: Marks) -> str:
     label = f'<span class="wb-label wb-{_LABEL_CLASS[hit.label]}">{hit.label.value}</span>'
     kind = "fused score" if hit.score_kind == "fused" else f"{plain(hit.score_kind, 60)} score"
     score = (
@@ -108,7 +146,40 @@ def _facts(hit: Hit) -> str:
         else ""
     )
     distance = "" if hit.distance is None else f'<span class="wb-dim">distance {hit.distance:.3f}</span>'
-    return f'<div class="wb-facts">{label}{score}{distance}</div>'
+    where = ""
+    if marks.collections and hit.collections:
+        where = f'<span class="wb-dim">in {visible(plain(", ".join(hit.collections), 80))}</span>'
+    return f'<div class="wb-facts">{label}{score}{distance}{where}</div>'
+
+
+def _note(hit: Hit, marks: Marks) -> str:
+    text = marks.notes.get(hit.chunk_id, "")
+    return f'<div class="wb-noted" dir="auto">{visible(cut(text, 400))}</div>' if text else ""
+
+
+def _actions(hit: Hit, marks: Marks) -> str:
+    """Buttons of a card; the page's script answers them (`style`), and sends what needs an answer from here (`events`)."""
+    to = attribute(explain_link(hit, marks))
+    why = f'<a class="wb-act wb-why" href="{to}" target="_blank" title="Why it stands here (w)">Why</a>'
+    link = marks.editor.get(hit.chunk_id, "")
+    edit = (
+        f'<button type="button" class="wb-act" data-wb-open="{attribute(link)}" title="Open the file in the editor (e)">'
+        "Edit</button>"
+        if link
+        else ""
+    )
+    mine = marks.grades.get(hit.chunk_id)
+    grades = "".join(
+        f'<button type="button" data-wb-do="grade" data-v="{n}" title="{told}"'
+        f' aria-pressed="{"true" if n == mine else "false"}">{n}</button>'
+        for n, told in enumerate(GRADES)
+    )
+    return (
+        f'<div class="wb-acts">{why}'
+        '<button type="button" class="wb-act" data-wb-do="more" title="More like this (m)">Like this</button>'
+        f'<button type="button" class="wb-act" data-wb-do="note" title="Write a note (n)">Note</button>{edit}'
+        f'<span class="wb-grades" role="group" aria-label="Grade">{grades}</span></div>'
+    )
 
 
 def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
@@ -211,6 +282,8 @@ def column(
     warnings: Sequence[str] = (),
     unavailable: Sequence[Unavailable] = (),
     numbered: bool = False,
+    badge: str = "",
+    marks: Marks = NO_MARKS,
 ) -> str:
     """One column of results.
 
@@ -221,25 +294,32 @@ def column(
         sources: The sources to show a rank of.
         messages, warnings, unavailable: As the result says them.
         numbered: Show lines with numbers (grep).
+        badge: Words beside the heading.
+        marks: What the person put on the hits.
     """
     notes = "".join(f'<p class="wb-msg">{visible(plain(m, 400))}</p>' for m in messages)
     said = [u.reason for u in unavailable]
     told = [alert(f"{u.source} is unavailable", u.reason, u.remedy) for u in unavailable]
     # The result words an unavailable source as a warning too: once is enough.
     told += [alert("", w, "") for w in warnings if not any(reason and reason in w for reason in said)]
-    cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered) for h in hits)
-    return (
-        f'<section class="wb-column" aria-label="{attribute(title)} results"><h3>{visible(title)}</h3>'
-        f"{notes}{''.join(told)}{cards}</section>"
-    )
+    cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered, marks=marks) for h in hits)
+    return f"{_column_head(title, badge)}{notes}{''.join(told)}{cards}</section>"
 
 
-def failed_column(title: str, error: WorkbenchError) -> str:
+def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
     """A column whose search could not be done: what is wrong and what to do, in one place."""
-    return (
-        f'<section class="wb-column" aria-label="{attribute(title)} results"><h3>{visible(title)}</h3>'
-        f"{alert('', error.message, error.remedy)}</section>"
-    )
+    return f"{_column_head(title, badge)}{alert('', error.message, error.remedy)}</section>"
+
+
+def _column_head(title: str, badge: str) -> str:
+    said = f'<span class="wb-badge">{visible(badge)}</span>' if badge else ""
+    name = plain(title, 120)
+    return f'<section class="wb-column" aria-label="{attribute(name)} results"><h3>{visible(name)}{said}</h3>'
+
+
+def note(sentence: str) -> str:
+    """A sentence that is no fault."""
+    return f'<div class="wb-told" role="status">{visible(plain(sentence, 600))}</div>'
 
 
 def alert(title: str, reason: str, remedy: str) -> str:

@@ -12,16 +12,20 @@ from typing import Any, Literal
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
+from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 from streamlit.errors import StreamlitAPIException
 
 from workbench import plan_fields
+from workbench.errors import PlanError
 from workbench.plan import Plan
 from workbench.ui import state as app_state
+from workbench.ui.plan_controls import Slot
 
 PREFIX = "wb.w."
 ANSWERS = "answers"
 _ENDS = "wb.end."
 _MISSING = object()
+MOST_PILLS = 6
 
 
 def help_of(name: str) -> str:
@@ -72,6 +76,11 @@ def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:
     A closed one draws no widgets: each widget on the page costs the browser time at every move of a slider.
     """
     return st.expander(label, expanded=expanded, key=f"{PREFIX}section.{name}", on_change="rerun")
+
+
+def lazy(label: str, name: str, help: str, icon: str | None = None) -> PopoverContainer:
+    """A button that opens a box; a closed one draws no widgets."""
+    return st.popover(label, key=f"{PREFIX}section.{name}", on_change="rerun", help=help, icon=icon)
 
 
 def slider(
@@ -138,13 +147,28 @@ def switch(plan: Plan, name: str, label: str) -> None:
     st.toggle(label, key=_bind(name, plan[name]), help=help_of(name), on_change=_set_field, args=(name, _same))
 
 
+def typed(plan: Plan, name: str, label: str) -> None:
+    """A box for a field's value in the plan's own spelling (a model, a number of any size)."""
+    st.text_input(
+        label, key=_bind(name, plan_fields.show(plan[name])), help=help_of(name), max_chars=500,
+        on_change=_set_field, args=(name, _typed_value),
+    )  # fmt: skip
+
+
+def _typed_value(value: Any) -> str:
+    return str(value or "").strip()
+
+
 def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
     """Several of the given names; names of the plan that are not among them are offered too."""
     offered = sorted({*options, *plan[name]})
-    st.pills(
-        label, offered, selection_mode="multi", key=_bind(name, list(plan[name])), help=help_of(name),
-        on_change=_set_many, args=(name,),
-    )  # fmt: skip
+    args: dict[str, Any] = {
+        "key": _bind(name, list(plan[name])), "help": help_of(name), "on_change": _set_many, "args": (name,),
+    }  # fmt: skip
+    if len(offered) <= MOST_PILLS:
+        st.pills(label, offered, selection_mode="multi", **args)
+    else:
+        st.multiselect(label, offered, **args)
 
 
 def _set_many(name: str) -> None:
@@ -153,6 +177,45 @@ def _set_many(name: str) -> None:
         app_state.notice("A search needs at least one source, so the last one stays.")
         return
     app_state.set_plan({name: chosen})
+
+
+def depth(plan: Plan, source: str, label: str, low: int, high: int, step: int) -> None:
+    """A slider of a source's depth, and a switch back to the depth that follows the limit."""
+    name = f"depth.{source}"
+    slider(plan, name, label, low, high, step, value=plan.depth(source))
+    if plan[name] is not None:
+        st.button(
+            f"{plan_fields.show(plan[name])}: back to auto", key=f"{PREFIX}{name}.auto", type="tertiary",
+            on_click=_set_auto, args=(name,), help=help_of(name),
+        )  # fmt: skip
+
+
+def _set_auto(name: str) -> None:
+    app_state.set_plan({name: "auto"})
+
+
+def field(plan: Plan, slot: Slot, source: str = "") -> None:
+    """The control of a plan field by its kind: row of buttons, select box, switch, slider or box.
+
+    Args:
+        plan: The plan to read.
+        slot: How it is shown.
+        source: The source of a family's control, else "".
+    """
+    name = f"{slot.name}.{source}" if source else slot.name
+    spec, label = plan_fields.BY_NAME[slot.name], slot.label.format(source=source)
+    if slot.typed:
+        typed(plan, name, label)
+    elif slot.name == "depth" and slot.low is not None:
+        depth(plan, source, label, int(slot.low), int(slot.high or 0), int(slot.step or 1))
+    elif slot.low is not None and slot.high is not None and slot.step is not None:
+        slider(plan, name, label, slot.low, slot.high, slot.step, whole_page=slot.whole_page)
+    elif spec.choices:
+        choice(plan, name, label)
+    elif isinstance(spec.default, bool):
+        switch(plan, name, label)
+    else:
+        whole_choice(plan, name, label, range(int(spec.low or 0), int(spec.high or 0) + 1))
 
 
 # --- the threshold --------------------------------------------------------------------------------------------------
@@ -175,7 +238,7 @@ def threshold(plan: Plan) -> None:
 
 def _switch_threshold() -> None:
     on = st.session_state[PREFIX + "threshold.on"]
-    plan = app_state.current().plan
+    plan = app_state.current().moved
     default = app_state.default_plan()["vector.threshold"]
     start = default if default != plan_fields.OFF else 0.5
     app_state.set_plan({"vector.threshold": _converted(start, "angular", plan["vector.metric"]) if on else "off"})
@@ -190,7 +253,7 @@ def metric(plan: Plan) -> None:
 
 
 def _set_metric() -> None:
-    plan, chosen = app_state.current().plan, st.session_state[PREFIX + "vector.metric"]
+    plan, chosen = app_state.current().moved, st.session_state[PREFIX + "vector.metric"]
     changes: dict[str, Any] = {"vector.metric": chosen}
     if plan["vector.threshold"] != plan_fields.OFF:
         changes["vector.threshold"] = _converted(plan["vector.threshold"], plan["vector.metric"], chosen)
@@ -216,7 +279,9 @@ def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
 
 
 def _set_preset() -> None:
-    app_state.update(plan=Plan.parse(st.session_state[PREFIX + "preset"]))
+    chosen = str(st.session_state[PREFIX + "preset"])
+    state = app_state.current()
+    app_state.become(state.with_moved(Plan.parse(chosen)), f"the preset {chosen}")
 
 
 def reset() -> None:
@@ -228,43 +293,57 @@ def reset() -> None:
 
 
 def _reset() -> None:
-    app_state.update(plan=Plan.parse(app_state.current().plan.preset))
+    state = app_state.current()
+    app_state.become(state.with_moved(Plan.parse(state.moved.preset)), "the reset to the preset")
+
+
+def paste() -> None:
+    """A box for a plan from elsewhere: its text form or its YAML."""
+    st.text_area(
+        "Paste a plan", key=PREFIX + "paste", on_change=_paste, height=90, placeholder="tmm fusion.alpha=0.7 limit=20",
+        help="The text form (`tmm fusion.alpha=0.7`) or the YAML of a plan file. Press Ctrl+Enter to take it.",
+    )  # fmt: skip
+
+
+def _paste() -> None:
+    text = str(st.session_state[PREFIX + "paste"] or "").strip()
+    st.session_state[PREFIX + "paste"] = ""
+    if not text:
+        return
+    is_yaml = text.startswith(("preset:", "fields:", "#", "---")) or "\n" in text
+    try:
+        plan = Plan.from_yaml(text) if is_yaml else Plan.parse(text)
+    except PlanError as exc:
+        app_state.notice(f"The plan was not taken: {exc}")
+        return
+    app_state.become(app_state.current().with_moved(plan), "the pasted plan")
 
 
 def text_box(
     name: str, label: str, help: str, placeholder: str = "", kind: Literal["default", "search"] = "default"
 ) -> None:
-    """A text box of one of the state's texts: `query`, `keywords` or `filters`."""
+    """A text box of one of the state's texts: `query`, `keywords` or `filters`; `context_box` is the fourth."""
     st.text_input(
         label, key=_bind(name, getattr(app_state.current(), name)), help=help, placeholder=placeholder, type=kind,
         max_chars=app_state.LONGEST, on_change=_set_text, args=(name,),
     )  # fmt: skip
 
 
+def context_box(help: str) -> None:
+    """The box for what the person has open in an editor."""
+    st.text_area(
+        "Context", key=_bind("context", app_state.current().context), help=help, height=110,
+        placeholder="the code or text that you have open", max_chars=app_state.LONGEST, on_change=_set_text, args=("context",),
+    )  # fmt: skip
+
+
 def _set_text(name: str) -> None:
-    app_state.update(**{name: (st.session_state[PREFIX + name] or "").strip()})
+    app_state.update(f"the {name}", **{name: (st.session_state[PREFIX + name] or "").strip()})
 
 
 def ask(query: str) -> None:
     """Put a query in the box, as if it had been typed (a callback)."""
-    app_state.update(query=query)
-
-
-def columns() -> None:
-    """Which columns are shown."""
-    st.pills(
-        "Columns", app_state.MODES, selection_mode="multi", key=_bind("modes", list(app_state.current().modes)),
-        format_func=str.capitalize, on_change=_set_modes,
-        help="What to search with, side by side. [Guide](guide#modes)",
-    )  # fmt: skip
-
-
-def _set_modes() -> None:
-    chosen = st.session_state[PREFIX + "modes"]
-    if not chosen:
-        app_state.notice("At least one column stays.")
-        return
-    app_state.update(modes=tuple(m for m in app_state.MODES if m in chosen))
+    app_state.update("the query", query=query)
 
 
 def picture(titles: dict[str, str]) -> str:
@@ -278,7 +357,7 @@ def picture(titles: dict[str, str]) -> str:
 
 
 def _set_picture() -> None:
-    app_state.update(picture=st.session_state[PREFIX + "picture"])
+    app_state.update("the picture", picture=st.session_state[PREFIX + "picture"])
 
 
 def path_box(value: str = "") -> None:

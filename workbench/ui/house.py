@@ -26,6 +26,8 @@ def run() -> None:
     state.enter(page.url_path)
     for sentence in state.take_notices():
         st.html(cards.alert("", sentence, ""))
+    for sentence in state.take_told():
+        st.html(cards.note(sentence))
     try:
         page.run()
     except WorkbenchError as exc:

@@ -22,7 +22,7 @@ from workbench.charts import (
 from workbench.retrieve.request import base_of, sources_of
 from workbench.ui import controls, resources
 from workbench.ui.histogram import histogram_html
-from workbench.ui.searching import Found, dropped_by_threshold
+from workbench.ui.searching import Found, dropped_by_threshold, main_column
 from workbench.ui.sidebar import Places
 from workbench.ui.state import AppState
 
@@ -49,11 +49,11 @@ def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None
         places.histogram.empty()
         places.counts.caption("No vector source ran, so there are no distances.")
         return
-    places.histogram.html(histogram_html(histogram, state.plan["vector.threshold"]))
+    places.histogram.html(histogram_html(histogram, state.moved["vector.threshold"]))
     dropped = dropped_by_threshold(found)
     if dropped is not None:
         entered, left = dropped
-        places.counts.caption(f"{entered - left:,} of {entered:,} candidates dropped, {left:,} kept.")
+        places.counts.caption(f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept.")
 
 
 @st.fragment
@@ -62,7 +62,7 @@ def picture(found: tuple[Found, ...]) -> None:
     name = controls.picture(TITLES)
     if name == "none":
         return
-    main = _main(found)
+    main = main_column(found)
     if main is None or main.result is None:
         st.caption(NOTHING)
         return
@@ -70,14 +70,7 @@ def picture(found: tuple[Found, ...]) -> None:
     if isinstance(drawn, str):
         st.caption(drawn)
         return
-    st.plotly_chart(drawn, key=f"wb.chart.{name}", config=_CONFIG, alt=f"{TITLES[name]}, of the {main.mode} column.")
-
-
-def _main(found: tuple[Found, ...]) -> Found | None:
-    """The column that pictures are about: hybrid, else the last one with a result."""
-    with_result = [f for f in found if f.result is not None]
-    hybrid = [f for f in with_result if f.mode == "hybrid"]
-    return hybrid[0] if hybrid else with_result[-1] if with_result else None
+    st.plotly_chart(drawn, key=f"wb.chart.{name}", config=_CONFIG, alt=f"{TITLES[name]}, of the column {main.title}.")
 
 
 def _asked(main: Found, result: SearchResult) -> tuple[str, ...]:
@@ -111,7 +104,7 @@ def _funnel(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
 
 
 def _timings(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    return timing_figure({f.mode: f.result.timings_ms for f in found if f.result is not None})
+    return timing_figure({f.title.lower(): f.result.timings_ms for f in found if f.result is not None})
 
 
 _DRAW: dict[str, Callable[[Found, SearchResult, tuple[Found, ...]], Any]] = {

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import gc
+import getpass
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +19,16 @@ import streamlit as st
 from workbench import settings
 from workbench.errors import WorkbenchError
 from workbench.records import Principal
+from workbench.ui import state as app_state
+from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
     from workbench.corpus_engine import CorpusEngine
+    from workbench.desk.searches import Searches
     from workbench.service import Corpus
     from workbench.ui.searching import Finder
 
-_FINDER = "wb.finder"
-# Corpora of one process take turns at it too; see `wait_for_encoder`.
-_FIRST_INFERENCE = threading.Lock()
+_FINDER, _PLANS = "wb.finder", "wb.plans"
 
 
 def corpus_path() -> Path:
@@ -43,29 +44,33 @@ def local_principal() -> Principal | None:
     return Principal(tenant or None, tuple(r.strip() for r in roles.split(",") if r.strip()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """A shared corpus, and the thread that loads its encoder."""
+def choosable_roles() -> tuple[str, ...]:
+    """The roles that the local person may look with, sorted: those the app was started with, never more."""
+    principal = local_principal()
+    return () if principal is None else principal.roles
 
-    corpus: Corpus
-    warm: threading.Thread
+
+def viewer() -> Principal | None:
+    """Who looks: the local principal, or the same with the part of its roles that the page chose."""
+    principal, chosen = local_principal(), app_state.current().roles
+    if principal is None or chosen is None:
+        return principal
+    return Principal(principal.tenant, tuple(r for r in principal.roles if r in chosen))
 
 
 @st.cache_resource(show_spinner="Opening the corpus")
-def _opened(path: str, principal: Principal | None) -> _Opened:
+def _opened(path: str, principal: Principal | None) -> Corpus:
     from workbench.service import open_corpus
 
     corpus = open_corpus(path, principal, follow=True)
-    warm = threading.Thread(target=_warm, args=(corpus,), name="workbench-warm", daemon=True)
-    warm.start()
-    return _Opened(corpus, warm)
+    threading.Thread(target=_warm, args=(corpus,), name="workbench-warm", daemon=True).start()
+    return corpus
 
 
 def _warm(corpus: Corpus) -> None:
     """Load the encoder while the person is still typing, so that the first search does not wait for it."""
     try:
-        with _FIRST_INFERENCE:
-            corpus.engine.embed("warm", "")
+        corpus.engine.embed("warm", "")
     except WorkbenchError:
         return  # The first vector search meets the same error and says it on the page, with its remedy.
     finally:
@@ -84,21 +89,72 @@ def _settle_heap() -> None:
 
 
 def corpus() -> Corpus:
-    """The shared corpus. Raises WorkbenchError as `open_corpus` does."""
-    return _shared().corpus
+    """The shared corpus, as who looks may see it. Raises WorkbenchError as `open_corpus` does."""
+    return _opened(str(corpus_path().absolute()), viewer())
 
 
-def wait_for_encoder() -> None:
-    """Wait until the encoder has been loaded and has run once: to be called before a vector search.
+def searches() -> Searches:
+    """What the person keeps: history, saved searches and plans, notes. Another tenant's person is another one."""
+    from workbench.desk.searches import Searches, owner_of
 
-    The first inference of a process must be alone: OpenVINO's Python binding sets itself up during it, and two at once
-    wait for each other for ever, one holding the interpreter's lock and the other the set-up's.
-    """
-    _shared().warm.join()
+    principal = local_principal()
+    return Searches(corpus_path(), owner_of(person(), None if principal is None else principal.tenant))
 
 
-def _shared() -> _Opened:
-    return _opened(str(corpus_path().absolute()), local_principal())
+def person() -> str:
+    """The person's name: the setting `user`, or the login name."""
+    named = str(settings.get("user")).strip()
+    if named:
+        return named
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "somebody"
+
+
+def saved_plans() -> dict[str, str]:
+    """Name of each saved plan -> its text form, as they are now; none where the desk cannot be read."""
+    from workbench.desk.searches import PLAN
+
+    try:
+        plans = {entry.name: entry.value for entry in searches().kept(PLAN)}
+    except WorkbenchError:
+        plans = {}  # The box of saved things says why.
+    st.session_state[_PLANS] = {text: name for name, text in plans.items()}
+    return plans
+
+
+def plan_names() -> dict[str, str]:
+    """Text form of each saved plan -> its name, as the page last read them: a slider reads no desk."""
+    if _PLANS not in st.session_state:
+        saved_plans()
+    return dict(st.session_state[_PLANS])
+
+
+def filter_fields(corpus: Corpus) -> Sequence[str]:
+    """Fields that a filter may name, sorted."""
+    return _fields(str(corpus.path.absolute()), corpus.engine.generation, corpus.principal, corpus)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _fields(path: str, generation: str, principal: Principal | None, _corpus: Corpus) -> Sequence[str]:
+    records = _corpus.engine.records
+    return records.fields(records.scope(_corpus.principal, None, ()))
+
+
+def may_change_words() -> bool:
+    """Whether the person may change the corpus's own words, which count for everybody."""
+    return local_principal() == viewer()
+
+
+def exactness(corpus: Corpus, state: AppState) -> str:
+    """How much of the exact answer to the query the approximate index finds, in a sentence."""
+    from workbench.ui.searching import exactness as compare
+
+    try:
+        return compare(corpus, state)
+    except WorkbenchError as exc:
+        return str(exc)
 
 
 def finder() -> Finder:

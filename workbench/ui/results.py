@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.ui import cards, resources
+from workbench.ui import cards, column_controls, marks, overlap, resources
 from workbench.ui.searching import Asked, Found, sources_shown
 from workbench.ui.state import AppState
 
@@ -16,31 +18,53 @@ if TYPE_CHECKING:
 
 def asked(state: AppState) -> Asked:
     """What the state searches for."""
-    return Asked(state.query, state.keywords, state.filters)
+    return Asked(state.query, state.keywords, state.filters, state.context)
+
+
+def slots(state: AppState) -> tuple[str, ...]:
+    """What the finder keeps the columns' results under: the mode, or the place of a column with a plan of its own."""
+    return tuple(c.mode if c.plan is None else f"own{n}" for n, c in enumerate(state.columns))
+
+
+def find(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
+    """Search or fuse again: one answer a column, with its heading."""
+    finder = resources.finder()
+    titles = column_controls.titles(state.columns, resources.plan_names())
+    any_own = any(column.plan is not None for column in state.columns)
+    found = []
+    for n, (column, title, slot) in enumerate(zip(state.columns, titles, slots(state), strict=True), 1):
+        one = finder.find(corpus, asked(state), column.mode, state.plan_of(column), slot)
+        moved = state.moves == n if column.plan is not None else state.moves == 0
+        found.append(replace(one, title=title, moved=moved and any_own))
+    return tuple(found)
 
 
 def draw(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
-    """Search or fuse again, and draw a column for each mode of the state."""
+    """Search or fuse again, and draw a column for each of the state's."""
     finder = resources.finder()
-    if {"vector", "hybrid"} & set(state.modes):
-        resources.wait_for_encoder()
-    found = tuple(finder.find(corpus, asked(state), mode, state.plan) for mode in state.modes)
+    found = find(corpus, state)
     ranks, sources = finder.ranks(found), sources_shown(found)
+    shown = marks.of(corpus, state, found)
+    st.html(overlap.html(found, state.plan))
     places = st.columns(len(found), gap="small")
     for place, one in zip(places, found, strict=True):
-        title = one.mode.capitalize()
-        if one.result is None:
-            body = cards.failed_column(title, one.error) if one.error is not None else ""
-        else:
-            body = cards.column(
-                title,
-                one.hits,
-                ranks=ranks,
-                sources=sources,
-                messages=one.result.messages,
-                warnings=one.result.warnings,
-                unavailable=one.result.unavailable,
-                numbered=one.mode == "grep",
-            )
-        place.html(body)
+        place.html(_column(one, ranks, sources, shown))
     return found
+
+
+def _column(one: Found, ranks: dict[str, dict[str, int]], sources: Sequence[str], shown: cards.Marks) -> str:
+    badge = "moved by the sidebar" if one.moved else ""
+    if one.result is None:
+        return cards.failed_column(one.title, one.error, badge=badge) if one.error is not None else ""
+    return cards.column(
+        one.title,
+        one.hits,
+        ranks=ranks,
+        sources=sources,
+        messages=one.result.messages,
+        warnings=one.result.warnings,
+        unavailable=one.result.unavailable,
+        numbered=one.mode == "grep",
+        badge=badge,
+        marks=replace(shown, plan="" if one.slot == one.mode else str(one.result.plan)),
+    )

@@ -1,7 +1,7 @@
 """The Search page: what is drawn once, and what is drawn again when a slider moves.
 
 The query line and the sidebar are drawn by the router's run. Everything that answers (columns, histogram, counts, plan
-text, picture) is one fragment: a slider's callback reruns that alone, so that forty widgets are not drawn again for one
+text, picture) is one fragment: a slider's callback reruns that alone, so that a hundred widgets are not drawn again for one
 moved rank. Controls that change which controls there are (method, preset, columns, ...) rerun the whole page.
 """
 
@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.errors import WorkbenchError
-from workbench.ui import cards, controls, empty, panels, query_bar, resources, results, sidebar
+from workbench.ui import (
+    cards,
+    column_controls,
+    controls,
+    empty,
+    events,
+    panels,
+    query_bar,
+    resources,
+    results,
+    saved_controls,
+    sidebar,
+)
 from workbench.ui import state as app_state
 
 if TYPE_CHECKING:
@@ -22,13 +34,23 @@ if TYPE_CHECKING:
 def draw(corpus: Corpus) -> None:
     """Draw the page."""
     state = app_state.current()
-    query_bar.draw()
-    places = sidebar.draw(state, resources.collections(corpus))
+    query_bar.draw(corpus, state)
+    places = sidebar.draw(state, _known(corpus))
+    events.draw(corpus)
     if results.asked(state).blank:
-        places.plan_text(state.plan)
+        places.plan_text(state.moved)
         empty.no_query(corpus)
         return
+    saved_controls.asked(state)
+    column_controls.exactness_answer(corpus)
     _answers(corpus, places)
+
+
+def _known(corpus: Corpus) -> sidebar.Known:
+    encoders = [str(e["name"]) for e in resources.info(corpus).get("encoders", ())]
+    return sidebar.Known(
+        resources.collections(corpus), encoders[1:], resources.choosable_roles(), resources.filter_fields(corpus)
+    )
 
 
 @st.fragment(key=controls.ANSWERS)
@@ -39,7 +61,7 @@ def _answers(corpus: Corpus, places: sidebar.Places) -> None:
     picture = st.container()
     try:
         found = results.draw(corpus, state)
-        places.plan_text(state.plan)
+        places.plan_text(state.moved)
         panels.threshold(found, state, places)
         with picture:
             panels.picture(found)

@@ -19,6 +19,7 @@ from workbench.retrieve.request import base_of, sources_of
 if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
     from workbench.service import Corpus
+    from workbench.ui.state import AppState
 
 DEEPEST = 1_000
 
@@ -30,6 +31,7 @@ class Asked:
     query: str
     keywords: str = ""
     filters: str = ""
+    context: str = ""
 
     @property
     def blank(self) -> bool:
@@ -39,16 +41,28 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One column's answer: a result, or the error that stands in its place."""
+    """One column's answer: a result, or the error that stands in its place.
+
+    Attributes:
+        mode: The mode that was searched.
+        result, error: One of the two.
+        hits: The result's hits.
+        title: The column's heading.
+        slot: What the finder keeps its result under.
+        moved: Whether the sidebar moves its plan, where that is worth saying.
+    """
 
     mode: str
     result: SearchResult | None
     error: WorkbenchError | None = None
     hits: tuple[Hit, ...] = ()
+    title: str = ""
+    slot: str = ""
+    moved: bool = False
 
 
 class Finder:
-    """Results of one session, the last one of each mode.
+    """Results of one session, the last one of each mode of the shared plan and of each column with its own.
 
     Attributes:
         searched: How many searches were run (for tests, and to see that a slider runs none).
@@ -56,25 +70,38 @@ class Finder:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[tuple[str, Asked], SearchResult]] = {}
+        self._kept: dict[str, tuple[tuple[object, ...], SearchResult]] = {}
         self._ranks: dict[tuple[str, str], tuple[tuple[object, ...], Mapping[str, int]]] = {}
         self._histogram: tuple[tuple[object, ...], Histogram] | None = None
         self.searched = 0
         self.fused_again = 0
 
-    def find(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan) -> Found:
-        """The column of one mode. Errors that the workbench raises on purpose become the column."""
-        try:
-            result = self.result(corpus, asked, mode, plan)
-            return Found(mode, result, hits=result.hits)
-        except WorkbenchError as exc:
-            return Found(mode, None, exc)
+    def find(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> Found:
+        """The column of one mode. Errors that the workbench raises on purpose become the column.
 
-    def result(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan) -> SearchResult:
+        Args:
+            corpus, asked, mode, plan: As for `result`.
+            slot: What the column's result is kept under; "" is the mode.
+        """
+        slot = slot or mode
+        try:
+            result = self.result(corpus, asked, mode, plan, slot)
+            return Found(mode, result, hits=result.hits, slot=slot)
+        except WorkbenchError as exc:
+            self._kept.pop(slot, None)
+            return Found(mode, None, exc, slot=slot)
+
+    def kept(self, slot: str) -> SearchResult | None:
+        """The last result of a column; None where it has none."""
+        found = self._kept.get(slot)
+        return None if found is None else found[1]
+
+    def result(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> SearchResult:
         """A result for a mode and plan: kept, fused again, or searched. Raises as `Corpus.search` does."""
-        key = (corpus.engine.generation, asked)
-        kept = self._kept.get(mode)
-        if kept is not None and kept[0] == key:
+        slot = slot or mode
+        key = (corpus.engine.generation, corpus.principal, corpus.vocabulary, asked)
+        kept = self._kept.get(slot)
+        if kept is not None and kept[0] == key and kept[1].mode == mode:
             if kept[1].plan == plan:
                 return kept[1]
             try:
@@ -84,7 +111,7 @@ class Finder:
                 result = self._search(corpus, asked, mode, plan)
         else:
             result = self._search(corpus, asked, mode, plan)
-        self._kept[mode] = (key, result)
+        self._kept[slot] = (key, result)
         return result
 
     def _search(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan) -> SearchResult:
@@ -93,6 +120,7 @@ class Finder:
         return corpus.search(
             asked.query,
             keywords=asked.keywords or None,
+            context=asked.context or None,
             mode=mode,
             plan=plan,
             filters=asked.filters or None,
@@ -111,6 +139,19 @@ class Finder:
                     row.setdefault(source, ranks[chunk_id])
         return shown
 
+    def hit(self, chunk_id: str) -> Hit | None:
+        """A hit that some column shows, by its chunk; None where none does."""
+        for _, result in self._kept.values():
+            for hit in result.hits:
+                if hit.chunk_id == chunk_id:
+                    return hit
+        return None
+
+    def _key_of(self, found: Found) -> tuple[object, ...]:
+        """What the column's result was searched for."""
+        kept = self._kept.get(found.slot or found.mode)
+        return () if kept is None else kept[0]
+
     def _by_source(self, found: tuple[Found, ...]) -> Iterator[tuple[str, Mapping[str, int]]]:
         for f in found:
             if f.result is None:
@@ -119,28 +160,29 @@ class Finder:
             sources = sources_of(plan, f.mode, f.result.query, f.result.keywords)
             for source in sources:
                 decided = (
-                    f.result.generation, f.result.query, f.result.keywords, f.result.filters, plan["collections"],
+                    self._key_of(f), plan["collections"],
                     plan.depth(source), plan["vector.threshold"], plan["vector.metric"],
                     *(v for n, v in plan if n.startswith(f"{base_of(source)}.")),
                 )  # fmt: skip
-                kept = self._ranks.get((f.mode, source))
+                kept = self._ranks.get((f.slot, source))
                 if kept is None or kept[0] != decided:
                     ranking = f.result.rankings.get(source)
                     ranks = {} if ranking is None else {e.chunk_id: e.rank for e in ranking.entries}
                     kept = (decided, ranks)
-                    self._ranks[(f.mode, source)] = kept
+                    self._ranks[(f.slot, source)] = kept
                 yield source, kept[1]
 
     def distances(self, found: tuple[Found, ...]) -> Histogram | None:
         """The histogram of distances of the whole corpus to the query; None where no vector source ran."""
-        for f in sorted(found, key=lambda f: f.mode != "vector"):
+        for f in _vector_first(found):
             if f.result is None:
                 continue
             for source in f.result.rankings if base_of(f.mode) in ("vector", "hybrid") else ():
                 if base_of(source) != "vector":
                     continue
                 r = f.result
-                key = (r.generation, r.query, r.filters, r.plan["collections"], r.plan["vector.metric"], source)
+                plan = r.plan
+                key = (self._key_of(f), plan["collections"], plan["vector.metric"], plan["rewrite.model"], source)
                 if self._histogram is None or self._histogram[0] != key:
                     self._histogram = (key, histogram(r.distances(source), r.plan["vector.metric"]))
                 return self._histogram[1]
@@ -156,10 +198,58 @@ def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
 
 def dropped_by_threshold(found: tuple[Found, ...]) -> tuple[int, int] | None:
     """Candidates before the threshold and after it, by the vector column or else the hybrid one; None without a vector."""
-    for f in sorted(found, key=lambda f: f.mode != "vector"):
+    for f in _vector_first(found):
         if f.result is None:
             continue
         for step in f.result.steps:
             if step.step == "threshold":
                 return step.entered, step.left
     return None
+
+
+def exactness(corpus: Corpus, state: AppState) -> str:
+    """How much of the exact answer the approximate index finds for the state's query, in a sentence.
+
+    Raises:
+        WorkbenchError: As `Corpus.search` does.
+    """
+    depth = 100
+    results = {}
+    for exact in ("no", "yes"):
+        plan = state.moved.replace(
+            {"vector.exact": exact, "vector.threshold": "off", "depth.vector": depth, "rerank.model": "off"}
+        )
+        results[exact] = corpus.search(
+            state.query, context=state.context or None, mode="vector", plan=plan, filters=state.filters or None,
+            bypass_cache=True,
+        )  # fmt: skip
+    approximate, exact_one = (
+        [[e.chunk_id for e in ranking.entries] for ranking in results[how].rankings.values()] for how in ("no", "yes")
+    )
+    if not any(ranking.approximate for ranking in results["no"].rankings.values()):
+        return (
+            "Every vector search of this query is exact: the corpus is small, or the filter leaves too little for an "
+            "approximate index."
+        )
+    shares = []
+    for top in (10, depth):
+        wanted = [set(ids[:top]) for ids in exact_one]
+        hit = sum(len(w & set(ids[:top])) for w, ids in zip(wanted, approximate, strict=True))
+        shares.append(f"recall@{top} {hit / max(1, sum(map(len, wanted))):.3f}")
+    times = [results[how].timings_ms.get("vector_ms", 0.0) for how in ("no", "yes")]
+    return (
+        f"Of the exact answer to this query the approximate index finds {' and '.join(shares)}, "
+        f"in {times[0]:.1f} ms against {times[1]:.1f} ms."
+    )
+
+
+def _vector_first(found: tuple[Found, ...]) -> list[Found]:
+    """The columns that the sidebar moves first, among them the vector column."""
+    return sorted(found, key=lambda f: (not f.moved, f.mode != "vector"))
+
+
+def main_column(found: tuple[Found, ...]) -> Found | None:
+    """The column that pictures are about: hybrid, the moved one first, else the last one with a result."""
+    answered = [f for f in found if f.result is not None]
+    hybrid = sorted((f for f in answered if f.mode == "hybrid"), key=lambda f: not f.moved)
+    return hybrid[0] if hybrid else answered[-1] if answered else None

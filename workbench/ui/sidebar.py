@@ -1,4 +1,8 @@
-"""The sidebar of the Search page: every setting of the plan that an analyst moves, grouped by what it changes."""
+"""The sidebar of the Search page: every field of a plan, grouped by what it changes, from the table `plan_controls`.
+
+It moves one plan: the shared one, or that of one column. Which one is said at its top, in the columns' headings, and in the
+address. Sections that are closed draw no widgets, so that a slider is quick.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,39 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from workbench import plan_fields
 from workbench.plan import Plan
 from workbench.presets import PRESETS
 from workbench.retrieve.request import base_of, sources_of
-from workbench.ui import controls
+from workbench.ui import column_controls, controls, plan_text, saved_controls
+from workbench.ui.plan_controls import GROUPS, Group, Slot
 from workbench.ui.state import AppState
 
-DEEPEST = 1_000
-FILTER_HELP = (
-    "A condition on documents: `type = 'markdown'`, `path glob 'reference/**' and not language = 'fr'`, "
-    "`modified >= 2024-01-01`. [Guide](guide#filters)"
-)
+MOST_FIELDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the corpus offers the controls.
+
+    Attributes:
+        collections: Names, sorted.
+        encoders: Names of encoders beside the corpus's own.
+        roles: The roles that the person may look with; empty: there is no choice.
+        fields: What a filter may name.
+    """
+
+    collections: Sequence[str] = ()
+    encoders: Sequence[str] = ()
+    roles: Sequence[str] = ()
+    fields: Sequence[str] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Every source that a plan could ask of the corpus."""
+        plain = ("grep", "keyword", "vector", *(f"vector:{name}" for name in self.encoders))
+        several = self.collections if len(self.collections) > 1 else ()
+        return (*plain, *(f"{base}@{name}" for name in several for base in ("keyword", "vector")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,83 +56,83 @@ class Places:
     plan: DeltaGenerator
 
     def plan_text(self, plan: Plan) -> None:
-        """Show the plan's text form, to take it away."""
-        self.plan.code(str(plan), language=None, wrap_lines=True)
+        """Show the plan's text form, to take it away, and what differs from its preset."""
+        self.plan.html(plan_text.html(plan))
 
 
-def draw(state: AppState, collections: Sequence[str]) -> Places:
+def draw(state: AppState, known: Known) -> Places:
     """Draw the sidebar.
 
     Args:
         state: What is set.
-        collections: The corpus's collections.
+        known: What the corpus offers.
     """
-    plan = state.plan
+    plan = state.moved
     with st.sidebar:
+        column_controls.moved(state)
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
-        controls.slider(plan, "limit", "Results", 1, min(50, plan["limit.max"]), 1, whole_page=True)
-        with st.expander("Threshold", expanded=True):
-            histogram = st.empty()
-            controls.threshold(plan)
-            counts = st.empty()
-            controls.metric(plan)
-        with st.expander("Fusion", expanded=True):
-            _fusion(state)
-        with controls.section("Depth", "depth") as depth:
-            if depth.open:
-                for source in _asked(state):
-                    deep = plan.depth(source)
-                    controls.slider(plan, f"depth.{source}", f"Depth of {source}", 10, DEEPEST, 10, value=deep)
-        with controls.section("Keyword: BM25", "keyword") as keyword:
-            if keyword.open:
-                controls.slider(plan, "keyword.k1", "k1", 0.0, 3.0, 0.05)
-                controls.slider(plan, "keyword.b", "b", 0.0, 1.0, 0.05)
-                controls.choice(plan, "keyword.operator", "Words")
-        with controls.section("Grep", "grep") as grep:
-            if grep.open:
-                controls.switch(plan, "grep.regex", "Regular expressions")
-                controls.choice(plan, "grep.case", "Case")
-                controls.switch(plan, "grep.word", "Whole words")
-                controls.slider(plan, "grep.context", "Lines of context", 0, 30, 1)
-                controls.choice(plan, "grep.when", "Grep in the hybrid column")
-        with controls.section("Documents", "documents", expanded=bool(state.filters)) as documents:
-            if documents.open:
-                controls.text_box("filters", "Filter", FILTER_HELP, "type = 'markdown'")
-                if len(collections) > 1 or plan["collections"]:
-                    controls.many(plan, "collections", "Collections", collections)
-                controls.choice(plan, "vector.exact", "Exact vector search")
-                controls.switch(plan, "dedupe", "Drop repeated texts")
-                controls.slider(plan, "neighbours", "Neighbours", 0, 5, 1)
+        places: dict[str, DeltaGenerator] = {}
+        for group in GROUPS:
+            _group(group, plan, state, known, places)
         controls.reset()
-        st.caption("This plan, for `--plan`, notebooks and links:")
         text = st.empty()
-    return Places(histogram, counts, text)
+        with controls.section("Copy, paste or save this plan", "plan") as opened:
+            if opened.open:
+                plan_text.files(plan)
+                controls.paste()
+                saved_controls.save_plan(plan)
+        if known.roles:
+            column_controls.view_as(state, known.roles)
+    return Places(places["histogram"], places["counts"], text)
 
 
-def _fusion(state: AppState) -> None:
-    plan = state.plan
-    controls.many(plan, "sources", "Sources of the hybrid column", ("grep", "keyword", "vector"))
-    controls.choice(plan, "fusion.method", "Method")
-    method = plan["fusion.method"]
-    sources = sources_of(plan, "hybrid", state.query, state.keywords)
-    if method == "rrf":
-        controls.slider(plan, "fusion.k", "k", 1.0, 200.0, 1.0)
-        controls.whole_choice(plan, "fusion.rank_base", "Ranks count from", (0, 1))
-    if method == "convex":
-        controls.slider(plan, "fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01)
+def _group(group: Group, plan: Plan, state: AppState, known: Known, places: dict[str, DeltaGenerator]) -> None:
+    if not group.title:
+        for slot in group.slots:
+            _slot(slot, plan, state, known)
+    elif group.name == "threshold":
+        with st.expander(group.title, expanded=True):
+            places["histogram"] = st.empty()
+            controls.threshold(plan)
+            places["counts"] = st.empty()
+            controls.metric(plan)
+    elif group.expanded:
+        with st.expander(group.title, expanded=True):
+            for slot in group.slots:
+                _slot(slot, plan, state, known)
     else:
-        for source in sources:
-            controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
-    if method != "rrf":
-        for source in sources:
-            controls.choice(plan, f"fusion.normalise.{source}", f"Normalise {source}")
-        controls.choice(plan, "fusion.missing", "Missing scores")
-    controls.choice(plan, "fusion.unit", "Rank")
+        with controls.section(group.title, group.name) as opened:
+            if opened.open:
+                for slot in group.slots:
+                    _slot(slot, plan, state, known)
+                if group.name == "vector":
+                    column_controls.exactness()
+                if group.name == "documents":
+                    named = ", ".join(f"`{name.replace('`', '')}`" for name in known.fields[:MOST_FIELDS])
+                    more = f" and {len(known.fields) - MOST_FIELDS} more" if len(known.fields) > MOST_FIELDS else ""
+                    st.caption(f"A filter may name: {named}{more}. [Guide](guide#filters)")
 
 
-def _asked(state: AppState) -> tuple[str, ...]:
-    """Every source that a column asks, grep first."""
-    plan: Plan = state.plan
-    names = {s for mode in state.modes for s in sources_of(plan, mode, state.query, state.keywords)}
+def _slot(slot: Slot, plan: Plan, state: AppState, known: Known) -> None:
+    """The control or, for a family, controls of one field, where it matters under the plan."""
+    if not slot.shown(plan):
+        return
+    if slot.name == "limit":
+        controls.slider(plan, "limit", slot.label, 1, min(int(slot.high or 50), plan["limit.max"]), 1, whole_page=True)
+    elif slot.name == "sources":
+        controls.many(plan, "sources", slot.label, known.sources)
+    elif slot.name == "collections":
+        controls.many(plan, "collections", slot.label, known.collections)
+    elif plan_fields.BY_NAME[slot.name].family:
+        for source in asked_sources(state, plan, every=slot.name == "depth"):
+            controls.field(plan, slot, source)
+    else:
+        controls.field(plan, slot)
+
+
+def asked_sources(state: AppState, plan: Plan, *, every: bool) -> tuple[str, ...]:
+    """The sources that a plan fuses, grep first; with `every` also those that a column of one mode asks."""
+    modes = {c.mode for c in state.columns if c.plan is None} if every and not state.moves else set()
+    names = {s for mode in ("hybrid", *modes) for s in sources_of(plan, mode, state.query, state.keywords)}
     order = {"grep": 0, "keyword": 1, "vector": 2}
     return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))

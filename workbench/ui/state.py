@@ -15,12 +15,19 @@ import streamlit as st
 
 from workbench.errors import PlanError
 from workbench.plan import Plan
+from workbench.ui import undo
 
 MODES = ("grep", "keyword", "vector", "hybrid")
 PICTURES = ("none", "ranks", "shares", "scores", "distances", "funnel", "timings")
 LONGEST = 4_000
+MOST_COLUMNS = 4
+OWN = "plan"
+"""How the address writes a column that has a plan of its own."""
+NOBODY = "-"
+"""How the address writes a view without any role."""
 
 _STATE, _WRITTEN, _TOUCHED, _PAGE, _NOTICES = "wb.state", "wb.written", "wb.touched", "wb.page", "wb.notices"
+_TOLD, _AGAIN = "wb.told", "wb.again"
 
 
 def default_plan() -> Plan:
@@ -29,43 +36,87 @@ def default_plan() -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """One column: a mode of the page's shared plan, or a plan of its own (then the mode is `hybrid`: all its sources)."""
+
+    mode: str = "hybrid"
+    plan: Plan | None = None
+
+
+PLAIN_COLUMNS = tuple(Column(mode) for mode in MODES)
+
+
+@dataclass(frozen=True, slots=True)
 class AppState:
     """Everything that decides what a page shows.
 
     Attributes:
-        query, keywords, filters: As typed.
-        modes: The columns, in the order of `MODES`, at least one.
-        plan: Every setting of the search.
+        query, keywords, context, filters: As typed.
+        columns: One to four, from left to right.
+        plan: The shared plan: every setting of the columns that have none of their own.
+        moves: What the sidebar moves: 0 is the shared plan, n the plan of the nth column.
         picture: The chart above the columns, or `none`.
+        roles: The roles to look with, a part of those one has; None is all of them.
     """
 
     query: str = ""
     keywords: str = ""
+    context: str = ""
     filters: str = ""
-    modes: tuple[str, ...] = MODES
+    columns: tuple[Column, ...] = PLAIN_COLUMNS
     plan: Plan = field(default_factory=default_plan)
+    moves: int = 0
     picture: str = PICTURES[0]
+    roles: tuple[str, ...] | None = None
+
+    @property
+    def moved(self) -> Plan:
+        """The plan that the sidebar shows and moves."""
+        own = self._own
+        return self.plan if own is None else own
+
+    @property
+    def _own(self) -> Plan | None:
+        """The plan of the column that the sidebar moves; None where it moves the shared one."""
+        return self.columns[self.moves - 1].plan if 0 < self.moves <= len(self.columns) else None
+
+    def with_moved(self, plan: Plan) -> AppState:
+        """The same with another plan in the place that the sidebar moves."""
+        if self._own is None:
+            return replace(self, plan=plan)
+        columns = list(self.columns)
+        columns[self.moves - 1] = Column(plan=plan)
+        return replace(self, columns=tuple(columns))
+
+    def plan_of(self, column: Column) -> Plan:
+        """The plan that answers in a column."""
+        return self.plan if column.plan is None else column.plan
 
     def to_params(self) -> dict[str, str]:
         """The address form: only what differs from an untouched page."""
         plain = AppState()
-        params: dict[str, str] = {}
-        if self.query:
-            params["q"] = self.query
-        if self.keywords:
-            params["keywords"] = self.keywords
-        if self.modes != plain.modes:
-            params["columns"] = ",".join(self.modes)
+        texts = {"q": self.query, "keywords": self.keywords, "context": self.context}
+        params = {name: text for name, text in texts.items() if text}
+        if self.columns != plain.columns:
+            params["columns"] = ",".join(c.mode if c.plan is None else OWN for c in self.columns)
+        for n, column in enumerate(self.columns, 1):
+            if column.plan is not None:
+                params[f"column{n}"] = str(column.plan)
         if self.plan != plain.plan or self.plan.preset != plain.plan.preset:
             params["plan"] = str(self.plan)
+        if self.moves:
+            params["moves"] = str(self.moves)
         if self.filters:
             params["filters"] = self.filters
         if self.picture != plain.picture:
             params["picture"] = self.picture
+        if self.roles is not None:
+            params["as"] = ",".join(self.roles) or NOBODY
         return params
 
 
-PARAMS = ("q", "keywords", "columns", "plan", "filters", "picture")
+_COLUMN_PARAMS = tuple(f"column{n}" for n in range(1, MOST_COLUMNS + 1))
+PARAMS = ("q", "keywords", "context", "columns", *_COLUMN_PARAMS, "plan", "moves", "filters", "picture", "as")
 
 
 def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
@@ -75,32 +126,61 @@ def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
         params: Names and values; names that are not the state's are ignored.
     """
     state, said = AppState(), []
-    texts = {name: params.get(name, "").strip() for name in ("q", "keywords", "filters")}
+    texts = {name: params.get(name, "").strip() for name in ("q", "keywords", "context", "filters")}
     for name, text in texts.items():
         if len(text) > LONGEST:
             said.append(f"{name} in the address has {len(text):,} characters; the first {LONGEST:,} are used.")
             texts[name] = text[:LONGEST]
-    state = replace(state, query=texts["q"], keywords=texts["keywords"], filters=texts["filters"])
-    if "columns" in params:
-        asked = [m.strip().lower() for m in params["columns"].split(",")]
-        modes = tuple(m for m in MODES if m in asked)
-        unknown = [m for m in asked if m not in MODES]
-        if unknown:
-            said.append(
-                f"The address names unknown columns ({', '.join(unknown)}); the columns are {', '.join(MODES)}."
-            )
-        state = replace(state, modes=modes or state.modes)
+    state = replace(
+        state, query=texts["q"], keywords=texts["keywords"], context=texts["context"], filters=texts["filters"]
+    )
     if "plan" in params:
-        try:
-            state = replace(state, plan=Plan.parse(params["plan"]))
-        except PlanError as exc:
-            said.append(f"The plan in the address could not be read, so the default is used: {exc}")
+        state = replace(state, plan=_plan_of(params["plan"], "The plan", said) or state.plan)
+    if "columns" in params:
+        state = replace(state, columns=_columns_of(params, state.plan, said) or state.columns)
+    if "moves" in params:
+        owns = {str(n) for n, column in enumerate(state.columns, 1) if column.plan is not None}
+        if params["moves"] in owns:
+            state = replace(state, moves=int(params["moves"]))
+        elif params["moves"] != "0":
+            said.append("The address moves a column that has no plan of its own; the sidebar moves the shared plan.")
     if "picture" in params:
         if params["picture"] in PICTURES:
             state = replace(state, picture=params["picture"])
         else:
             said.append(f"The address names an unknown picture; the pictures are {', '.join(PICTURES)}.")
+    if "as" in params:
+        names = {name.strip() for name in params["as"].split(",")} - {"", NOBODY}
+        state = replace(state, roles=tuple(sorted(names)))
     return state, tuple(said)
+
+
+def _plan_of(text: str, what: str, said: list[str]) -> Plan | None:
+    try:
+        return Plan.parse(text)
+    except PlanError as exc:
+        said.append(f"{what} in the address could not be read, so the default is used: {exc}")
+        return None
+
+
+def _columns_of(params: Mapping[str, str], shared: Plan, said: list[str]) -> tuple[Column, ...]:
+    """The columns of an address; a column whose plan cannot be read has the shared one."""
+    asked = [m.strip().lower() for m in params["columns"].split(",")]
+    columns, unknown = [], []
+    for n, name in enumerate(asked[:MOST_COLUMNS], 1):
+        if name in MODES:
+            columns.append(Column(name))
+        elif name == OWN:
+            columns.append(Column(plan=_plan_of(params.get(f"column{n}", "default"), f"Column {n}", said) or shared))
+        else:
+            unknown.append(name)
+    if unknown:
+        said.append(
+            f"The address names unknown columns ({', '.join(unknown)}); the columns are {', '.join(MODES)} and {OWN}."
+        )
+    if len(asked) > MOST_COLUMNS:
+        said.append(f"The address has {len(asked)} columns; the first {MOST_COLUMNS} are shown.")
+    return tuple(columns)
 
 
 # --- the session --------------------------------------------------------------------------------------------------------
@@ -116,20 +196,52 @@ def current() -> AppState:
     return state if isinstance(state, AppState) else AppState()
 
 
-def update(**changes: Any) -> None:
-    """Change the state from a widget's callback; the address follows in the run that comes next."""
-    _session()[_STATE] = replace(current(), **changes)
+def update(what: str = "the last change", **changes: Any) -> None:
+    """Change the state from a widget's callback; the address follows in the run that comes next.
+
+    Args:
+        what: What is changed, in words, for undo.
+        changes: Attributes of the state and their values.
+    """
+    become(replace(current(), **changes), what)
+
+
+def become(state: AppState, what: str = "the last change") -> None:
+    """Put a whole state in the place of this one, from a widget's callback; undo brings this one back."""
+    before = current()
+    if state == before and str(state.plan) == str(before.plan):
+        return
+    undo.remember(what, before)
+    _put(state)
+
+
+def _put(state: AppState) -> None:
+    _session()[_STATE] = state
     _session()[_TOUCHED] = True
 
 
+def take_back() -> None:
+    """Undo the last change (a callback): of the state, or of something kept (a deletion, a grade)."""
+    last = undo.last()
+    if last is None:
+        tell("There is nothing to take back.")
+    elif isinstance(last.before, AppState):
+        _put(last.before)
+        tell(f"Taken back: {last.what}.")
+    else:
+        last.before()
+        tell(f"Taken back: {last.what}.")
+
+
 def set_plan(changes: Mapping[str, Any]) -> bool:
-    """Change plan fields from a widget's callback; what cannot be is said on the page and changes nothing.
+    """Change fields of the plan that the sidebar moves, from a callback; what cannot be is said and changes nothing.
 
     Returns:
         Whether the plan was changed.
     """
+    state = current()
     try:
-        update(plan=current().plan.replace(changes))
+        become(state.with_moved(state.moved.replace(changes)), " and ".join(sorted(changes)))
     except PlanError as exc:
         notice(str(exc))
         return False
@@ -139,6 +251,26 @@ def set_plan(changes: Mapping[str, Any]) -> bool:
 def notice(sentence: str) -> None:
     """Say something once, at the top of the page."""
     _session().setdefault(_NOTICES, []).append(sentence)
+
+
+def ask_again() -> None:
+    """Say, inside a fragment's callback, that the whole page must run: a run of the router grants it."""
+    _session()[_AGAIN] = True
+
+
+def asked_again() -> bool:
+    """Whether the whole page must still run, once."""
+    return bool(_session().pop(_AGAIN, False))
+
+
+def tell(sentence: str) -> None:
+    """Say something that is no fault, once, at the top of the page."""
+    _session().setdefault(_TOLD, []).append(sentence)
+
+
+def take_told() -> tuple[str, ...]:
+    """What is to be said at the top of the page that is no fault, once."""
+    return tuple(_session().pop(_TOLD, ()))
 
 
 def take_notices() -> tuple[str, ...]:
@@ -157,6 +289,7 @@ def enter(page: str) -> AppState:
         page: Name of the page that will run.
     """
     session, shown = _session(), _shown()
+    session.pop(_AGAIN, None)
     touched = session.pop(_TOUCHED, False)
     switched = session.get(_PAGE) not in (None, page)
     known = isinstance(session.get(_STATE), AppState)

@@ -1,11 +1,14 @@
 """The style sheet and the one script of the pages: constants, without a word from any document.
 
 Colours are mixed from the text's own colour, so they fit the light and the dark theme and whatever theme somebody sets.
-The script answers clicks on copy buttons and the `/` key; it is one constant string, listens on the document once, and
-reads only the text that a button carries, so running it is safe. Without it the citation can still be selected whole.
+The script (`script.js`) answers the cards' buttons and the keys; it is one constant file, listens on the document once, and
+reads only what a button carries, so running it is safe. Without it the citation can still be selected whole.
 """
 
 from __future__ import annotations
+
+import functools
+from pathlib import Path
 
 from workbench.ui.cards import label_rules
 
@@ -57,6 +60,35 @@ _CSS = """
 .wb-alert{border-left:4px solid #D55E00;background:color-mix(in srgb,#D55E00 11%,transparent);padding:.45rem .6rem;
  margin:.3rem 0 .5rem;border-radius:.25rem;font-size:.84rem;overflow-wrap:anywhere}
 .wb-alert b{font-weight:600}
+.wb-told{border-left:4px solid #0072B2;background:color-mix(in srgb,#56B4E9 12%,transparent);padding:.4rem .6rem;
+ margin:.2rem 0 .4rem;border-radius:.25rem;font-size:.84rem;overflow-wrap:anywhere}
+.wb-card:focus{outline:2px solid #56B4E9;outline-offset:1px}
+.wb-added{border-style:dashed;opacity:.92}
+.wb-badge{font-size:.7rem;font-weight:500;margin-left:.5em;padding:.05em .5em;border-radius:1em;white-space:nowrap;
+ background:color-mix(in srgb,#56B4E9 30%,transparent)}
+.wb-column h3{overflow-wrap:anywhere}
+.wb-noted{border-left:3px solid #F0E442;padding-left:.45rem;margin:.25rem 0;font-size:.78rem;white-space:pre-wrap}
+.wb-acts{display:flex;flex-wrap:wrap;gap:.15rem .5rem;align-items:center;margin-top:.25rem;font-size:.72rem}
+.wb-act{font:inherit;color:inherit!important;background:none;border:0;padding:.1rem 0;cursor:pointer;text-decoration:underline;
+ text-decoration-color:color-mix(in srgb,currentColor 40%,transparent);text-underline-offset:.15em}
+.wb-act:hover,.wb-act:focus-visible{text-decoration-color:currentColor}
+.wb-grades{display:inline-flex;margin-left:auto}
+.wb-grades button{font:inherit;color:inherit;background:none;cursor:pointer;min-width:1.55rem;min-height:1.4rem;padding:0;
+ border:1px solid color-mix(in srgb,currentColor 30%,transparent);margin-left:-1px}
+.wb-grades button[aria-pressed=true]{background:#0072B2;border-color:#0072B2;color:#fff;font-weight:700}
+.wb-grades button:hover{background:color-mix(in srgb,#56B4E9 35%,transparent);color:inherit}
+.wb-act:focus-visible,.wb-grades button:focus-visible{outline:2px solid #56B4E9;outline-offset:1px}
+.wb-card.wb-grading{outline:2px dashed #E69F00;outline-offset:1px}
+.wb-overlap{display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.74rem;opacity:.9}
+.wb-pair i{opacity:.7;margin-left:.35em}
+.wb-plan{font-size:.8rem}.wb-plan .wb-table{font-size:.74rem}.wb-plan .wb-table td,.wb-plan .wb-table th{padding:.1rem .3rem}
+.wb-planline{display:flex;gap:.4rem;align-items:flex-start;justify-content:space-between}
+.wb-plantext{overflow-wrap:anywhere;white-space:pre-wrap;font-size:.78rem}
+.wb-keys{border:1px solid;border-radius:.5rem;padding:1rem 1.3rem;max-width:30rem;font-size:.9rem}
+.wb-keys td{padding:.1rem .8rem .1rem 0}.wb-keys kbd{border:1px solid;border-radius:.25rem;padding:0 .4em;font:inherit}
+.st-key-wb-events{display:none}
+.st-key-wb-boxes button{min-height:2rem;padding:.1rem .6rem;font-size:.85rem}
+.st-key-wb-boxes{gap:.4rem}
 .wb-table{border-collapse:collapse;font-size:.84rem;width:100%}
 .wb-table th,.wb-table td{text-align:left;padding:.25rem .5rem;vertical-align:top;overflow-wrap:anywhere;
  border-bottom:1px solid color-mix(in srgb,currentColor 16%,transparent)}
@@ -71,32 +103,9 @@ _CSS = """
 .wb-doc{max-width:70rem;font-size:.85rem}
 .wb-scroll{overflow-x:auto}
 @media (max-width:640px){[data-testid="stMainBlockContainer"]{padding:3.2rem .8rem 2rem}.wb-copy{min-height:2rem;padding:0 .7rem}
+ .wb-acts{font-size:.84rem;gap:.3rem .9rem}.wb-grades button{min-width:2.3rem;min-height:2.1rem}
  .wb-table td:first-child code{white-space:normal}}
 @media (prefers-reduced-motion:no-preference){.wb-bar span{transition:width .12s}}
-"""
-
-_JS = """
-(() => {
-  if (window.__workbenchPages) return;
-  window.__workbenchPages = true;
-  document.addEventListener("click", async (event) => {
-    const button = event.target.closest && event.target.closest("[data-wb-copy]");
-    if (!button) return;
-    try {
-      await navigator.clipboard.writeText(button.dataset.wbCopy);
-      button.textContent = "Copied";
-    } catch (error) {
-      button.textContent = "Select it";
-    }
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  });
-  document.addEventListener("keydown", (event) => {
-    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
-    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const box = document.querySelector('input[aria-label="Query"]');
-    if (box) { event.preventDefault(); box.focus(); box.select(); }
-  });
-})();
 """
 
 _SCROLL = """
@@ -115,9 +124,10 @@ def css() -> str:
     return f"<style>{_CSS}{label_rules()}</style>"
 
 
+@functools.cache
 def script() -> str:
     """The pages' script as an HTML element; constant."""
-    return f"<script>{_JS}</script>"
+    return f"<script>{Path(__file__).with_name('script.js').read_text(encoding='utf-8')}</script>"
 
 
 def scroll_script() -> str:

@@ -1,0 +1,310 @@
+"""History, saved searches and plans, notes, grades, the corpus's words: kept, and taken back by undo."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_for_tests import all_text, bodies, chunks, column, run
+from streamlit.testing.v1 import AppTest
+
+from workbench.desk.searches import HISTORY, PLAN, SEARCH, Searches
+from workbench.ui import resources
+
+Open = Callable[..., AppTest]
+Send = Callable[[AppTest, Any], AppTest]
+QUERY = "retry request"
+OLD = "retry notes"
+
+
+@pytest.fixture
+def kept(own_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Searches:
+    monkeypatch.setenv("WORKBENCH_CORPUS", str(own_corpus))
+    return resources.searches()
+
+
+def opened(open_app: Open, corpus: Path, **params: str) -> AppTest:
+    at = open_app(corpus, **params)
+    at.session_state["wb.w.section.saved"] = True
+    return run(at)
+
+
+def undo(at: AppTest) -> AppTest:
+    at.button(key="wb.w.undo").click()
+    return run(at)
+
+
+def test_what_is_asked_is_in_the_history(open_app: Open, own_corpus: Path, kept: Searches) -> None:
+    """Each search once, the newest first; a moved slider is no new search; opening one restores its page."""
+    at = opened(open_app, own_corpus, q=QUERY, columns="keyword,vector")
+    at.slider(key="wb.w.limit").set_value(3)
+    run(at)
+    at.text_input(key="wb.w.query").set_value("kettle")
+    run(at)
+    history = kept.kept(HISTORY)
+    assert [e.params["q"] for e in history] == ["kettle", QUERY]
+    at.button(key=f"wb.w.kept.{history[1].number}").click()
+    run(at)
+    assert at.query_params == {"q": QUERY, "columns": "keyword,vector"}
+
+
+def test_a_deleted_entry_comes_back_by_undo(open_app: Open, own_corpus: Path, kept: Searches) -> None:
+    """One, or the whole history."""
+    kept.asked({"q": OLD})
+    at = opened(open_app, own_corpus, q=QUERY)
+    first = [e.params["q"] for e in kept.kept(HISTORY)]
+    assert first == [QUERY, OLD]
+    at.button(key=f"wb.w.kept.{kept.kept(HISTORY)[1].number}.away").click()
+    run(at)
+    assert [e.params["q"] for e in kept.kept(HISTORY)] == [QUERY]
+    undo(at)
+    assert [e.params["q"] for e in kept.kept(HISTORY)] == first
+    at.button(key="wb.w.history.clear").click()
+    run(at)
+    assert kept.kept(HISTORY) == []
+    undo(at)
+    assert [e.params["q"] for e in kept.kept(HISTORY)] == first
+
+
+def test_a_search_is_saved_under_a_name_and_restores_the_page(open_app: Open, own_corpus: Path, kept: Searches) -> None:
+    """Query, columns and plan; saving is taken back by undo."""
+    at = opened(open_app, own_corpus, q=QUERY, columns="vector", plan="tmm limit=3")
+    at.text_input(key="wb.w.save.search").set_value("mine")
+    run(at)
+    (saved,) = kept.kept(SEARCH)
+    assert saved.params == {"q": QUERY, "columns": "vector", "plan": "tmm limit=3"}
+    at.text_input(key="wb.w.query").set_value("other")
+    run(at)
+    at.button(key=f"wb.w.kept.{saved.number}").click()
+    run(at)
+    assert at.query_params == saved.params
+    undo(undo(undo(at)))
+    assert kept.kept(SEARCH) == []
+
+
+def test_a_plan_is_saved_and_taken(open_app: Open, own_corpus: Path, kept: Searches) -> None:
+    """From the sidebar; under Saved it becomes the plan again."""
+    at = opened(open_app, own_corpus, q=QUERY, plan="tmm limit=3")
+    at.text_input(key="wb.w.save.plan").set_value("three")
+    run(at)
+    (saved,) = kept.kept(PLAN)
+    assert (saved.name, saved.value) == ("three", "tmm limit=3")
+    at.selectbox(key="wb.w.preset").set_value("default")
+    run(at)
+    at.button(key=f"wb.w.kept.{saved.number}").click()
+    run(at)
+    assert at.query_params["plan"] == "tmm limit=3"
+
+
+def test_a_desk_that_cannot_be_written_stops_no_search(
+    open_app: Open, own_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The box says why history is not kept."""
+    from workbench.errors import CorpusError
+
+    def refuse(self: Searches, params: object) -> None:
+        raise CorpusError("The desk cannot be written", "Ask for write access")
+
+    monkeypatch.setattr(Searches, "asked", refuse)
+    at = opened(open_app, own_corpus, q=QUERY)
+    assert chunks(at, "hybrid")
+    assert "History is not kept. The desk cannot be written. Ask for write access." in all_text(at)
+
+
+def test_undo_takes_back_settings_and_queries(open_app: Open, own_corpus: Path) -> None:
+    """One after the other, and says what; when there is nothing left it says so."""
+    at = open_app(own_corpus, q=QUERY)
+    at.selectbox(key="wb.w.fusion.method").set_value("max")
+    run(at)
+    at.text_input(key="wb.w.query").set_value("kettle")
+    run(at)
+    assert "Taken back: the query." in all_text(undo(at))
+    assert at.query_params == {"q": QUERY, "plan": "default fusion.method=max"}
+    assert "Taken back: fusion.method." in all_text(undo(at))
+    assert at.query_params == {"q": QUERY}
+    assert "nothing to take back" in all_text(undo(at))
+
+
+def test_a_dragged_slider_is_one_change(open_app: Open, own_corpus: Path) -> None:
+    """Undo goes back to where the drag began."""
+    at = open_app(own_corpus, q=QUERY)
+    for value in (50.0, 40.0, 30.0):
+        at.slider(key="wb.w.fusion.k").set_value(value)
+        run(run(at))
+    undo(at)
+    assert at.query_params == {"q": QUERY}
+
+
+# --- what cards send --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sends(monkeypatch: pytest.MonkeyPatch) -> Callable[[AppTest, Any], AppTest]:
+    """Hand an event to the page as the browser's script does: a box stands for the component, which needs a browser."""
+
+    def component() -> Callable[..., None]:
+        import streamlit as st
+
+        def drawn(key: str, on_event_change: Callable[[], None]) -> None:
+            def changed() -> None:
+                st.session_state[key] = {"event": json.loads(st.session_state["sent"])}
+                on_event_change()
+
+            st.text_input("Event", key="sent", on_change=changed)
+
+        return drawn
+
+    monkeypatch.setattr("workbench.ui.events._component", component)
+    number = itertools.count()
+
+    def send(at: AppTest, event: Any) -> AppTest:
+        at.text_input(key="sent").set_value(json.dumps({**event, "at": next(number)}))
+        return run(at)
+
+    return send
+
+
+def test_a_grade_is_kept_and_shown_and_taken_back(sends: Send, open_app: Open, own_corpus: Path) -> None:
+    """The pressed button is the last grade of this person for this query, in every column."""
+    at = open_app(own_corpus, q=QUERY, columns="keyword,hybrid")
+    first = chunks(at, "keyword")[0]
+    pressed = 'data-v="{}" title="{}" aria-pressed="true"'
+    for grade, told in ((2, "2: relevant"), (3, "3: answers it")):
+        run(sends(at, {"do": "grade", "chunk": first, "value": grade}))
+        assert pressed.format(grade, told) in column(at, "keyword")
+    assert column(at, "hybrid").count('aria-pressed="true"') == (first in chunks(at, "hybrid"))
+    undo(at)
+    assert pressed.format(2, "2: relevant") in column(at, "keyword")
+    at.text_input(key="wb.w.query").set_value("another question")
+    run(at)
+    assert 'aria-pressed="true"' not in column(at, "hybrid")
+
+
+def test_more_like_this_asks_with_the_passage(sends: Send, open_app: Open, own_corpus: Path) -> None:
+    """The passage itself comes first, and undo goes back to the question."""
+    at = open_app(own_corpus, q="kettle", columns="keyword,vector")
+    card = chunks(at, "keyword")[0]
+    sends(at, {"do": "more", "chunk": card})
+    assert at.query_params["q"].startswith("# The office kettle Fill the kettle")
+    assert chunks(at, "vector")[0] == card
+    undo(at)
+    assert at.query_params["q"] == "kettle"
+
+
+@pytest.mark.parametrize("event", [
+    {}, {"do": "grade", "chunk": "nosuch", "value": 1}, {"do": "format", "chunk": 7}, {"do": "grade", "value": [1]},
+])  # fmt: skip
+def test_whatever_is_sent_leaves_the_page_whole(sends: Send, open_app: Open, own_corpus: Path, event: Any) -> None:
+    """An event that means nothing is a sentence."""
+    at = open_app(own_corpus, q=QUERY)
+    sends(at, event)
+    assert "not on the page any more" in all_text(at)
+    assert chunks(at, "hybrid")
+
+
+def test_a_grade_that_is_none_is_refused(sends: Send, open_app: Open, own_corpus: Path) -> None:
+    """Nothing is written."""
+    at = open_app(own_corpus, q=QUERY)
+    for value in (4, -1, True, None, "3"):
+        sends(at, {"do": "grade", "chunk": chunks(at, "keyword")[0], "value": value})
+        assert "Grades are 0, 1, 2 and 3" in all_text(at)
+    assert 'aria-pressed="true"' not in column(at, "keyword")
+
+
+def test_a_note_stands_on_its_card(open_app: Open, own_corpus: Path, kept: Searches) -> None:
+    """On every card of the passage, as text."""
+    kept.write_note("kettle.md", 0, 10, "Fill the kettle", "seen <b>this</b>")
+    at = open_app(own_corpus, q="kettle")
+    assert "seen &lt;b&gt;this&lt;/b&gt;" in column(at, "keyword")
+    assert "seen &lt;b&gt;this&lt;/b&gt;" in column(at, "hybrid")
+
+
+# --- words, downloads, the editor, the view ----------------------------------------------------------------------------
+
+
+def test_the_words_of_the_corpus_are_changed_on_the_page(open_app: Open, own_corpus: Path) -> None:
+    """They count at once, for everybody, are said, and undo takes them back."""
+    at = open_app(own_corpus, q="teapot", columns="keyword")
+    assert not chunks(at, "keyword")
+    at.session_state["wb.w.section.words"] = True
+    run(at)
+    at.text_area(key="wb.w.synonyms").set_value("teapot, kettle")
+    at.text_input(key="wb.w.stop_words").set_value("acme")
+    at.button(key="wb.w.words.keep").click()
+    run(at)
+    assert len(chunks(at, "keyword")) == 1
+    assert "Searched also: kettle" in column(at, "keyword")
+    assert "synonyms" in (own_corpus / "corpus.yaml").read_text(encoding="utf-8")
+    undo(at)
+    assert not chunks(at, "keyword")
+    at.text_area(key="wb.w.synonyms").set_value("lonely")
+    at.button(key="wb.w.words.keep").click()
+    run(at)
+    assert "at least two words" in all_text(at)
+
+
+def test_a_column_can_be_taken_away_as_a_file(open_app: Open, own_corpus: Path) -> None:
+    """CSV has every candidate, JSON the results."""
+    at = open_app(own_corpus, q=QUERY, columns="keyword,plan", column2="tmm")
+    at.session_state["wb.w.section.away"] = True
+    run(at)
+    assert len(at.get("download_button")) >= 4
+    for slot, title in (("keyword", "Keyword"), ("own1", "tmm")):
+        result = at.session_state["wb.finder"].kept(slot)
+        rows = result.frame().write_csv().splitlines()
+        assert rows[0].startswith("rank,")
+        assert len(rows) > len(result.hits)
+        (shown,) = [b for b in bodies(at) if f'aria-label="{title} results"' in b]
+        told = json.loads(json.dumps(result.to_dict()))["hits"]
+        assert [h["chunk_id"] for h in told] == re.findall(r'data-chunk="([^"]+)"', shown)
+
+
+def test_the_editor_link_is_made_from_the_setting(
+    open_app: Open, own_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With path and line of the hit; without the setting there is no button; a script is refused."""
+    at = open_app(own_corpus, q="kettle", columns="keyword")
+    assert "data-wb-open" not in column(at, "keyword")
+    monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "vscode://file/{path}:{line}")
+    run(at)
+    assert 'data-wb-open="vscode://file//' in column(at, "keyword")
+    assert 'source/kettle.md:1"' in column(at, "keyword")
+    monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "javascript:alert('{path}')")
+    run(run(at))
+    assert "which is no link to a file" in all_text(at) or "data-wb-open" not in column(at, "keyword")
+    assert "javascript" not in column(at, "keyword")
+
+
+def test_one_looks_with_fewer_roles_never_with_more(
+    open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page narrows the roles that the app was started with; an address that names others gains nothing."""
+    import workbench as wb
+
+    for name, role in (("hr", "hr"), ("it", "it"), ("boss", "boss")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text(f"# {name}\n\nThe kettle of {name}.\n", encoding="utf-8")
+        wb.index([tmp_path / name], corpus=tmp_path / "corpus", encoder="hashing", workers=0, roles=[role])
+    monkeypatch.setenv("WORKBENCH_ROLES", "hr,it")
+
+    def seen(**params: str) -> set[str]:
+        at = open_app(tmp_path / "corpus", q="kettle", columns="keyword", **params)
+        return {n for n in ("hr", "it", "boss") if f"{n}.md" in column(at, "keyword")}
+
+    assert seen() == {"hr", "it"}
+    assert seen(**{"as": "hr"}) == {"hr"}
+    assert seen(**{"as": "hr,boss"}) == {"hr"}
+    assert seen(**{"as": "boss"}) == set()
+    assert seen(**{"as": "-"}) == set()
+    at = open_app(tmp_path / "corpus", q="kettle", columns="keyword")
+    at.button_group(key="wb.w.as").set_value(["it"])
+    run(at)
+    assert at.query_params["as"] == "it"
+    assert "it.md" in column(at, "keyword")
+    assert "hr.md" not in column(at, "keyword")
+    assert any("wb-column" in b for b in bodies(at))

@@ -1,0 +1,172 @@
+"""What a person does on a card: grades, notes, more like this. From the browser to here, without drawing the page again.
+
+Cards are plain HTML (a widget for each would make the page slow), so one small component carries their events: the page's
+script hands it what was pressed, and Streamlit reruns only the fragment it stands in. A grade is written and nothing else
+happens, because the script has already shown it; a note opens a dialog; what changes the search runs the whole page.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.errors import UsageError, WorkbenchError
+from workbench.records import Hit
+from workbench.ui import marks, resources, undo
+from workbench.ui import state as app_state
+from workbench.ui.controls import PREFIX
+from workbench.ui.text import plain
+
+if TYPE_CHECKING:
+    from workbench.service import Corpus
+
+KEY = "wb.events"
+_NOTE = "wb.events.note"
+_LIKE = 600
+_SIGNS = re.compile(r'["“”„‟＂*|]|(?<!\S)-+|\bOR\b')
+_SENDER = """
+export default function (component) {
+  window.__workbenchSend = (event) => component.setTriggerValue("event", event);
+}
+"""
+
+
+@functools.cache
+def _component() -> Callable[..., Any]:
+    from streamlit.components import v2
+
+    return v2.component("workbench_events", html="<span hidden></span>", js=_SENDER, isolate_styles=False)
+
+
+def draw(corpus: Corpus) -> None:
+    """Stand ready for events."""
+    _ready(corpus)
+
+
+@st.fragment
+def _ready(corpus: Corpus) -> None:
+    with st.container(key="wb-events"):
+        _component()(key=KEY, on_event_change=functools.partial(_happened, corpus))
+    if app_state.asked_again():
+        st.rerun()
+    noted = st.session_state.pop(_NOTE, None)
+    if noted is not None:
+        _note_dialog(corpus, noted)
+
+
+def _happened(corpus: Corpus) -> None:
+    event = st.session_state[KEY].get("event")
+    if isinstance(event, Mapping):
+        handle(corpus, event)
+
+
+def handle(corpus: Corpus, event: Mapping[str, Any]) -> None:
+    """Do what a card asked for; a fault becomes a sentence on the page.
+
+    Args:
+        corpus: The corpus.
+        event: `do`: grade, note, more or undo; `chunk`: the card's chunk; `value`: a grade from 0 to 3. It comes from the
+            browser: anything may be in it.
+    """
+    try:
+        _handle(corpus, str(event.get("do")), str(event.get("chunk", "")), event.get("value"))
+    except WorkbenchError as exc:
+        app_state.notice(str(exc))
+        app_state.ask_again()
+
+
+def _handle(corpus: Corpus, do: str, chunk_id: str, value: Any) -> None:
+    if do == "undo":
+        app_state.take_back()
+        app_state.ask_again()
+        return
+    hit = resources.finder().hit(chunk_id)
+    if hit is None:
+        raise UsageError("The result is not on the page any more", "Try it on a result that is shown now")
+    if do == "grade":
+        _grade(corpus, hit, value)
+    elif do == "note":
+        st.session_state[_NOTE] = hit
+    elif do == "more":
+        state = app_state.current()
+        app_state.update("the query", query=like(hit), keywords="")
+        if state != app_state.current():
+            app_state.ask_again()
+
+
+def like(hit: Hit) -> str:
+    """A query that looks for what is like a hit: the beginning of its text, without signs that the query syntax reads."""
+    words = _SIGNS.sub(" ", hit.text.replace("[CHUNK BOUNDARY]", " ")).split()
+    return plain(" ".join(words), _LIKE).rstrip("…")
+
+
+# --- grades -----------------------------------------------------------------------------------------------------------
+
+
+def _grade(corpus: Corpus, hit: Hit, value: Any) -> None:
+    if isinstance(value, bool) or value not in (0, 1, 2, 3):
+        raise UsageError(f"The grade is {value!r}", "Grades are 0, 1, 2 and 3")
+    query, keywords = marks.judged_query(app_state.current())
+    written = corpus.judging.grade(hit, int(value), query, keywords=keywords)
+    undo.remember(
+        f"the grade {int(value)} of {hit.citation}", functools.partial(_ungrade, corpus, written.judge, written.number)
+    )
+    marks.written()
+
+
+def _ungrade(corpus: Corpus, judge: str, number: int) -> None:
+    from workbench.desk.query_sets import SEARCH
+
+    corpus.judging.log.undo(SEARCH, judge, number)
+    marks.written()
+
+
+# --- notes -------------------------------------------------------------------------------------------------------------
+
+
+@st.dialog("Note")
+def _note_dialog(corpus: Corpus, hit: Hit) -> None:
+    anchor = spot(corpus, hit)
+    held = [n for n in resources.searches().notes([hit.path]) if (n.start, n.end, n.quote) == anchor]
+    st.text(plain(f"{hit.citation}: {hit.text}", 200))
+    text = st.text_area(
+        "Your note", value=held[0].text if held else "", key=f"{PREFIX}note.{hit.chunk_id}", height=130,
+        help="Kept with the words it is written on, so it is found again after indexing anew. Only you see it.",
+    )  # fmt: skip
+    if st.button("Keep", key=PREFIX + "note.keep", type="primary", help="An empty note is deleted."):
+        try:
+            write_note(hit.path, anchor, text)
+        except WorkbenchError as exc:
+            app_state.notice(str(exc))
+        st.rerun()
+
+
+def spot(corpus: Corpus, hit: Hit) -> tuple[int, int, str]:
+    """Where a hit stands: first character, the one after the last, and its text, of its chunk.
+
+    Raises:
+        UsageError: The chunk is gone.
+    """
+    records = corpus.engine.records
+    number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
+    if number is None:
+        raise UsageError("The passage was indexed anew meanwhile", "Search again")
+    (row,) = records.rows([number])
+    return row.chunk.start, row.chunk.end, row.chunk.text
+
+
+def write_note(path: str, anchor: tuple[int, int, str], text: str) -> None:
+    """Keep a note on a passage; undo brings back the one before. Raises CorpusError, UsageError."""
+    before = resources.searches().write_note(path, *anchor, text)
+    if before != text.strip():
+        undo.remember(f"the note on {path}", functools.partial(_put_back, path, anchor, before))
+    marks.written()
+
+
+def _put_back(path: str, anchor: tuple[int, int, str], text: str) -> None:
+    resources.searches().write_note(path, *anchor, text)
+    marks.written()

@@ -1,0 +1,154 @@
+"""Which control each plan field has: where it stands, its label, and the range of its slider.
+
+The fields themselves (type, default, bounds, help) are declared once in `plan_fields`; this table only says how a person
+moves them. A test holds that every field is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workbench.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The control of one plan field.
+
+    Attributes:
+        name: The field; a family has one control a source.
+        label: What the person reads; `{source}` stands for the source of a family.
+        low, high, step: The slider's range and step; whole numbers for a whole-number field. None: no slider.
+        typed: Plain box for the value in the plan's own spelling.
+        shown: Whether the field matters under a plan; one that does not has no control.
+        whole_page: A move changes what other controls show.
+    """
+
+    name: str
+    label: str
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    typed: bool = False
+    shown: Callable[[Plan], bool] = lambda plan: True
+    whole_page: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of the sidebar: its key, its title, its controls, and whether it starts open."""
+
+    name: str
+    title: str
+    slots: tuple[Slot, ...]
+    expanded: bool = False
+
+
+def _rrf(plan: Plan) -> bool:
+    return bool(plan["fusion.method"] == "rrf")
+
+
+def _convex(plan: Plan) -> bool:
+    return bool(plan["fusion.method"] == "convex")
+
+
+def _scores(plan: Plan) -> bool:
+    return not _rrf(plan)
+
+
+def _weights(plan: Plan) -> bool:
+    return not _convex(plan)
+
+
+def _documents(plan: Plan) -> bool:
+    return bool(plan["fusion.unit"] == "document")
+
+
+def _reranks(plan: Plan) -> bool:
+    return bool(plan["rerank.model"] != "off")
+
+
+GROUPS: tuple[Group, ...] = (
+    Group("results", "", (Slot("limit", "Results", 1, 50, 1, whole_page=True),), expanded=True),
+    Group(
+        "threshold",
+        "Threshold",
+        (Slot("vector.threshold", "Threshold"), Slot("vector.metric", "Metric")),
+        expanded=True,
+    ),
+    Group(
+        "fusion",
+        "Fusion",
+        (
+            Slot("sources", "Sources"),
+            Slot("fusion.method", "Method"),
+            Slot("fusion.k", "k", 1.0, 200.0, 1.0, shown=_rrf),
+            Slot("fusion.rank_base", "Ranks count from", shown=_rrf),
+            Slot("fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01, shown=_convex),
+            Slot("fusion.weights", "Weight of {source}", 0.0, 2.0, 0.05, shown=_weights),
+            Slot("fusion.normalise", "Normalise {source}", shown=_scores),
+            Slot("fusion.missing", "Missing scores", shown=_scores),
+            Slot("fusion.unit", "Rank"),
+        ),
+        expanded=True,
+    ),
+    Group("depth", "Depth", (Slot("depth", "Depth of {source}", 10, 1_000, 10),)),
+    Group(
+        "keyword",
+        "Keyword: BM25",
+        (
+            Slot("keyword.k1", "k1", 0.0, 3.0, 0.05),
+            Slot("keyword.b", "b", 0.0, 1.0, 0.05),
+            Slot("keyword.operator", "Words"),
+            Slot("keyword.keep_strongest", "Keep the strongest keyword hit"),
+        ),
+    ),
+    Group(
+        "grep",
+        "Grep",
+        (
+            Slot("grep.regex", "Regular expressions"),
+            Slot("grep.case", "Case"),
+            Slot("grep.word", "Whole words"),
+            Slot("grep.context", "Lines of context", 0, 30, 1),
+            Slot("grep.when", "Grep beside other sources"),
+            Slot("grep.show", "A fused grep hit shows"),
+        ),
+    ),
+    Group("vector", "Vector", (Slot("vector.exact", "Exact vector search"),)),
+    Group("documents", "Documents", (Slot("collections", "Collections"),)),
+    Group(
+        "list",
+        "The list of results",
+        (
+            Slot("dedupe", "Drop repeated texts"),
+            Slot("neighbours", "Neighbours", 0, 5, 1),
+            Slot("organise", "Organise"),
+            Slot("fusion.single_source", "One source alone"),
+            Slot("fusion.prefer", "A document is shown by its", shown=_documents),
+            Slot("fusion.renumber", "Count ranks in documents", shown=_documents),
+        ),
+    ),
+    Group(
+        "rerank",
+        "Rerank and rewrite",
+        (
+            Slot("rerank.model", "Reranker", typed=True),
+            Slot("rerank.top", "Reranked candidates", 1, 200, 1, shown=_reranks),
+            Slot("rewrite.model", "Rewriter", typed=True),
+        ),
+    ),
+    Group(
+        "rules",
+        "Rules",
+        (
+            Slot("principal", "Who asks must be named"),
+            Slot("limit.max", "Largest limit", typed=True),
+            Slot("cache_seconds", "Seconds that a result is kept", typed=True),
+        ),
+    ),
+)
+
+SECTIONS: tuple[str, ...] = tuple(g.name for g in GROUPS if not g.expanded)
+"""Groups that start closed."""

@@ -1,0 +1,168 @@
+// The one script of the pages: buttons of cards, and keys. It listens on the document once and holds no word of any document.
+(() => {
+  if (window.__workbenchPages) return;
+  window.__workbenchPages = true;
+
+  const send = (event) => { if (window.__workbenchSend) window.__workbenchSend({...event, at: Date.now()}); };
+  const cardOf = (element) => element && element.closest && element.closest(".wb-card");
+  const chunkOf = (card) => card.dataset.chunk;
+  const cards = (column) => [...column.querySelectorAll(".wb-card")];
+  const columns = () => [...document.querySelectorAll(".wb-column")].filter((c) => c.querySelector(".wb-card"));
+  let current = null;   // {column, chunk, place}: the card that keys act on; found again after the answers are drawn anew
+  let grading = false;
+
+  async function copy(button, text) {
+    const label = button.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch (error) {
+      button.textContent = "Select it";
+    }
+    setTimeout(() => { button.textContent = label; }, 1500);
+  }
+
+  function open(link) {
+    if (!/^\s*(javascript|data|vbscript|blob):/i.test(link)) window.location.href = link;
+  }
+
+  function grade(card, value) {
+    // Every card of this passage shows it at once; the page is not drawn again.
+    for (const other of document.querySelectorAll(".wb-card")) {
+      if (chunkOf(other) !== chunkOf(card)) continue;
+      for (const button of other.querySelectorAll(".wb-grades button"))
+        button.setAttribute("aria-pressed", String(button.dataset.v === String(value)));
+    }
+    send({do: "grade", chunk: chunkOf(card), value});
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest && event.target.closest("[data-wb-copy],[data-wb-link],[data-wb-open],[data-wb-do]");
+    if (!button) return;
+    const card = cardOf(button);
+    if (card) remember(card);
+    if (button.dataset.wbCopy !== undefined) copy(button, button.dataset.wbCopy);
+    else if (button.dataset.wbLink) copy(button, window.location.href);
+    else if (button.dataset.wbOpen) open(button.dataset.wbOpen);
+    else if (card && button.dataset.wbDo === "grade") grade(card, Number(button.dataset.v));
+    else if (card) send({do: button.dataset.wbDo, chunk: chunkOf(card)});
+  });
+
+  // The link to the Explain page gets the shared plan when it is about to be used: columns are not drawn again for it.
+  function withPlan(event) {
+    const link = event.target.closest && event.target.closest("a.wb-why");
+    const held = document.querySelector("[data-wb-plan]");
+    if (!link || !held || link.dataset.own) return;
+    const address = new URL(link.href);
+    if (address.searchParams.has("plan") && !link.dataset.shared) { link.dataset.own = "1"; return; }
+    link.dataset.shared = "1";
+    address.searchParams.set("plan", held.dataset.wbPlan);
+    link.href = address.href;
+  }
+  for (const kind of ["pointerdown", "focusin", "click"]) document.addEventListener(kind, withPlan, true);
+
+  function remember(card) {
+    const column = card.closest(".wb-column");
+    current = {column: columns().indexOf(column), chunk: chunkOf(card), place: cards(column).indexOf(card)};
+  }
+
+  function focused() {
+    const card = cardOf(document.activeElement);
+    if (card) return card;
+    if (!current) return null;
+    const column = columns()[current.column];
+    if (!column) return null;
+    const all = cards(column);
+    return all.find((c) => chunkOf(c) === current.chunk) || all[Math.min(current.place, all.length - 1)] || null;
+  }
+
+  function go(card) {
+    if (!card) return;
+    remember(card);
+    card.focus({preventScroll: true});
+    card.scrollIntoView({block: "nearest"});
+  }
+
+  function move(down, right) {
+    const all = columns();
+    if (!all.length) return;
+    const card = focused();
+    if (!card) { go(cards(all[0])[0]); return; }
+    const column = card.closest(".wb-column");
+    const place = cards(column).indexOf(card);
+    if (down) { go(cards(column)[place + down]); return; }
+    const next = all[all.indexOf(column) + right];
+    if (next) go(cards(next)[Math.min(place, cards(next).length - 1)]);
+  }
+
+  function press(card, selector) {
+    const element = card && card.querySelector(selector);
+    if (element) element.click();
+  }
+
+  function keys() {
+    const held = document.querySelector("dialog.wb-keys");
+    if (held) { held.close(); held.remove(); return; }
+    const box = document.createElement("dialog");
+    box.className = "wb-keys";
+    const rows = [
+      ["/", "to the query"], ["j k", "next and previous result"], ["h l", "column to the left and right"],
+      ["g, then 0 to 3", "grade the result"], ["o", "open the document"], ["w", "why it stands here"],
+      ["m", "more like this"], ["n", "write a note"], ["c", "copy the citation"], ["e", "open in the editor"],
+      ["u", "undo the last change"], ["?", "these keys"],
+    ];
+    const table = document.createElement("table");
+    for (const [key, what] of rows) {
+      const row = table.insertRow();
+      row.insertCell().appendChild(document.createElement("kbd")).textContent = key;
+      row.insertCell().textContent = what;
+    }
+    box.setAttribute("aria-label", "Keys");
+    box.appendChild(table);
+    box.addEventListener("click", () => { box.close(); box.remove(); });
+    box.addEventListener("close", () => box.remove());
+    document.body.appendChild(box);
+    box.showModal();
+  }
+
+  const onCard = {
+    o: (card) => press(card, ".wb-title"), w: (card) => press(card, "a.wb-act"), c: (card) => press(card, ".wb-copy"),
+    m: (card) => press(card, '[data-wb-do="more"]'), n: (card) => press(card, '[data-wb-do="note"]'),
+    e: (card) => press(card, "[data-wb-open]"),
+  };
+
+  function stopGrading() {
+    grading = false;
+    for (const card of document.querySelectorAll(".wb-grading")) card.classList.remove("wb-grading");
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const at = event.target;
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || at.isContentEditable;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (typing && at.type !== "range") return;
+    const key = event.key;
+    if (key === "/") {
+      const box = document.querySelector('input[aria-label="Query"]');
+      if (box) { event.preventDefault(); box.focus(); box.select(); }
+      return;
+    }
+    if (key === "?") { event.preventDefault(); keys(); return; }
+    if (!document.querySelector(".wb-column") || document.querySelector('[role="dialog"]')) return;
+    if (grading && /^[0-3]$/.test(key)) {
+      const card = focused();
+      if (card) grade(card, Number(key));
+      stopGrading();
+      event.preventDefault();
+      return;
+    }
+    stopGrading();
+    if (key === "j" || key === "k") { move(key === "j" ? 1 : -1, 0); event.preventDefault(); return; }
+    if (key === "h" || key === "l") { move(0, key === "l" ? 1 : -1); event.preventDefault(); return; }
+    if (key === "u") { send({do: "undo"}); event.preventDefault(); return; }
+    const card = focused();
+    if (!card) return;
+    if (key === "g") { grading = true; go(card); card.classList.add("wb-grading"); event.preventDefault(); return; }
+    if (onCard[key]) { event.preventDefault(); onCard[key](card); }
+  });
+})();
