@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,27 +35,15 @@ def read_queries(opened: Corpus, source: str, split: str | None) -> Judgments:
     Raises:
         JudgmentError: There is no such set or file, or it cannot be read.
     """
+    from workbench.desk.exchange import holds_judgments
     from workbench.desk.exchange import read_queries as queries_of
     from workbench.evaluate.judgments import Judgments, load_judgments
 
     path = Path(source)
     if not path.exists():
         found = opened.judging.queries(source)
-    elif path.is_dir() or _is_judged(path):
+    elif path.is_dir() or holds_judgments(path):
         return load_judgments(path, split=split)
     else:
         found = queries_of(path)
     return Judgments({q.query_id: q.topic for q in found}, {q.query_id: {} for q in found}, path.stem)
-
-
-def _is_judged(file: Path) -> bool:
-    """Whether a file looks like judgments: a reader of the wrong kind would name lines that are right."""
-    from workbench.evaluate.reading import GRADE_NAMES, text_of
-
-    if file.suffix.lower() not in {".csv", ".jsonl", ".ndjson", ".txt"}:
-        return True
-    lines = [line for line in text_of(file).split("\n") if line.strip()]
-    if file.suffix.lower() == ".txt":
-        return 2 * sum(re.fullmatch(r"\s*\S+\s+\S+\s+.+\s[+-]?\d+\s*", line) is not None for line in lines) > len(lines)
-    words = set(re.findall(r"\w+", lines[0].lower())) if lines else set()
-    return not words.isdisjoint({*GRADE_NAMES, "relevant"})

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -116,6 +117,17 @@ def read_queries(file: Path) -> tuple[Query, ...]:
     if not found:
         raise JudgmentError(f"{file.name} holds no queries", "Give a file with a query a line")
     return tuple(found.values())
+
+
+def holds_judgments(file: Path) -> bool:
+    """Whether a file looks like judgments: a reader of the wrong kind would name lines that are right."""
+    if file.suffix.lower() not in {".csv", ".jsonl", ".ndjson", ".txt"}:
+        return True
+    lines = [line for line in reading.text_of(file).split("\n") if line.strip()]
+    if file.suffix.lower() == ".txt":
+        return 2 * sum(re.fullmatch(r"\s*\S+\s+\S+\s+.+\s[+-]?\d+\s*", line) is not None for line in lines) > len(lines)
+    words = set(re.findall(r"\w+", lines[0].lower())) if lines else set()
+    return not words.isdisjoint({*reading.GRADE_NAMES, "relevant"})
 
 
 def import_judgments(

@@ -16,6 +16,8 @@ def run() -> None:
     page = st.navigation(
         [
             st.Page("views/search.py", title="Search", icon=":material/search:", default=True),
+            st.Page("views/explain.py", title="Explain", icon=":material/query_stats:", url_path="explain"),
+            st.Page("views/judge.py", title="Judge", icon=":material/gavel:", url_path="judge"),
             st.Page("views/document.py", title="Document", icon=":material/description:", url_path="document"),
             st.Page("views/guide.py", title="Guide", icon=":material/menu_book:", url_path="guide"),
         ],

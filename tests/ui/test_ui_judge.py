@@ -1,0 +1,199 @@
+"""The Judge page: sets made and chosen, passages graded one after the other, and what it says without a corpus or model."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from app_for_tests import all_text, bodies, run
+from streamlit.testing.v1 import AppTest
+
+import workbench as wb
+from workbench.ui.judge_round import Choice, Round, from_params
+
+Open = Callable[..., AppTest]
+KEY = "wb.w.judge."
+
+
+@pytest.fixture
+def corpus(small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The small corpus with a desk of its own."""
+    monkeypatch.setenv("WORKBENCH_USER", "ann")
+    return Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
+
+
+def judge(open_app: Open, corpus: Path, **params: str) -> AppTest:
+    at = open_app(corpus)
+    at.query_params.update(params)
+    at.switch_page("views/judge.py")
+    return run(at)
+
+
+def shown(at: AppTest) -> str:
+    """The chunk that is to be judged."""
+    (body,) = (b for b in bodies(at) if 'aria-label="Passage to judge"' in b)
+    return body.partition('data-chunk="')[2].partition('"')[0]
+
+
+def press(at: AppTest, name: str) -> AppTest:
+    at.button(key=KEY + name).click()
+    return run(at)
+
+
+def start(open_app: Open, corpus: Path, *queries: str) -> AppTest:
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", queries or ("boil water", "retry pause"))
+    at = judge(open_app, corpus)
+    at.number_input(key=KEY + "depth").set_value(3)
+    at.multiselect(key=KEY + "plans").set_value(["default", "default sources=keyword"])
+    return press(at, "start")
+
+
+def test_without_a_corpus_it_says_what_to_run(open_app: Open, tmp_path: Path) -> None:
+    """As every page does."""
+    assert "There is no corpus yet" in all_text(judge(open_app, tmp_path / "none"))
+
+
+def test_without_a_set_it_offers_to_make_one(open_app: Open, corpus: Path) -> None:
+    """Typed queries become a set that can be judged at once."""
+    at = judge(open_app, corpus)
+    assert "There is no query set yet" in all_text(at)
+    at.text_input(key=KEY + "typed.name").set_value("mine")
+    at.text_area(key=KEY + "typed.lines").set_value("boil water\n\nretry pause\n")
+    at = press(at, "typed.make")
+    assert at.selectbox(key=KEY + "set").options == ["mine (2 queries, 0 judgments)"]
+    assert "The set mine has 2 queries" in "".join(bodies(at))
+
+
+def test_a_set_is_made_from_the_documents(open_app: Open, corpus: Path) -> None:
+    """With its judgments; the same name again is refused in a sentence."""
+    at = judge(open_app, corpus)
+    at.number_input(key=KEY + "made.count").set_value(5)
+    at = press(at, "made.make")
+    assert at.selectbox(key=KEY + "set").options == ["known-items (5 queries, 5 judgments)"]
+    at = press(at, "made.make")
+    assert "There is a query set" in "".join(b for b in bodies(at) if "wb-alert" in b)
+
+
+def test_grades_are_saved_at_once_and_found_after_a_reload(open_app: Open, corpus: Path) -> None:
+    """Each press shows another passage; a new session at the same address goes on where this one was."""
+    at = start(open_app, corpus)
+    seen = []
+    for grade in (0, 3, 2):
+        seen.append(shown(at))
+        press(at, f"grade.{grade}")
+        with wb.open_corpus(corpus) as opened:
+            kept = [x.judgment.grade for x in opened.judging.located("tea")]
+        assert kept == [0, 3, 2][: len(seen)]
+    assert len({*seen, shown(at)}) == 4
+    address = {name: values[0] if isinstance(values, list) else values for name, values in at.query_params.items()}
+    again = judge(open_app, corpus, **address)
+    assert shown(again) == shown(at)
+    assert "3 of" in again.get("progress")[0].proto.text
+
+
+def test_undo_skip_and_note(open_app: Open, corpus: Path) -> None:
+    """Undo brings the passage back; a skipped one comes at the end; a note is kept with its grade, and once."""
+    at = start(open_app, corpus, "boil water")
+    first = shown(at)
+    at.text_input(key=KEY + "note").set_value("because of the pot")
+    press(at, "grade.1")
+    assert at.text_input(key=KEY + "note").value == ""
+    with wb.open_corpus(corpus) as opened:
+        assert [x.judgment.note for x in opened.judging.located("tea")] == ["because of the pot"]
+    press(at, "undo")
+    assert shown(at) == first
+    assert "Took back grade 1" in "".join(bodies(at))
+    press(at, "skip")
+    while any('aria-label="Passage to judge"' in b for b in bodies(at)):
+        assert shown(at) != first
+        press(at, "grade.2")
+    assert "1 skipped passage is left" in all_text(at)
+    press(at, "take-up")
+    assert shown(at) == first
+    press(at, "grade.0")
+    assert "All passages of this pool are judged" in all_text(at)
+    assert "workbench eval tea" in at.code[0].value
+    press(at, "undo")
+    assert shown(at) == first
+
+
+def test_the_page_is_blind(open_app: Open, corpus: Path) -> None:
+    """Neither source, nor rank, nor score, nor what another judge said."""
+    at = start(open_app, corpus)
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.grade(shown(at), 3, opened.judging.queries("tea")[0], set="tea", judge="bob")
+    (body,) = (b for b in bodies(run(at)) if 'aria-label="Passage to judge"' in b)
+    assert not {"keyword", "vector", "hybrid", "rank", "score", "bob"} & set(body.lower().replace('"', " ").split())
+
+
+def test_two_judges_see_how_far_they_agree(open_app: Open, corpus: Path) -> None:
+    """In words, once both have judged something."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water"])
+        (query,) = opened.judging.queries("tea")
+        hits = opened.search("boil water", mode="keyword").hits
+        for judge_of, grades in (("ann", (0, 3)), ("bob", (0, 2))):
+            for hit, grade in zip(hits, grades, strict=False):
+                opened.judging.grade(hit, grade, query, set="tea", judge=judge_of)
+    assert "agree on 50% of 2 passages" in all_text(judge(open_app, corpus)).replace("\\", "")
+
+
+def test_hostile_text_stays_text(open_app: Open, corpus: Path) -> None:
+    """No element of the page comes from a document or a query."""
+    at = start(open_app, corpus, "hostile pelican <b>$x$</b>")
+    found = "".join(b for b in bodies(at) if "<style>" not in b)
+    assert "<img" not in found
+    assert "<b>$x$" not in found
+    assert "&lt;b&gt;$x$" in found
+
+
+def test_without_the_vector_side_the_page_says_so(
+    open_app: Open, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool of the vector plan alone is an error in a sentence; keyword plans go on."""
+    from workbench.errors import EncoderError
+
+    def broken(*_: object, **__: object) -> None:
+        raise EncoderError("The model is gone", "Install it again")
+
+    monkeypatch.setattr("workbench.corpus_engine.load_encoder", broken)
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water"])
+    at = judge(open_app, corpus, set="tea", pool="default sources=vector", depth="3")
+    alerts = "".join(b for b in bodies(at) if 'role="alert"' in b)
+    assert "The model is gone" in alerts
+    at = judge(open_app, corpus, set="tea", pool="default|default sources=keyword", depth="3")
+    assert shown(at)
+
+
+@pytest.mark.parametrize("params", [{"set": "gone"}, {"set": "tea", "pool": "nonsense plan", "depth": "-4"}])
+def test_an_address_that_cannot_be_is_a_sentence(open_app: Open, corpus: Path, params: dict[str, str]) -> None:
+    """A set that is gone, a plan that cannot be read."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water"])
+    at = judge(open_app, corpus, **params)
+    assert any('role="alert"' in b for b in bodies(at))
+
+
+def test_a_choice_is_its_address() -> None:
+    """The form of the address parses back; the machine's own person is not written."""
+    choice = Choice("a|b", "bob", ("default", "tmm"), 7)
+    assert from_params(choice.to_params("ann"), "ann") == choice
+    assert "judge" not in choice.to_params("bob")
+    assert from_params({}, "ann") is None
+
+
+def test_what_left_the_corpus_is_passed_over(corpus: Path) -> None:
+    """A candidate without a chunk is put off, not shown and not an error."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water"])
+        made = Round.begin(opened, Choice("tea", "ann", ("default",), 5))
+        gone = made.next()
+        assert gone is not None
+        made._order["q"] = made._order.pop(gone[0].query_id)[:0]
+        made._order[gone[0].query_id] = (type(gone[1])("f" * 16, "none", gone[1].span),)
+        assert made.show(opened) is None
+        assert made.skipped == [(gone[0].query_id, "f" * 16)]

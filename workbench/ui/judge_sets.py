@@ -1,0 +1,176 @@
+"""The first half of the Judge page: query sets to choose or make, the plans to pool, and how far judges agree."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.desk import exchange
+from workbench.desk.judged import graded_by
+from workbench.desk.making import make_known_item_set
+from workbench.errors import WorkbenchError
+from workbench.evaluate.agreement import agreement
+from workbench.ui import cards, resources, state
+from workbench.ui.controls import PREFIX
+from workbench.ui.judge_round import DEPTH, PLANS, Choice
+from workbench.ui.text import plain
+
+if TYPE_CHECKING:
+    from workbench.service import Corpus
+
+_KEY = PREFIX + "judge."
+KNOWN_ITEMS = 50
+POOL_HELP = (
+    "Passages are collected from the first results of every plan here, shuffled, and shown without saying which plan found "
+    "them. The more different the plans, the fairer the judgments."
+)
+
+
+def label(text: str) -> str:
+    """Foreign text in Markdown, every sign taken literally."""
+    return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$:<>" else c for c in plain(text, 80))
+
+
+def shell(word: str) -> str:
+    """A word as a shell takes it."""
+    return shlex.quote(word)
+
+
+def draw(corpus: Corpus, person: str) -> Choice | None:
+    """Draw the forms; the choice when somebody starts."""
+    sets = corpus.judging.overview()
+    chosen = None
+    if sets:
+        st.subheader("Judge passages")
+        st.text("Say how well passages answer queries, so that plans can be measured and tuned.")
+        chosen = _start(
+            corpus,
+            {s.name: f"{plain(s.name, 60)} ({s.queries} queries, {s.judgments} judgments)" for s in sets},
+            person,
+        )
+    else:
+        st.subheader("There is no query set yet")
+        st.text("A query set holds questions that people ask. Type some, load a file, or let the workbench make some.")
+    _make(corpus, expanded=not sets)
+    return chosen
+
+
+def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
+    plans = _plans()
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        name = st.selectbox("Query set", list(names), format_func=lambda n: names[n], key=_KEY + "set")
+        picked = st.multiselect(
+            "Plans to pool", list(plans), default=[p for p in PLANS if p in plans], format_func=lambda p: plans[p],
+            key=_KEY + "plans", help=POOL_HELP,
+        )  # fmt: skip
+    with right:
+        judge = st.text_input("Judged by", value=person, max_chars=100, key=_KEY + "judge")
+        depth = st.number_input(
+            "Results of each plan", 1, 100, DEPTH, key=_KEY + "depth",
+            help="How many of each plan's first results are judged. 10 is enough for nDCG@10.",
+        )  # fmt: skip
+    ready = bool(name and picked and judge.strip())
+    if not picked:
+        st.caption("Choose at least one plan.")
+    pressed = st.button("Start judging", type="primary", disabled=not ready, key=_KEY + "start")
+    _about(corpus, name)
+    if not (pressed and name and ready):
+        return None
+    return Choice(name, " ".join(judge.split()), tuple(picked), int(depth))
+
+
+def _plans() -> dict[str, str]:
+    """Text -> label: the plain ones, the one that is set on the Search page, and the saved ones."""
+    plans = dict(PLANS)
+    plans.setdefault(str(state.current().plan), "As set on the Search page")
+    for name, text in resources.saved_plans().items():
+        plans.setdefault(text, f"Saved: {plain(name, 60)}")
+    return plans
+
+
+def _about(corpus: Corpus, name: str | None) -> None:
+    if name:
+        agreement_of(corpus, name)
+
+
+def agreement_of(corpus: Corpus, name: str) -> None:
+    """How far the judges of a set agree, where there are two at least."""
+    items = graded_by(corpus.judging.located(name))
+    judges = sorted({j for grades in items for j in grades})
+    if len(judges) < 2:
+        return
+    st.caption(f"Judges of this set: {label(', '.join(judges))}. {label(agreement(items).words)}.")
+
+
+# --- new sets --------------------------------------------------------------------------------------------------------------
+
+
+def _make(corpus: Corpus, expanded: bool) -> None:
+    with st.expander("Make a query set", expanded=expanded, key=_KEY + "make"):
+        typed, loaded, made = st.tabs(["Type queries", "Load a file", "From my documents"])
+        with typed, st.form(_KEY + "typed", border=False):
+            name = st.text_input("Name", key=_KEY + "typed.name", max_chars=100)
+            lines = st.text_area("Queries, one a line", key=_KEY + "typed.lines", height=160)
+            if st.form_submit_button("Make the set", key=_KEY + "typed.make"):
+                _done(lambda: _typed(corpus, name, lines))
+        with loaded, st.form(_KEY + "loaded", border=False):
+            name = st.text_input("Name", key=_KEY + "loaded.name", max_chars=100)
+            file = st.file_uploader(
+                "Queries (a line each), or judgments as CSV or JSONL",
+                type=["txt", "csv", "jsonl"],
+                key=_KEY + "loaded.file",
+            )
+            if st.form_submit_button("Load", key=_KEY + "loaded.load"):
+                if file is None:
+                    st.html(cards.alert("", "No file is chosen", "Choose one, then press Load"))
+                else:
+                    _done(lambda: _loaded(corpus, name or Path(file.name).stem, file.name, file.getvalue()))
+        with made, st.form(_KEY + "made", border=False):
+            st.text(
+                "Titles, headings, rare phrases and questions of your documents become queries, and what they were made of is "
+                "the answer. They are easier than people's questions: a start, not a verdict."
+            )
+            name = st.text_input("Name", value="known-items", key=_KEY + "made.name", max_chars=100)
+            count = st.number_input("Queries", 1, 1000, KNOWN_ITEMS, key=_KEY + "made.count")
+            if st.form_submit_button("Make them", key=_KEY + "made.make"):
+                _done(lambda: _known(corpus, name, int(count)))
+
+
+def _done(action: Callable[[], str]) -> None:
+    """Run an action that gives a sentence; say it after the page has seen what changed, or say the error."""
+    try:
+        with st.spinner("One moment"):
+            said = action()
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
+        return
+    state.tell(said)
+    st.rerun()
+
+
+def _typed(corpus: Corpus, name: str, lines: str) -> str:
+    queries = [line for line in lines.splitlines() if line.strip()]
+    made = corpus.judging.sets.create(name, queries, "Typed on the Judge page", resources.person())
+    return f"The set {made} has {len(corpus.judging.queries(made))} queries."
+
+
+def _loaded(corpus: Corpus, name: str, file_name: str, data: bytes) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("upload" + Path(file_name).suffix.lower())
+        path.write_bytes(data)
+        if exchange.holds_judgments(path):
+            report = exchange.import_judgments(corpus.judging, path, name)
+            return f"{report.name}: {report.judgments} judgments, {report.new} of them new."
+        total, new = exchange.import_queries(corpus.judging, path, name)
+    return f"{name}: {total} queries, {new} of them new."
+
+
+def _known(corpus: Corpus, name: str, count: int) -> str:
+    total = make_known_item_set(corpus.judging, corpus.engine, name, count)
+    return f"{name}: {total} queries with their answers. Measure with it at once: workbench eval {shell(name)}"
