@@ -1,7 +1,8 @@
 """PDF, a page at a time, by pypdfium2.
 
 Pages are joined by a blank line and `page_starts` says where each begins, so a citation names the page. Bookmarks become
-sections, at their title's place on the page where it is found. PDFium is not thread-safe: one lock guards every call.
+sections, at their title's place on the page where it is found. Files attached to a PDF are documents of their own. PDFium is
+not thread-safe: one lock guards every call. What is done to the words (columns, broken words, running heads) is in `pdf_text`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, Section
-from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.ingest.readers.base import Member, Parsed, Reader, Source
+from workbench.ingest.readers.pdf_text import Box, column_order, join_words, without_furniture
 
 LOCK = threading.RLock()
 """Held by everybody who calls PDFium in this process."""
-_SOFT_HYPHEN = re.compile("(?<=\\w)[\ufffe\x02\u00ad]\\s*\n?(?=\\w)")
+_OCR = "Run it through text recognition (for example ocrmypdf), and index the result"
+_FEWEST_CHARACTERS = 400
 _NO_TITLE = re.compile(
     r"(?i)^(untitled|microsoft (word|powerpoint|excel) ?-.*|.*\.(docx?|pptx?|xlsx?|indd|tex|dvi|pdf|odt|rtf)|title|)$"
 )
@@ -27,19 +30,22 @@ _KEPT = {"Author": "author", "Subject": "subject", "Keywords": "keywords", "Crea
 _PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?")
 
 
-def _read(source: Source) -> Iterator[Parsed | Problem]:
+def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     data = source.bytes()
     if b"%PDF-" not in data[:1024]:
         raise ReadError("It is called a PDF and is none", "Get the file again, or give it the name of what it is")
     with LOCK:
         content = _content(data)
     yield from content.problems
-    text, starts = _join(content.pages)
+    text, starts = _join(tuple(without_furniture(join_words(content.pages))))
     if not text.strip():
         raise ReadError(
             "It has no text: its pages are pictures (a scan)" if content.pictures else "It has no text on any page",
-            "Run it through text recognition (for example ocrmypdf), and index the result",
+            _OCR,
         )
+    if content.pictures:
+        shown = ", ".join(str(page) for page in content.pictures[:10]) + (", ..." if len(content.pictures) > 10 else "")
+        yield Problem(f"{len(content.pictures)} of its {len(starts)} pages are pictures without text: {shown}", _OCR)
     yield Parsed(
         text,
         "pdf",
@@ -48,6 +54,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
         metadata=content.metadata,
         page_starts=tuple(starts),
     )
+    yield from content.attached
 
 
 READER = Reader("pdf", _read, frozenset({".pdf"}), sniff=lambda head: b"%PDF-" in head[:1024], certain=True)
@@ -59,7 +66,8 @@ class _Content:
     title: str
     metadata: dict[str, Any]
     bookmarks: tuple[tuple[int, int, str], ...]  # page index, level from 1, title
-    pictures: bool
+    pictures: tuple[int, ...]  # numbers of the pages that are pictures
+    attached: tuple[Member, ...]
     problems: tuple[Problem, ...]
 
 
@@ -79,7 +87,7 @@ def _content(data: bytes) -> _Content:
     try:
         pages: list[str] = []
         problems: list[Problem] = []
-        pictures = False
+        pictures: list[int] = []
         for index in range(len(document)):
             try:
                 text, picture = _page(document, index)
@@ -87,13 +95,17 @@ def _content(data: bytes) -> _Content:
                 problems.append(Problem(f"Page {index + 1} cannot be read: {exc}", "Print the file to a new PDF"))
                 text, picture = "", False
             pages.append(text)
-            pictures = pictures or picture
+            if picture:
+                pictures.append(index + 1)
         if problems and len(problems) == len(pages):
             raise ReadError(
                 "It is broken: none of its pages can be read", "Get the file again, or print it to a new PDF"
             )
         title, metadata = _metadata(document)
-        return _Content(tuple(pages), title, metadata, _bookmarks(document), pictures, tuple(problems))
+        attached = _attached(document, problems)
+        return _Content(
+            tuple(pages), title, metadata, _bookmarks(document), tuple(pictures), attached, tuple(problems)
+        )  # fmt: skip
     finally:
         document.close()
 
@@ -107,12 +119,40 @@ def _page(document: Any, index: int) -> tuple[str, bool]:
         content = page.get_textpage()
         try:
             text = normalise(str(content.get_text_bounded()))
+            parts = column_order(_boxes(content), *_edges(page)) if len(text) > _FEWEST_CHARACTERS else None
+            if parts is not None:
+                said = (str(content.get_text_bounded(b.left, b.bottom, b.right, b.top)) for b in parts)
+                text = normalise("\n".join(words.rstrip() for words in said if words.strip()))
         finally:
             content.close()
         picture = not text.strip() and any(o.type == raw.FPDF_PAGEOBJ_IMAGE for o in page.get_objects(max_depth=3))
-        return _SOFT_HYPHEN.sub("", text).rstrip(), picture
+        return text.rstrip(), picture
     finally:
         page.close()
+
+
+def _boxes(content: Any) -> list[Box]:
+    return [Box(*content.get_rect(index)) for index in range(content.count_rects())]
+
+
+def _edges(page: Any) -> tuple[float, float]:
+    left, _, right, _ = page.get_bbox()
+    return left, right
+
+
+def _attached(document: Any, problems: list[Problem]) -> tuple[Member, ...]:
+    """The files attached to the document as a whole."""
+    import pypdfium2
+
+    found: list[Member] = []
+    for index in range(document.count_attachments()):
+        try:
+            attachment = document.get_attachment(index)
+            name = normalise(attachment.get_name()).replace("\\", "/").rpartition("/")[2]
+            found.append(Member(name or f"attachment-{index + 1}", bytes(attachment.get_data())))
+        except pypdfium2.PdfiumError as exc:
+            problems.append(Problem(f"Attachment {index + 1} cannot be read: {exc}", "Save it from the PDF"))
+    return tuple(found)
 
 
 def _metadata(document: Any) -> tuple[str, dict[str, Any]]:
