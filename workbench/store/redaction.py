@@ -35,6 +35,7 @@ MOST_PASSAGES = 2_000
 """Passages that are masked and counted for one answer, where fewer are asked for."""
 
 _KEPT = 512
+_KEPT_CHARACTERS = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Redactor:
     def __init__(self, records: RecordStore, grep: GrepIndex, policy: Policy, principal: Principal | None) -> None:
         self._records, self._grep, self.policy, self.principal = records, grep, policy, principal
         self._kept: OrderedDict[int, Redacted] = OrderedDict()
+        self._characters = 0
         self._lock = threading.Lock()
 
     def many(self, numbers: Sequence[int]) -> dict[int, Redacted]:
@@ -81,9 +83,12 @@ class Redactor:
             found[number] = self._made(replace(header, text=self._grep.text(number)))
         with self._lock:
             for n in new:
-                self._kept[n] = found[n]
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+                if n not in self._kept:
+                    self._kept[n] = found[n]
+                    self._characters += len(found[n].original)
+            while len(self._kept) > _KEPT or self._characters > _KEPT_CHARACTERS:
+                _, gone = self._kept.popitem(last=False)
+                self._characters -= len(gone.original)
         return found
 
     def one(self, number: int) -> Redacted:
