@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "judge": ("workbench.cli.judge", "judge", "Query sets and judgments: list, import, export, make, agreement."),
     "run": ("workbench.cli.run", "run", "Write what a plan answers to many queries as a TREC run."),
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),
+    "tune": ("workbench.cli.tune", "tune", "Try many plans on judged queries and take the best one away."),
+    "check": ("workbench.cli.check", "check", "Fail when a plan got worse on judged queries."),
     "learn": ("workbench.cli.learn", "learn", "Learn a ranking from judged queries."),
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),
     "mcp": ("workbench.cli.mcp", "mcp", "Serve the corpus to agents and editors over MCP."),

@@ -23,6 +23,14 @@ from workbench.plan import Plan
 PRESET = "preset"
 MOST_PLANS = 100_000
 POINTS = 11
+DEFAULT_GRID = (
+    "fusion.method=rrf,convex",
+    "fusion.k=1,5,10,20,60",
+    "fusion.weights.vector=0.5,1,2",
+    "fusion.alpha=0..1:0.1",
+    "fusion.normalise=tmm",
+)
+"""What is tried where nobody says what to try."""
 
 _RANGE = re.compile(r"(-?[\d.]+)\.\.(-?[\d.]+)(?::([\d.]+))?(~?)")
 

@@ -172,7 +172,7 @@ class Sweep:
     # --- frames -----------------------------------------------------------------------------------------------------
 
     def frame(self, most: int | None = 20) -> pl.DataFrame:
-        """One row a plan, best mean first: rank, plan, mean, low, high (95 % interval of the mean), difference to the
+        """One row a plan, best mean first: rank, plan, changes (what differs from the baseline), mean, low, high (95 % interval of the mean), difference to the
         baseline, wins, losses, ties, p (paired randomisation test) and p_holm (corrected for the number of plans).
 
         These are figures on the tuning queries. `most` None is all plans.
@@ -188,15 +188,21 @@ class Sweep:
             low, high = bootstrap_interval(column[n], seed=self.seed)
             wins, losses = int((differences[n] > 1e-12).sum()), int((differences[n] < -1e-12).sum())
             rows.append(
-                (rank, str(self.plans[n]), float(means[n]), *_ends(low, high), float(means[n] - means[0]), wins, losses,
+                (rank, str(self.plans[n]), self.changes(n), float(means[n]), *_ends(low, high), float(means[n] - means[0]), wins, losses,
                  len(self.query_ids) - wins - losses, None if n == 0 else float(p[n]), None if n == 0 else float(adjusted[n]))
             )  # fmt: skip
         schema = {
-            "rank": pl.Int64, "plan": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+            "rank": pl.Int64, "plan": pl.String, "changes": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
             "difference": pl.Float64, "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "p": pl.Float64,
             "p_holm": pl.Float64,
         }  # fmt: skip
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def changes(self, n: int) -> str:
+        """What differs between a plan and the baseline, as `field=value` words; `baseline` where nothing does."""
+        names = dict.fromkeys([name for name, _ in (*self.plans[n], *self.baseline)])
+        differing = [f for f in names if self.plans[n][f] != self.baseline[f]]
+        return " ".join(f"{f}={plan_fields.show(self.plans[n][f])}" for f in differing) or "baseline"
 
     @cached_property
     def _tests(self) -> tuple[Floats, Floats]:

@@ -1,0 +1,102 @@
+"""`workbench tune` and `workbench check` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.cli.main import main
+from workbench.plan import Plan
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of twenty files and judgments of twelve queries."""
+    folder = tmp_path_factory.mktemp("cli")
+    files = {f"f{n:02}.md": f"alpha word{n} beta word{(n * 7) % 20}\n" for n in range(20)}
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
+    lines = ["query_id,query,document,grade", *(f"q{n},word{n} alpha,f{n:02}.md,1" for n in range(12))]
+    (folder / "judged.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def run(place: Path, *arguments: str) -> Result:
+    words = [arguments[0], str(place / "judged.csv"), "--corpus", str(place / "corpus"), *arguments[1:]]
+    return CliRunner().invoke(main, words, catch_exceptions=False)
+
+
+def test_tune_prints_a_verdict_and_writes_the_plan(place: Path, tmp_path: Path) -> None:
+    """The table, the curve, the verdict, and a plan file that reads back."""
+    out = tmp_path / "plan.yaml"
+    done = run(
+        place,
+        "tune",
+        "--grid",
+        "fusion.k=1,60",
+        "--grid",
+        "fusion.weights.vector=0,1",
+        "--out",
+        str(out),
+        "--curve",
+        "fusion.k",
+    )
+    assert done.exit_code == 0, done.output
+    assert "held out over 5 folds of 12 queries" in done.output or "keep it" in done.output
+    assert "over fusion.k" in done.output
+    assert Plan.from_yaml(out.read_text()).preset == "default"
+
+
+def test_tune_gives_json(place: Path) -> None:
+    """Everything that the table says, and the best plan's fields."""
+    done = run(place, "tune", "--grid", "fusion.k=1,60", "--json", "--curve", "fusion.k")
+    data = json.loads(done.output)
+    assert data["plans"] == 2
+    assert len(data["curves"]["fusion.k"]) == 2
+    assert data["queries"] == data["wins"] + data["losses"] + data["ties"] == 12
+
+
+def test_tune_says_what_it_cannot_read(place: Path) -> None:
+    """One sentence, exit code 2."""
+    done = run(place, "tune", "--grid", "fusion.q=1")
+    assert done.exit_code == 2
+    assert "no plan field called" in done.output
+
+
+def test_check_passes_against_itself_and_fails_when_the_plan_is_worse(place: Path, tmp_path: Path) -> None:
+    """A saved baseline; the same plan passes; one that returns next to nothing fails and names queries."""
+    saved = tmp_path / "good.json"
+    assert run(place, "check", "--save", str(saved)).exit_code == 0
+    same = run(place, "check", "--baseline", str(saved))
+    assert (same.exit_code, "passed" in same.output) == (0, True), same.output
+    worse = run(
+        place, "check", "--baseline", str(saved), "--json", "--set", "sources=vector", "--set", "vector.threshold=0"
+    )
+    data = json.loads(worse.output)
+    assert worse.exit_code == 1
+    assert not data["passed"]
+    assert data["fallen"][0]["before"] > data["fallen"][0]["after"]
+    assert run(place, "check", "--baseline", str(saved), "--tolerance", "1", "--set", "sources=vector").exit_code == 0
+
+
+def test_check_holds_a_floor(place: Path) -> None:
+    """A mean below the minimum fails; nothing to check against, or a minimum without a number, is refused."""
+    assert run(place, "check", "--min", "R@100=0.5").exit_code == 0
+    low = run(place, "check", "--min", "nDCG@10=1.01")
+    assert low.exit_code == 1
+    assert "below the minimum of 1.01" in low.output
+    assert run(place, "check").exit_code == 2
+    assert run(place, "check", "--min", "nDCG@10").exit_code == 2
+
+
+def test_check_refuses_a_baseline_of_other_judgments(place: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "good.json"
+    run(place, "check", "--save", str(saved))
+    saved.write_text(saved.read_text().replace('"judgments": "', '"judgments": "0'))
+    done = run(place, "check", "--baseline", str(saved))
+    assert done.exit_code == 2
+    assert "other judgments" in done.output

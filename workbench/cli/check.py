@@ -1,0 +1,128 @@
+"""`workbench check`: fail when a plan is worse on judged queries than it was, or than it must be."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from workbench.cli import judged, options, output
+from workbench.errors import UsageError
+from workbench.retrieve.request import MODES
+
+_SHOWN = 10
+
+
+@click.command()
+@click.argument("judgments")
+@options.plan_options
+@click.option("--baseline", type=click.Path(path_type=Path), help="Figures saved by --save: a significant drop fails.")
+@click.option(
+    "--min",
+    "minimums",
+    multiple=True,
+    metavar="MEASURE=VALUE",
+    help="Least mean, such as nDCG@10=0.4; may be repeated.",
+)
+@click.option("--save", type=click.Path(path_type=Path), help="Write the figures of now, for later checks.")
+@click.option(
+    "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100."
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="A drop of at most this much passes.",
+)
+@click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
+@click.option(
+    "--mode", "-m", type=click.Choice(MODES), default="hybrid", show_default=True, help="What to search with."
+)
+@click.option("--filter", "-f", "filters", help="A condition on documents.")
+@options.principal_options
+@options.corpus_option
+@options.json_option
+@click.pass_context
+def check(
+    ctx: click.Context,
+    judgments: str,
+    plan_text: str | None,
+    preset: str | None,
+    plan_file: Path | None,
+    changes: tuple[str, ...],
+    baseline: Path | None,
+    minimums: tuple[str, ...],
+    save: Path | None,
+    measures: tuple[str, ...],
+    tolerance: float,
+    split: str | None,
+    mode: str,
+    filters: str | None,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure a plan on JUDGMENTS and exit with 1 when it is significantly worse than a baseline, or below a minimum."""
+    from workbench.evaluate.guarding import check as compare
+    from workbench.evaluate.guarding import read_baseline, save_baseline
+    from workbench.service import open_corpus
+
+    principal = options.read_principal(tenant, roles)
+    plan = options.read_plan(plan_text, preset, plan_file, changes)
+    least = dict(_minimum(word) for word in minimums)
+    loaded = judged.read_judgments(judgments, split, corpus, principal)
+    chosen = [*(measures or ("nDCG@10", "R@100")), *least]
+    if baseline is not None:
+        chosen = [*read_baseline(baseline, loaded.digest)[1], *chosen]
+    elif not least and save is None:
+        raise UsageError("There is nothing to check against", "Give --baseline FILE, --min nDCG@10=0.4, or --save FILE")
+    with open_corpus(corpus, principal) as opened, output.progress_bar(enabled=not as_json) as progress:
+        now = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
+    if save is not None:
+        save_baseline(now, save)
+    found = compare(now, baseline, least, tolerance=tolerance) if baseline is not None or least else None
+    if as_json:
+        options.print_json(
+            {
+                "plan": now.name,
+                "passed": found is None or found.passed,
+                "figures": {m: None if math.isnan(now.mean(m)) else now.mean(m) for m in now.measures},
+                "failures": [] if found is None else list(found.failures),
+                "verdicts": [] if found is None else [d.verdict for d in found.differences],
+                "fallen": [] if found is None else [dataclasses.asdict(f) for f in found.fallen],
+                "saved": None if save is None else str(save),
+            }
+        )
+        ctx.exit(0 if found is None or found.passed else 1)
+    out = output.console()
+    out.print(", ".join(f"{m} {now.mean(m):.4f}" for m in now.measures))
+    if found is not None:
+        for difference in found.differences:
+            out.print(Text(output.plain(f"{difference.measure}: {difference.brief}")), soft_wrap=True)
+        for fell in found.fallen[:_SHOWN]:
+            line = f"  fell {fell.before:.3f} to {fell.after:.3f}: {fell.query_id} {fell.query}"
+            out.print(Text(output.plain(line), style="dim"), soft_wrap=True)
+        if len(found.fallen) > _SHOWN:
+            out.print(Text(f"  and {len(found.fallen) - _SHOWN} more", style="dim"))
+        for failure in found.failures:
+            out.print(Text(output.plain("failed: " + failure), style="red"), soft_wrap=True)
+        if found.passed:
+            out.print("passed")
+    if save is not None:
+        out.print(Text(output.plain(f"Saved to {save}; check against it with --baseline {save}")), soft_wrap=True)
+    ctx.exit(0 if found is None or found.passed else 1)
+
+
+def _minimum(word: str) -> tuple[str, float]:
+    name, equals, value = word.rpartition("=")
+    try:
+        if not equals or not name:
+            raise ValueError
+        return name.strip(), float(value)
+    except ValueError as exc:
+        raise UsageError(f"--min {word} is not MEASURE=VALUE", "Write for example --min nDCG@10=0.4") from exc

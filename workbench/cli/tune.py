@@ -1,0 +1,159 @@
+"""`workbench tune`: try many plans on judged queries and take the best one away, with what can be said for it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from workbench.cli import judged, options, output
+from workbench.retrieve.request import MODES
+
+if TYPE_CHECKING:
+    from workbench.evaluate.swept import Sweep
+
+
+@click.command()
+@click.argument("judgments")
+@click.option(
+    "--grid", "-g", "grid", multiple=True, metavar="FIELD=VALUES",
+    help="A plan field and its values: fusion.k=1,10,60 or fusion.alpha=0..1:0.1; may be repeated. Default: method, k, alpha.",
+)  # fmt: skip
+@options.plan_options
+@click.option("--baseline", help="The plan to compare with, in its text form (default: the plan that is varied).")
+@click.option("--measure", default="nDCG@10", show_default=True, help="The measure that chooses.")
+@click.option("--also", "also", multiple=True, help="Another measure to compute; may be repeated.")
+@click.option("--folds", type=click.IntRange(0, 100), default=5, show_default=True, help="Folds of queries; 0: none.")
+@click.option(
+    "--search", type=click.Choice(("grid", "random", "optuna")), default="grid", show_default=True,
+    help="Every combination, some at random, or Optuna's choice.",
+)  # fmt: skip
+@click.option(
+    "--trials",
+    type=click.IntRange(1, 100_000),
+    default=100,
+    show_default=True,
+    help="Plans that random and optuna try.",
+)
+@click.option("--split", help="Which qrels of a folder with several to tune on: qrels.SPLIT.tsv.")
+@click.option("--test", "test", help="Other judgments to report on, after tuning.")
+@click.option("--test-split", help="Report on this split of the same folder.")
+@click.option(
+    "--mode", "-m", type=click.Choice(MODES), default="hybrid", show_default=True, help="What to search with."
+)
+@click.option("--filter", "-f", "filters", help="A condition on documents.")
+@click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
+@click.option(
+    "--out", "-o", "out", type=click.Path(path_type=Path), help="Write the best plan here: .yaml, or Python as .py."
+)
+@click.option(
+    "--resume", type=click.Path(path_type=Path), help="Keep what is measured in this file, and go on from it."
+)
+@click.option(
+    "--curve", "curves", multiple=True, metavar="FIELD", help="Show the figure over this field; may be repeated."
+)
+@click.option("--top", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many plans to list.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds, draws, intervals and tests.")
+@options.principal_options
+@options.corpus_option
+@options.json_option
+@click.pass_context
+def tune(
+    ctx: click.Context,
+    judgments: str,
+    grid: tuple[str, ...],
+    plan_text: str | None,
+    preset: str | None,
+    plan_file: Path | None,
+    changes: tuple[str, ...],
+    baseline: str | None,
+    measure: str,
+    also: tuple[str, ...],
+    folds: int,
+    search: str,
+    trials: int,
+    split: str | None,
+    test: str | None,
+    test_split: str | None,
+    mode: str,
+    filters: str | None,
+    no_keywords: bool,
+    out: Path | None,
+    resume: Path | None,
+    curves: tuple[str, ...],
+    top: int,
+    seed: int,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Try plans on JUDGMENTS (a BEIR folder, TREC qrels, CSV, JSONL, or a query set by its name).
+
+    The reported figure is held out: each fold of queries is measured with the plan that the other folds chose. Ctrl-C shows
+    what is done; with --resume the next run goes on from there.
+    """
+    from workbench.evaluate.grid import DEFAULT_GRID, read_space
+    from workbench.service import open_corpus
+
+    principal = options.read_principal(tenant, roles)
+    space = read_space(options.read_plan(plan_text, preset, plan_file, changes), grid or DEFAULT_GRID)
+    loaded = judged.read_judgments(judgments, split, corpus, principal)
+    other = None
+    if test or test_split:
+        other = judged.read_judgments(test or judgments, test_split, corpus, principal)
+    if no_keywords:
+        loaded, other = loaded.without_keywords(), other and other.without_keywords()
+    with open_corpus(corpus, principal) as opened, output.progress_bar(enabled=not as_json) as progress:
+        try:
+            made = opened.sweep(
+                loaded, space, measure, folds, baseline=baseline, measures=also, search=search, trials=trials, test=other,
+                mode=mode, filters=filters, resume=resume, progress=progress, seed=seed,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            click.echo("workbench: Stopped before two queries were done.", err=True)
+            ctx.exit(130)
+    if out is not None:
+        out.write_text(made.to_python() if out.suffix == ".py" else made.to_yaml(), encoding="utf-8")
+    if as_json:
+        data = made.to_dict(top)
+        if curves:
+            data["curves"] = {field: made.sensitivity(field).to_dicts() for field in curves}
+        options.print_json(data)
+        return
+    _print(made, top, curves, out)
+
+
+def _print(made: Sweep, top: int, curves: tuple[str, ...], out: Path | None) -> None:
+    shown = output.console()
+    frame = made.frame(top).drop("plan", "rank", "low", "high", "p").rename({"p_holm": "p (Holm)"})
+    title = (
+        f"{len(made.plans):,} plans of {made.combinations:,} combinations on {len(made.query_ids)} judged queries, "
+        f"{made.seconds:.1f} s; {made.measure} on the queries that chose, best first"
+    )
+    shown.print(output.frame_table(frame, title))
+    for field in curves:
+        shown.print(
+            output.frame_table(made.sensitivity(field), f"{made.measure} over {field}, the rest as in the best plan")
+        )
+    for reason, count in made.skipped.items():
+        shown.print(Text(output.plain(f"left out {count:,}: {reason}"), style="dim"), soft_wrap=True)
+    for measure in made.measures[1:]:
+        first, best = made.means(measure)[[0, made.best_index]]
+        shown.print(f"{measure}: {best:.4f}, baseline {first:.4f}")
+    shown.print(
+        f"Best for each query by itself (oracle): {made.oracle:.3f}; best plan on the queries that chose it: "
+        f"{made.means()[made.best_index]:.3f}"
+    )
+    if made.agreement:
+        shown.print(f"{made.agreement}.")
+    shown.print(Text(output.plain(made.verdict), style="bold"), soft_wrap=True)
+    shown.print(Text(output.plain(f"Best plan: {made.best}")), soft_wrap=True)
+    if out is not None:
+        use = "import it" if out.suffix == ".py" else f"workbench search QUERY --plan-file {shlex.quote(str(out))}"
+        shown.print(Text(output.plain(f"Written to {out}; {use}")), soft_wrap=True)
+    for warning in made.warnings:
+        shown.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
