@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
 @click.option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says.")
+@click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
 @click.option("--per-query", is_flag=True, help="Show every query's figures.")
 @click.option("--run", "run_file", type=click.Path(path_type=Path), help="Write the first plan's run in TREC form.")
 @click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
@@ -45,6 +46,7 @@ def evaluate(
     split: str | None,
     depth: int | None,
     changes: tuple[str, ...],
+    judges: tuple[str, ...],
     per_query: bool,
     run_file: Path | None,
     no_keywords: bool,
@@ -60,7 +62,7 @@ def evaluate(
     """
     from workbench.service import open_corpus
 
-    loaded = judged.read_judgments(judgments, split, corpus, options.read_principal(tenant, roles))
+    loaded = judged.read_judgments(judgments, split, corpus, options.read_principal(tenant, roles), judges)
     if no_keywords:
         loaded = loaded.without_keywords()
     chosen = measures or ("nDCG@10", "R@100", "RR")

@@ -243,3 +243,63 @@ def make(
     for query in queries[:: max(1, total // 4)][:4]:
         click.echo(output.plain(f"  {query.text}  ({query.source.path if query.source else ''})"))
     click.echo(output.plain(f"Measure with: workbench eval {name} --plan default --plan tmm"))
+
+
+@judge.command()
+@click.argument("name")
+@click.argument("model")
+@click.option(
+    "--plan", "plans", multiple=True, help="A plan to pool; may be repeated. Default: hybrid, keyword, vector."
+)
+@click.option("--depth", default=10, show_default=True, type=click.IntRange(1, 200), help="Results of each plan.")
+@_common
+def machine(
+    name: str,
+    model: str,
+    plans: tuple[str, ...],
+    depth: int,
+    tenant: str | None,
+    roles: tuple[str, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Let MODEL, behind the setting endpoint_url, grade pooled passages of the set NAME.
+
+    Its grades are kept under machine:MODEL. No figure counts them unless that judge is named, as in
+    `workbench eval NAME --judge machine:MODEL`. Passages leave this machine for the endpoint.
+    """
+    from workbench.assist.endpoint import PREFIX, Endpoint
+    from workbench.desk.judged import graded_by
+    from workbench.desk.machine import judge_by_machine, with_people
+    from workbench.desk.pooling import make_pool
+
+    endpoint = Endpoint(model.removeprefix(PREFIX))
+    with (
+        open_for(corpus, tenant, roles) as opened,
+        output.progress_bar(enabled=not as_json) as progress,
+    ):
+        judging = opened.judging
+        queries = judging.queries(name)
+        pool = make_pool(
+            lambda query, plan, wanted: opened.search(query.text, query.keywords, plan=plan, limit=wanted).hits,
+            judging, queries, plans or ("default", "default sources=keyword", "default sources=vector"), depth, progress,
+        )  # fmt: skip
+        report = judge_by_machine(judging, endpoint, name, queries, pool, progress=progress)
+        told = with_people(graded_by(judging.located(name)), report.judge)
+    if as_json:
+        options.print_json(
+            {"judge": report.judge, "candidates": report.candidates, "graded": report.graded, "failed": report.failed,
+             "before": report.before, "left": report.left, "reasons": dict(report.reasons),
+             "with_people": None if told is None else told.words}
+        )  # fmt: skip
+    else:
+        click.echo(output.plain(report.words + "."))
+        click.echo(
+            output.plain(
+                "No person has judged any of these passages: judge some on the Judge page before using its grades."
+                if told is None
+                else told.words + "."
+            )
+        )
+    if report.candidates and not report.graded and not report.before:
+        raise SystemExit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,20 @@ if TYPE_CHECKING:
 
 
 def read_judgments(
-    source: str | Path, split: str | None, corpus: Path | None, principal: Principal | None
+    source: str | Path,
+    split: str | None,
+    corpus: Path | None,
+    principal: Principal | None,
+    judges: Sequence[str] = (),
 ) -> Judgments:
     """Judgments from a file or folder that is there, else from the query set of that name.
+
+    Args:
+        source: File, folder or set.
+        split: Of a folder with several.
+        corpus: Where the set is.
+        principal: Who asks.
+        judges: Whose grades of a set count; none named means every person's.
 
     Raises:
         JudgmentError: There is neither, or it has no judgments.
@@ -25,7 +37,7 @@ def read_judgments(
     if not Path(source).exists():
         with open_corpus(corpus, principal) as opened:
             if str(source) in opened.judging.sets.names():
-                return opened.judgments(str(source))
+                return opened.judgments(str(source), judges or None)
     return load_judgments(source, split=split)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.desk.judgments import Judgment, same_passage
+from workbench.desk.judgments import MACHINE, Judgment, same_passage
 from workbench.desk.query_sets import Query
 from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import JudgedPassage, Judgments
@@ -76,7 +76,7 @@ def to_judgments(
         {i: q.topic for i, q in asked.items()},
         qrels,
         name,
-        _notes(chosen, [asked[i] for i in qrels]),
+        (*_notes(chosen, [asked[i] for i in qrels]), *_machines(located, judges)),
         {i: tuple(found) for i, found in judged.items()},
     )
     return made if any(p.span is not None for found in judged.values() for p in found) else made.by_document()
@@ -106,6 +106,19 @@ def _notes(chosen: Sequence[Located], queries: Sequence[Query]) -> tuple[str, ..
             f"{shown} of {len(queries)} queries were made of words that stand in the documents that answer them, and these "
             "words are searched: figures are higher than for people's own questions"
         )
+    return tuple(notes)
+
+
+def _machines(located: Sequence[Located], judges: Sequence[str] | None) -> tuple[str, ...]:
+    """Who reads figures of a machine's grades must know how far it agrees with people."""
+    from workbench.desk.machine import with_people
+
+    notes = []
+    items = graded_by(located)
+    for judge in sorted({j for j in judges or () if j.startswith(MACHINE)}):
+        told = with_people(items, judge)
+        said = "nobody has judged any of its passages too" if told is None else told.words
+        notes.append(f"Grades of {judge} count as judgments: {said}")
     return tuple(notes)
 
 
