@@ -77,7 +77,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
             )
         )
     if plan["organise"] == "pages":
-        return by_page(engine, hits, [retrieved.shown[n].record.document_number for n in numbers])
+        return by_page(engine, hits, [retrieved.shown[n].record for n in numbers])
     return tuple(hits)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from workbench.records import ChunkKind, Granularity, Hit, Label
 from workbench.retrieve.engine import Engine
 from workbench.store.protocols import ChunkRow
@@ -16,44 +18,48 @@ EXAMPLES_BELOW = 500
 """A page's examples are added only if the whole section has fewer characters than this."""
 
 
-def by_page(engine: Engine, hits: Sequence[Hit], numbers: Sequence[int]) -> tuple[Hit, ...]:
+def by_page(engine: Engine, hits: Sequence[Hit], records: Sequence[ChunkRow]) -> tuple[Hit, ...]:
     """The hits by page, with the rows that are added.
 
     Args:
         engine: The generation.
         hits: Best first.
-        numbers: Document number of each hit.
+        records: The record of each hit.
     """
-    pages: dict[int, list[Hit]] = {}
-    for hit, number in zip(hits, numbers, strict=True):
-        pages.setdefault(number, []).append(hit)
-    organised: list[Hit] = []
-    for number, found in pages.items():
-        organised += _page(engine, number, found)
-    return tuple(organised)
+    pages: dict[int, list[tuple[Hit, ChunkRow]]] = {}
+    for hit, record in zip(hits, records, strict=True):
+        pages.setdefault(record.document_number, []).append((hit, record))
+    special = _special(engine, list(pages))
+    return tuple(hit for number, found in pages.items() for hit in _page(found, special.get(number, [])))
 
 
-def _page(engine: Engine, number: int, found: Sequence[Hit]) -> list[Hit]:
-    collections = {c for h in found for c in h.collections}
-    rows = [
-        r
-        for r in engine.records.rows(engine.records.records_of(number).tolist())
-        if r.chunk.granularity is Granularity.CHUNK and r.chunk.collection in collections
-    ]
-    kinds = {r.chunk.chunk_id: r.chunk.kind for r in rows}
-    place = {r.chunk.chunk_id: (r.chunk.start, r.chunk.chunk_index) for r in rows}
-    summary = [r for r in rows if r.chunk.kind is ChunkKind.SUMMARY]
-    examples = [r for r in rows if r.chunk.kind is ChunkKind.EXAMPLES]
+def _special(engine: Engine, documents: Sequence[int]) -> dict[int, list[ChunkRow]]:
+    """Summaries and examples of these documents, in document order: the only rows that are read, all at once."""
+    store = engine.records
+    if not documents:
+        return {}
+    special = store.of_kind(ChunkKind.SUMMARY) | store.of_kind(ChunkKind.EXAMPLES)
+    numbers = np.concatenate([store.records_of(number) for number in documents])
+    rows: dict[int, list[ChunkRow]] = {}
+    for row in store.rows(numbers[special[numbers]].tolist()):
+        if row.chunk.granularity is Granularity.CHUNK:
+            rows.setdefault(row.document_number, []).append(row)
+    return rows
+
+
+def _page(found: Sequence[tuple[Hit, ChunkRow]], special: Sequence[ChunkRow]) -> list[Hit]:
+    collections = {c for hit, _ in found for c in hit.collections}
+    own = [r for r in special if r.chunk.collection in collections]
+    summary = [r for r in own if r.chunk.kind is ChunkKind.SUMMARY]
+    examples = [r for r in own if r.chunk.kind is ChunkKind.EXAMPLES]
     if sum(len(r.chunk.text) for r in examples) >= EXAMPLES_BELOW:
         examples = []
-    present = {h.chunk_id: h for h in found}
-    head = [present.get(r.chunk.chunk_id) or _added(r, found[0]) for r in (*summary, *examples)]
-    first = {h.chunk_id for h in head}
-    rest = [h for h in found if h.chunk_id not in first]
-    rest.sort(
-        key=lambda h: (place.get(h.chunk_id, (h.start_line, h.chunk_index)), kinds.get(h.chunk_id, ""), h.chunk_id)
-    )
-    return [*head, *rest]
+    present = {hit.chunk_id: hit for hit, _ in found}
+    head = [present.get(r.chunk.chunk_id) or _added(r, found[0][0]) for r in (*summary, *examples)]
+    first = {hit.chunk_id for hit in head}
+    rest = [(hit, record.chunk) for hit, record in found if hit.chunk_id not in first]
+    rest.sort(key=lambda pair: (pair[1].start, pair[1].chunk_index, pair[1].kind, pair[1].chunk_id))
+    return [*head, *(hit for hit, _ in rest)]
 
 
 def _added(row: ChunkRow, like: Hit) -> Hit:

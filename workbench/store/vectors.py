@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import json
 import math
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,7 @@ _MARGIN_DIM = 384
 _GROUP = 64
 _SMALL = 1 << 14
 _RESCORE_ROWS = 8192
+_KEPT_PRODUCTS = 2  # queries whose cosines are kept: 4 bytes a record each
 
 
 class MappedVectors:
@@ -78,6 +82,8 @@ class MappedVectors:
         # Float32 sums of more terms stray further; the error grows like the root of their number.
         self._margin = _MARGIN * max(1.0, math.sqrt(self.identity.dim / _MARGIN_DIM))
         self._graph, self.warnings = self._find_graph()
+        self._lock = threading.Lock()
+        self._products: OrderedDict[bytes, Future[Floats32]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._matrix)
@@ -221,9 +227,35 @@ class MappedVectors:
         if rows is not None and len(rows) < _GATHER_BELOW * len(self):
             product = self._matrix[rows] @ query
         else:
-            product = self._matrix @ query
+            product = self._whole(query)
             product = product if rows is None else product[rows]
         return product
+
+    def _whole(self, query: Floats32) -> Floats32:
+        """Rough cosines of all rows, float32, not to be written to.
+
+        The collections of one search, and the histogram after it, ask for the same ones at about the same time: whoever
+        comes first reads the matrix, the others wait for that.
+        """
+        key = query.tobytes()
+        with self._lock:
+            future = self._products.get(key)
+            mine = future is None
+            if future is None:
+                future = self._products[key] = Future()
+                while len(self._products) > _KEPT_PRODUCTS:
+                    self._products.popitem(last=False)
+        if mine:
+            try:
+                product: Floats32 = self._matrix @ query
+                product.flags.writeable = False
+                future.set_result(product)
+            except BaseException as exc:
+                future.set_exception(exc)
+                with self._lock:
+                    self._products.pop(key, None)
+                raise
+        return future.result()
 
     def _nearest(self, query: Floats32, rows: Ints | None, depth: int) -> tuple[Ints, Floats]:
         rough = self._product(query, rows)
