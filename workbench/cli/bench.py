@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 
 from workbench.cli import options, output
+from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +43,13 @@ _LEGEND = (
     help="Where the corpus and the peers' indexes are kept (default: the cache).",
 )
 @click.option("--encoder", help="Encoder of the indexing row (default: the setting encoder).")
+@click.option("--ui", is_flag=True, help="Measure the app's pages in a browser instead: first page, slider.")
+@click.option(
+    "--on",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="CORPUS",
+    help="With --ui: a corpus of yours to measure on.",
+)
 @options.json_option
 @click.pass_context
 def bench(
@@ -51,25 +59,31 @@ def bench(
     rows: int | None,
     keep: Path | None,
     encoder: str | None,
+    ui: bool,
+    on: Path | None,
     as_json: bool,
 ) -> None:
     """Measure speed on this machine, with the peers beside it in the same run.
 
     The first run builds the corpus and the peers' indexes, which are kept. Ctrl-C prints what is done; exit code 1 then.
     """
-    from workbench.bench import corpora, ground, machine, run
+    from workbench.bench import corpora, ground, machine, rows_pages, run
 
-    keys = run.choose(only)
+    if ui and only:
+        raise UsageError("--ui measures its own rows", "Leave --only out")
+    if on is not None and not ui:
+        raise UsageError("--on is for the pages", "Add --ui, or leave --on out")
+    keys = rows_pages.KEYS if ui else run.choose(only)
     here = machine.describe()
     done: list[Row | Unmeasured] = []
     corpus: BenchCorpus | None = None
     stopped = False
     try:
         with output.progress_bar() as tell:
-            corpus = corpora.prepare(corpora.find_source(data, rows), keep, tell)
+            corpus = rows_pages.standing(on) if on else corpora.prepare(corpora.find_source(data, rows), keep, tell)
             opened = ground.Ground(corpus, encoder, tell)
             try:
-                for row in run.run(opened, keys, tell):
+                for row in rows_pages.pages(opened) if ui else run.run(opened, keys, tell):
                     done.append(row)  # noqa: PERF402 - kept one by one, so that Ctrl-C loses none
             finally:
                 opened.close()

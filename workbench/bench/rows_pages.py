@@ -1,0 +1,177 @@
+"""The app in a browser: how long the first page takes, and a slider from the key press to the painted page.
+
+Measured from outside: `workbench app` runs as its own process, a headless Chromium opens the Search page with four columns of
+twenty results, and the page itself takes the time between the key and the frame that shows the changed column.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from workbench.bench.corpora import BenchCorpus, Source
+from workbench.bench.figures import Figure, Row
+from workbench.bench.ground import Ground
+from workbench.errors import UsageError
+from workbench.records import EncoderIdentity, Progress
+from workbench.service import open_corpus
+
+FIRST, SLIDER = "ui.first", "ui.slider"
+KEYS = (FIRST, SLIDER)
+PRESSES = 51
+FIRST_PAGES = 3
+_PATIENCE = 180_000
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_ARGUMENTS = [
+    "--no-sandbox", "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+_RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+_COLUMN = 'section[aria-label="Hybrid results"]'
+_WATCH = """(name) => {
+  window.times = [];
+  let pressed = 0, last = document.querySelector(name);
+  document.addEventListener("keydown", () => { pressed = performance.now(); }, true);
+  new MutationObserver(() => {
+    const now = document.querySelector(name);
+    if (!now || now === last) return;
+    last = now;
+    const start = pressed;
+    requestAnimationFrame(() => {
+      const painted = new MessageChannel();
+      painted.port1.onmessage = () => window.times.push(performance.now() - start);
+      painted.port2.postMessage(0);
+    });
+  }).observe(document.body, {subtree: true, childList: true});
+}"""
+
+
+def standing(folder: Path) -> BenchCorpus:
+    """A corpus that is there already, of any size, as something to measure the pages on. Raises WorkbenchError."""
+    with open_corpus(folder) as corpus:
+        info = corpus.info()
+    encoders = [EncoderIdentity(**held) for held in info["encoders"]]
+    identity = encoders[0] if encoders else EncoderIdentity("", "", "", 0, 0)
+    name = f"the {info['records']:,} passages of {folder}"
+    source = Source(name, str(info["digest"]), "", identity, int(info["records"]), lambda: iter(()))
+    return BenchCorpus(source, folder, folder, 0.0, 0.0)
+
+
+def pages(ground: Ground) -> tuple[Row, ...]:
+    """The first page and the slider on the ground's corpus.
+
+    Raises:
+        UsageError: Playwright or a Chromium is missing.
+        WorkbenchError: The corpus cannot be opened.
+    """
+    question = ground.questions[0].typed
+    first, slider = measure(ground.built.folder, question, ground)
+    note = f"Four columns of 20 results for {question!r}; the slider is fusion.k, {len(slider)} presses"
+    return (
+        Row(FIRST, "app: first page, from the address to the question box", "s", Figure.of(first), at_most=3, notes=(
+            "A new visitor each time; the server runs, the first of them finds it cold",)),
+        Row(SLIDER, "app: slider, from the key press to the painted page", "ms", Figure.of(slider), at_most=150,
+            notes=(note,)),
+    )  # fmt: skip
+
+
+def measure(corpus: Path, query: str, ground: Ground | None = None) -> tuple[list[float], list[float]]:
+    """Seconds of each first page, and milliseconds of each press of the slider.
+
+    Args:
+        corpus: The corpus folder.
+        query: What is asked.
+        ground: Told how far it is.
+
+    Raises:
+        UsageError: Playwright or a Chromium is missing.
+    """
+    with _browser() as browser, _server(corpus) as address:
+        first = [_first_page(browser, address) for _ in range(FIRST_PAGES)]
+        return first, _presses(browser, address, query, ground)
+
+
+def _first_page(browser: Any, address: str) -> float:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    try:
+        page = context.new_page()
+        started = time.perf_counter()
+        page.goto(address, timeout=_PATIENCE)
+        page.locator('input[aria-label="Query"]').wait_for(timeout=_PATIENCE)
+        return time.perf_counter() - started
+    finally:
+        context.close()
+
+
+def _presses(browser: Any, address: str, query: str, ground: Ground | None) -> list[float]:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(_PATIENCE)
+    page.goto(f"{address}/?{urlencode({'q': query, 'plan': 'default limit=20'})}")
+    page.locator(f"{_COLUMN} article").first.wait_for()
+    page.wait_for_selector(_RUNNING, state="attached")
+    page.locator(".st-key-wb-w-fusion-k input[type=range]").focus()
+    page.evaluate(_WATCH, _COLUMN)
+    for n in range(PRESSES):
+        page.keyboard.press("ArrowRight" if n % 2 else "ArrowLeft")
+        page.wait_for_function(f"window.times.length > {n}")
+        page.wait_for_selector(_RUNNING, state="attached")
+        if ground is not None:
+            ground.tell(Progress("press", n + 1, PRESSES, detail=SLIDER))
+    return [float(t) for t in page.evaluate("window.times")]
+
+
+@contextmanager
+def _browser() -> Iterator[Any]:
+    """A headless Chromium. Raises UsageError where there is none."""
+    try:
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError as exc:
+        raise UsageError(
+            "Measuring the pages needs Playwright", "Install it with pip install playwright, and a Chromium"
+        ) from exc
+    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS, timeout=_PATIENCE)
+        except Error as exc:
+            raise UsageError(
+                "Measuring the pages needs a Chromium, and none could be started",
+                "Install one, for example with apt-get install chromium or playwright install chromium",
+            ) from exc
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def _server(corpus: Path) -> Iterator[str]:
+    """Address of `workbench app` on a corpus, in a process of its own that ends with the block."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-u", "-m", "workbench.cli.main", "app", "--corpus", str(corpus), "--port", str(port)]
+    process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        said = []
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if f":{port}" in line:
+                break
+        else:
+            raise UsageError(f"The app did not start: {' '.join(''.join(said).split())[-300:]}", "Try workbench app")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+        if process.stdout is not None:
+            process.stdout.close()
