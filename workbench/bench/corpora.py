@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,22 @@ def find_source(data: Path | None, rows: int | None) -> Source:
     if data is not None:
         raise UsageError(f"{data} does not hold {PARQUET} and {VECTORS}", "Leave --data out to use Python's library")
     return _library(rows or LIBRARY_ROWS)
+
+
+def in_collections(source: Source) -> Source:
+    """The same documents in three collections: each tenth in `memory`, the others as artifacts, whole and in chunks."""
+
+    def documents() -> Iterator[GivenDocument]:
+        for number, given in enumerate(source.documents()):
+            names = ("memory",) if number % 10 == 9 else ("artifact_chunks", "artifacts")
+            yield replace(given, collections=names)
+
+    return replace(
+        source,
+        name=f"{source.name}, in three collections",
+        digest=_digest(source.digest, "three collections"),
+        documents=documents,
+    )
 
 
 def prepare(source: Source, keep: Path | None, tell: Callable[[Progress], None]) -> BenchCorpus:

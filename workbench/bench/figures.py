@@ -68,6 +68,7 @@ class Row:
         figure: Ours.
         peers: Others at the same.
         at_most, at_least: Goal for our median.
+        p95_at_most: Goal for our 95th percentile.
         notes: What to know when reading it.
     """
 
@@ -79,6 +80,7 @@ class Row:
     at_most: float | None = None
     at_least: float | None = None
     notes: tuple[str, ...] = ()
+    p95_at_most: float | None = None
 
     def ratio(self, peer: Peer) -> float | None:
         """Our median over the peer's: below 1 is faster. None where the peer is missing."""
@@ -92,6 +94,8 @@ class Row:
         goals = []
         if self.at_most is not None:
             goals.append(Goal(f"at most {self.at_most:g} {self.unit}", self.figure.p50 <= self.at_most))
+        if self.p95_at_most is not None:
+            goals.append(Goal(f"p95 at most {self.p95_at_most:g} {self.unit}", self.figure.p95 <= self.p95_at_most))
         if self.at_least is not None:
             goals.append(Goal(f"at least {self.at_least:g}", self.figure.p50 >= self.at_least))
         return (*goals, *(goal for peer in self.peers if (goal := self.against(peer)) is not None))

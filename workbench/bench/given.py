@@ -7,15 +7,16 @@ and the writer builds and publishes a generation from both. So a bench of 200,00
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.ingest.ids import chunk_id, document_id
-from workbench.records import Chunk, Document, EncoderIdentity, FileStatus
+from workbench.ingest.rules import DEFAULT_GRANULARITIES
+from workbench.records import Chunk, Document, EncoderIdentity, FileStatus, Granularity
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
 from workbench.store.journal import Journal, forget
@@ -34,11 +35,13 @@ class GivenDocument:
         path: Path that citations show.
         texts: The chunks in order; the document's text is these, one after the other on lines of their own.
         vectors: float32 (m, dim), L2-normalised, one a chunk.
+        collections: Where it goes: as chunks, or whole where the collection is one of whole documents.
     """
 
     path: str
     texts: tuple[str, ...]
     vectors: NDArray[np.float32]
+    collections: tuple[str, ...] = (COLLECTION,)
 
 
 def build_given(
@@ -66,10 +69,13 @@ def build_given(
             journal = Journal(layout.embeddings, identity)
             staging = Staging(layout.building / "staging.duckdb")
             try:
+                names: set[str] = set()
                 for given in documents:
                     _stage(staging, journal, root, given)
+                    names.update(given.collections)
                 staging.add("roots", (root, False, "", ""))
-                staging.add("collections", (COLLECTION, "chunk", "structure"))
+                for name in sorted(names):
+                    staging.add("collections", (name, _granularity(name).value, "structure"))
                 staging.flush()
             finally:
                 staging.close()
@@ -89,19 +95,34 @@ def _stage(staging: Staging, journal: Journal, root: str, given: GivenDocument) 
     document = Document(
         own, given.path, root, whole, title=given.path.rpartition("/")[2], size=len(data), sha256=digest
     )
-    chunks = []
+    pieces = []
     start, line = 0, 1
     for position, text in enumerate(texts):
         end = start + len(text)
         last = line + text.rstrip("\n").count("\n")
-        chunks.append(
-            Chunk(chunk_id(own, COLLECTION, start, end), own, COLLECTION, position, start, end, line, last, text)
-        )
+        pieces.append(Chunk("", own, "", position, start, end, line, last, text))
         line += text.count("\n") + len(_JOINT)
         start = end + len(_JOINT)
-    journal.append([text_hash(chunk.indexed_text) for chunk in chunks], given.vectors)
-    staging.add_document(document, [(chunk, (chunk,)) for chunk in chunks], file=(root, given.path), location="")
+    journal.append([text_hash(piece.indexed_text) for piece in pieces], given.vectors)
+    records: list[tuple[Chunk, Sequence[Chunk]]] = []
+    for name in given.collections:
+        if _granularity(name) is Granularity.DOCUMENT:
+            # A whole document's vector is made of its pieces' ones.
+            one = Chunk("", own, "", 0, 0, len(whole), 1, pieces[-1].end_line, whole, granularity=Granularity.DOCUMENT)
+            records.append((_in(one, name), pieces))
+        else:
+            records += [(_in(piece, name), (piece,)) for piece in pieces]
+    staging.add_document(document, records, file=(root, given.path), location="")
     status = FileStatus.INDEXED.value
     staging.add(
-        "files", (root, given.path, len(data), 0, digest, "", [COLLECTION], status, "", "", 1, len(chunks))
+        "files", (root, given.path, len(data), 0, digest, "", list(given.collections), status, "", "", 1, len(records))
     )  # fmt: skip
+
+
+def _in(chunk: Chunk, collection: str) -> Chunk:
+    own = chunk_id(chunk.document_id, collection, chunk.start, chunk.end)
+    return replace(chunk, chunk_id=own, collection=collection)
+
+
+def _granularity(collection: str) -> Granularity:
+    return DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK)

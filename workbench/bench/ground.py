@@ -18,6 +18,7 @@ from workbench.records import Progress
 from workbench.service import Corpus, open_corpus
 from workbench.store.duck import fetch, open_reading, stream
 from workbench.store.generations import DATABASE
+from workbench.store.protocols import RecordStore
 from workbench.store.tokens import STOP_WORDS
 
 QUESTIONS = 60
@@ -90,21 +91,8 @@ class Ground:
         return [self.engine.embed(question.typed, "") for question in self.questions]
 
     def draw(self, count: int) -> tuple[Question, ...]:
-        """Questions drawn from the corpus: the same ones each time.
-
-        Each is a run of words of some chunk with two to five words that say something and at least one stop word.
-        """
-        chosen = random.Random(_SEED)
-        made: dict[str, Question] = {}
-        tries = 0
-        while len(made) < count and tries < _TRIES * count:
-            numbers = [chosen.randrange(self.records) for _ in range(count)]
-            for row in self.engine.records.rows(sorted(set(numbers))):
-                tries += 1
-                question = _question(_WORD.findall(row.chunk.text), chosen)
-                if question is not None and len(made) < count:
-                    made.setdefault(question.typed, question)
-        return tuple(made.values())
+        """Questions drawn from the corpus."""
+        return draw(self.engine.records, count)
 
     def words(self, least: int, most: int, count: int) -> list[str]:
         """Words that occur in so many records, at least four letters, drawn from all such: the same ones each time."""
@@ -117,6 +105,24 @@ class Ground:
             return [str(row[0]) for row in fetch(connection, sql, [least, most, count])]
         finally:
             connection.close()
+
+
+def draw(records: RecordStore, count: int) -> tuple[Question, ...]:
+    """Questions drawn from a corpus: the same ones each time.
+
+    Each is a run of words of some chunk with two to five words that say something and at least one stop word.
+    """
+    chosen = random.Random(_SEED)
+    made: dict[str, Question] = {}
+    tries = 0
+    while len(made) < count and tries < _TRIES * count:
+        numbers = [chosen.randrange(records.records_total) for _ in range(count)]
+        for row in records.rows(sorted(set(numbers))):
+            tries += 1
+            question = _question(_WORD.findall(row.chunk.text), chosen)
+            if question is not None and len(made) < count:
+                made.setdefault(question.typed, question)
+    return tuple(made.values())
 
 
 def _question(words: list[str], chosen: random.Random) -> Question | None:

@@ -11,6 +11,7 @@ from workbench.bench import (
     rows_indexing,
     rows_keyword,
     rows_opening,
+    rows_presets,
     rows_vectors,
 )
 from workbench.bench.figures import Row, Unmeasured
@@ -39,6 +40,8 @@ MEASURES: tuple[Measure, ...] = (
     Measure(("hybrid.search",), rows_hybrid.search),
     Measure(("hybrid.refuse",), rows_hybrid.refuse),
     Measure(("hybrid.slider",), rows_hybrid.refuse_shown),
+    Measure(("presets.collections",), rows_presets.collections),
+    Measure(("presets.pages", "presets.organise"), rows_presets.pages),
     Measure(("plans.top", "plans.all"), rows_hybrid.many),
     Measure(("open.one",), rows_opening.one),
     Measure(("open.eight",), rows_opening.eight),
