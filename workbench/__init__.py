@@ -34,6 +34,7 @@ _PUBLIC = {
     "remove": "workbench.service",
     "Passage": "workbench.records",
     "SearchResult": "workbench.retrieve.result",
+    "Snapshot": "workbench.snapshot.snapshot",
     "Hit": "workbench.records",
     "IndexReport": "workbench.records",
     "Plan": "workbench.plan",

@@ -14,6 +14,8 @@ The tree::
     │   ├── CorpusLocked            another process is writing
     │   ├── CorpusDamaged           a file of the generation is missing or not what its digest says
     │   └── EncoderMismatch         the corpus holds vectors of another encoder
+    ├── SnapshotError               a snapshot that cannot be read, or that is not what its digests say
+    │   └── SnapshotNewer           a snapshot of a newer schema than this version reads
     ├── PrincipalRequired           the corpus has tenants or roles and nobody said who asks
     ├── NeedsSearch                 a plan asks for candidates that were not retrieved
     ├── IndexingStopped             an indexing run was stopped on request; the corpus is as it was before
@@ -87,6 +89,14 @@ class CorpusDamaged(CorpusError):
 
 class EncoderMismatch(CorpusError):
     """The corpus holds vectors of another encoder than the one asked for."""
+
+
+class SnapshotError(WorkbenchError):
+    """A snapshot that cannot be read, or that is not what its digests say."""
+
+
+class SnapshotNewer(SnapshotError):
+    """A snapshot of a newer schema than this version of the workbench reads."""
 
 
 class PrincipalRequired(WorkbenchError):

@@ -1,0 +1,276 @@
+"""Is a snapshot what it says? Its digests, its figures, and, where the corpus is at hand, its searches run again.
+
+Three questions, each answered on its own. The digests: is every part as it was saved? The figures: do the saved runs and
+judgments give the saved measures? The searches: does the same corpus, asked the same by the same principal, answer the same?
+The last needs the generation, or another one with the same digest; where it is not at hand the answer says so and is no yes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+from workbench.plan import Plan
+from workbench.records import Principal
+from workbench.snapshot import capture
+from workbench.snapshot.model import Content, Passages, SavedSearch
+from workbench.snapshot.view import rows_of
+
+if TYPE_CHECKING:
+    import polars
+
+    from workbench.service import Corpus
+    from workbench.snapshot.snapshot import Snapshot
+
+EXACT, CLOSE = 1e-9, 2e-3
+"""How far scores may lie apart: on the same versions, and where another runtime or version may round otherwise."""
+_MOST_SAID = 5
+_DECIDING = ("numpy", "openvino", "torch", "usearch", "sentence-transformers", "workbench")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found of one search or evaluation.
+
+    Attributes:
+        what: Its query or name.
+        same: True: as saved. False: not. None: it could not be run again.
+        said: What differs, or why it could not be run; empty where all is the same.
+    """
+
+    what: str
+    same: bool | None
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The answer of `verify`.
+
+    Attributes:
+        id: The snapshot's id.
+        digests: Whether every part has the digest that the manifest says.
+        asked: What the corpus was asked: "" or the reason why it was not.
+        searches, evaluations: One each.
+        close: Largest difference of two scores, where searches were run again.
+    """
+
+    id: str
+    digests: bool
+    asked: str
+    searches: tuple[Checked, ...]
+    evaluations: tuple[Checked, ...]
+    close: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """True where nothing contradicts the snapshot; see `ran` for whether its searches were run again."""
+        return self.digests and all(c.same is not False for c in (*self.searches, *self.evaluations))
+
+    @property
+    def ran(self) -> bool:
+        """True where every search was run again."""
+        return not self.asked and bool(self.searches) and all(c.same is not None for c in self.searches)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        if not self.digests:
+            return "A part of the snapshot is not what its manifest says: do not trust it."
+        wrong = sum(c.same is False for c in (*self.searches, *self.evaluations))
+        if wrong:
+            return f"The digests hold, but {wrong} of its searches and evaluations come out differently."
+        if self.ran:
+            apart = f"; scores differ by at most {self.close:.2g}" if self.close > EXACT else ""
+            return f"Verified: every digest holds, and the corpus gives the same answers again{apart}."
+        why = self.asked or "some searches could not be run again"
+        return f"Every digest holds: nothing changed since it was saved. Its searches were not all run again: {why}."
+
+    def frame(self) -> polars.DataFrame:
+        """One row a search or evaluation: what, same (null: not run), said."""
+        import polars as pl
+
+        rows = [(c.what, c.same, "; ".join(c.said)) for c in (*self.searches, *self.evaluations)]
+        return pl.DataFrame(rows, schema={"what": pl.String, "same": pl.Boolean, "said": pl.String}, orient="row")
+
+    def _repr_html_(self) -> str:
+        from workbench.markup import visible
+
+        return f"<p>{visible(self.verdict)}</p>{self.frame()._repr_html_()}"
+
+
+def verify(snapshot: Snapshot, corpus: Corpus | str | Path | None) -> Verification:
+    """See `Snapshot.verify`. A folder is opened for the principal of the snapshot."""
+    digests = all(
+        name in snapshot.parts and hashlib.sha256(snapshot.parts[name]).hexdigest() == digest
+        for name, (_, digest) in snapshot.manifest.parts.items()
+    )
+    figures = tuple(_figures(snapshot.content, n) for n in range(len(snapshot.evaluations)))
+    if corpus is None:
+        return Verification(snapshot.id, digests, "no corpus was given", (), figures)
+    if isinstance(corpus, (str, Path)):
+        from workbench.service import open_corpus
+
+        with open_corpus(corpus, snapshot.about.principal) as opened:
+            return _with_corpus(snapshot, opened, digests, figures)
+    return _with_corpus(snapshot, corpus, digests, figures)
+
+
+def _with_corpus(snapshot: Snapshot, corpus: Corpus, digests: bool, figures: tuple[Checked, ...]) -> Verification:
+    about = snapshot.about
+    asked = _at_hand(snapshot, corpus)
+    if asked:
+        return Verification(snapshot.id, digests, asked, (), figures)
+    versions = capture.packages()
+    known = {e.runtime for e in about.origin.encoders}
+    same_versions = all(versions.get(p) == about.packages.get(p) for p in _DECIDING)
+    same_runtime = known == {str(e["runtime"]) for e in corpus.info()["encoders"]}
+    allowed = EXACT if same_versions and same_runtime else CLOSE
+    checked, apart = [], 0.0
+    for number, search in enumerate(snapshot.searches):
+        one, far = _again(snapshot, corpus, number, search, allowed)
+        checked.append(one)
+        apart = max(apart, far)
+    return Verification(snapshot.id, digests, "", tuple(checked), figures, apart)
+
+
+def _at_hand(snapshot: Snapshot, corpus: Corpus) -> str:
+    """Why the corpus cannot be asked, or ""."""
+    origin, principal = snapshot.about.origin, snapshot.about.principal
+    if corpus.principal != principal:
+        return f"it was made as {_who(principal)}, and the corpus is open as {_who(corpus.principal)}"
+    info = corpus.info()
+    if info["digest"] != origin.digest:
+        return f"its generation {origin.generation} is not at hand; the corpus is now {info['generation']}, which is another"
+    return ""
+
+
+def _who(principal: Principal | None) -> str:
+    if principal is None:
+        return "the local owner"
+    return f"tenant {principal.tenant or 'none'} with roles {', '.join(principal.roles) or 'none'}"
+
+
+def _again(
+    snapshot: Snapshot, corpus: Corpus, number: int, search: SavedSearch, allowed: float
+) -> tuple[Checked, float]:
+    """One search, run again and compared; and how far its scores lie apart."""
+    what = search.query or search.keywords
+    if search.context_left_out:
+        return Checked(what, None, ("its context was left out of the snapshot",)), 0.0
+    try:
+        result = corpus.search(
+            search.query, keywords=search.keywords or None, context=search.context or None, mode=search.mode,
+            plan=Plan(dict(search.settings)), filters=search.filters or None, bypass_cache=True,
+        )  # fmt: skip
+    except WorkbenchError as exc:
+        return Checked(what, None, (str(exc),)), 0.0
+    fresh = capture.searches([result])
+    said, far = _compare(snapshot, number, search, fresh, allowed)
+    more = (*said[:_MOST_SAID], f"and {len(said) - _MOST_SAID} more differences") if len(said) > _MOST_SAID else said
+    return Checked(what, not said, tuple(more)), far
+
+
+def _compare(
+    snapshot: Snapshot, number: int, saved: SavedSearch, fresh: Content, allowed: float
+) -> tuple[tuple[str, ...], float]:
+    """What differs between a saved search and the same one now; and the largest difference of two scores."""
+    now, content, about = fresh.searches[0], snapshot.content, snapshot.about
+    said: list[str] = []
+    if saved.sources != now.sources:
+        said.append(f"the sources were {', '.join(saved.sources)} and are {', '.join(now.sources)}")
+    if saved.score_kind != now.score_kind:
+        said.append(f"the scores were {saved.score_kind} and are {now.score_kind}")
+    if saved.funnel and saved.funnel != now.funnel:
+        said.append("the funnel counts something else")
+    far = 0.0
+    for table, keys, exact, close in (
+        ("candidates", ("chunk_id",), ("place", "rank", "shown", "duplicate_of", "label", "document_id", "path",
+                                       "start_line", "end_line", "whole"), ("score", "rerank")),
+        ("sources", ("place", "source"), ("rank",), ("score", "distance", "contribution")),
+        ("passages", ("position",), ("rank", "chunk_id", "citation", "text", "title", "section", "url", "match_starts",
+                                     "match_ends", "metadata", "collections"), ("score", "distance")),
+    ):  # fmt: skip
+        old = _keyed(rows_of(content.table(table), number), keys)
+        new = _keyed(fresh.table(table), keys)
+        missing = [k for k in old if k not in new]
+        added = [] if about.omitted else [k for k in new if k not in old]
+        if missing or added:
+            said.append(f"{len(missing)} rows of {table} are not there now, and {len(added)} are new")
+        for key, row in old.items():
+            other = new.get(key)
+            if other is None:
+                continue
+            for column in exact:
+                left_out = row[column] is None and about.passages is not Passages.SHOWN
+                matches = column.startswith("match_") and about.passages is not Passages.SHOWN
+                if row[column] != other[column] and not left_out and not matches:
+                    said.append(
+                        f"{table} {_named(row)}: {column} was {_short(row[column])} and is {_short(other[column])}"
+                    )
+            for column in close:
+                one, two = row[column], other[column]
+                if (one is None) != (two is None):
+                    said.append(f"{table} {_named(row)}: {column} was {one} and is {two}")
+                elif one is not None and two is not None:
+                    gap = abs(one - two)
+                    far = max(far, gap)
+                    if gap > allowed * max(1.0, abs(one)):
+                        said.append(f"{table} {_named(row)}: {column} was {one:.6g} and is {two:.6g}")
+    return tuple(said), far
+
+
+def _keyed(frame: Any, keys: tuple[str, ...]) -> dict[Any, dict[str, Any]]:
+    return {tuple(row[k] for k in keys): row for row in frame.iter_rows(named=True)}
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return str(row.get("path") or row.get("chunk_id") or f"{row.get('source')} at place {row.get('place')}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _figures(content: Content, number: int) -> Checked:
+    """One evaluation's measures, computed again from its run and judgments."""
+    from workbench.evaluate.evaluation import score_run
+    from workbench.evaluate.judgments import Judgments
+
+    saved = content.evaluations[number]
+    runs, judged = rows_of(content.table("runs"), number), rows_of(content.table("judgments"), saved.judgments)
+    qrels: dict[str, dict[str, int]] = {}
+    for row in judged.iter_rows(named=True):
+        qrels.setdefault(row["query_id"], {})[row["document"]] = row["grade"]
+    judgments = Judgments({}, qrels, saved.judgments_name)
+    texts = {r["query_id"]: r["query"] for r in judged.iter_rows(named=True) if r["query"] is not None}
+    if _digest(judgments, texts) != saved.judgments_digest:
+        return Checked(saved.name, None, ("its judgments are not all in the snapshot",))
+    rankings: dict[str, list[str]] = {}
+    for row in runs.iter_rows(named=True):
+        rankings.setdefault(row["query_id"], []).append(row["document"])
+    again = score_run(rankings, judgments, [m.measure for m in saved.means], seed=saved.seed)
+    known = {
+        (r["query_id"], r["measure"]): r["value"]
+        for r in rows_of(content.table("measures"), number).iter_rows(named=True)
+    }
+    said = []
+    for row_number, query_id in enumerate(again.query_ids):
+        for column, measure in enumerate(again.measures):
+            value, was = float(again.values[row_number, column]), known.get((query_id, measure))
+            if was is None or abs(was - value) > EXACT:
+                said.append(f"{measure} of {query_id} was {was} and is {value:.6g}")
+    means = [(m.measure, m.mean, again.mean(m.measure)) for m in saved.means]
+    said += [f"the mean {name} was {was:.6g} and is {now:.6g}" for name, was, now in means if abs(was - now) > EXACT]
+    return Checked(saved.name, not said, tuple(said[:_MOST_SAID]))
+
+
+def _digest(judgments: Any, texts: Mapping[str, str]) -> str:
+    from workbench.evaluate.judgments import Topic
+
+    return str(replace(judgments, topics={i: Topic(i, t) for i, t in texts.items()}).digest)

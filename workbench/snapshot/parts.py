@@ -1,0 +1,269 @@
+"""A snapshot's parts as bytes: YAML for what a person may want to read, Parquet for tables.
+
+The same content gives the same bytes: keys in a fixed order, no statistics, one row group, one compression. What is read is
+checked against the schema, whoever wrote it: the digests say that a part is as it was saved, not that it was honestly made.
+YAML is read without aliases and tables within bounds, so that a small file cannot unfold into a large one.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from workbench.errors import SnapshotError
+from workbench.records import Label, Step, Unavailable
+from workbench.snapshot.model import (
+    EVALUATION_TABLES,
+    SEARCH_TABLES,
+    TABLES,
+    Content,
+    SavedEvaluation,
+    SavedMean,
+    SavedSearch,
+    columns,
+    required,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEARCHES, EVALUATIONS = "searches.yaml", "evaluations.yaml"
+MOST_ROWS = 20_000_000
+MOST_TABLE_BYTES = 1 << 30
+_MEND = "Ask for the snapshot again, or make a new one"
+
+
+def part_of(table: str) -> str:
+    """Name of a table's part."""
+    return f"{table}.parquet"
+
+
+NAMES = (SEARCHES, EVALUATIONS, *map(part_of, TABLES))
+"""Every data part that schema 1 knows."""
+ALWAYS = (SEARCHES, *map(part_of, SEARCH_TABLES))
+"""The parts that every snapshot has."""
+
+
+def write(content: Content) -> dict[str, bytes]:
+    """The data parts of a content, by name, in a fixed order."""
+    parts = {SEARCHES: _to_yaml([_search_values(s) for s in content.searches])}
+    for table in SEARCH_TABLES:
+        parts[part_of(table)] = _to_parquet(table, content.table(table))
+    if content.evaluations:
+        parts[EVALUATIONS] = _to_yaml([_evaluation_values(e) for e in content.evaluations])
+        for table in EVALUATION_TABLES:
+            parts[part_of(table)] = _to_parquet(table, content.table(table))
+    return parts
+
+
+def read(parts: Mapping[str, bytes]) -> Content:
+    """The content of data parts.
+
+    Raises:
+        SnapshotError: A part is missing or has not the form of the schema.
+    """
+    wanted = [*ALWAYS, *(map(part_of, EVALUATION_TABLES) if EVALUATIONS in parts else ())]
+    for name in wanted:
+        if name not in parts:
+            raise SnapshotError(f"The snapshot lacks its part {name}", _MEND)
+    searches = _each(SEARCHES, parts[SEARCHES], _search)
+    evaluations = _each(EVALUATIONS, parts[EVALUATIONS], _evaluation) if EVALUATIONS in parts else ()
+    tables = {t: _from_parquet(t, parts[part_of(t)]) for t in TABLES if part_of(t) in parts}
+    for table, count in (
+        ("candidates", len(searches)), ("sources", len(searches)), ("passages", len(searches)),
+        ("measures", len(evaluations)), ("runs", len(evaluations)), ("queries", len(evaluations)),
+    ):  # fmt: skip
+        if table in tables and len(tables[table]):
+            numbers = tables[table][tables[table].columns[0]]
+            low, high = int(numbers.min() or 0), int(numbers.max() or 0)  # type: ignore[arg-type]
+            if low < 0 or high >= count:
+                raise _malformed(part_of(table), "names a search or an evaluation that is not there")
+    return Content(searches, evaluations, tables)
+
+
+def _malformed(name: str, why: str) -> SnapshotError:
+    return SnapshotError(f"The snapshot's part {name} {why}", _MEND)
+
+
+# --- YAML ------------------------------------------------------------------------------------------------------------
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes each value where it stands, also one that stands twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Text with any character that YAML may take for a line's end is quoted, where every such character is an escape."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain values only: an alias can unfold a small text into a huge one."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.events.AliasEvent):
+            raise yaml.YAMLError("it has an alias")
+        return super().compose_node(parent, index)
+
+
+def _to_yaml(values: list[dict[str, Any]]) -> bytes:
+    text = yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return str(text).encode("utf-8")
+
+
+def _each(name: str, data: bytes, make: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """The records of a YAML part. Raises SnapshotError for anything that has not their form."""
+    try:
+        values = yaml.load(data.decode("utf-8"), Loader=_Loader)
+        if not isinstance(values, list):
+            raise TypeError("it is no list")
+        return tuple(make(value) for value in values)
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+        raise _malformed(name, "does not have the form of its schema") from exc
+
+
+def _search_values(search: SavedSearch) -> dict[str, Any]:
+    values = asdict(search)
+    values["settings"] = {k: list(v) if isinstance(v, tuple) else v for k, v in search.settings.items()}
+    values["timings_ms"] = dict(search.timings_ms)
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _evaluation_values(evaluation: SavedEvaluation) -> dict[str, Any]:
+    values = asdict(evaluation)
+    values["coverage"] = dict(evaluation.coverage)
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} where a text should be")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{type(values).__name__} where a list should be")
+    return tuple(_text(v) for v in values)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{type(value).__name__} where a number should be")
+    return float(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{type(value).__name__} where a whole number should be")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{type(value).__name__} where yes or no should be")
+    return value
+
+
+def _setting(value: Any) -> Any:
+    if value is not None and not isinstance(value, (str, int, float, bool)):
+        raise TypeError("a setting is one plain value")
+    return value
+
+
+def _search(v: Any) -> SavedSearch:
+    return SavedSearch(
+        query=_text(v.pop("query")), keywords=_text(v.pop("keywords")), context=_text(v.pop("context")),
+        mode=_text(v.pop("mode")), filters=_text(v.pop("filters")), plan=_text(v.pop("plan")),
+        settings={_text(k): _setting(x) for k, x in v.pop("settings").items()},
+        score_kind=_text(v.pop("score_kind")), sources=_texts(v.pop("sources")), approximate=_texts(v.pop("approximate")),
+        unavailable=tuple(Unavailable(_text(u["source"]), _text(u["reason"]), _text(u["remedy"])) for u in v.pop("unavailable")),
+        timings_ms={_text(k): _number(x) for k, x in v.pop("timings_ms").items()},
+        funnel=tuple(
+            Step(_text(s["step"]), _text(s["source"]), _whole(s["entered"]), _whole(s["left"]), _text(s["reason"]))
+            for s in v.pop("funnel")
+        ),
+        messages=_texts(v.pop("messages")), warnings=_texts(v.pop("warnings")),
+        context_left_out=_flag(v.pop("context_left_out")), **_nothing_more(v),
+    )  # fmt: skip
+
+
+def _evaluation(v: Any) -> SavedEvaluation:
+    means = tuple(
+        SavedMean(_text(m["measure"]), _number(m["mean"]), _maybe(m["low"]), _maybe(m["high"]), _whole(m["queries"]))
+        for m in v.pop("means")
+    )
+    return SavedEvaluation(
+        name=_text(v.pop("name")), means=means, judgments=_whole(v.pop("judgments")),
+        judgments_name=_text(v.pop("judgments_name")), judgments_digest=_text(v.pop("judgments_digest")),
+        coverage={_text(k): _maybe(x) for k, x in v.pop("coverage").items()},
+        warnings=_texts(v.pop("warnings")), seed=_whole(v.pop("seed")), **_nothing_more(v),
+    )  # fmt: skip
+
+
+def _maybe(value: Any) -> Any:
+    """None, or a number as it is: a count stays whole."""
+    if value is not None:
+        _number(value)
+    return value
+
+
+def _nothing_more(values: dict[str, Any]) -> dict[str, Any]:
+    if values:
+        raise TypeError("it has keys that the schema does not know")
+    return {}
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------------
+
+
+def _to_parquet(table: str, frame: pl.DataFrame) -> bytes:
+    file = io.BytesIO()
+    ordered = frame.select(list(TABLES[table])).rechunk()
+    ordered.write_parquet(
+        file, compression="zstd", compression_level=9, statistics=False, row_group_size=max(1, len(ordered))
+    )
+    return file.getvalue()
+
+
+def _from_parquet(table: str, data: bytes) -> pl.DataFrame:
+    """A table of a part. Raises SnapshotError for anything that has not the schema's columns, types and bounds."""
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name = part_of(table)
+    try:
+        head = pq.read_metadata(io.BytesIO(data))
+        size = sum(head.row_group(n).total_byte_size for n in range(head.num_row_groups))
+    except (pa.ArrowException, OSError, ValueError) as exc:
+        raise _malformed(name, "is not a Parquet table") from exc
+    if head.num_rows > MOST_ROWS or size > MOST_TABLE_BYTES:
+        raise _malformed(name, f"unfolds into {head.num_rows:,} rows and {size:,} bytes, more than a snapshot may have")
+    try:
+        frame = pl.read_parquet(io.BytesIO(data), use_statistics=False)
+    except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as exc:
+        raise _malformed(name, "is not a Parquet table") from exc
+    if dict(frame.schema) != columns(table):
+        raise _malformed(name, "does not have the columns of its schema")
+    if "label" in frame.columns:
+        allowed = [str(label) for label in Label if label is not Label.ADDED or table == "passages"]
+        if not frame["label"].is_in(allowed).all():
+            raise _malformed(name, "has a label that is none")
+    for column in required(table):
+        if frame[column].null_count():
+            raise _malformed(name, f"has empty values in its column {column}")
+    for column in frame.columns:
+        if frame[column].dtype == pl.Float64 and not frame[column].drop_nulls().is_finite().all():
+            raise _malformed(name, f"has values in its column {column} that are no numbers")
+    return frame

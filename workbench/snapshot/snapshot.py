@@ -1,0 +1,248 @@
+"""The snapshot itself: made from results, saved, loaded, and asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import SnapshotError, UsageError
+from workbench.records import Hit, Principal
+from workbench.snapshot import archive, audience, parts
+from workbench.snapshot.model import About, Content, SavedEvaluation, SavedSearch
+
+if TYPE_CHECKING:
+    import polars
+
+    from workbench.service import Corpus
+    from workbench.snapshot.checking import Verification
+    from workbench.snapshot.diff import SnapshotDiff
+    from workbench.store.visibility import Policy
+
+SUFFIX = ".snapshot"
+
+
+class Snapshot:
+    """Results as they were, in one value that is saved as one file. Immutable. Made by `of`, `load` or `result.snapshot()`.
+
+    Attributes:
+        manifest: What the file says of itself: where it comes from, and the digest of each part.
+        parts: Part -> bytes, as they stand in the file.
+    """
+
+    def __init__(self, manifest: archive.Manifest, data: Mapping[str, bytes], content: Content | None = None) -> None:
+        self.manifest = manifest
+        self.parts = dict(data)
+        self._content = content
+
+    # --- made ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls, items: Sequence[Any] | Any, *, note: str = "", corpus: Corpus | None = None, by: str | None = None
+    ) -> Snapshot:
+        """A snapshot of results, comparisons and evaluations, all of one generation and one principal.
+
+        Args:
+            items: `SearchResult`, `Comparison` and `Evaluation`, one or several.
+            note: What to say of it.
+            corpus: The corpus that was evaluated; needed where there is no search among the items.
+            by: Who makes it; None is the setting `user`, or the login name.
+
+        Raises:
+            UsageError: There is nothing to save, or the items are of several generations or principals.
+        """
+        from workbench.snapshot.gather import gather
+
+        about, content = gather(items, note=note, corpus=corpus, by=by)
+        return cls._made(about, content)
+
+    @classmethod
+    def _made(cls, about: About, content: Content) -> Snapshot:
+        """A snapshot of a content: its parts, its page, its manifest."""
+        from workbench.snapshot.page import page
+
+        data = parts.write(content)
+        data[archive.PAGE] = page(about, content).encode("utf-8")
+        return cls(archive.describe(about, data), data, content)
+
+    @classmethod
+    def load(cls, source: str | Path | bytes) -> Snapshot:
+        """Read a snapshot from a file or from its bytes, every digest checked and every part read.
+
+        Raises:
+            SnapshotNewer: It was written by a newer version.
+            SnapshotError: There is no such file, it is no snapshot, or it is damaged.
+        """
+        if not isinstance(source, bytes):
+            source = _read(Path(source))
+        manifest, data = archive.from_bytes(source)
+        return cls(manifest, data, parts.read(data))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file, whole or not at all, and return its path; the suffix is `.snapshot` where none is given.
+
+        Raises:
+            SnapshotError: It cannot be written there.
+        """
+        target = Path(path)
+        target = target if target.suffix else target.with_suffix(SUFFIX)
+        beside = target.with_name(f".{target.name}.{os.getpid()}.new")
+        try:
+            beside.write_bytes(self.to_bytes())
+            os.replace(beside, target)
+        except OSError as exc:
+            beside.unlink(missing_ok=True)
+            raise SnapshotError(
+                f"The snapshot cannot be written to {target}: {exc.strerror or exc}", "Choose another place"
+            ) from exc
+        return target
+
+    def to_bytes(self) -> bytes:
+        """The file's bytes: the same for the same snapshot."""
+        return archive.to_bytes(self.manifest, self.parts)
+
+    # --- asked -----------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """16 hex digits of the digest: two snapshots with one id hold the same."""
+        return self.manifest.id
+
+    @property
+    def about(self) -> About:
+        """Where it comes from, and what was left out."""
+        return self.manifest.about
+
+    @cached_property
+    def content(self) -> Content:
+        """Everything that the parts hold."""
+        return parts.read(self.parts) if self._content is None else self._content
+
+    @property
+    def searches(self) -> tuple[SavedSearch, ...]:
+        """The searches, in order."""
+        return self.content.searches
+
+    @property
+    def evaluations(self) -> tuple[SavedEvaluation, ...]:
+        """The evaluations, in order."""
+        return self.content.evaluations
+
+    @property
+    def title(self) -> str:
+        """The first line of the note, else the first query or evaluation."""
+        names = [*self.about.note.split("\n")[:1], *(s.query or s.keywords for s in self.searches)]
+        names += [e.name for e in self.evaluations]
+        return next((name.strip() for name in names if name.strip()), "Snapshot")
+
+    def hits(self, search: int = 0) -> tuple[Hit, ...]:
+        """The shown rows of a search, best first. Raises UsageError for one that is not there."""
+        from workbench.snapshot.view import hits
+
+        self._check(search)
+        return hits(self.content, search)
+
+    def frame(self, search: int = 0) -> polars.DataFrame:
+        """One row a candidate of a search, as `SearchResult.frame` has them: rank, path, start_line, end_line, label, score,
+        chunk_id, document_id, and for each source `{source}_rank`, `{source}_score`, `{source}_contribution`.
+
+        Raises:
+            UsageError: The search is not there.
+        """
+        from workbench.snapshot.exports import candidates
+
+        self._check(search)
+        return candidates(self.content, search)
+
+    def documents(self) -> polars.DataFrame:
+        """The documents that the principal could see: document_id, path, content, tenant, roles, sensitivity."""
+        return self.content.table("documents")
+
+    def html(self) -> str:
+        """`index.html`, drawn from the data by this version (the one in the file may be of another)."""
+        from workbench.snapshot.page import page
+
+        return page(self.about, self.content)
+
+    def _check(self, search: int) -> None:
+        if not 0 <= search < len(self.searches):
+            raise UsageError(
+                f"The snapshot has no search {search}", f"It has {len(self.searches)} searches, counted from 0"
+            )
+
+    # --- cut, checked, compared --------------------------------------------------------------------------------------
+
+    def redacted(self) -> Snapshot:
+        """The same with citations in the place of passages: no text, title, section, url, metadata or context."""
+        return self._made(*audience.redacted(self.about, self.content))
+
+    def metadata_only(self) -> Snapshot:
+        """The same without anything of a document: ranks, scores and ids stay, paths and passages go."""
+        return self._made(*audience.metadata_only(self.about, self.content))
+
+    def for_audience(self, principal: Principal | None, policy: Policy | None = None) -> Snapshot:
+        """What of it somebody may see: rows of other documents are left out.
+
+        Args:
+            principal: The audience; None may see it only where no document has a tenant or roles.
+            policy: What a document's sensitivity means; None shows every sensitivity.
+
+        Raises:
+            PrincipalRequired: Nobody named, and some document has a tenant or roles.
+        """
+        return self._made(*audience.for_audience(self.about, self.content, principal, policy))
+
+    def verify(self, corpus: Corpus | str | Path | None = None) -> Verification:
+        """Check the digests, and where the generation is at hand run every search again and compare.
+
+        Args:
+            corpus: An open corpus, or its folder (opened for the principal of the settings); None checks the digests only.
+        """
+        from workbench.snapshot.checking import verify
+
+        return verify(self, corpus)
+
+    def diff(self, *others: Snapshot) -> SnapshotDiff:
+        """What differs between this and one or more other snapshots. Raises UsageError where there is no other."""
+        from workbench.snapshot.diff import diff
+
+        return diff((self, *others))
+
+    def with_note(self, note: str) -> Snapshot:
+        """The same with another note."""
+        return self._made(dataclasses.replace(self.about, note=note), self.content)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Snapshot) and self.manifest.digest == other.manifest.digest
+
+    def __hash__(self) -> int:
+        return hash(self.manifest.digest)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Snapshot {self.id} {self.title[:60]!r}: {len(self.searches)} searches, {len(self.evaluations)} evaluations, "
+            f"generation {self.about.origin.generation}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """A summary, for a notebook."""
+        from workbench.snapshot.page import summary
+
+        return summary(self.about, self.content)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > archive.MOST_FILE_BYTES:
+            raise SnapshotError(f"{path} is larger than a snapshot may be", "Name a file that `save` wrote")
+        return path.read_bytes()
+    except FileNotFoundError as exc:
+        raise SnapshotError(
+            f"There is no snapshot at {path}", "Name a file that `workbench snapshot save` wrote"
+        ) from exc
+    except OSError as exc:
+        raise SnapshotError(f"The snapshot {path} cannot be read: {exc.strerror or exc}", "Check the path") from exc
