@@ -13,7 +13,10 @@ import click
 from rich.text import Text
 
 from workbench.cli import options, output
+from workbench.indexing.kinds import by_kind, slowest
 from workbench.records import FileStatus, IndexReport
+
+_MANY_FILES = 20
 
 if TYPE_CHECKING:
     import polars
@@ -189,8 +192,37 @@ def report_dict(report: IndexReport) -> dict[str, object]:
     """An indexing report as JSON values."""
     data = dataclasses.asdict(report)
     data["found"] = report.found
+    data["kinds"] = [{**dataclasses.asdict(kind), "files_a_second": kind.rate} for kind in by_kind(report)]
+    data["slowest"] = [{"path": file.path, "seconds": file.seconds} for file in slowest(report)]
     data["counts"] = {status.value: report.count(status) for status in FileStatus}
     return data
+
+
+def _print_kinds(report: IndexReport, *, every: bool) -> None:
+    """The table of kinds and the slowest files, where many files were read or every file is listed."""
+    kinds = by_kind(report)
+    if not every and (len(kinds) < 2 or sum(kind.files - kind.unchanged for kind in kinds) < _MANY_FILES):
+        return
+    head = ("kind", "files", "read", "documents", "chunks", "unchanged", "skipped", "failed", "seconds", "files/s")
+    rows = [
+        (
+            output.plain(k.kind), *(f"{n:,}" for n in (k.files, k.read, k.documents, k.chunks, k.unchanged, k.skipped, k.failed)),
+            f"{k.seconds:.2f}", f"{k.rate:,.0f}" if k.seconds else "",
+        )
+        for k in kinds
+    ]  # fmt: skip
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    for row in (head, *rows):
+        cells = (
+            cell.ljust(w) if column == 0 else cell.rjust(w)
+            for column, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        output.console().print(Text("  " + "  ".join(cells)), soft_wrap=True)
+    slow = [file for file in slowest(report) if every or file.seconds >= 1]
+    for file in slow:
+        output.console().print(
+            Text(output.plain(f"  slow {file.seconds:.1f} s: {file.path}"), style="dim"), soft_wrap=True
+        )
 
 
 def print_report(report: IndexReport, *, list_files: bool) -> None:
@@ -205,6 +237,7 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         f"{report.documents:,} documents, {report.chunks:,} chunks; {report.embedded:,} embedded, {report.reused:,} reused; "
         f"{report.seconds:.1f} s; generation {report.generation}{'' if report.changed else ' (nothing changed)'}"
     )
+    _print_kinds(report, every=list_files)
     for warning in report.warnings:
         out.print(Text("warning: " + output.plain(warning), style="yellow"))
     shown = [f for f in report.files if list_files or f.status is FileStatus.FAILED]

@@ -13,10 +13,11 @@ from __future__ import annotations
 import pickle
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Full, Queue, SimpleQueue
 from typing import IO, Any
 
@@ -68,11 +69,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the reading of a file ended: INDEXED perhaps with a reason (what was left out), or why there is nothing."""
+    """How the reading of a file ended: INDEXED perhaps with a reason (what was left out), or why there is nothing.
+
+    `seconds` is the time that reading and cutting took, without that of waiting for whoever takes the documents.
+    """
 
     status: FileStatus
     reason: str = ""
     remedy: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
 
 Record = tuple[Chunk, tuple[Chunk, ...]]
@@ -88,6 +93,7 @@ def read_task(task: Task, cutting: Cutting, counter: TokenCounter) -> Iterator[B
     problems: list[Problem] = []
     held, some = 0, False
     failure: WorkbenchError | None = None
+    started, spent = time.perf_counter(), 0.0
     try:
         for item in read_documents(task.found, task.rules, task.salt):
             if isinstance(item, Problem):
@@ -97,13 +103,16 @@ def read_task(task: Task, cutting: Cutting, counter: TokenCounter) -> Iterator[B
             held += len(item.document.text)
             some = True
             if held > _BATCH_CHARACTERS or len(batch) >= _BATCH_DOCUMENTS:
+                spent += time.perf_counter() - started
                 yield tuple(batch)
+                started = time.perf_counter()
                 batch, held = [], 0
     except WorkbenchError as exc:
         failure = exc
+    spent += time.perf_counter() - started
     if batch:
         yield tuple(batch)
-    yield _outcome(some, problems, failure)
+    yield replace(_outcome(some, problems, failure), seconds=spent)
 
 
 def _outcome(some: bool, problems: Sequence[Problem], failure: WorkbenchError | None) -> Outcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -67,7 +66,6 @@ class _StagedFile:
     def __init__(self, run: Run, staging: Staging, task: Task, taken: _TakenIds) -> None:
         self._run, self._staging, self._task, self._taken = run, staging, task, taken
         self._documents = self._chunks = self._doubled = 0
-        self._started = time.monotonic()
 
     def add(self, batch: Batch) -> None:
         """Stage some of its documents."""
@@ -103,8 +101,7 @@ class _StagedFile:
                 status.value, reason, remedy, self._documents, self._chunks,
             )
         )  # fmt: skip
-        seconds = time.monotonic() - self._started
-        return FileReport(found.path, status, reason, remedy, self._documents, self._chunks, seconds)
+        return FileReport(found.path, status, reason, remedy, self._documents, self._chunks, outcome.seconds)
 
 
 class _TakenIds:
