@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -167,6 +168,32 @@ def test_without_the_vector_side_the_page_says_so(
     assert "The model is gone" in alerts
     at = judge(open_app, corpus, set="tea", pool="default|default sources=keyword", depth="3")
     assert shown(at)
+
+
+def test_a_model_grades_the_pool(open_app: Open, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an endpoint the page says what to set; with one, what was graded and how far it agrees with people."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water"])
+        (query,) = opened.judging.queries("tea")
+        for hit in opened.search("boil water", mode="keyword").hits[:2]:
+            opened.judging.grade(hit, 1, query, set="tea", judge="ann")
+    assert "Set endpoint_url" in all_text(judge(open_app, corpus))
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "unit")
+    from endpoint_server import Handler, completion, serving
+
+    def ones(handler: Handler) -> None:
+        grades = {str(p["number"]): 1 for p in handler.passages}
+        handler.send(completion(json.dumps({"grades": grades})))
+
+    with serving(ones) as server:
+        monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
+        at = judge(open_app, corpus)
+        at.multiselect(key=KEY + "plans").set_value(["default sources=keyword"])
+        at.text_input(key=KEY + "machine.model").set_value("m")
+        at = press(at, "machine.start")
+    assert "machine:m graded" in "".join(bodies(at))
+    assert "agree on 100% of 2 passages" in all_text(at)
+    assert server.requests
 
 
 @pytest.mark.parametrize("params", [{"set": "gone"}, {"set": "tea", "pool": "nonsense plan", "depth": "-4"}])

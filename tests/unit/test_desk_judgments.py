@@ -251,3 +251,28 @@ def test_who_does_not_see_the_document_does_not_see_the_judgment(tmp_path: Path)
         opened.refresh()
     assert [x.stale for x in hr.judging.located("search")].count(True) == 1
     assert [x.path for x in staff.judging.located("search")] == ["open.md"]
+
+
+def test_masked_text_is_found_and_not_told(tmp_path: Path) -> None:
+    """A judge whom a policy shows less has the same judgments, with today's masked text for quotes and no query of it."""
+    source, corpus = tmp_path / "files", tmp_path / "corpus"
+    source.mkdir()
+    corpus.mkdir()
+    (source / "card.md").write_text("# Card of the day\n\nthe number 1234-5678-9012 is on the card\n")
+    (source / "open.md").write_text("# Opening hours today\n\nnothing to hide here\n")
+    rules = "rules:\n  - path: '*'\n    tenant: acme\npolicy:\n  mask: ['\\d{4}-\\d{4}-\\d{4}']\n  cleared: [admin]\n"
+    (corpus / "corpus.yaml").write_text(rules)
+    wb.index([source], corpus=corpus, encoder="hashing")
+    admin, staff = (wb.open_corpus(corpus, wb.Principal("acme", roles)) for roles in (("admin",), ()))
+    for opened, grade in ((admin, 3), (staff, 1)):
+        (hit,) = opened.search("number card", mode="keyword").hits
+        opened.judging.grade(hit, grade, "number card", judge=f"grade {grade}")
+    assert ["1234" in x.judgment.anchor.quote for x in admin.judging.located("search")] == [True, False]
+    told = staff.judging.located("search")
+    assert [(x.judgment.grade, x.stale, x.moved) for x in told] == [(3, False, False), (1, False, False)]
+    assert not any("1234" in x.judgment.anchor.quote for x in told)
+    from workbench.desk.making import make_known_item_set
+
+    assert make_known_item_set(admin.judging, admin.engine, "known", 9, ["title"]) == 2
+    assert [q.text for q in staff.judging.queries("known")] == ["Opening hours today"]
+    assert len(admin.judging.queries("known")) == 2

@@ -107,8 +107,15 @@ class Judging:
         """
         found = self.sets.queries(name)
         paths = [q.source.path for q in found if q.source is not None]
-        seen = self.records.numbers_named(paths, self.scope) if paths else {}
+        numbers = self.records.numbers_named(paths, self.scope) if paths else {}
+        seen = {path for path, own in numbers.items() if not (self.records.masks and self._masked(own))}
         return tuple(q for q in found if q.source is None or q.source.path in seen)
+
+    def _masked(self, numbers: Sequence[int]) -> bool:
+        """Whether the principal sees one of some documents with something masked."""
+        import numpy as np
+
+        return bool(self.records.masked(np.array(numbers, np.int64)).any())
 
     # --- grading -------------------------------------------------------------------------------------------------------
 
@@ -257,7 +264,11 @@ class Judging:
         return self.locate(self.log.valid(name, query_id, judges))
 
     def locate(self, judgments: Sequence[Judgment]) -> tuple[Located, ...]:
-        """Where judgments stand now, in the order given, without those that the principal may not see."""
+        """Where judgments stand now, in the order given, without those that the principal may not see.
+
+        Where a policy masks texts for the principal, quotes are the masked texts of today, and stale judgments, whose quotes
+        nobody can mask any more, are left out.
+        """
         names = list(dict.fromkeys(j.anchor.path for j in judgments))
         numbers = self.records.numbers_named(names, _EVERYTHING) if names else {}
         wanted = sorted({n for found in numbers.values() for n in found})
@@ -274,25 +285,37 @@ class Judging:
             elif seen is None or seen[number]:
                 owner[position] = number
                 shown.append(position)
-        spans = self._found_again(judgments, owner)
+        spans, quotes = self._found_again(judgments, owner)
         made = []
         for position in shown:
             judgment, found = judgments[position], owner.get(position)
             if found is None:
-                made.append(Located(judgment, "", judgment.anchor.path, None))
+                if not self.records.masks:
+                    made.append(Located(judgment, "", judgment.anchor.path, None))
                 continue
             document, span = headers[found], spans.get(position)
             a = judgment.anchor
+            if self.records.masks and not a.whole:
+                if span is None:
+                    continue
+                judgment = replace(judgment, anchor=replace(a, quote=quotes[position]))
             moved = span is not None and not a.whole and span != Span(a.start, a.end)
             made.append(Located(judgment, document.document_id, document.path, span, moved))
         return tuple(made)
 
-    def _found_again(self, judgments: Sequence[Judgment], owner: Mapping[int, int]) -> dict[int, Span]:
-        """Where each judgment's text stands; texts are read a batch of documents at a time."""
+    def _found_again(
+        self, judgments: Sequence[Judgment], owner: Mapping[int, int]
+    ) -> tuple[dict[int, Span], dict[int, str]]:
+        """Where each judgment's text stands, and what stands there as the principal sees it.
+
+        Texts are read a batch of documents at a time.
+        """
         positions: dict[int, list[int]] = {}
         for position, number in owner.items():
             positions.setdefault(number, []).append(position)
-        numbers, spans = sorted(positions), {}
+        numbers = sorted(positions)
+        spans: dict[int, Span] = {}
+        quotes: dict[int, str] = {}
         for start in range(0, len(numbers), _BATCH):
             batch = numbers[start : start + _BATCH]
             for number, document in zip(batch, self.records.documents(batch), strict=True):
@@ -300,7 +323,9 @@ class Judging:
                     span = find_again(document.text, judgments[position].anchor)
                     if span is not None:
                         spans[position] = span
-        return spans
+                        if self.records.masks:
+                            quotes[position] = document.text[span.start : span.end]
+        return spans, quotes
 
     def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
         """The judgments of a set as `evaluate` takes them, at their places in this generation (`judged.to_judgments`).

@@ -11,7 +11,7 @@ To grade from a page, use the corpus's `judging`, which knows where a hit stands
 (as imported qrels mean it). Not a chunk: chunks come and go with every indexing run. A judgment is found again in the
 document of today by these rules, in this order (`find_again`):
 
-1. the quoted text stands where it stood;
+1. the quoted text stands where it stood (what a policy masks for one of two judges is the same text);
 2. it stands somewhere else: the place nearest to the old one, the earlier of two as near;
 3. its words stand somewhere one after the other, with other spaces or line breaks between them: nearest again;
 4. none of these: the judgment is *stale*. It is kept and listed, and counts for nothing.
@@ -42,6 +42,7 @@ from workbench.desk.database import Desk, now
 from workbench.desk.query_sets import JUDGING, QuerySets, time_of
 from workbench.errors import JudgmentError
 from workbench.records import Span
+from workbench.store.visibility import MASK
 
 GRADES = (0, 1, 2, 3)
 GRADE_NAMES = ("not relevant", "related", "relevant", "answers it")
@@ -261,7 +262,7 @@ def find_again(text: str, anchor: Anchor) -> Span | None:
     """
     if anchor.whole:
         return Span(0, len(text))
-    if text[anchor.start : anchor.end] == anchor.quote:
+    if _same(text[anchor.start : anchor.end], anchor.quote):
         return Span(anchor.start, anchor.end)
     exact = _nearest(_occurrences(text, anchor.quote), anchor.start)
     if exact is not None:
@@ -275,6 +276,13 @@ def find_again(text: str, anchor: Anchor) -> Span | None:
     found = {m.start(): m.end() for m in re.finditer(r"\s+".join(map(re.escape, words)), text)}
     start = _nearest(found, anchor.start)
     return None if start is None else Span(start, found[start])
+
+
+def _same(text: str, quote: str) -> bool:
+    """Whether two texts are one, as far as one of them is not masked: judges may see different parts of a document."""
+    if text == quote or MASK not in text + quote:
+        return text == quote
+    return len(text) == len(quote) and all(a == b or MASK in (a, b) for a, b in zip(text, quote, strict=True))
 
 
 def _occurrences(text: str, quote: str) -> Iterable[int]:

@@ -15,7 +15,7 @@ from workbench.desk.judged import graded_by
 from workbench.desk.making import make_known_item_set
 from workbench.errors import WorkbenchError
 from workbench.evaluate.agreement import agreement
-from workbench.ui import cards, resources, state
+from workbench.ui import cards, judge_machine, resources, state
 from workbench.ui.controls import PREFIX
 from workbench.ui.judge_round import DEPTH, PLANS, Choice
 from workbench.ui.text import plain
@@ -70,7 +70,9 @@ def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
             key=_KEY + "plans", help=POOL_HELP,
         )  # fmt: skip
     with right:
-        judge = st.text_input("Judged by", value=person, max_chars=100, key=_KEY + "judge")
+        judge = st.text_input(
+            "Judged by", value=person, max_chars=100, key=_KEY + "judge", disabled="is_logged_in" in st.user
+        )  # fmt: skip
         depth = st.number_input(
             "Results of each plan", 1, 100, DEPTH, key=_KEY + "depth",
             help="How many of each plan's first results are judged. 10 is enough for nDCG@10.",
@@ -79,7 +81,9 @@ def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
     if not picked:
         st.caption("Choose at least one plan.")
     pressed = st.button("Start judging", type="primary", disabled=not ready, key=_KEY + "start")
-    _about(corpus, name)
+    if name:
+        agreement_of(corpus, name)
+        judge_machine.draw(corpus, name, tuple(picked), int(depth))
     if not (pressed and name and ready):
         return None
     return Choice(name, " ".join(judge.split()), tuple(picked), int(depth))
@@ -92,11 +96,6 @@ def _plans() -> dict[str, str]:
     for name, text in resources.saved_plans().items():
         plans.setdefault(text, f"Saved: {plain(name, 60)}")
     return plans
-
-
-def _about(corpus: Corpus, name: str | None) -> None:
-    if name:
-        agreement_of(corpus, name)
 
 
 def agreement_of(corpus: Corpus, name: str) -> None:
