@@ -14,8 +14,9 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.assist.learned import LearnedRanker
 from workbench.cli.main import main
-from workbench.evaluate.judgments import Judgments, load_judgments
+from workbench.evaluate.judgments import JudgedPassage, Judgments, load_judgments
 from workbench.evaluate.learning import learn
+from workbench.records import Span
 
 QUERIES = 20
 
@@ -116,6 +117,21 @@ def test_judgments_of_which_nothing_can_be_learned_leave_the_fused_order(corpus:
     assert made.training.rounds == 0
     assert made.base.run.rankings == made.learned.run.rankings
     assert "is the same for" in made.compare().verdict
+
+
+def test_judged_passages_count_for_their_documents(corpus: wb.Corpus, at: Path) -> None:
+    """A document has the highest grade of its passages, and the file names the judgments as they were given."""
+    loaded = load_judgments(at / "judged")
+    qrels = {i: {f"{key}#0-9": grade for key, grade in grades.items()} for i, grades in loaded.qrels.items()}
+    passages = {
+        i: tuple(JudgedPassage(f"{key}#0-9", "", key, Span(0, 9)) for key in grades)
+        for i, grades in loaded.qrels.items()
+    }
+    given = Judgments(loaded.topics, qrels, passages=passages)
+    made = learn(corpus.search, given, folds=2)
+    plain = learn(corpus.search, loaded, folds=2)
+    assert made.learned.mean("RR") == plain.learned.mean("RR")
+    assert made.training.ranker.origin["judgments_digest"] == given.digest
 
 
 def test_measuring_on_what_it_learned_from_is_told(at: Path) -> None:

@@ -5,7 +5,7 @@ train a LambdaMART ranking (`workbench.assist.training`), fold by fold of querie
 model that saw none of its judgments. Two evaluations come of the same searches: the plan's own order, and the order in
 which that model puts the plan's first `rerank.top`, which is what a search with the finished model would do.
 
-A chunk has the grade of its document: judgments that name documents say no more.
+A chunk has the grade of its document, also where passages were judged: then a document has the highest of its passages.
 """
 
 from __future__ import annotations
@@ -117,6 +117,8 @@ def learn(
     names = parse_measures(measures)
     value = Plan.of(plan).replace({"rerank.model": OFF})
     asked: dict[str, _Asked] = {}
+    told = {**(origin or {}), "judgments": judgments.name, "judgments_digest": judgments.digest}
+    judgments = judgments.by_document()
 
     def run(topic: Topic) -> SearchResult:
         result = search(topic.text, topic.keywords or None, plan=value, filters=filters, bypass_cache=True)
@@ -124,7 +126,7 @@ def learn(
         return result
 
     base = evaluate_plan(run, judgments, names, name=str(value), progress=progress)
-    training = _trained(asked, judgments, value, folds, seed, origin or {})
+    training = _trained(asked, judgments, value, folds, seed, told)
     run_learned = _reordered(asked, training, base.run, judgments, int(value["rerank.top"]), needed_depth(names))
     learned = score_run(run_learned, judgments, names, name="learned")
     return Learning(value, training, base, learned)
@@ -160,7 +162,7 @@ def _trained(
         [len(a.matrix) for a in told.values()],
         folds=folds,
         seed=seed,
-        origin={**origin, "plan": str(plan), "judgments": judgments.name, "judgments_digest": judgments.digest},
+        origin={**origin, "plan": str(plan)},
     )
 
 
