@@ -1,0 +1,119 @@
+"""Journeys through the Judge page in a real browser: by keyboard, loaded again, and two people at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import prepared
+
+import workbench as wb
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+SET = "journey"
+QUERIES = ("retry request", "boil water", "pause", "kettle")
+
+
+def expect(locator: Any) -> Any:
+    from playwright.sync_api import expect as made
+
+    made.set_options(timeout=30_000)
+    return made(locator)
+
+
+@pytest.fixture
+def query_set(corpus: Path, request: pytest.FixtureRequest) -> str:
+    """A set of its own for each test."""
+    name = f"{SET} {request.node.name[5:25]}"
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create(name, QUERIES)
+    return name
+
+
+def start(page: Any, server: str, name: str, judge: str | None = None) -> None:
+    """Choose the set and the judge, and begin."""
+    page.goto(f"{server}/judge")
+    page.get_by_role("combobox", name="Query set").click()
+    page.get_by_role("option", name=name).click()
+    if judge is not None:
+        box = page.get_by_role("textbox", name="Judged by")
+        box.fill(judge)
+        box.press("Tab")
+    page.get_by_role("button", name="Start judging").click()
+    expect(page.get_by_label("Passage to judge")).to_be_visible()
+
+
+def shown(page: Any) -> str:
+    return str(page.get_by_label("Passage to judge").get_attribute("data-chunk"))
+
+
+def press(page: Any, key: str) -> None:
+    """Press a key and wait for another passage."""
+    query, before = page.locator(".wb-asked").inner_text(), shown(page)
+    page.keyboard.press(key)
+    page.wait_for_function(
+        "([query, chunk]) => { const c = document.querySelector('.wb-judge'), q = document.querySelector('.wb-asked');"
+        " return c && q && (c.dataset.chunk !== chunk || q.innerText !== query); }",
+        arg=[query, before],
+    )
+
+
+def grades(corpus: Path, name: str, judge: str | None = None) -> list[int]:
+    with wb.open_corpus(corpus) as opened:
+        return [x.judgment.grade for x in opened.judging.located(name) if judge in (None, x.judgment.judge)]
+
+
+def test_ten_results_judged_by_keyboard_are_all_there_after_a_reload(
+    page: Any, server: str, corpus: Path, query_set: str
+) -> None:
+    """0 to 3, each shown passage another one; a reload goes on at the eleventh; U takes the last back, N puts off."""
+    start(page, server, query_set)
+    given = [0, 1, 2, 3, 0, 3, 2, 1, 0, 2]
+    for grade in given:
+        press(page, str(grade))
+    assert grades(corpus, query_set) == given
+    expect(page.get_by_text("10 of", exact=False).first).to_be_visible()
+    eleventh = shown(page)
+    page.reload()
+    expect(page.get_by_label("Passage to judge")).to_be_visible()
+    expect(page.get_by_text("10 of", exact=False).first).to_be_visible()
+    assert shown(page) == eleventh
+    press(page, "n")
+    assert shown(page) != eleventh
+    press(page, "u")
+    expect(page.get_by_text("Took back grade 2")).to_be_visible()
+    assert grades(corpus, query_set) == given[:-1]
+    assert page.foreign == []
+
+
+def test_a_note_is_typed_without_grading(page: Any, server: str, corpus: Path, query_set: str) -> None:
+    """Digits and letters in the note stay there; after Tab a digit grades."""
+    start(page, server, query_set)
+    note = page.get_by_role("textbox", name="Note")
+    note.fill("")
+    note.press_sequentially("under 3 words, not u")
+    assert grades(corpus, query_set) == []
+    note.press("Tab")
+    press(page, "1")
+    with wb.open_corpus(corpus) as opened:
+        (kept,) = opened.judging.located(query_set)
+    assert (kept.judgment.grade, kept.judgment.note) == (1, "under 3 words, not u")
+
+
+def test_two_people_judge_at_once(browser: Any, server: str, corpus: Path, query_set: str) -> None:
+    """Neither sees the other's state, and nothing is lost."""
+    contexts = [browser.new_context(viewport={"width": 390, "height": 844}) for _ in range(2)]
+    pages = [prepared(context) for context in contexts]
+    for page, judge in zip(pages, ("ann", "bob"), strict=True):
+        start(page, server, query_set, judge)
+    for grade in (3, 1, 0):
+        for page in pages:
+            press(page, str(grade))
+    for judge in ("ann", "bob"):
+        assert grades(corpus, query_set, judge) == [3, 1, 0]
+    for page in pages:
+        width = page.evaluate("document.scrollingElement.scrollWidth")
+        assert width <= 390
+    for context in contexts:
+        context.close()
