@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "tune": ("workbench.cli.tune", "tune", "Try many plans on judged queries and take the best one away."),
     "check": ("workbench.cli.check", "check", "Fail when a plan got worse on judged queries."),
     "learn": ("workbench.cli.learn", "learn", "Learn a ranking from judged queries."),
+    "snapshot": ("workbench.cli.snapshot", "snapshot", "Keep results as files: save, show, verify, diff, export."),
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),
     "mcp": ("workbench.cli.mcp", "mcp", "Serve the corpus to agents and editors over MCP."),
     "demo": ("workbench.cli.demo", "demo", "Index Python's own documentation and open the workbench on it."),
