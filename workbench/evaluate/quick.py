@@ -80,7 +80,7 @@ def _relevant(measure: Quick, ranks: Ints, grades: Ints) -> Ints:
 
 
 def _found(measure: Quick, ranks: Ints, grades: Ints) -> Floats:
-    return np.count_nonzero(_relevant(measure, ranks, grades), axis=1).astype(np.float64)
+    return np.asarray(np.count_nonzero(_relevant(measure, ranks, grades), axis=1), np.float64)
 
 
 def _reciprocal(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
@@ -93,11 +93,11 @@ def _reciprocal(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Float
 
 def _recall(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
     total = int(np.count_nonzero(every >= measure.least))
-    return _found(measure, ranks, grades) / total if total else np.zeros(len(ranks))
+    return np.asarray(_found(measure, ranks, grades) / total) if total else np.zeros(len(ranks))
 
 
 def _precision(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
-    return _found(measure, ranks, grades) / float(measure.cutoff or 1)
+    return np.asarray(_found(measure, ranks, grades) / float(measure.cutoff or 1))
 
 
 def _success(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:

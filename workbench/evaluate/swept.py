@@ -172,8 +172,9 @@ class Sweep:
     # --- frames -----------------------------------------------------------------------------------------------------
 
     def frame(self, most: int | None = 20) -> pl.DataFrame:
-        """One row a plan, best mean first: rank, plan, changes (what differs from the baseline), mean, low, high (95 % interval of the mean), difference to the
-        baseline, wins, losses, ties, p (paired randomisation test) and p_holm (corrected for the number of plans).
+        """One row a plan, best mean first: rank, plan, changes (what differs from the baseline), mean, low, high
+        (95 % interval of the mean), difference to the baseline, wins, losses, ties, p (paired randomisation test) and p_holm
+        (corrected for the number of plans).
 
         These are figures on the tuning queries. `most` None is all plans.
         """
@@ -188,7 +189,8 @@ class Sweep:
             low, high = bootstrap_interval(column[n], seed=self.seed)
             wins, losses = int((differences[n] > 1e-12).sum()), int((differences[n] < -1e-12).sum())
             rows.append(
-                (rank, str(self.plans[n]), self.changes(n), float(means[n]), *_ends(low, high), float(means[n] - means[0]), wins, losses,
+                (rank, str(self.plans[n]), self.changes(n), float(means[n]), *_ends(low, high), float(means[n] - means[0]),
+                 wins, losses,
                  len(self.query_ids) - wins - losses, None if n == 0 else float(p[n]), None if n == 0 else float(adjusted[n]))
             )  # fmt: skip
         schema = {

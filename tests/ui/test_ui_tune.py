@@ -1,0 +1,135 @@
+"""The Tune and Compare pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from app_for_tests import all_text, bodies, run
+from streamlit.testing.v1 import AppTest
+
+import workbench as wb
+from workbench.errors import JudgmentError
+from workbench.records import Progress
+from workbench.ui import tuning
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """Judgments of the small corpus: eight queries, one of whose texts is hostile."""
+    lines = ["query_id,query,document,grade"]
+    asked = {
+        "how do retries work": "retries.md",
+        "timeouts": "timeouts.md",
+        "rate limits": "limits.md",
+        "kettle": "kettle.md",
+    }
+    asked |= {
+        "good tea": "tea.md",
+        "wait longer": "backoff.py",
+        "<script>pelican</script>": "hostile.md",
+        "note 3": "notes/note-03.md",
+    }
+    lines += [f"q{n},{text},{path},1" for n, (text, path) in enumerate(asked.items())]
+    path = tmp_path / "judged.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def page(open_app: Open, corpus: Path, name: str) -> AppTest:
+    at = open_app(corpus)
+    at.switch_page(f"views/{name}.py")
+    return run(at)
+
+
+def finished(at: AppTest) -> AppTest:
+    job = at.session_state["wb.tune.job"]
+    job.wait(60)
+    assert not job.running
+    assert job.error is None, str(job.error)
+    return run(at)
+
+
+def test_without_judgments_the_page_says_how_to_get_some(open_app: Open, small_corpus: Path) -> None:
+    for name in ("tune", "compare"):
+        at = page(open_app, small_corpus, name)
+        assert any("workbench judge make" in c.value for c in at.code)
+
+
+def test_plans_are_tried_and_the_best_goes_to_the_search_page(open_app: Open, small_corpus: Path, judged: Path) -> None:
+    """A run in a thread, its verdict, curve, bars and table; the best plan becomes the plan of the Search page."""
+    at = page(open_app, small_corpus, "tune")
+    at.text_input(key="wb.w.tune.path").set_value(str(judged))
+    run(at)
+    at.multiselect(key="wb.w.tune.fields").set_value(["fusion.k", "fusion.weights.vector"])
+    run(at)
+    at.text_input(key="wb.w.tune.values.fusion.weights.vector").set_value("0,1")
+    run(at)
+    at.button(key="wb.w.tune.run").click()
+    run(at)
+    finished(at)
+    made = at.session_state["wb.tune.job"].result
+    assert made.verdict in all_text(at)
+    assert "<script>pelican" not in "".join(bodies(at))
+    at.button(key="wb.w.tune.use").click()
+    at.run()
+    assert at.session_state["wb.state"].plan == made.best
+
+
+def test_the_figure_stands_beside_the_sliders(open_app: Open, small_corpus: Path, judged: Path) -> None:
+    """Retrieved once; a slider then changes the figure without another retrieval."""
+    at = page(open_app, small_corpus, "tune")
+    at.text_input(key="wb.w.tune.path").set_value(str(judged))
+    run(at)
+    at.button(key="wb.w.tune.prepare").click()
+    run(at)
+    run(at)
+    assert [m.label for m in at.metric] == ["nDCG@10"]
+    at.slider(key="wb.w.fusion.weights.vector").set_value(0.0)
+    run(at)
+    with wb.open_corpus(small_corpus) as corpus:
+        plan = at.session_state["wb.state"].moved
+        expected = corpus.evaluate(wb.load_judgments(judged), plan, "nDCG@10").mean("nDCG@10")
+    assert at.metric[0].value == f"{expected:.3f}"
+
+
+def test_two_plans_are_compared(open_app: Open, small_corpus: Path, judged: Path) -> None:
+    """The verdict, agreement, and the queries as links."""
+    at = page(open_app, small_corpus, "compare")
+    at.text_input(key="wb.w.compare.path").set_value(str(judged))
+    run(at)
+    at.selectbox(key="wb.w.compare.second").set_value("tmm")
+    run(at)
+    at.button(key="wb.w.compare.run").click()
+    run(at)
+    finished(at)
+    assert "Agreement of the two lists" in all_text(at)
+    assert any('href="./?q=' in body for body in bodies(at))
+
+
+def test_a_job_says_its_faults_and_can_be_stopped(sample: wb.Corpus) -> None:
+    """Errors on purpose and others become a sentence; a stop is seen by the work."""
+
+    def fails(tell: object, stop: object) -> None:
+        raise ValueError("broken")
+
+    job = tuning.Job(fails)
+    job.wait(10)
+    assert job.error is not None
+    assert "broken" in str(job.error)
+
+    def waits(tell: Callable[[Progress], None], stop: Callable[[], bool]) -> str:
+        while not stop():
+            tell(Progress("waiting", 1, 2))
+        return "stopped"
+
+    job = tuning.Job(waits)
+    assert job.running
+    job.stop()
+    job.wait(10)
+    assert job.result == "stopped"
+    with pytest.raises(JudgmentError, match="no query set"):
+        tuning.read_judged(sample, "/etc/passwd", files=False)

@@ -1,0 +1,96 @@
+"""The Compare page: two plans on the same queries. Who wins where, on which queries they differ most, and the verdict."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.errors import PlanError
+from workbench.evaluate.differing import wins
+from workbench.plan import Plan
+from workbench.presets import PRESETS
+from workbench.ui import controls, tune_page, tuning
+from workbench.ui import state as app_state
+from workbench.ui.text import plain, visible
+
+if TYPE_CHECKING:
+    from workbench.service import Corpus
+
+_KEY = controls.PREFIX + "compare."
+_JOB = "wb.tune.job"
+_ROWS = 30
+
+
+def draw(corpus: Corpus) -> None:
+    """Draw the page."""
+    name = tune_page.judgments_box(corpus, "compare")
+    if not name:
+        return
+    now = str(app_state.current().plan)
+    offered = list(dict.fromkeys([now, *(p.name for p in PRESETS)]))
+    left, right, third = st.columns([2, 2, 1], vertical_alignment="bottom")
+    with left:
+        first = st.selectbox(
+            "First plan", offered, index=0, accept_new_options=True, key=_KEY + "first",
+            help="A preset, or a plan's text form such as `default fusion.k=20`. The first is the plan of the Search page.",
+        )  # fmt: skip
+    with right:
+        second = st.selectbox(
+            "Second plan", offered, index=min(1, len(offered) - 1), accept_new_options=True, key=_KEY + "second",
+            help="The one that may be better.",
+        )  # fmt: skip
+    with third:
+        measure = st.selectbox("Measure", tune_page.MEASURES, key=_KEY + "measure")
+    job = st.session_state.get(_JOB)
+    busy = isinstance(job, tuning.Job) and job.running
+    if st.button("Compare them", type="primary", key=_KEY + "run", disabled=busy):
+        try:
+            plans = Plan.parse(first), Plan.parse(second)
+        except PlanError as exc:
+            app_state.notice(str(exc))
+            st.rerun()
+        st.session_state[_JOB] = tuning.Job(
+            tuning.compare_work(corpus, name, tune_page.files_allowed(), *plans, measure)
+        )  # fmt: skip
+    tune_page.running()
+    job = st.session_state.get(_JOB)
+    if isinstance(job, tuning.Job) and not job.running and isinstance(job.result, tuning.Compared):
+        _found(job.result)
+
+
+def _found(made: tuning.Compared) -> None:
+    if made.first is None or made.second is None:
+        return
+    difference = made.first.compare(made.second, made.measure)
+    st.subheader("What was found")
+    st.text(difference.verdict)
+    judged = f"{made.first.coverage.judged:.0%} and {made.second.coverage.judged:.0%} of their first ten are judged"
+    st.caption(
+        f"Agreement of the two lists (RBO, 1 is the same list): {made.lists.agreement:.2f}; {judged}."
+        + (" Few judged: who finds what nobody judged looks worse." if made.second.coverage.judged < 0.5 else "")
+    )
+    bars, apart = st.columns(2)
+    with bars:
+        tune_page.win_bars(
+            wins(made.first, made.second, made.measure), made.measure, ("the first", "the second"), "compare"
+        )  # fmt: skip
+    with apart:
+        st.text("Queries on which they differ most (no judgments needed): judge these first")
+        _most_different(made)
+    st.dataframe(
+        wins(made.first, made.second, made.measure), key=_KEY + "table", hide_index=True,
+        column_config={"first": made.lists.names[0], "second": made.lists.names[1]},
+    )  # fmt: skip
+
+
+def _most_different(made: tuning.Compared) -> None:
+    rows = []
+    for row in made.lists.frame().head(_ROWS).iter_rows(named=True):
+        query = row["query"] or row["query_id"]
+        link = f'<a href="{escape(tuning.search_link(query))}" target="_blank">{visible(plain(query, 120))}</a>'
+        only = " · ".join(visible(plain(d, 60)) for d in row["only_second"][:2])
+        rows.append(f"<tr><td>{row['rbo']:.2f}</td><td>{row['shared']}</td><td>{link}</td><td>{only}</td></tr>")
+    head = "<tr><th>RBO</th><th>shared of 10</th><th>query</th><th>only the second has</th></tr>"
+    st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{"".join(rows)}</table></div>')
