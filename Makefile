@@ -55,5 +55,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install -q -c constraints.txt -e '.[dev,notebooks,bench,mcp,endpoint,learn,tune]'
+	$(PIP) install -q -c constraints.txt -e '.[dev,notebooks,bench,mcp,endpoint,learn,tune,auth]'
 	@touch $@

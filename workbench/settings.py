@@ -130,6 +130,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("rerank_timeout_seconds", float, 60.0, "Time for one reranking by a local cross-encoder.", 0.1, 3600),
     Setting("tenant", str, "", "Tenant of the local user, where the corpus has tenants."),
     Setting("roles", str, "", "Roles of the local user, separated by commas."),
+    Setting("app_indexing", bool, True, "Whether the local owner may start indexing runs from the Corpus page."),
+    Setting("app_indexing_role", str, "", "Role that may index from the page where people sign in; empty: nobody may."),
+    Setting("oidc_secrets", str, "", "TOML file with Streamlit's [auth] table; empty: its own secrets.toml, if any."),
+    Setting("oidc_tenant_claim", str, "", "Claim that names the tenant, dots go deeper; empty: no tenant."),
+    Setting("oidc_roles_claim", str, "roles", "Claim with the roles, a list or a text; dots go deeper."),
+    Setting(
+        "oidc_hours", float, 12.0, "Hours after which somebody signs in again, to have the roles of the day.", 0.01, 720
+    ),
     Setting("user", str, "", "Name recorded with judgments and snapshots; empty: the login name."),
     Setting("editor_link", str, "", "Link pattern that opens a file in an editor, with {path} and {line}."),
     Setting("measure_data", str, "", "Folder of collections to measure on; tests that need it skip without it."),

@@ -8,6 +8,7 @@ imported when a figure is made, not before.
 
 from __future__ import annotations
 
+from workbench.charts.corpus import token_figure
 from workbench.charts.distances import Histogram, distance_figure, histogram
 from workbench.charts.explain import Place, bump_figure, contribution_figure, places, plane_figure
 from workbench.charts.palette import LABELS, SOURCES, source_colour
@@ -38,4 +39,5 @@ __all__ = [
     "share_figure",
     "source_colour",
     "timing_figure",
+    "token_figure",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from workbench.errors import WorkbenchError
-from workbench.ui import cards, state, style
+from workbench.ui import cards, sign_in, state, style
 
 NAME = "Retrieval workbench"
 
@@ -19,12 +19,15 @@ def run() -> None:
             st.Page("views/explain.py", title="Explain", icon=":material/query_stats:", url_path="explain"),
             st.Page("views/judge.py", title="Judge", icon=":material/gavel:", url_path="judge"),
             st.Page("views/document.py", title="Document", icon=":material/description:", url_path="document"),
+            st.Page("views/corpus.py", title="Corpus", icon=":material/database:", url_path="corpus"),
             st.Page("views/guide.py", title="Guide", icon=":material/menu_book:", url_path="guide"),
         ],
-        position="top",
+        position="top" if sign_in.entered() else "hidden",
     )
     st.html(style.css())
     st.html(style.script(), unsafe_allow_javascript=True)
+    if not sign_in.door():
+        return
     state.enter(page.url_path)
     for sentence in state.take_notices():
         st.html(cards.alert("", sentence, ""))

@@ -10,11 +10,16 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import tomllib
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from workbench import settings
 from workbench.charts.palette import BLUE, SKY
-from workbench.errors import UsageError
+from workbench.errors import SettingError, UsageError
 
 SCRIPT = Path(__file__).with_name("app.py")
 
@@ -37,7 +42,54 @@ def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
     }
     if is_local(host):
         options["server.allowedHosts"] = ["localhost", "127.0.0.1", "[::1]"]
+    options.update(_sign_in_options(options.get("server.allowedHosts")))
     return options
+
+
+def _sign_in_options(hosts: list[str] | None) -> dict[str, Any]:
+    """What signing in needs: the secrets' file, and the host that the provider sends people back to."""
+    named = str(settings.get("oidc_secrets"))
+    if not named:
+        return {}
+    path = Path(named).expanduser()
+    auth = read_auth(path)
+    made: dict[str, Any] = {"secrets.files": [str(path.absolute())]}
+    back = urlsplit(str(auth["redirect_uri"])).hostname
+    if hosts is not None and back and back not in hosts:
+        made["server.allowedHosts"] = [*hosts, back]
+    return made
+
+
+def read_auth(path: Path) -> Mapping[str, Any]:
+    """The `[auth]` table of a secrets file, checked before the server starts: a fault must not leave the door open.
+
+    Raises:
+        SettingError: The file cannot be read or lacks what signing in needs, or Authlib is not installed.
+    """
+    try:
+        auth = tomllib.loads(path.read_text(encoding="utf-8")).get("auth", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise SettingError(
+            f"The file of the setting oidc_secrets cannot be read: {exc}", "Mend it or the setting"
+        ) from exc
+    if not isinstance(auth, dict):
+        auth = {}
+    lacking = [n for n in ("redirect_uri", "cookie_secret") if not auth.get(n)]
+    providers = [auth] if "" in providers_of(auth) else [auth[n] for n in providers_of(auth)]
+    for provider in providers:
+        lacking += [n for n in ("client_id", "client_secret", "server_metadata_url") if not provider.get(n)]
+    if lacking or not providers:
+        missing = ", ".join(dict.fromkeys(lacking)) or "a provider with client_id"
+        raise SettingError(f"The [auth] table of {path} lacks {missing}", "See the guide, Signing in")
+    if find_spec("authlib") is None:
+        raise SettingError("Signing in needs Authlib", "pip install 'hybrid-retrieval-workbench[auth]'")
+    return auth
+
+
+def providers_of(auth: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of an `[auth]` table's providers, sorted; "" is the one without a name."""
+    named = sorted(n for n, v in auth.items() if isinstance(v, Mapping) and "client_id" in v)
+    return (("",) if "client_id" in auth else ()) + tuple(named)
 
 
 def is_local(host: str) -> bool:
@@ -61,6 +113,7 @@ def run_app(corpus: Path, port: int = 8501, host: str = "127.0.0.1", open_browse
 
     Raises:
         UsageError: The port cannot be used.
+        SettingError: People shall sign in, and the provider's file is not complete.
     """
     check_port(host, port)
     os.environ["WORKBENCH_CORPUS"] = str(Path(corpus).absolute())

@@ -19,6 +19,7 @@ import streamlit as st
 from workbench import settings
 from workbench.errors import WorkbenchError
 from workbench.records import Principal
+from workbench.ui import sign_in
 from workbench.ui import state as app_state
 from workbench.ui.state import AppState
 
@@ -37,7 +38,9 @@ def corpus_path() -> Path:
 
 
 def local_principal() -> Principal | None:
-    """Who asks: the settings `tenant` and `roles`; None where neither is set."""
+    """Who asks: who signed in; where nobody does, the settings `tenant` and `roles`, None where neither is set."""
+    if sign_in.on():
+        return sign_in.principal()
     tenant, roles = str(settings.get("tenant")), str(settings.get("roles"))
     if not tenant and not roles:
         return None
@@ -47,13 +50,13 @@ def local_principal() -> Principal | None:
 def choosable_roles() -> tuple[str, ...]:
     """The roles that the local person may look with, sorted: those the app was started with, never more."""
     principal = local_principal()
-    return () if principal is None else principal.roles
+    return () if principal is None or sign_in.on() else principal.roles
 
 
 def viewer() -> Principal | None:
     """Who looks: the local principal, or the same with the part of its roles that the page chose."""
     principal, chosen = local_principal(), app_state.current().roles
-    if principal is None or chosen is None:
+    if principal is None or chosen is None or sign_in.on():
         return principal
     return Principal(principal.tenant, tuple(r for r in principal.roles if r in chosen))
 
@@ -103,6 +106,8 @@ def searches() -> Searches:
 
 def person() -> str:
     """The person's name: the setting `user`, or the login name."""
+    if sign_in.on():
+        return sign_in.name()
     named = str(settings.get("user")).strip()
     if named:
         return named
@@ -144,6 +149,8 @@ def _fields(path: str, generation: str, principal: Principal | None, _corpus: Co
 
 def may_change_words() -> bool:
     """Whether the person may change the corpus's own words, which count for everybody."""
+    if sign_in.on():
+        return sign_in.may_index()
     return local_principal() == viewer()
 
 

@@ -1,0 +1,56 @@
+"""The app as `workbench app` starts it, on a free port, with an environment of its own: for journeys that need one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+SERVE = (
+    "import sys; from workbench.ui.launch import run_app; run_app(sys.argv[1], int(sys.argv[2]), open_browser=False)"
+)
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(corpus: Path, elsewhere: Path, variables: Mapping[str, str], port: int | None = None) -> Iterator[str]:
+    """Start the app and give its address; it ends with the block.
+
+    Args:
+        corpus: The corpus folder, which need not exist.
+        elsewhere: The folder that it runs in.
+        variables: More of the environment.
+        port: The port; by default a free one.
+    """
+    chosen = port or free_port()
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(Path(__file__).parents[2]), **variables}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(corpus), str(chosen)],
+        cwd=elsewhere, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    said = []
+    try:
+        for line in process.stdout:
+            said.append(line)
+            if f":{chosen}" in line:
+                break
+        else:
+            pytest.fail("the app did not start: " + "".join(said))
+        yield f"http://127.0.0.1:{chosen}"
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()

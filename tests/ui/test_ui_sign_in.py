@@ -1,0 +1,170 @@
+"""Claims as a principal, and the provider's file: what is missing or odd closes the door, and is a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.errors import SettingError
+from workbench.records import Principal
+from workbench.ui import launch
+from workbench.ui.sign_in import Refusal, claim, read_claims, roles_in
+
+NOW = 1_800_000_000.0
+AUTH = """
+[auth]
+redirect_uri = "http://127.0.0.1:8501/oauth2callback"
+cookie_secret = "0123456789012345678901234567890123456789"
+client_id = "workbench"
+client_secret = "hush"
+server_metadata_url = "https://login.example/.well-known/openid-configuration"
+"""
+
+
+def claims(**more: Any) -> dict[str, Any]:
+    return {"is_logged_in": True, "sub": "ann", "iat": NOW - 60, "tenant": "acme", "roles": ["support"], **more}
+
+
+@pytest.fixture(autouse=True)
+def named_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_OIDC_TENANT_CLAIM", "tenant")
+
+
+def test_claims_are_a_principal() -> None:
+    """Tenant and roles come from the claims that the settings name, and from nothing else in the token."""
+    assert read_claims(claims(principal="zeta", role="admin"), NOW) == Principal("acme", ("support",))
+
+
+def test_without_a_tenant_claim_in_the_settings_there_is_no_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents without a tenant are then what is seen; a principal is still named, so roles are asked for."""
+    monkeypatch.setenv("WORKBENCH_OIDC_TENANT_CLAIM", "")
+    assert read_claims(claims(), NOW) == Principal(None, ("support",))
+
+
+@pytest.mark.parametrize("tenant", [None, "", "  ", 7, ["acme"], {"name": "acme"}, True])
+def test_a_tenant_that_is_no_text_closes_the_door(tenant: Any) -> None:
+    """It is not guessed, and not turned into text."""
+    found = read_claims(claims(tenant=tenant), NOW)
+    assert isinstance(found, Refusal)
+    assert "says no tenant" in found.reason
+
+
+@pytest.mark.parametrize("issued", [None, "yesterday", True, NOW - 13 * 3600, NOW + 3600])
+def test_an_old_or_undated_token_closes_the_door(issued: Any) -> None:
+    """Roles of another day do not count; a token from the future is none."""
+    found = read_claims(claims(iat=issued), NOW)
+    assert isinstance(found, Refusal)
+    assert found.remedy == "Log in again"
+
+
+def test_the_hours_are_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As short as an organisation wants."""
+    monkeypatch.setenv("WORKBENCH_OIDC_HOURS", "0.02")
+    assert isinstance(read_claims(claims(iat=NOW - 60), NOW), Principal)
+    assert isinstance(read_claims(claims(iat=NOW - 80), NOW), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("value", "roles"),
+    [
+        (["b", "a", "a", " "], ("a", "b")), ("a, b c", ("a", "b", "c")), (None, ()), (7, ()), ({"a": 1}, ()),
+        (["a", 7, None, ["b"]], ("a",)), ("", ()),
+    ],
+)  # fmt: skip
+def test_roles_are_texts_of_a_list_or_of_one_text(value: Any, roles: tuple[str, ...]) -> None:
+    """Anything else holds none: a role is never made from what is no text."""
+    assert roles_in(value) == roles
+
+
+def test_a_claims_name_is_taken_whole_before_its_dots_go_deeper() -> None:
+    """Some providers name claims by addresses, others nest them."""
+    nested = {"https://acme.test/roles": ["a"], "realm_access": {"roles": ["b"]}}
+    assert claim(nested, "https://acme.test/roles") == ["a"]
+    assert claim(nested, "realm_access.roles") == ["b"]
+    assert claim(nested, "realm_access.roles.deeper") is None
+    assert claim(nested, "nothing") is None
+
+
+def _deeper(part: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(part) | st.dictionaries(st.text(max_size=5), part)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda x: st.lists(x) | st.dictionaries(st.text(max_size=5), x),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["iat", "tenant", "roles", "sub"]), JSON))
+def test_whatever_a_token_holds_is_read_or_refused(token: dict[str, Any]) -> None:
+    """No token breaks the door, and who is let in has exactly the text that it says."""
+    found = read_claims(token, NOW)
+    if isinstance(found, Principal):
+        assert found.tenant == str(token["tenant"]).strip()
+
+
+# --- the provider's file ------------------------------------------------------------------------------------------------
+
+
+def write(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = folder / "sign-in.toml"
+    path.write_text(text)
+    monkeypatch.setenv("WORKBENCH_OIDC_SECRETS", str(path))
+    return path
+
+
+def test_the_server_reads_the_file_and_answers_to_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider sends people back to a host: that one is allowed beside this machine's names."""
+    path = write(tmp_path, AUTH.replace("127.0.0.1:8501", "search.acme.test"), monkeypatch)
+    options = launch.server_options(8501, "127.0.0.1", open_browser=False)
+    assert options["secrets.files"] == [str(path)]
+    assert options["server.allowedHosts"][-1] == "search.acme.test"
+    assert "server.allowedHosts" not in launch.server_options(8501, "0.0.0.0", open_browser=False)
+
+
+@pytest.mark.parametrize(
+    "lacking", ["redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url"]
+)
+def test_a_file_that_lacks_something_starts_no_server(
+    lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server without a door would be open: it is not started, and the sentence names what is missing."""
+    text = "\n".join(line for line in AUTH.splitlines() if not line.startswith(lacking))
+    write(tmp_path, text, monkeypatch)
+    with pytest.raises(SettingError, match=lacking):
+        launch.server_options(8501, "127.0.0.1", open_browser=False)
+
+
+@pytest.mark.parametrize("text", ["", "auth = 3", "[other]\nx = 1", "not toml ["])
+def test_a_file_without_a_provider_starts_no_server(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor one that cannot be read, or is not there."""
+    path = write(tmp_path, text, monkeypatch)
+    with pytest.raises(SettingError):
+        launch.server_options(8501, "127.0.0.1", open_browser=False)
+    path.unlink()
+    with pytest.raises(SettingError, match="cannot be read"):
+        launch.server_options(8501, "127.0.0.1", open_browser=False)
+
+
+def test_several_providers_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One table each; every one must be complete."""
+    head, tail = AUTH.split("client_id", 1)
+    write(tmp_path, f"{head}\n[auth.acme]\nclient_id{tail}\n[auth.zeta]\nclient_id{tail}", monkeypatch)
+    auth = launch.read_auth(tmp_path / "sign-in.toml")
+    assert launch.providers_of(auth) == ("acme", "zeta")
+    write(tmp_path, f"{head}\n[auth.acme]\nclient_id{tail}\n[auth.zeta]\nclient_id = 'x'\n", monkeypatch)
+    with pytest.raises(SettingError, match="client_secret"):
+        launch.read_auth(tmp_path / "sign-in.toml")
+
+
+def test_without_authlib_the_remedy_is_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before the server starts."""
+    write(tmp_path, AUTH, monkeypatch)
+    monkeypatch.setattr(launch, "find_spec", lambda name: None)
+    with pytest.raises(SettingError, match="Authlib") as caught:
+        launch.server_options(8501, "127.0.0.1", open_browser=False)
+    assert "[auth]" in caught.value.remedy

@@ -1,0 +1,261 @@
+"""Indexing runs started from the page: each a process of its own, so it goes on when the page, or the app, is left.
+
+What a run says of itself is one small file, outside the corpus (a corpus folder that is not there yet must stay empty until the
+run makes it). The run holds a lock on a file beside it from before it starts until its process is gone, however it goes: that,
+and no process number, says whether it lives. The page asks a run to stop by a third file.
+
+::
+
+    CACHE/runs/KEY/   one folder a corpus
+      lock            held by the run
+      status.json     what it is doing, or how it ended
+      stop            there when it shall stop
+      log             what its process printed, for a run that died
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench import settings
+from workbench.errors import CorpusLocked, UsageError
+from workbench.records import Principal
+from workbench.store import locks
+
+STARTING, RUNNING, DONE, STOPPED, FAILED = "starting", "running", "done", "stopped", "failed"
+MOST_FILES = 500
+_LOG_TAIL = 2_000
+_TRIES = 20
+
+# Processes that this one started: kept, so that they are waited for and leave no zombies.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run is asked to do."""
+
+    paths: tuple[str, ...]
+    collection: str = "docs"
+    tenant: str | None = None
+    roles: tuple[str, ...] = ()
+    sensitivity: str | None = None
+    hidden: bool = False
+    encoder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A run, as it last said.
+
+    Attributes:
+        state: starting, running, done, stopped or failed.
+        asked: What it was asked to do.
+        started, ended: Seconds since 1970, 0 where not yet.
+        step, done, total, rate, seconds_left: Its progress.
+        reason, remedy: Why it failed.
+        counts: Files by status, documents, chunks, embedded and reused, of a run that is done.
+        files: Files that it did not index: (path, status, reason, remedy), the first `MOST_FILES`.
+        warnings: What it warned of.
+    """
+
+    state: str
+    asked: Asked
+    started: float = 0.0
+    ended: float = 0.0
+    step: str = ""
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+    seconds_left: float | None = None
+    reason: str = ""
+    remedy: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    files: tuple[tuple[str, str, str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it goes on."""
+        return self.state in (STARTING, RUNNING)
+
+
+def folder_of(corpus: Path) -> Path:
+    """Where a corpus's run says what it does."""
+    key = hashlib.sha256(os.fsencode(os.path.realpath(corpus))).hexdigest()[:16]
+    return settings.cache_dir() / "runs" / key
+
+
+def check_paths(text: str, corpus: Path) -> tuple[str, ...]:
+    """The paths that somebody typed, one a line, absolute.
+
+    Raises:
+        UsageError: There is none, or one is not there, cannot be read, or is the corpus itself.
+    """
+    typed = [line.strip() for line in text.splitlines() if line.strip()]
+    if not typed:
+        raise UsageError("No path is given", "Type the path of a file or folder, one a line")
+    checked: dict[str, None] = {}
+    own = os.path.realpath(corpus)
+    for line in typed:
+        if "\x00" in line:
+            raise UsageError("A path holds a character that no path can hold", "Type it again")
+        path = os.path.abspath(os.path.expanduser(line))
+        if not os.path.exists(path):
+            raise UsageError(
+                f"There is no file or folder {line}", "Check the spelling; paths are those of this machine"
+            )
+        if not os.access(path, os.R_OK):
+            raise UsageError(f"{line} may not be read", "Change its permissions, or start the app as who may read it")
+        real = os.path.realpath(path)
+        if real == own or real.startswith(own + os.sep):
+            raise UsageError(f"{line} is in the corpus itself", "Name the folder with your documents")
+        checked[path] = None
+    return tuple(checked)
+
+
+def start(corpus: Path, asked: Asked) -> None:
+    """Start a run.
+
+    Raises:
+        CorpusLocked: One is going on.
+        UsageError: The process cannot be started.
+    """
+    folder = folder_of(corpus)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "lock").touch()
+    lock = _take(folder)
+    if lock is None:
+        raise CorpusLocked("An indexing run of this corpus is going on", "Wait until it is done, or stop it")
+    with lock:
+        (folder / "stop").unlink(missing_ok=True)
+        write(folder, Status(STARTING, asked, started=time.time()))
+        command = [
+            sys.executable,
+            "-m",
+            "workbench.ui.index_worker",
+            str(folder),
+            str(corpus.absolute()),
+            str(lock.fileno()),
+        ]
+        root = str(Path(__file__).parents[2])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+        try:
+            with open(folder / "log", "wb") as log:
+                # A session of its own: Ctrl+C in the app's terminal ends the app, not the run.
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                    pass_fds=(lock.fileno(),), start_new_session=True,
+                )  # fmt: skip
+        except OSError as exc:
+            write(folder, Status(FAILED, asked, ended=time.time(), reason=f"The process could not be started: {exc}"))
+            raise UsageError(f"The run could not be started: {exc}", "Run `workbench index` in a terminal") from exc
+    _started.append(process)
+
+
+def _take(folder: Path) -> locks.FileLock | None:
+    """The run's lock; tried for a moment, because whoever looks at a run holds it for an instant."""
+    for _ in range(_TRIES):
+        lock = locks.exclusive(folder / "lock")
+        if lock is not None:
+            return lock
+        time.sleep(0.01)
+    return None
+
+
+def stop(corpus: Path) -> None:
+    """Ask the run to stop; it does so at the next file or batch, and keeps the vectors that it made."""
+    folder = folder_of(corpus)
+    if (folder / "status.json").exists():
+        (folder / "stop").touch()
+
+
+def stopping(corpus: Path) -> bool:
+    """Whether the run was asked to stop."""
+    return (folder_of(corpus) / "stop").exists()
+
+
+def status(corpus: Path) -> Status | None:
+    """The corpus's last run, None where there was none; one whose process died says so."""
+    _started[:] = [process for process in _started if process.poll() is None]
+    folder = folder_of(corpus)
+    # Looked at first: a run that ends between the two looks has written how before it let go of the lock.
+    alive = _lives(folder)
+    said = read(folder)
+    if said is None or not said.alive or alive:
+        return said
+    return Status(
+        FAILED, said.asked, said.started, time.time(), said.step,
+        reason="The run's process ended before the run did" + _tail(folder),
+        remedy="Start it again: it goes on where that one stopped",
+    )  # fmt: skip
+
+
+def _lives(folder: Path) -> bool:
+    if not (folder / "lock").exists():
+        return False
+    lock = locks.shared(folder / "lock")
+    if lock is None:
+        return True
+    lock.close()
+    return False
+
+
+def _tail(folder: Path) -> str:
+    """The last line that the process printed, if any."""
+    try:
+        text = (folder / "log").read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return f": {text.splitlines()[-1]}" if text else ""
+
+
+# --- the file -----------------------------------------------------------------------------------------------------------
+
+
+def write(folder: Path, said: Status) -> None:
+    """Put what a run says in its place, whole or not at all."""
+    fresh = folder / f"status.{os.getpid()}.new"
+    fresh.write_text(json.dumps(asdict(said), ensure_ascii=False), encoding="utf-8")
+    os.replace(fresh, folder / "status.json")
+
+
+def read(folder: Path) -> Status | None:
+    """What a run last said; None where nothing that can be read is there."""
+    try:
+        data: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
+        asked = data.pop("asked")
+        asked = Asked(**{**asked, "paths": tuple(asked["paths"]), "roles": tuple(asked["roles"])})
+        data["files"] = tuple(tuple(f) for f in data["files"])
+        return Status(**{**data, "asked": asked, "warnings": tuple(data["warnings"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def asked_of(
+    paths: Sequence[str],
+    collection: str,
+    principal: Principal | None,
+    roles: Sequence[str] = (),
+    sensitivity: str = "",
+    hidden: bool = False,
+) -> Asked:
+    """What is asked, for the documents of who asks: they belong to that tenant, and could not be seen otherwise.
+
+    Raises:
+        UsageError: The collection has no name.
+    """
+    name = collection.strip()
+    if not name or not name.replace("_", "").replace("-", "").isalnum():
+        raise UsageError(f"{collection!r} is no name of a collection", "Use letters, digits, - and _")
+    tenant = None if principal is None else principal.tenant
+    return Asked(tuple(paths), name, tenant, tuple(roles), sensitivity or None, hidden)
