@@ -58,7 +58,7 @@ def joined(first: str, last: str) -> str:
             shared.append(one)
             continue
         (key, _, low), (key_too, _, high) = one.partition("="), other.partition("=")
-        if key == key_too:
+        if key == key_too and low[:1].isdigit() and high[:1].isdigit():
             shared.append(f"{key}={low}-{high}")
         break
     return "&".join(shared) or first

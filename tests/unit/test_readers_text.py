@@ -41,7 +41,8 @@ def test_locators_are_escaped_and_joined_by_their_first_difference() -> None:
     assert joined("sheet=A&row=3", "sheet=A&row=9") == "sheet=A&row=3-9"
     assert joined("cell=4", "cell=4&output=1") == "cell=4"
     assert joined("slide=1&part=notes", "slide=3") == "slide=1-3"
-    assert joined("part=body", "row=3") == "part=body"
+    assert joined("part=a.xhtml", "part=b.xhtml") == "part=a.xhtml"
+    assert joined("part=0", "row=3") == "part=0"
     places = [Place(5, "row=1"), Place(9, "row=2")]
     assert [locate(places, a, b) for a, b in ((0, 4), (0, 6), (5, 9), (6, 10))] == ["", "row=1", "row=1", "row=1-2"]
 

@@ -1,4 +1,4 @@
-"""From bytes to text: byte order mark, then strict UTF-8, then what the file declares, then a detector.
+"""From bytes to text: byte order mark, then strict UTF-8, then what the file declares, then UTF-8 with strays, then a detector.
 
 The detector (charset-normalizer) is asked about the code pages in wide use first, because on short texts it finds rare
 ones just as likely; between the Western and the Central European code pages it cannot decide without a language (all of
@@ -44,6 +44,21 @@ _COMMON = [
 _CENTRAL = frozenset({"Czech", "Slovak", "Polish", "Hungarian", "Croatian", "Slovene", "Romanian"})
 _CONTROLS = bytes(set(range(32)) - {7, 8, 9, 10, 12, 13, 26, 27})
 _SAMPLE = 1 << 16
+# What files call their encoding, and the larger one that they mean by it (https://encoding.spec.whatwg.org/#names-and-labels).
+_MEANT = {
+    "x-sjis": "cp932", "shift_jis": "cp932", "shift-jis": "cp932", "sjis": "cp932", "windows-31j": "cp932",
+    "x-euc-jp": "euc_jp", "gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949", "ksc5601": "cp949", "iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252",
+    "ascii": "cp1252", "iso-8859-9": "cp1254", "tis-620": "cp874", "iso-8859-11": "cp874", "x-mac-cyrillic": "mac_cyrillic",
+    "x-mac-roman": "mac_roman", "macintosh": "mac_roman", "big5": "big5hkscs", "x-x-big5": "big5hkscs",
+}  # fmt: skip
+MIXED = "utf-8 and cp1252"
+_BETWEEN_WORDS = frozenset(" \n\u3000\u3001\u3002\uff0c")
+_STRAYS = "surrogateescape"
+_STRAY = re.compile("[\udc80-\udcff]+")
+_CENTRAL_INSIDE = re.compile(
+    "[A-Za-z][\u00a3\u00b1\u00b3\u00b5\u00b6\u00b9\u00bb\u00bc\u00be\u00bf][a-z]|[a-z]{3}\u00b9(?!\\w)"
+)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _DECLARED = re.compile(
     rb"<meta[^>]+?charset[ \t]*=[ \t\"']*([-\w:.]+)|<\?xml[^>]+?encoding=[\"']([-\w.]+)", re.IGNORECASE
@@ -92,11 +107,14 @@ def decode(data: bytes, declared: str = "") -> tuple[str, str]:
         if wide:
             return normalise(data.decode(wide, "replace")), wide
     refuse_binary(head)
-    for name in ("utf-8", declared):
+    for name in ("utf-8", _MEANT.get(declared.lower(), ""), declared):
         text = _strict(data, name)
         if text is not None:
-            return normalise(text), name
-    return _detected(data)
+            return normalise(text), declared if name and name != "utf-8" and name == _MEANT.get(
+                declared.lower()
+            ) else name
+    mixed = _with_strays(data)
+    return (normalise(mixed), MIXED) if mixed is not None else _detected(data)
 
 
 def refuse_binary(head: bytes) -> None:
@@ -118,8 +136,22 @@ def _strict(data: bytes, name: str) -> str | None:
         return None
 
 
+def _with_strays(data: bytes) -> str | None:
+    """UTF-8 in which a few bytes are of another encoding, as where two files were joined: those are read as cp1252."""
+    text = data.decode("utf-8", _STRAYS)
+    strays = sum("\udc80" <= c <= "\udcff" for c in text)
+    proper = len(text) - strays - sum(c < "\x80" for c in text)
+    if proper < 3 * strays:
+        return None
+    return _STRAY.sub(lambda match: match[0].encode("utf-8", _STRAYS).decode("cp1252", "replace"), text)
+
+
 def _wide(head: bytes) -> str:
-    """UTF-16 or UTF-32 without a mark: where the zero bytes stand tells which; "" if they stand anywhere."""
+    """UTF-16 or UTF-32 without a mark, or "".
+
+    Where the zero bytes stand tells which, for texts in Latin letters. In others the upper bytes are the few that name a
+    script, and the lower ones are many; every character is one that exists, and there are spaces or full stops.
+    """
     for name, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
         sample = head[: len(head) // width * width]
         if len(sample) < 8 * width:
@@ -130,6 +162,14 @@ def _wide(head: bytes) -> str:
         plain = sum(c.isspace() or unicodedata.category(c)[0] in "LNPS" for c in text)
         letters = sum(c < "\x80" and c.isalnum() for c in text)
         if plain >= 0.97 * len(text) and letters > 0.3 * len(text):
+            return name
+    for name, upper in (("utf-16-le", 1), ("utf-16-be", 0)):
+        sample = head[: len(head) // 2 * 2]
+        text = _strict(sample, name)
+        if text is None or len(text) < 24 or len(set(sample[upper::2])) >= len(set(sample[1 - upper :: 2])):
+            continue
+        odd = sum(unicodedata.category(c) in ("Cc", "Cn", "Co", "Cs") and c not in "\t\n\r\f" for c in text)
+        if not odd and sum(c in _BETWEEN_WORDS for c in text) >= len(text) // 100 + 1:
             return name
     return ""
 
@@ -146,12 +186,37 @@ def _detected(data: bytes) -> tuple[str, str]:
     if best is None:
         raise ReadError("Its encoding cannot be told", "Save it as UTF-8")
     others = {m.encoding for m in matches if m.chaos <= best.chaos + 0.02 and m.coherence >= best.coherence - 0.05}
+    sure = _by_script(sample)
+    if sure:
+        return normalise(data.decode(sure, "replace")), sure
     name = _western_or_central(best.encoding, best.language, others, sample)
     return normalise(data.decode(name, "replace")), name
 
 
+def _by_script(sample: bytes) -> str:
+    """Two that the detector takes for others, by the bytes that their scripts use and no other text does; else ""."""
+    high = [byte for byte in sample if byte >= 0x80]
+    if len(high) < 30:
+        return ""
+    # Kana are a fifth of any Japanese; in Korean and Chinese their row is hardly used.
+    kana = len(re.findall(rb"[\xa4\xa5][\xa1-\xf6]", sample))
+    if kana > len(high) / 10 and _strict(sample, "euc_jp") is not None:
+        return "euc_jp"
+    # Hebrew has no capitals, and no letters in the last five places, where Cyrillic and Greek have frequent ones.
+    letters = sum(0xE0 <= byte <= 0xFA for byte in high)
+    plain = sum(chr(byte).isalpha() for byte in sample if byte < 0x80)
+    return "cp1255" if letters >= 0.9 * len(high) and plain < letters and max(high) <= 0xFA else ""
+
+
 def _western_or_central(best: str, language: str, others: set[str], sample: bytes) -> str:
     """Decide between cp1252, cp1250 and ISO 8859-2, which decode the same bytes to other letters."""
+    western = sample.decode("cp1252", "replace")
+    if best != "cp1252" and sample.decode(best, "replace") == western:
+        return "cp1252"
+    # Signs that no Western word has in its middle, where the other code pages have letters.
+    signs = len(_CENTRAL_INSIDE.findall(western))
+    if best in ("cp1252", "cp1250", "iso8859_2") and (signs >= 2 or (signs and language in _CENTRAL)):
+        return "cp1250" if any(0x80 <= byte < 0xA0 for byte in sample) else "iso8859_2"
     if best != "cp1252" and "cp1252" in others:
         accents = sum(byte > 127 for byte in sample)
         if language not in _CENTRAL or accents < 5:

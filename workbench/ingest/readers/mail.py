@@ -2,7 +2,8 @@
 
 A message's text is its headers and its body: the plain part where there is one, else the HTML one. Attachments and messages in
 the message are documents of their own, `mail.eml!/report.pdf`; so is each message of a mailbox, `box.mbox!/12.eml`, by its
-place in it. Mail names its encodings and lies about them: bytes that do not fit are told by the detector.
+number in it. A place is the part, from 1 in the order of the message; the headers are part 0. Mail names its encodings and
+lies about them: bytes that do not fit are told by the detector.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ _SUFFIXES = {
 
 def write_headers(writer: TextWriter, headers: Mapping[str, str]) -> None:
     """The subject as a heading, then who wrote to whom and when."""
-    writer.heading(headers.get("Subject", ""), 1, locator(part="headers"))
+    writer.heading(headers.get("Subject", ""), 1, locator(part=0))
     for name, value in headers.items():
         words = " ".join(value.split())
         if words and name != "Subject":
-            writer.line(f"{name}: {words}", locator(part="headers"))
+            writer.line(f"{name}: {words}", locator(part=0))
     writer.gap()
 
 

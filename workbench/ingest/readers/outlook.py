@@ -53,7 +53,7 @@ def read_message(ole: Any, folder: str = "") -> Iterator[Parsed | Member | Probl
         "Date": f"{sent:%Y-%m-%d %H:%M:%S} UTC" if sent else "",
     }
     write_headers(writer, headers)
-    at = locator(part="body")
+    at = locator(part=1)
     body, html, rtf = word(_BODY), raw(_HTML)[1], raw(_RTF)[1]
     if body.strip():
         writer.paragraph(body, at)

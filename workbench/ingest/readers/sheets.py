@@ -37,7 +37,7 @@ def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row]) -> None:
     for number, cells in (*rows, (0, {})):
         if block and number != last + 1:
             if not headed:
-                writer.heading(name, 1, locator(sheet=name))
+                writer.heading(name, 1, locator(sheet=name, row=block[0][0]))
                 headed = True
             header = _write_block(writer, name, block, header)
             block = []

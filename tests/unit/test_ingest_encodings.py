@@ -1,0 +1,86 @@
+"""Encodings: short texts in the code pages that people have, without a word on what they are in."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.ingest import ReadError
+from workbench.ingest.encoding import MIXED, decode
+
+RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью.\n"
+FRENCH = "Tous les êtres humains naissent libres et égaux en dignité et en droits, doués de raison et de conscience.\n"
+GERMAN = (
+    "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft begabt, natürlich größer.\n"
+)
+POLISH = "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem.\n"
+CZECH = "Všichni lidé se rodí svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem a svědomím, žijí šťastně.\n"
+GREEK = "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα, με λογική και συνείδηση.\n"
+TURKISH = (
+    "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler, kardeşlik şarttır.\n"
+)
+HEBREW = "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם.\n"
+ARABIC = "يولد جميع الناس أحراراً متساوين في الكرامة والحقوق. وقد وهبوا عقلاً وضميراً وعليهم أن يعامل بعضهم بعضاً.\n"
+JAPANESE = (
+    "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は理性を授けられている。\n"
+)
+CHINESE = "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。\n"
+KOREAN = (
+    "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았다.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (RUSSIAN, "koi8-r"), (RUSSIAN, "cp1251"), (FRENCH, "latin-1"), (FRENCH, "cp1252"), (GERMAN, "latin-1"),
+        (POLISH, "cp1250"), (POLISH, "iso8859-2"), (CZECH, "cp1250"), (CZECH, "iso8859-2"), (GREEK, "cp1253"),
+        (TURKISH, "cp1254"), (HEBREW, "cp1255"), (ARABIC, "cp1256"), (JAPANESE, "shift_jis"), (JAPANESE, "euc-jp"),
+        (CHINESE, "gb18030"), (KOREAN, "euc-kr"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("times", [1, 4])
+def test_code_pages_are_told_by_their_text(text: str, encoding: str, times: int) -> None:
+    assert decode((text * times).encode(encoding))[0] == text * times
+
+
+@pytest.mark.parametrize("text", [RUSSIAN, FRENCH, GREEK, HEBREW, ARABIC, JAPANESE, CHINESE, KOREAN])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
+)
+def test_unicode_is_told_with_and_without_a_mark(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding))[0] == text
+
+
+@pytest.mark.parametrize(
+    ("label", "encoding", "text"),
+    [("x-sjis", "cp932", JAPANESE), ("gb2312", "gb18030", CHINESE + "镕"), ("EUC-KR", "cp949", KOREAN + "똠"),
+     ("iso-8859-1", "cp1252", "“quoted” – naïve"), ("ISO-8859-9", "cp1254", TURKISH)],
+)  # fmt: skip
+def test_a_declared_encoding_is_taken_for_the_larger_one_that_is_meant(label: str, encoding: str, text: str) -> None:
+    assert decode(text.encode(encoding), label)[0] == text
+
+
+def test_a_file_of_two_encodings_keeps_the_words_of_both() -> None:
+    """UTF-8 with a line of Latin-1 in it, as logs have."""
+    data = (GERMAN * 3).encode() + "Straße\n".encode("latin-1") + GERMAN.encode()
+    assert decode(data) == (GERMAN * 3 + "Straße\n" + GERMAN, MIXED)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\r\nb\rc\nd", "a\nb\nc\nd"), (b"one\x00two, and so on and on", "one\ufffdtwo, and so on and on"),
+        ("e\u0301 \u202b\u05d0\u202c".encode(), "e\u0301 \u202b\u05d0\u202c"), (b"x" * (2 << 20), "x" * (2 << 20)),
+    ],
+    ids=["line ends", "NUL", "marks and right-to-left", "one long line"],
+)  # fmt: skip
+def test_text_keeps_its_characters_and_only_line_ends_and_nul_change(data: bytes, text: str) -> None:
+    assert decode(data)[0] == text
+
+
+@pytest.mark.parametrize(
+    "data", [bytes(range(256)) * 8, b"\x01\x00\x02\x00" * 200, b"\x00" * 400, bytes(range(0, 256, 2)) * 9]
+)
+def test_binaries_are_no_text_in_any_encoding(data: bytes) -> None:
+    with pytest.raises(ReadError):
+        decode(data)
