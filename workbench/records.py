@@ -352,6 +352,7 @@ class Hit:
         distance: Distance in the plan's metric, where a vector source scored it.
         added: True for rows that the page organisation added; they carry no rank (0) and no contribution.
         locator: Where it stands in the original (`slide=3`), or "" for a format with lines or pages.
+        copies: Paths of other documents with the same text that were found too and left out by `dedupe`, best first.
     """
 
     rank: int
@@ -378,6 +379,7 @@ class Hit:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     added: bool = False
     locator: str = ""
+    copies: tuple[str, ...] = ()
 
     @property
     def citation(self) -> str:

@@ -126,6 +126,9 @@ def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: in
         title = title or hit.title
         if title:
             out.print(Text("     " + output.plain(title), style="italic"))
+        if hit.copies:
+            shown = ", ".join(hit.copies[:5]) + (f" and {len(hit.copies) - 5:,} more" if len(hit.copies) > 5 else "")
+            out.print(Text("     " + output.plain(f"the same text: {shown}"), style="dim"), soft_wrap=True)
         out.print(output.highlighted(hit.text, hit.matches, most), soft_wrap=True)
         out.print()
     for message in result.messages:

@@ -32,6 +32,7 @@ class HitAnswer(_Answer):
     end_line: int
     page: int | None
     locator: str = Field(description="Where it stands in the original, such as slide=3; empty where lines or pages say it")
+    copies: list[str] = Field(description="Paths of other documents with the same text, which are not listed again")
     label: str = Field(description="Exact match, Semantic match, Hybrid, or Added")
     score: float | None = Field(description="Higher is better; the sum of the contributions")
     score_kind: str = Field(description="fused, or the only source that found anything")

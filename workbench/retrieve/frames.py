@@ -87,6 +87,7 @@ def hit_dict(hit: Hit) -> dict[str, Any]:
         "end_line": hit.end_line,
         "page": hit.page,
         "locator": hit.locator,
+        "copies": list(hit.copies),
         "title": hit.title,
         "url": hit.url,
         "section": hit.section,

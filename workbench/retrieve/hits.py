@@ -28,6 +28,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
     rows = fused.rows[outcome.shown]
     numbers = retrieved.columns.numbers[rows].tolist()
     _read(engine, retrieved, numbers)
+    copies = _copies(retrieved, outcome)
     hits: list[Hit] = []
     for rank, (position, row, number) in enumerate(zip(outcome.shown.tolist(), rows.tolist(), numbers, strict=True), 1):
         shown = retrieved.shown[number]
@@ -63,6 +64,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                 end_line=end_line,
                 page=chunk.page,
                 locator=chunk.locator,
+                copies=copies.get(position, ()),
                 section=chunk.section,
                 text=text,
                 matches=matches,
@@ -79,6 +81,16 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
     if plan["organise"] == "pages":
         return by_page(engine, hits, [retrieved.shown[n].record for n in numbers])
     return tuple(hits)
+
+
+def _copies(retrieved: Retrieved, outcome: Outcome) -> dict[int, tuple[str, ...]]:
+    """For each shown position the paths of the documents that dedupe left out for it, its own path not among them."""
+    paths, rows = retrieved.columns.paths, outcome.fused.rows
+    found: dict[int, dict[str, None]] = {position: {} for position in outcome.shown.tolist()}
+    for position, better in sorted(outcome.duplicate_of.items()):
+        if better in found and paths[rows[position]] != paths[rows[better]]:
+            found[better][paths[rows[position]]] = None
+    return {position: tuple(others) for position, others in found.items() if others}
 
 
 def _collections(outcome: Outcome, position: int, own: str) -> tuple[str, ...]:
