@@ -249,3 +249,28 @@ def test_odd_queries_and_targets_are_text(open_app: Open, small_corpus: Path, qu
     """No page breaks, and nothing typed becomes markup."""
     at = explain(open_app, small_corpus, q=query, target=query)
     assert "<b>x</b>" not in "".join(bodies(at))
+
+
+def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus: Path, tmp_path: Path) -> None:
+    """A grade given on this query's hit is its shape in the picture; another query's is not."""
+    import shutil
+
+    import workbench as wb
+
+    copy = tmp_path / "corpus"
+    shutil.copytree(small_corpus, copy)
+    with wb.open_corpus(copy) as corpus:
+        hits = corpus.search(QUERY).hits
+        corpus.judging.grade(hits[0], 3, query=QUERY)
+        corpus.judging.grade(hits[1], 2, query="another query")
+
+    def symbols(at: AppTest) -> list[str]:
+        return [s for t in figure(at, "plane").data if t.mode == "markers" for s in t.marker.symbol]
+
+    at = explain(open_app, copy, q=QUERY)
+    assert symbols(at).count("star") == 1
+    assert "square" not in symbols(at)
+    assert "Large shapes: judged" in all_text(at)
+    with wb.open_corpus(copy) as corpus:
+        corpus.judging.grade(hits[0], 1, query=QUERY)
+    assert symbols(again(at)).count("triangle-up") == 1

@@ -21,6 +21,8 @@ from workbench.ranking.fuse import Fused
 from workbench.records import Label
 
 LINE_POINTS = 40
+PLANE_POINTS = MOST_POINTS - LINE_POINTS
+"""Candidates that `plane_figure` draws."""
 ADDITIVE = ("rrf", "weighted", "convex")
 """Fusion methods whose score is a sum of what each source says alone: for these there is a line of equal score."""
 
@@ -325,8 +327,7 @@ def plane_figure(
         grades: Chunk id -> grade of judged candidates.
         height: Pixels.
     """
-    most = MOST_POINTS - LINE_POINTS
-    rows, judged = fused.rows[:most], grades or {}
+    rows, judged = fused.rows[:PLANE_POINTS], grades or {}
     x, y = (_raw(c)[rows] for c in scores)
     known = ~(np.isnan(x) | np.isnan(y))
     traces: list[dict[str, Any]] = []

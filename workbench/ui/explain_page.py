@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from workbench.charts import (
@@ -20,11 +21,11 @@ from workbench.charts import (
     plane_figure,
     timing_figure,
 )
-from workbench.charts.explain import ADDITIVE, most_places
+from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
 from workbench.retrieve.request import base_of, sources_of
 from workbench.store.catalogue import Catalogue
-from workbench.ui import cards, controls, empty, explaining, page_style, resources
+from workbench.ui import cards, controls, empty, explaining, judged, page_style, resources
 from workbench.ui import state as app_state
 from workbench.ui.searching import Asked
 
@@ -230,7 +231,8 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
     if keyword is None or vector is None:
         st.caption("This picture needs a keyword and a vector source; the plan or the machine has only one of them.")
         return
-    grades: dict[str, int] = {}
+    drawn = places(result.fused, np.arange(len(result.fused), dtype=np.int64), PLANE_POINTS)
+    grades = judged.grades(corpus, app_state.current(), drawn)
     method = result.plan["fusion.method"]
     additive = method in ADDITIVE and result.score_kind == "fused"
     st.plotly_chart(

@@ -25,7 +25,10 @@ h4.wb-chart{font-size:.95rem;margin:.4rem 0 0;padding:0}
 mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid #D55E00;scroll-margin:40vh}
 .st-key-wb-w-document-moves{position:sticky;top:3.2rem;z-index:3;padding:.3rem;border-radius:.4rem;backdrop-filter:blur(9px)}
 .wb-facts-table td:first-child{white-space:nowrap;opacity:.8}
-.wb-bar-cell{width:55%;min-width:4rem}
+.st-key-wb-w-corpus-part{margin-top:.9rem}
+[aria-label="Facts"]{max-width:52rem}
+.wb-places td:first-child:not(.wb-num){min-width:12rem}.wb-table th{overflow-wrap:normal}
+.wb-bar-cell{vertical-align:middle!important;width:55%;min-width:4rem}
 .wb-count{display:block;height:.6rem;border-radius:.15rem;background:#0072B2;min-width:2px}
 .wb-links{list-style:none;margin:0;padding:0;font-size:.84rem}
 .wb-links li{margin:.1rem 0;overflow-wrap:anywhere}
