@@ -106,6 +106,14 @@ def test_queries_are_paired_by_their_text(shots: tuple[wb.Snapshot, ...]) -> Non
         lacking.ranks(5)
 
 
+def test_one_query_in_two_modes_is_paired_by_mode(sample: wb.Corpus) -> None:
+    """Keyword with keyword, and what is left with what is left."""
+    keyword, hybrid, vector = (sample.search("retry", mode=m) for m in ("keyword", "hybrid", "vector"))
+    found = wb.Snapshot.of([keyword, hybrid]).diff(wb.Snapshot.of([vector, keyword]))
+    assert found.queries == (("retry", (0, 1)), ("retry", (1, 0)))
+    assert found.settings().rows() == [("retry", "mode", "hybrid", "vector")]
+
+
 def test_three_snapshots_have_a_column_each(shots: tuple[wb.Snapshot, ...]) -> None:
     """The first is compared with each other one, and the bump chart has a place for each."""
     found = shots[0].diff(*shots[1:3])

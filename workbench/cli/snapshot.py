@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ def listed(ctx: click.Context, corpus: Path | None, as_json: bool) -> None:
     from workbench.snapshot.shelf import Shelf
 
     rows: list[dict[str, Any]] = []
-    for one in Shelf(_corpus(corpus)).list():
+    for one in Shelf(_corpus(corpus)).all():
         if one.snapshot is None:
             rows.append({"id": one.path.name, "created": "", "by": "", "title": str(one.error)})
         else:
@@ -283,10 +284,10 @@ def export(
     if as_snapshot and out is not None:
         _say(f"Wrote {loaded.save(out)}")
         return
-    text = {
-        "html": loaded.html, "csv": lambda: exports.to_csv(loaded), "trec": lambda: exports.to_trec(loaded),
-        "json": lambda: exports.to_json(loaded),
-    }[str(form)]()  # fmt: skip
+    forms: dict[str, Callable[[Snapshot], str]] = {
+        "html": exports.to_html, "csv": exports.to_csv, "trec": exports.to_trec, "json": exports.to_json,
+    }  # fmt: skip
+    text = forms[str(form)](loaded)
     if out is None:
         click.echo(text, nl=False)
         return

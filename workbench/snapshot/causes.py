@@ -125,15 +125,25 @@ def settings_of(search: SavedSearch) -> dict[str, str]:
 
 
 def pairs_of(snapshots: Sequence[Snapshot]) -> tuple[tuple[str, tuple[int | None, ...]], ...]:
-    """Each query with the number of its search in every snapshot; a query asked twice is two, in order."""
-    found: dict[tuple[str, int], list[int | None]] = {}
+    """Each query with the number of its search in every snapshot.
+
+    Searches of one query are paired by mode first, then as they come: one asked in two modes is two.
+    """
+    found: list[tuple[str, str, list[int | None]]] = []
     for at, snapshot in enumerate(snapshots):
-        seen: dict[str, int] = {}
-        for number, search in enumerate(snapshot.searches):
-            query = search.query or search.keywords
-            nth = seen[query] = seen.get(query, 0) + 1
-            found.setdefault((query, nth), [None] * len(snapshots))[at] = number
-    return tuple((query, tuple(numbers)) for (query, _), numbers in found.items())
+        left = dict(enumerate(snapshot.searches))
+        for by_mode in (True, False):
+            for number, search in list(left.items()):
+                query = search.query or search.keywords
+                free = (n for q, m, n in found if q == query and n[at] is None and (not by_mode or m == search.mode))
+                numbers = next(free, None)
+                if numbers is not None:
+                    numbers[at] = number
+                    del left[number]
+        for number, search in left.items():
+            found.append((search.query or search.keywords, search.mode, [None] * len(snapshots)))
+            found[-1][2][at] = number
+    return tuple((query, tuple(numbers)) for query, _, numbers in found)
 
 
 @dataclass(frozen=True)

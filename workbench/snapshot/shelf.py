@@ -46,14 +46,22 @@ class Shelf:
             ) from exc
         return snapshot.save(self.folder / f"{snapshot.id}{SUFFIX}")
 
-    def list(self) -> Iterator[Listed]:
+    def files(self) -> list[Path]:
+        """The files of the shelf, newest first."""
+        found = [p for p in self.folder.glob(f"*{SUFFIX}") if p.is_file()] if self.folder.is_dir() else []
+        return sorted(found, key=lambda p: (-p.stat().st_mtime_ns, p.name))
+
+    @staticmethod
+    def read(path: Path) -> Listed:
+        """One file of a shelf, or what is wrong with it."""
+        try:
+            return Listed(path, Snapshot.load(path))
+        except SnapshotError as exc:
+            return Listed(path, None, exc)
+
+    def all(self) -> Iterator[Listed]:
         """Every file of the shelf, newest first, each opened when it is asked for."""
-        files = [p for p in self.folder.glob(f"*{SUFFIX}") if p.is_file()] if self.folder.is_dir() else []
-        for path in sorted(files, key=lambda p: (-p.stat().st_mtime_ns, p.name)):
-            try:
-                yield Listed(path, Snapshot.load(path))
-            except SnapshotError as exc:
-                yield Listed(path, None, exc)
+        return map(self.read, self.files())
 
     def get(self, id: str) -> Snapshot:
         """The snapshot with an id. Raises SnapshotError where there is none, or where it is damaged or another one."""

@@ -119,7 +119,9 @@ def run_app(corpus: Path, port: int = 8501, host: str = "127.0.0.1", open_browse
     os.environ["WORKBENCH_CORPUS"] = str(Path(corpus).absolute())
     import streamlit as st
 
-    st.App(SCRIPT).run(config=server_options(port, host, open_browser))
+    from workbench.ui import snapshot_routes
+
+    st.App(SCRIPT, routes=snapshot_routes.routes()).run(config=server_options(port, host, open_browser))
 
 
 def check_port(host: str, port: int) -> None:

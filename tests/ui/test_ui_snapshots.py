@@ -1,0 +1,216 @@
+"""The Snapshots page and the addresses of kept snapshots."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_for_tests import all_text, bodies, run
+from starlette.requests import Request
+from streamlit.testing.v1 import AppTest
+
+import workbench as wb
+from workbench.errors import SnapshotError
+from workbench.snapshot.page import policy
+from workbench.snapshot.shelf import Shelf
+from workbench.ui import snapshot_routes
+from workbench.ui.snapshot_access import allowed, kept
+
+PAGE = "views/snapshots.py"
+K = "wb.w.snapshots."
+
+
+@pytest.fixture
+def corpus(small_corpus: Path, tmp_path: Path) -> Path:
+    """A copy of the small corpus with a shelf of its own."""
+    return Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
+
+
+def open_page(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> AppTest:
+    at = open_app(corpus, **params)
+    return run(at.switch_page(PAGE))
+
+
+def test_without_a_query_the_page_says_what_to_do(open_app: Callable[..., AppTest], corpus: Path) -> None:
+    """Neither a search to save nor anything kept."""
+    said = all_text(open_page(open_app, corpus))
+    assert "ask something on the Search page" in said
+    assert "Nothing is kept yet" in said
+
+
+def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[..., AppTest], corpus: Path) -> None:
+    """A search a column, under one id, with a link and a copy button."""
+    at = open_page(open_app, corpus, q="retry", columns="keyword,hybrid", plan="default fusion.k=7")
+    at.text_input(key=K + "note").set_value("kept <b>for</b> later")
+    at.button(key=K + "save").click()
+    run(at)
+    (path,) = (corpus / "snapshots").iterdir()
+    made = wb.Snapshot.load(path)
+    assert [s.mode for s in made.searches] == ["keyword", "hybrid"]
+    assert made.searches[1].plan == "default fusion.k=7"
+    assert made.title == "kept <b>for</b> later"
+    (table,) = (b for b in bodies(at) if 'class="wb-table"' in b)
+    assert f'href="/s/{made.id}"' in table
+    assert re.search(f'data-wb-copy="[^"]*/s/{made.id}"', table)
+    assert "kept &lt;b&gt;for&lt;/b&gt; later" in table
+    at.button(key=K + "verify").click()
+    run(at)
+    assert "Verified: every digest holds" in all_text(at)
+    at.button(key=K + "remove").click()
+    run(at)
+    assert not list((corpus / "snapshots").iterdir())
+    assert f"Removed {made.id}" in all_text(at)
+
+
+def test_what_is_saved_can_leave_the_passages_out(open_app: Callable[..., AppTest], corpus: Path) -> None:
+    """The choice beside the button."""
+    at = open_page(open_app, corpus, q="retry", columns="keyword")
+    at.selectbox(key=K + "carries").set_value("citations only")
+    at.button(key=K + "save").click()
+    run(at)
+    (listed,) = kept(corpus, None)
+    assert listed.snapshot is not None
+    assert all(h.text == "" for h in listed.snapshot.hits())
+
+
+def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpus: Path) -> None:
+    """Sentences, a bump chart, and the rows."""
+    with wb.open_corpus(corpus) as opened:
+        first = opened.search("retry pause").snapshot("one")
+        second = opened.search("retry pause", plan="default fusion.k=5").snapshot("two")
+    for made in (first, second):
+        Shelf(corpus).keep(made)
+    at = open_page(open_app, corpus)
+    at.multiselect(key=K + "compare").set_value([first.id, second.id])
+    run(at)
+    assert "fusion.k: A 60, B 5." in all_text(at)
+    assert len(at.get("plotly_chart")) == 1
+
+
+def test_a_damaged_file_is_said_and_the_others_are_shown(open_app: Callable[..., AppTest], corpus: Path) -> None:
+    """One bad file hides nothing."""
+    with wb.open_corpus(corpus) as opened:
+        Shelf(corpus).keep(opened.search("retry").snapshot("whole"))
+    (corpus / "snapshots" / "bad.snapshot").write_bytes(b"nothing")
+    said = all_text(open_page(open_app, corpus))
+    assert "cannot be read as a zip" in said
+    assert "whole" in said
+
+
+# --- addresses -----------------------------------------------------------------------------------------------------------
+
+
+def ask(id: str, host: str = "127.0.0.1:8501", cookie: str = "") -> Any:
+    """The answer of the route to one request."""
+    headers = [(b"host", host.encode()), *([(b"cookie", cookie.encode())] if cookie else [])]
+    scope = {"type": "http", "method": "GET", "path": f"/s/{id}", "headers": headers, "path_params": {"id": id}}
+    return snapshot_routes.serve(Request(scope))
+
+
+@pytest.fixture
+def shelf(sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> wb.Snapshot:
+    """A snapshot of acme's on the shelf of a corpus that the app is opened on."""
+    snapshot_routes.drawn.cache_clear()
+    monkeypatch.setenv("WORKBENCH_CORPUS", str(tmp_path))
+    who = wb.Principal("acme", ("admin", "support"))
+    with wb.open_corpus(sample_path, who) as corpus:
+        made = corpus.search("runbook retry", plan="default vector.threshold=off limit=30").snapshot("of acme")
+    Shelf(tmp_path).keep(made)
+    return made
+
+
+def test_a_kept_snapshot_has_an_address_with_its_own_policy(
+    shelf: wb.Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn from the data, sent with guards; the file's own page is not sent."""
+    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
+    monkeypatch.setenv("WORKBENCH_ROLES", "admin,support")
+    answer = ask(shelf.id)
+    assert answer.status_code == 200
+    assert answer.headers["content-security-policy"] == policy()
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "no-store" in answer.headers["cache-control"]
+    assert answer.body == shelf.parts["index.html"]
+
+
+def test_who_holds_fewer_roles_sees_fewer_documents(shelf: wb.Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a search of theirs would."""
+    assert any(h.path.startswith("runbooks/") for h in shelf.hits())
+    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
+    text = ask(shelf.id).body.decode()
+    assert "runbooks/" not in text
+    assert "may not see were left out" in text
+
+
+def test_another_tenant_is_told_what_it_is_told_of_none(
+    shelf: wb.Snapshot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Not even that it is there; the local owner of a corpus with tenants neither."""
+    monkeypatch.setenv("WORKBENCH_TENANT", "birch")
+    theirs, none = ask(shelf.id), ask("0" * 16)
+    assert (theirs.status_code, theirs.body) == (none.status_code, none.body) == (404, none.body)
+    monkeypatch.delenv("WORKBENCH_TENANT")
+    assert ask(shelf.id).body == none.body
+    assert kept(tmp_path, None) == []
+    assert len(kept(tmp_path, wb.Principal("acme"))) == 1
+    with pytest.raises(SnapshotError):
+        allowed(shelf, wb.Principal("birch", ("admin",)))
+
+
+@pytest.mark.parametrize("id", ["../../etc/passwd", "", "x" * 16, "%00", "0" * 15])
+def test_an_address_of_another_form_is_nothing(shelf: wb.Snapshot, id: str) -> None:
+    """Nothing outside the shelf can be named."""
+    assert ask(id).status_code == 404
+
+
+def test_a_file_under_another_snapshots_id_is_refused(shelf: wb.Snapshot, tmp_path: Path) -> None:
+    """An address says what stands there."""
+    folder = tmp_path / "snapshots"
+    shutil.copy(folder / f"{shelf.id}.snapshot", folder / ("a" * 16 + ".snapshot"))
+    with pytest.raises(SnapshotError, match="another snapshot"):
+        Shelf(tmp_path).get("a" * 16)
+
+
+def test_another_host_name_is_refused(shelf: wb.Snapshot) -> None:
+    """A page elsewhere must not read a local server by another name."""
+    from streamlit import config
+
+    config.set_option("server.allowedHosts", ["localhost", "127.0.0.1", "[::1]"])
+    try:
+        assert ask(shelf.id, "evil.example").status_code == 403
+        assert ask(shelf.id, "evil.example:8501").status_code == 403
+        assert ask(shelf.id, "[::1]:8501").status_code == 404
+    finally:
+        config.set_option("server.allowedHosts", [])
+
+
+def test_where_people_sign_in_nobody_else_is_served(
+    shelf: wb.Snapshot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The signed cookie decides; settings do not, and a cookie of another key does not."""
+    import json
+    import time
+
+    from streamlit.web.server.starlette import starlette_app_utils as utils
+
+    monkeypatch.setenv("WORKBENCH_OIDC_SECRETS", str(tmp_path / "secrets.toml"))
+    monkeypatch.setenv("WORKBENCH_OIDC_TENANT_CLAIM", "tenant")
+    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
+    monkeypatch.setenv("WORKBENCH_ROLES", "admin,support")
+    monkeypatch.setattr("streamlit.web.server.server_util.get_cookie_secret", lambda: "s" * 32)
+    assert ask(shelf.id).status_code == 403
+    claims = {"is_logged_in": True, "tenant": "acme", "roles": ["admin", "support"], "iat": time.time(), "sub": "1"}
+
+    def cookie(values: dict[str, Any], key: str) -> str:
+        signed = utils.create_signed_value(key, "_streamlit_user", json.dumps(values))
+        return f"_streamlit_user={signed.decode('latin-1')}"
+
+    assert ask(shelf.id, cookie=cookie(claims, "s" * 32)).status_code == 200
+    assert ask(shelf.id, cookie=cookie(claims, "x" * 32)).status_code == 403
+    assert ask(shelf.id, cookie=cookie({**claims, "tenant": "birch"}, "s" * 32)).status_code == 404
+    assert ask(shelf.id, cookie=cookie({**claims, "is_logged_in": False}, "s" * 32)).status_code == 403
+    assert ask(shelf.id, cookie=cookie({**claims, "iat": 0}, "s" * 32)).status_code == 403
