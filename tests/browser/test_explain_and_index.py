@@ -1,0 +1,165 @@
+"""Journeys: find out why a document is missing and bring it in; go through a document by keys; index a folder and search it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+QUERY = "retry request"
+
+
+def expect(locator: Any) -> Any:
+    from playwright.sync_api import expect as made
+
+    made.set_options(timeout=30_000)
+    return made(locator)
+
+
+def settled(page: Any) -> None:
+    expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
+
+
+def test_why_a_document_is_missing_and_how_it_comes_in(page: Any, server: str, tmp_path: Path) -> None:
+    """From the results to the Explain page, to the step that dropped it, to the Search page that has it."""
+    page.goto(f"{server}/?{urlencode({'q': QUERY, 'plan': 'default limit=3'})}")
+    hybrid = page.get_by_role("region", name="Hybrid results")
+    expect(hybrid.locator("article")).to_have_count(3)
+    assert "limits.md" not in hybrid.text_content()
+    page.get_by_role("link", name="Explain").click()
+    box = page.get_by_role("combobox", name="Where is this document?")
+    box.click()
+    page.keyboard.type("limits.md")
+    page.keyboard.press("Enter")
+    said = page.locator(".wb-standing")
+    expect(said).to_contain_text("Dropped by the limit")
+    expect(said).to_contain_text("It was tried")
+    page.wait_for_url(lambda url: "target=limits.md" in url)
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    page.screenshot(path=tmp_path / "explain.png", full_page=True)
+    said.get_by_role("link", name="Bring it in on the Search page").click()
+    expect(hybrid.locator("article").first).to_be_visible()
+    settled(page)
+    assert "limits.md" in hybrid.text_content()
+    assert page.foreign == []
+
+
+def test_a_slider_moves_the_pictures(page: Any, server: str) -> None:
+    """One key press on alpha: the stack and the line of equal score change, and the page says so in its address."""
+    page.goto(f"{server}/explain?{urlencode({'q': QUERY, 'plan': 'tmm'})}")
+    stack = page.locator(".st-key-wb-w-explain-contributions .main-svg").first
+    line = page.locator(".st-key-wb-w-explain-plane .scatterlayer").first
+    expect(stack).to_be_visible()
+    expect(line).to_be_visible()
+    settled(page)
+    table = page.locator(".wb-places")
+    before = (stack.inner_html(), line.inner_html(), table.text_content())
+    page.locator(".st-key-wb-w-fusion-alpha input[type=range]").focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowLeft")
+    page.wait_for_url(lambda url: "fusion.alpha%3D0.7" in url)
+    expect(table).not_to_have_text(before[2])
+    settled(page)
+    page.wait_for_function(
+        "old => document.querySelector('.st-key-wb-w-explain-plane .scatterlayer').innerHTML !== old", arg=before[1]
+    )
+    assert stack.inner_html() != before[0]
+
+
+def test_a_document_is_gone_through_by_keys(page: Any, server: str) -> None:
+    """n and p go from match to match, across the pages of a long text; the current one is in view."""
+    page.goto(f"{server}/document?{urlencode({'path': 'long.txt', 'q': 'start needlework'})}")
+    expect(page.locator(".wb-doc")).to_be_visible()
+    settled(page)
+    page.keyboard.press("n")
+    now = page.locator("mark.wb-now")
+    expect(now).to_have_text("start")
+    page.keyboard.press("n")
+    expect(now).to_have_text("needlework")
+    expect(now).to_be_in_viewport()
+    page.wait_for_url(lambda url: "match=2" in url)
+    page.keyboard.press("p")
+    expect(now).to_have_text("start")
+    expect(now).to_be_in_viewport()
+    assert page.foreign == []
+
+
+def test_a_citation_opens_the_document_with_the_query_marked(page: Any, server: str) -> None:
+    """The words that were looked for stand out in the whole text too."""
+    page.goto(f"{server}/?{urlencode({'q': 'kettle boils'})}")
+    card = page.get_by_role("region", name="Keyword results").locator("article").first
+    with page.context.expect_page() as opened:
+        card.locator("a.wb-title").click()
+    document = opened.value
+    expect(document.locator(".wb-doc mark").first).to_be_visible()
+    assert "kettle" in document.locator(".wb-doc mark").all_text_contents()[0].lower()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_fit_a_phone(browser: Any, server: str, scheme: str, tmp_path: Path) -> None:
+    """Nothing is wider than 390 pixels."""
+    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    addresses = (
+        f"explain?{urlencode({'q': QUERY, 'target': 'tea.md'})}",
+        f"document?{urlencode({'path': 'long.txt', 'q': 'needlework'})}",
+        "corpus", "corpus?part=chunks", "corpus?part=runs", "corpus?part=index",
+    )  # fmt: skip
+    for number, address in enumerate(addresses):
+        page.goto(f"{server}/{address}")
+        settled(page)
+        expect(page.locator("h3, h4, form, .wb-places, .wb-standing, [data-testid=stForm]").first).to_be_attached()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
+        page.screenshot(path=tmp_path / f"{number}-{scheme}.png")
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app without a corpus."""
+    from serving import serving
+
+    folder = tmp_path_factory.mktemp("empty")
+    variables = {"WORKBENCH_ENCODER": "hashing", "WORKBENCH_CACHE_DIR": str(folder / "cache")}
+    with serving(folder / "corpus", folder, variables) as url:
+        yield url
+
+
+def test_a_folder_is_indexed_from_the_page_and_searched(page: Any, empty_server: str, tmp_path: Path) -> None:
+    """From nothing to an answer without a terminal: progress with a stop button, the counts, the search."""
+    source = tmp_path / "notes"
+    source.mkdir()
+    for n in range(60):
+        (source / f"note-{n}.md").write_text(f"# Note {n}\n\n" + f"The pelican number {n} eats fish. " * 60)
+    (source / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing that follows is one")
+    page.goto(f"{empty_server}/corpus")
+    box = page.get_by_role("textbox", name="Files and folders, one a line")
+    box.fill("/no/such/folder")
+    page.get_by_role("button", name="Start indexing").click()
+    expect(page.get_by_role("alert")).to_contain_text("There is no file or folder /no/such/folder")
+    box.fill(str(source))
+    page.get_by_role("button", name="Start indexing").click()
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    # Another tab sees the same run, and cannot start a second one; this one goes elsewhere and comes back.
+    other = page.context.new_page()
+    other.goto(f"{empty_server}/corpus")
+    expect(other.get_by_role("button", name="Stop").or_(other.get_by_text("60 indexed"))).to_be_visible()
+    other.close()
+    page.goto(f"{empty_server}/guide")
+    settled(page)
+    page.goto(f"{empty_server}/corpus?part=index")
+    expect(page.get_by_text("60 indexed")).to_be_visible(timeout=90_000)
+    expect(page.get_by_role("table", name="Files that were not indexed")).to_contain_text("broken.pdf")
+    page.get_by_role("link", name="Search it").click()
+    search = page.get_by_role("searchbox", name="Query").or_(page.get_by_role("textbox", name="Query"))
+    search.fill("pelican")
+    search.press("Enter")
+    column = page.get_by_role("region", name="Keyword results")
+    expect(column.locator("article").first).to_be_visible()
+    assert "note-" in column.text_content()
+    assert page.foreign == []
