@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.service import Corpus
 
 MOST_LISTED = 30
+NEIGHBOURS = 14
 _KEY = controls.PREFIX + "document."
 
 
@@ -85,8 +86,8 @@ def neighbours_html(listed: Sequence[Listed], path: str) -> str:
     if len(names) < 2 or path not in names:
         return '<p class="wb-msg">There is no other document in its folder.</p>'
     at = names.index(path)
-    first = max(0, min(at - MOST_LISTED // 2, len(names) - MOST_LISTED))
-    shown = names[first : first + MOST_LISTED]
+    first = max(0, min(at - NEIGHBOURS // 2, len(names) - NEIGHBOURS))
+    shown = names[first : first + NEIGHBOURS]
     rows = "".join(
         f'<li class="wb-here" aria-current="page"><bdi>{_name(n)}</bdi></li>'
         if n == path

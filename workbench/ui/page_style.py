@@ -30,8 +30,8 @@ mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid 
 .wb-places td:first-child:not(.wb-num){min-width:12rem}.wb-table th{overflow-wrap:normal}
 .wb-bar-cell{vertical-align:middle!important;width:55%;min-width:4rem}
 .wb-count{display:block;height:.6rem;border-radius:.15rem;background:#0072B2;min-width:2px}
-.wb-links{list-style:none;margin:0;padding:0;font-size:.84rem}
-.wb-links li{margin:.1rem 0;overflow-wrap:anywhere}
+.wb-links{list-style:none!important;margin:0!important;padding:0!important;font-size:.84rem}
+.wb-links li{margin:.1rem 0!important;padding:0!important;overflow-wrap:anywhere}
 .wb-links a{color:inherit!important}
 .wb-links .wb-here{font-weight:600}
 @media (max-width:900px){.wb-row{grid-template-columns:3.2em minmax(0,1fr)}
