@@ -103,3 +103,30 @@ def test_an_error_is_a_sentence_and_its_remedy() -> None:
     shown = cards.failed_column("Grep", QueryError("The pattern <x( cannot be read", "Close the parenthesis"))
     assert "The pattern &lt;x( cannot be read." in shown
     assert "Close the parenthesis." in shown
+
+
+def test_a_column_differs_after_each_grade() -> None:
+    """The browser shows a grade before the page is drawn: taking it back must not give the very text from before it."""
+    before, after = (_with(cards.Marks(written=n)) for n in (0, 2))
+    assert before != after
+
+
+def test_grades_notes_and_links_stand_on_the_card() -> None:
+    """The person's grade is pressed, the note is text, the editor's button carries its link, the collections are named."""
+    marks = cards.Marks(
+        grades={"c1": 2}, notes={"c1": "<i>mine</i>"}, editor={"c1": "vscode://file/a.md:3"}, collections=True,
+        asked={"q": "a & b"}, plan="tmm",
+    )  # fmt: skip
+    body = _with(marks)
+    assert body.count('aria-pressed="true"') == 1
+    assert 'data-v="2" title="2: relevant" aria-pressed="true"' in body
+    assert "&lt;i&gt;mine&lt;/i&gt;" in body
+    assert 'data-wb-open="vscode://file/a.md:3"' in body
+    assert "in docs</span>" in body
+    assert 'href="explain?q=a+%26+b&amp;plan=tmm&amp;target=notes%2Fa.md"' in body
+    assert "data-wb-open" not in _with(cards.Marks())
+    assert "plan=" not in _with(cards.Marks())
+
+
+def _with(marks: cards.Marks) -> str:
+    return cards.column("Keyword", [hit()], ranks={}, sources=(), marks=marks)

@@ -150,9 +150,9 @@ def sends(monkeypatch: pytest.MonkeyPatch) -> Callable[[AppTest, Any], AppTest]:
     def component() -> Callable[..., None]:
         import streamlit as st
 
-        def drawn(key: str, on_event_change: Callable[[], None]) -> None:
+        def drawn(key: str, data: dict[str, float], on_event_change: Callable[[], None]) -> None:
             def changed() -> None:
-                st.session_state[key] = {"event": json.loads(st.session_state["sent"])}
+                st.session_state[key] = {"event": {"events": json.loads(st.session_state["sent"])}}
                 on_event_change()
 
             st.text_input("Event", key="sent", on_change=changed)
@@ -160,10 +160,13 @@ def sends(monkeypatch: pytest.MonkeyPatch) -> Callable[[AppTest, Any], AppTest]:
         return drawn
 
     monkeypatch.setattr("workbench.ui.events._component", component)
-    number = itertools.count()
+    number = itertools.count(1)
+    sent: list[Any] = []
 
     def send(at: AppTest, event: Any) -> AppTest:
-        at.text_input(key="sent").set_value(json.dumps({**event, "at": next(number)}))
+        # Also what was sent before: the page must do each event once.
+        sent.append({**event, "number": next(number)})
+        at.text_input(key="sent").set_value(json.dumps(sent))
         return run(at)
 
     return send

@@ -31,8 +31,10 @@ class Marks:
         grades: Chunk id -> the person's grade for this query.
         notes: Chunk id -> the person's notes on it.
         editor: Chunk id -> link that opens the file in an editor; without one there is no button.
+        written: How often the person wrote: the browser has shown a grade before the page is drawn again, so a column must
+            not look the same as before it.
         collections: Whether to name the collections of a hit.
-        asked: Address parameters of the search, for the link to the Explain page.
+        asked: Address parameters of the search, for the links to the Explain and Document pages.
         plan: The column's own plan; "" is the shared one, which the page's script puts into the link when it is used, so
             that a moved slider changes no column whose results stay as they are.
     """
@@ -40,6 +42,7 @@ class Marks:
     grades: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     editor: Mapping[str, str] = field(default_factory=dict)
+    written: int = 0
     collections: bool = False
     asked: Mapping[str, str] = field(default_factory=dict)
     plan: str = ""
@@ -87,12 +90,13 @@ def movement(rank: int, there: int) -> tuple[str, str]:
     return (f"▲{places}", f"{places} {word} up") if there > rank else (f"▼{places}", f"{places} {word} down")
 
 
-def document_link(hit: Hit) -> str:
-    """Address of the Document page at the hit's lines, relative to the app.
+def document_link(hit: Hit, asked: Mapping[str, str] | None = None) -> str:
+    """Address of the Document page at the hit's lines, relative to the app; with the query, whose matches are marked there.
 
     A passage inside one long line brings its first words along, so that the page can find it there.
     """
-    parts = {"id": hit.document_id, "path": hit.path, "lines": f"{hit.start_line}-{hit.end_line}"}
+    words = {name: text for name, text in (asked or {}).items() if name in ("q", "keywords")}
+    parts = {**words, "id": hit.document_id, "path": hit.path, "lines": f"{hit.start_line}-{hit.end_line}"}
     if hit.start_line == hit.end_line and len(hit.text) > LONG_LINE:
         parts["quote"] = plain(hit.text[:60], 60)
     return "document?" + urlencode(parts, errors="replace")
@@ -105,9 +109,8 @@ def number(value: float) -> str:
 
 def explain_link(hit: Hit, marks: Marks) -> str:
     """Address of the Explain page at this hit's document, relative to the app."""
-    return "explain?" + urlencode(
-        {**marks.asked, "plan": marks.plan or "default", "target": hit.path}, errors="replace"
-    )
+    plan = {"plan": marks.plan} if marks.plan else {}
+    return "explain?" + urlencode({**marks.asked, **plan, "target": hit.path}, errors="replace")
 
 
 def card(
@@ -122,7 +125,7 @@ def card(
         numbered: Show lines with their numbers (grep) instead of running text.
         marks: What the person put on it.
     """
-    link = attribute(document_link(hit))
+    link = attribute(document_link(hit, marks.asked))
     title = visible(plain(hit.title or hit.path, 120))
     name = f"Result {hit.rank}" if hit.rank else "Added by page"
     return (
@@ -303,7 +306,7 @@ def column(
     # The result words an unavailable source as a warning too: once is enough.
     told += [alert("", w, "") for w in warnings if not any(reason and reason in w for reason in said)]
     cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered, marks=marks) for h in hits)
-    return f"{_column_head(title, badge)}{notes}{''.join(told)}{cards}</section>"
+    return f"{_column_head(title, badge, marks.written)}{notes}{''.join(told)}{cards}</section>"
 
 
 def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
@@ -311,10 +314,11 @@ def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
     return f"{_column_head(title, badge)}{alert('', error.message, error.remedy)}</section>"
 
 
-def _column_head(title: str, badge: str) -> str:
+def _column_head(title: str, badge: str, written: int = 0) -> str:
     said = f'<span class="wb-badge">{visible(badge)}</span>' if badge else ""
     name = plain(title, 120)
-    return f'<section class="wb-column" aria-label="{attribute(name)} results"><h3>{visible(name)}{said}</h3>'
+    stamp = f' data-written="{written}"' if written else ""
+    return f'<section class="wb-column" aria-label="{attribute(name)} results"{stamp}><h3>{visible(name)}{said}</h3>'
 
 
 def note(sentence: str) -> str:

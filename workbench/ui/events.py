@@ -3,6 +3,9 @@
 Cards are plain HTML (a widget for each would make the page slow), so one small component carries their events: the page's
 script hands it what was pressed, and Streamlit reruns only the fragment it stands in. A grade is written and nothing else
 happens, because the script has already shown it; a note opens a dialog; what changes the search runs the whole page.
+
+Streamlit joins events that come while it is running, and the component may be there later than the cards. So the script
+keeps its events, in order and numbered, until this side says which number it has done: none is lost, none done twice.
 """
 
 from __future__ import annotations
@@ -25,12 +28,16 @@ if TYPE_CHECKING:
     from workbench.service import Corpus
 
 KEY = "wb.events"
-_NOTE = "wb.events.note"
+_NOTE, _DONE = "wb.events.note", "wb.events.done"
+MOST = 100
 _LIKE = 600
 _SIGNS = re.compile(r'["“”„‟＂*|]|(?<!\S)-+|\bOR\b')
 _SENDER = """
 export default function (component) {
-  window.__workbenchSend = (event) => component.setTriggerValue("event", event);
+  const waiting = (window.__workbenchEvents = window.__workbenchEvents || []);
+  while (waiting.length && waiting[0].number <= component.data.done) waiting.shift();
+  window.__workbenchSend = () => component.setTriggerValue("event", {events: waiting.slice(0, 100)});
+  if (waiting.length) setTimeout(window.__workbenchSend, 0);
 }
 """
 
@@ -50,18 +57,26 @@ def draw(corpus: Corpus) -> None:
 @st.fragment
 def _ready(corpus: Corpus) -> None:
     with st.container(key="wb-events"):
-        _component()(key=KEY, on_event_change=functools.partial(_happened, corpus))
+        _component()(key=KEY, data={"done": _done()}, on_event_change=functools.partial(_happened, corpus))
     if app_state.asked_again():
         st.rerun()
-    noted = st.session_state.pop(_NOTE, None)
-    if noted is not None:
+    noted = st.session_state.get(_NOTE)
+    if isinstance(noted, Hit):
         _note_dialog(corpus, noted)
 
 
+def _done() -> float:
+    return float(st.session_state.get(_DONE, 0))
+
+
 def _happened(corpus: Corpus) -> None:
-    event = st.session_state[KEY].get("event")
-    if isinstance(event, Mapping):
-        handle(corpus, event)
+    sent = st.session_state[KEY].get("event")
+    events = sent.get("events") if isinstance(sent, Mapping) else None
+    for event in events[:MOST] if isinstance(events, list) else ():
+        number = event.get("number") if isinstance(event, Mapping) else None
+        if isinstance(number, int | float) and number > _done():
+            st.session_state[_DONE] = number
+            handle(corpus, event)
 
 
 def handle(corpus: Corpus, event: Mapping[str, Any]) -> None:
@@ -128,7 +143,11 @@ def _ungrade(corpus: Corpus, judge: str, number: int) -> None:
 # --- notes -------------------------------------------------------------------------------------------------------------
 
 
-@st.dialog("Note")
+def _put_away() -> None:
+    st.session_state.pop(_NOTE, None)
+
+
+@st.dialog("Note", on_dismiss=_put_away)
 def _note_dialog(corpus: Corpus, hit: Hit) -> None:
     anchor = spot(corpus, hit)
     held = [n for n in resources.searches().notes([hit.path]) if (n.start, n.end, n.quote) == anchor]
@@ -142,6 +161,7 @@ def _note_dialog(corpus: Corpus, hit: Hit) -> None:
             write_note(hit.path, anchor, text)
         except WorkbenchError as exc:
             app_state.notice(str(exc))
+        _put_away()
         st.rerun()
 
 

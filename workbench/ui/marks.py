@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.service import Corpus
 
 T = TypeVar("T")
-_KEPT, _ROOTS = "wb.marks", "wb.roots"
+_KEPT, _ROOTS, _WRITTEN = "wb.marks", "wb.roots", "wb.marks.written"
 _REFUSED = ("javascript", "data", "vbscript", "blob")
 
 
@@ -37,6 +37,7 @@ def of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.Marks:
             grades=_grades(corpus, state, hits),
             notes=_notes(hits),
             editor=_editor(corpus, hits),
+            written=int(st.session_state.get(_WRITTEN, 0)),
             collections=len(resources.collections(corpus)) > 1,
             asked={k: v for k, v in state.to_params().items() if k in ("q", "keywords", "context", "filters")},
         )
@@ -51,6 +52,7 @@ def written() -> None:
     """A grade or a note was written: read them again at the next run."""
     for name in ("grades", "notes"):
         st.session_state.pop(f"{_KEPT}.{name}", None)
+    st.session_state[_WRITTEN] = st.session_state.get(_WRITTEN, 0) + 1
 
 
 def _once(name: str, key: object, make: Callable[[], T]) -> T:
