@@ -12,6 +12,7 @@ from workbench.bench import (
     rows_keyword,
     rows_opening,
     rows_presets,
+    rows_sweep,
     rows_vectors,
 )
 from workbench.bench.figures import Row, Unmeasured
@@ -43,6 +44,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure(("presets.collections",), rows_presets.collections),
     Measure(("presets.pages", "presets.organise"), rows_presets.pages),
     Measure(("plans.top", "plans.all"), rows_hybrid.many),
+    Measure(("plans.sweep",), rows_sweep.sweep),
     Measure(("open.one",), rows_opening.one),
     Measure(("open.eight",), rows_opening.eight),
     Measure(("start.import", "start.help"), rows_opening.start),

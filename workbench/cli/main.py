@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),
     "tune": ("workbench.cli.tune", "tune", "Try many plans on judged queries and take the best one away."),
     "check": ("workbench.cli.check", "check", "Fail when a plan got worse on judged queries."),
+    "table": ("workbench.cli.table", "table", "Measure fixed and tuned plans over judged collections."),
     "learn": ("workbench.cli.learn", "learn", "Learn a ranking from judged queries."),
     "snapshot": ("workbench.cli.snapshot", "snapshot", "Keep results as files: save, show, verify, diff, export."),
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),

@@ -91,6 +91,8 @@ def _most_different(made: tuning.Compared) -> None:
         query = row["query"] or row["query_id"]
         link = f'<a href="{escape(tuning.search_link(query))}" target="_blank">{visible(plain(query, 120))}</a>'
         only = " · ".join(visible(plain(d, 60)) for d in row["only_second"][:2])
-        rows.append(f"<tr><td>{row['rbo']:.2f}</td><td>{row['shared']}</td><td>{link}</td><td>{only}</td></tr>")
+        rows.append(
+            f"<tr>{tune_page.NUMBER.format(format(row['rbo'], '.2f'))}<td>{row['shared']}</td><td>{link}</td><td>{only}</td></tr>"
+        )
     head = "<tr><th>RBO</th><th>shared of 10</th><th>query</th><th>only the second has</th></tr>"
     st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{"".join(rows)}</table></div>')

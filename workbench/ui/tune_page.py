@@ -49,6 +49,7 @@ _KEY = controls.PREFIX + "tune."
 _JOB, _LIVE = "wb.tune.job", "wb.tune.live"
 _CONFIG = {"displayModeBar": False, "responsive": True}
 _ROWS = 40
+NUMBER = '<td style="white-space:nowrap">{}</td>'
 
 
 def draw(corpus: Corpus) -> None:
@@ -236,7 +237,8 @@ def win_bars(frame: Any, measure: str, names: tuple[str, str], page: str) -> Non
 def _row(row: dict[str, Any]) -> str:
     query = row["query"] or row["query_id"]
     link = f'<a href="{escape(tuning.search_link(query))}" target="_blank">{visible(plain(query, 120))}</a>'
-    return f"<tr><td>{row['difference']:+.3f}</td><td>{row['first']:.3f}</td><td>{row['second']:.3f}</td><td>{link}</td></tr>"
+    numbers = (f"{row['difference']:+.3f}", f"{row['first']:.3f}", f"{row['second']:.3f}")
+    return "<tr>" + "".join(NUMBER.format(n) for n in numbers) + f"<td>{link}</td></tr>"
 
 
 # --- the figure beside the sliders --------------------------------------------------------------------------------------
@@ -269,7 +271,7 @@ def _live(corpus: Corpus, name: str, measure: str) -> None:
     try:
         if isinstance(kept, LiveMeasure) and kept.ready(plan):
             figure = kept.figure(plan)
-            st.metric(figure.measure, f"{figure.mean:.3f}", f"{figure.difference:+.3f}")
+            st.metric(figure.measure, f"{figure.mean:.3f}", f"{figure.difference:+.3f}" if figure.difference else None)
             st.caption(
                 f"{figure.low:.3f} to {figure.high:.3f}; {figure.better} queries better, {figure.worse} worse than at the start; "
                 f"{figure.milliseconds:.0f} ms"
