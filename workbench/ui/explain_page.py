@@ -23,6 +23,7 @@ from workbench.charts import (
 )
 from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
+from workbench.records import Principal
 from workbench.retrieve.request import base_of, sources_of
 from workbench.store.catalogue import Catalogue
 from workbench.ui import cards, controls, empty, explaining, judged, page_style, resources
@@ -151,8 +152,15 @@ def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
     """What the box offers: the candidates' paths, nearest first, then the corpus's own, as many as a list can show."""
     candidates = [path for _, path in result.documents(_FIRST_PATHS)]
     engine = corpus.engine
-    others = Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), _MOST_PATHS)
+    others = _first_paths(str(corpus.path.absolute()), engine.generation, corpus.principal, corpus)
     return list(dict.fromkeys([*([target] if target else []), *candidates, *others]))
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _first_paths(path: str, generation: str, principal: Principal | None, _corpus: Corpus) -> list[str]:
+    """Visible paths to choose from, kept for a generation: a slider must not list a large corpus again."""
+    engine = _corpus.engine
+    return Catalogue(engine.opened).paths(engine.records.scope(principal, None, ()), _MOST_PATHS)
 
 
 def _similar(corpus: Corpus, target: str) -> None:
