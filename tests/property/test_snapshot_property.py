@@ -74,7 +74,7 @@ ABOUTS = st.builds(
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_write_read_write_changes_nothing(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
     """Records, tables, file: for any text, number and list."""
-    content = Content((search,), (), frames)
+    content = Content((search,), (), (), frames)
     made = small(about, content)
     data = made.to_bytes()
     again = wb.Snapshot.load(data)
@@ -90,7 +90,7 @@ def test_write_read_write_changes_nothing(about: About, search: SavedSearch, fra
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_any_content_has_a_page_and_a_diff(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
     """Whatever the texts, the page is drawn and a snapshot does not differ from itself."""
-    content = Content((search,), (), frames)
+    content = Content((search,), (), (), frames)
     text = _page(about, content, Room(200, 40))
     assert text.endswith("</html>\n")
     assert "\x00" not in text

@@ -169,6 +169,23 @@ def test_an_evaluation_is_saved_with_its_run_and_judgments(sample: wb.Corpus) ->
     assert not forged.verify().ok
 
 
+def test_a_sweep_is_saved_with_its_verdict_and_every_plan(sample: wb.Corpus) -> None:
+    """And the evaluations of the plan it started from and of the plan it chose."""
+    judgments = wb.load_judgments(sample_folder())
+    swept = sample.sweep(judgments, {"fusion.k": [1, 10, 60]}, "nDCG@10", 3)
+    made = wb.Snapshot.load(wb.Snapshot.of([swept], corpus=sample).to_bytes())
+    (saved,) = made.sweeps
+    assert saved.verdict == swept.verdict
+    assert saved.best == str(swept.best)
+    assert made.evaluations[saved.after].means[0].mean == swept.after.mean("nDCG@10")
+    points = made.content.table("points")
+    assert points["plan"].to_list() == [str(p) for p in swept.plans]
+    assert points["mean"].to_list() == swept.means().tolist()
+    assert swept.verdict in made.html()
+    assert '"points"' in to_json(made)
+    assert made.verify(sample).ok
+
+
 def test_exports(snapshot: wb.Snapshot) -> None:
     """CSV has a row a candidate and source, TREC a line a document, JSON everything."""
     rows = pl.read_csv(to_csv(snapshot).encode())

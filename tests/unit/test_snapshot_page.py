@@ -138,7 +138,7 @@ def test_it_reads_without_javascript(sample: wb.Corpus) -> None:
         assert step.reason in said
     assert sum(tag == "mark" for tag, _ in found.elements) >= 1
     assert sum(tag == "article" for tag, _ in found.elements) == 4
-    assert ("noscript", {}) in found.elements
+    assert ("p", {"class": "soft nojs"}) in found.elements
 
 
 def test_ids_are_there_once(sample: wb.Corpus) -> None:

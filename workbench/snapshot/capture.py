@@ -96,7 +96,7 @@ def searches(results: Sequence[SearchResult]) -> Content:
         rows["passages"] += [_passage(number, at, hit, places) for at, hit in enumerate(result.hits)]
     if results:
         rows["documents"] = documents(results[0]._engine, results[0]._retrieved.scope)
-    return Content(tuple(saved), (), {name: frame(name, rows[name]) for name in SEARCH_TABLES})
+    return Content(tuple(saved), (), (), {name: frame(name, rows[name]) for name in SEARCH_TABLES})
 
 
 def frame(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:

@@ -126,9 +126,13 @@ def to_dict(snapshot: Snapshot) -> dict[str, Any]:
         values = asdict(saved)
         values["per_query"] = rows_of(content.table("measures"), number).drop("evaluation").to_dicts()
         evaluations.append(values)
+    sweeps = []
+    for number, one in enumerate(content.sweeps):
+        points = rows_of(content.table("points"), number).drop("sweep").to_dicts()
+        sweeps.append({**asdict(one), "points": points})
     return {
         "id": snapshot.id, "schema": snapshot.manifest.schema, "title": snapshot.title, "about": asdict(about),
-        "searches": searches, "evaluations": evaluations, "documents": content.table("documents").to_dicts(),
+        "searches": searches, "evaluations": evaluations, "sweeps": sweeps, "documents": content.table("documents").to_dicts(),
     }  # fmt: skip
 
 

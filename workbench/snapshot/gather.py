@@ -1,4 +1,4 @@
-"""What goes into one snapshot: searches, comparisons and evaluations of one corpus, as one principal saw it."""
+"""What goes into one snapshot: searches, comparisons, evaluations and sweeps of one corpus, as one principal saw it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
+from workbench.evaluate.swept import Sweep
 from workbench.retrieve.compare import Comparison
 from workbench.retrieve.result import SearchResult
 from workbench.snapshot import capture
 from workbench.snapshot.capture import clean
-from workbench.snapshot.model import EVALUATION_TABLES, About, Content, SavedEvaluation, SavedMean
+from workbench.snapshot.model import EVALUATION_TABLES, About, Content, SavedEvaluation, SavedMean, SavedSweep
 
 if TYPE_CHECKING:
     from workbench.service import Corpus
@@ -24,7 +25,7 @@ def gather(
     items: Sequence[Any] | Any, *, note: str = "", corpus: Corpus | None = None, by: str | None = None
 ) -> tuple[About, Content]:
     """Where the items come from, and what they hold. Raises UsageError; see `Snapshot.of`."""
-    results, evaluations = _sorted_out(items)
+    results, evaluations, sweeps = _sorted_out(items)
     if not results and not evaluations:
         raise UsageError("There is nothing to save", "Pass at least one search result or evaluation")
     if len(results) > MOST_SEARCHES:
@@ -54,12 +55,20 @@ def gather(
     if evaluations:
         saved, tables = _evaluations(evaluations)
         content = replace(content, evaluations=saved, tables={**content.tables, **tables})
+    if sweeps:
+        points = [row for n, (one, *_) in enumerate(sweeps) for row in _points(n, one)]
+        content = replace(
+            content, sweeps=tuple(_sweep(*s) for s in sweeps),
+            tables={**content.tables, "points": capture.frame("points", points)},
+        )  # fmt: skip
     return capture.about(engine, scope, principal, note, by), content
 
 
-def _sorted_out(items: Any) -> tuple[list[SearchResult], list[Evaluation]]:
+def _sorted_out(items: Any) -> tuple[list[SearchResult], list[Evaluation], list[tuple[Sweep, int, int]]]:
+    """Results, evaluations, and sweeps with the places of their two evaluations."""
     results: list[SearchResult] = []
     evaluations: list[Evaluation] = []
+    sweeps: list[tuple[Sweep, int, int]] = []
     given: Iterable[Any] = items if isinstance(items, Sequence) else (items,)
     for item in given:
         if isinstance(item, SearchResult):
@@ -68,11 +77,15 @@ def _sorted_out(items: Any) -> tuple[list[SearchResult], list[Evaluation]]:
             results += item.results
         elif isinstance(item, Evaluation):
             evaluations.append(item)
+        elif isinstance(item, Sweep):
+            sweeps.append((item, len(evaluations), len(evaluations) + 1))
+            evaluations += [item.before, item.after]
         else:
             raise UsageError(
-                f"A snapshot cannot hold a {type(item).__name__}", "Pass search results, comparisons and evaluations"
+                f"A snapshot cannot hold a {type(item).__name__}",
+                "Pass search results, comparisons, evaluations and sweeps",
             )
-    return results, evaluations
+    return results, evaluations, sweeps
 
 
 def _evaluations(evaluations: Sequence[Evaluation]) -> tuple[tuple[SavedEvaluation, ...], dict[str, Any]]:
@@ -116,6 +129,26 @@ def _evaluations(evaluations: Sequence[Evaluation]) -> tuple[tuple[SavedEvaluati
             ranking = e.run.rankings.get(query_id, ())
             rows["runs"] += [(number, clean(query_id), rank, clean(key)) for rank, key in enumerate(ranking, 1)]
     return tuple(saved), {name: capture.frame(name, rows[name]) for name in EVALUATION_TABLES}
+
+
+def _sweep(sweep: Sweep, before: int, after: int) -> SavedSweep:
+    d = sweep.difference
+    return SavedSweep(
+        measure=sweep.measure, fields=tuple(sweep.space.grid), baseline=str(sweep.baseline), best=str(sweep.best),
+        before=before, after=after, verdict=clean(sweep.verdict), agreement=clean(sweep.agreement),
+        difference=d.difference, low=_known(d.low), high=_known(d.high), p=d.p, oracle=sweep.oracle,
+        search=sweep.search, combinations=sweep.combinations, complete=sweep.complete,
+        warnings=tuple(map(clean, sweep.warnings)),
+    )  # fmt: skip
+
+
+def _points(number: int, sweep: Sweep) -> list[tuple[Any, ...]]:
+    """Every plan's mean in every measure."""
+    rows: list[tuple[Any, ...]] = []
+    for measure in sweep.measures:
+        means = sweep.means(measure).tolist()
+        rows += [(number, n, str(plan), sweep.changes(n), measure, means[n]) for n, plan in enumerate(sweep.plans)]
+    return rows
 
 
 def _text_of(evaluation: Evaluation, query_id: str) -> str | None:

@@ -153,12 +153,51 @@ class SavedEvaluation:
     seed: int
 
 
+@dataclass(frozen=True, slots=True)
+class SavedSweep:
+    """One sweep: what was tried, what was chosen, and what was said of it. Its plans' means are a table.
+
+    Attributes:
+        measure: The measure that chose.
+        fields: The dotted plan fields that varied.
+        baseline, best: Text forms of the plan compared with and of the plan with the best mean.
+        before, after: Which evaluations of the snapshot, from 0, are theirs.
+        verdict: What can be said, in words: held out where there were folds or test queries.
+        agreement: Whether the folds chose the same plan, in words; "" without folds.
+        difference, low, high, p: The reported difference, its 95 % interval and its test. None: too few queries.
+        oracle: Mean of each query's best plan.
+        search: grid, random or optuna.
+        combinations: How many were asked for.
+        complete: False where it was stopped before the end.
+        warnings: As shown.
+    """
+
+    measure: str
+    fields: tuple[str, ...]
+    baseline: str
+    best: str
+    before: int
+    after: int
+    verdict: str
+    agreement: str
+    difference: float
+    low: float | None
+    high: float | None
+    p: float
+    oracle: float
+    search: str
+    combinations: int
+    complete: bool
+    warnings: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Content:
     """Everything that a snapshot's parts hold; the tables have the columns of `TABLES`."""
 
     searches: tuple[SavedSearch, ...]
     evaluations: tuple[SavedEvaluation, ...]
+    sweeps: tuple[SavedSweep, ...]
     tables: Mapping[str, pl.DataFrame]
 
     def table(self, name: str) -> pl.DataFrame:
@@ -194,9 +233,12 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "queries": {"evaluation": "I", "query_id": "S", "query": "S?", "latency_ms": "F?", "failure": "S?"},
     "runs": {"evaluation": "I", "query_id": "S", "rank": "I", "document": "S"},
     "judgments": {"judgments": "I", "query_id": "S", "query": "S?", "document": "S", "grade": "I"},
+    # Every plan of a sweep with its mean in each measure, the baseline first.
+    "points": {"sweep": "I", "point": "I", "plan": "S", "changes": "S", "measure": "S", "mean": "F"},
 }  # fmt: skip
 SEARCH_TABLES = ("candidates", "sources", "passages", "documents")
 EVALUATION_TABLES = ("measures", "queries", "runs", "judgments")
+SWEEP_TABLES = ("points",)
 
 
 def columns(name: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from workbench.plan import Plan
 from workbench.snapshot import page_assets
 from workbench.snapshot.audience import OMITTED
 from workbench.snapshot.model import About, Content, Passages
-from workbench.snapshot.page_measures import evaluation_section
+from workbench.snapshot.page_measures import evaluation_section, sweep_section
 from workbench.snapshot.page_search import Room, search_section
 
 MOST_BYTES = 7_900_000
@@ -85,6 +85,7 @@ def _page(about: About, content: Content, room: Room) -> str:
     title = page_title(about, content)
     figures: dict[str, str] = {}
     body = [search_section(content, n, room, figures) for n in range(len(content.searches))]
+    body += [sweep_section(content, n, room, figures) for n in range(len(content.sweeps))]
     body += [evaluation_section(content, n, room, figures) for n in range(len(content.evaluations))]
     data = "".join(f'<script type="application/json" id="{key}">{text}</script>\n' for key, text in figures.items())
     parts = [
@@ -94,7 +95,7 @@ def _page(about: About, content: Content, room: Room) -> str:
         f"<title>{attribute(title)}</title>\n<style>{fixed.css}</style>\n</head>\n<body>\n",
         f"<h1><bdi>{visible(title)}</bdi></h1>\n",
         summary(about, content),
-        '<noscript><p class="soft">The pictures need JavaScript; their numbers are in the tables.</p></noscript>\n',
+        '<p class="soft nojs">The pictures need JavaScript; their numbers are in the tables.</p>\n',
         _bar(),
         _contents(content),
         *body,
@@ -116,6 +117,7 @@ def summary(about: About, content: Content) -> str:
     origin = about.origin
     who = "the local owner" if about.principal is None else _principal(about.principal.tenant, about.principal.roles)
     holds = f"{len(content.searches)} searches, {len(content.evaluations)} evaluations"
+    holds += f", {len(content.sweeps)} sweeps" if content.sweeps else ""
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [
         ("Made", f"{about.created}{f' by {about.by}' if about.by else ''}"),
@@ -157,6 +159,11 @@ def _contents(content: Content) -> str:
         f'<li><a href="#s{n}"><bdi>{visible((s.query or s.keywords)[:120])}</bdi></a> '
         f'<span class="soft">{visible(plan_words(s.mode, s.plan))}</span></li>'
         for n, s in enumerate(content.searches)
+    ]
+    lines += [
+        f'<li><a href="#w{n}"><bdi>Sweep of {visible(", ".join(s.fields))}</bdi></a> '
+        f'<span class="soft">by {visible(s.measure)}</span></li>'
+        for n, s in enumerate(content.sweeps)
     ]
     lines += [
         f'<li><a href="#e{n}"><bdi>{visible(e.name[:120])}</bdi></a></li>' for n, e in enumerate(content.evaluations)

@@ -41,7 +41,7 @@ figure{margin:0;min-width:0;border:1px solid var(--line);border-radius:.5rem;pad
 figcaption{font-size:.85rem;color:var(--soft);padding:0 .2rem .3rem}
 .plot{min-height:7rem}
 article{border:1px solid var(--line);border-left:4px solid var(--line);border-radius:.5rem;padding:.5rem .8rem;margin:.6rem 0;
- background:var(--card);break-inside:avoid}
+ background:var(--card);break-inside:avoid;overflow-wrap:anywhere}
 article.exact{border-left-color:EXACT}article.semantic{border-left-color:SEMANTIC}article.hybrid{border-left-color:HYBRID}
 article header{display:flex;gap:.7rem;flex-wrap:wrap;align-items:baseline}
 article .where{font-weight:600;overflow-wrap:anywhere}
@@ -58,7 +58,7 @@ th[aria-sort=ascending] button::after{content:" \\2191"}th[aria-sort=descending]
 .dropped td{color:var(--soft)}
 .warning{border-left:4px solid VERMILION;background:color-mix(in srgb,VERMILION 11%,transparent);padding:.4rem .7rem;
  border-radius:.3rem;margin:.4rem 0;overflow-wrap:anywhere}
-.js{display:none}.live .bar{display:flex}.live .plots{display:grid}
+.js{display:none}.live .bar{display:flex}.live .plots{display:grid}.live .nojs{display:none}
 [hidden]{display:none!important}
 @media print{.bar,.live .bar{display:none!important}body{max-width:none;padding:0;font-size:11px;color:#000;background:#fff}
  .scroll{max-height:none;overflow:visible;border:0}article{background:none}thead th{position:static}

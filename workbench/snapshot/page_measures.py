@@ -1,4 +1,4 @@
-"""One evaluation of the page: means with their intervals, and every judged query."""
+"""Evaluations and sweeps of the page: means with their intervals, every judged query, every plan that was tried."""
 
 from __future__ import annotations
 
@@ -57,3 +57,43 @@ def _queries(content: Content, number: int, room: Room) -> str:
         f'<h3>Queries</h3>\n<div class="scroll"><table class="sortable"><thead><tr>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>{more}\n"
     )
+
+
+BEST = 15
+
+
+def sweep_section(content: Content, number: int, room: Room, figures: dict[str, str]) -> str:
+    """A sweep as HTML: what was chosen, and the plans by their means; its picture's data goes into `figures`, by id."""
+    import polars as pl
+
+    saved = content.sweeps[number]
+    every = rows_of(content.table("points"), number).filter(pl.col("measure") == saved.measure)
+    ordered = every.sort("mean", descending=True, maintain_order=True)
+    shown = list(ordered.head(room.rows).iter_rows(named=True))
+    rows = "".join(
+        f'<tr><td><bdi id="w{number}-p{row["point"]}">{visible(row["changes"][:400])}</bdi></td>'
+        f"<td><bdi>{visible(row['plan'][:400])}</bdi></td>{cell(row['mean'])}</tr>"
+        for row in shown
+    )
+    means = [(f"{n}. ⟦w{number}-p{row['point']}⟧", row["mean"], None, None) for n, row in enumerate(shown[:BEST], 1)]
+    left = len(every) - len(shown)
+    more = f'<p class="soft">The other {left:,} of {len(every):,} plans are in points.parquet.</p>' if left else ""
+    told = [saved.verdict, saved.agreement, f"{saved.combinations:,} combinations asked for by {saved.search} search."]
+    told += [] if saved.complete else ["It was stopped before the end."]
+    caption = "The plans with the best means, on the queries that chose"
+    picture = plot(figures, f"w{number}-best", means_figure(means), caption)
+    heads = f'<th>differs from the baseline in</th><th>plan</th><th class="n">{visible(saved.measure)}</th>'
+    title = f"Sweep of {', '.join(saved.fields)}"
+    named = "".join(
+        f"<dt>{name}</dt><dd><bdi>{visible(plan)}</bdi></dd>"
+        for name, plan in (("Best", saved.best), ("Compared with", saved.baseline))
+    )
+    parts = [
+        f'<section id="w{number}" aria-labelledby="v{number}"><h2 id="v{number}"><bdi>{visible(title)}</bdi></h2>\n',
+        "".join(f"<p><bdi>{visible(t)}</bdi></p>" for t in told if t),
+        "".join(f'<p class="warning">{visible(w)}</p>' for w in saved.warnings),
+        f'<dl>{named}</dl>\n<div class="plots js">{picture}</div>\n',
+        f'<div class="scroll"><table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>',
+        f"{more}\n</section>\n",
+    ]
+    return "".join(parts)

@@ -19,11 +19,13 @@ from workbench.records import Label, Step, Unavailable
 from workbench.snapshot.model import (
     EVALUATION_TABLES,
     SEARCH_TABLES,
+    SWEEP_TABLES,
     TABLES,
     Content,
     SavedEvaluation,
     SavedMean,
     SavedSearch,
+    SavedSweep,
     columns,
     required,
 )
@@ -31,7 +33,7 @@ from workbench.snapshot.model import (
 if TYPE_CHECKING:
     import polars as pl
 
-SEARCHES, EVALUATIONS = "searches.yaml", "evaluations.yaml"
+SEARCHES, EVALUATIONS, SWEEPS = "searches.yaml", "evaluations.yaml", "sweeps.yaml"
 MOST_ROWS = 20_000_000
 MOST_TABLE_BYTES = 1 << 30
 _MEND = "Ask for the snapshot again, or make a new one"
@@ -42,7 +44,7 @@ def part_of(table: str) -> str:
     return f"{table}.parquet"
 
 
-NAMES = (SEARCHES, EVALUATIONS, *map(part_of, TABLES))
+NAMES = (SEARCHES, EVALUATIONS, SWEEPS, *map(part_of, TABLES))
 """Every data part that schema 1 knows."""
 ALWAYS = (SEARCHES, *map(part_of, SEARCH_TABLES))
 """The parts that every snapshot has."""
@@ -54,8 +56,12 @@ def write(content: Content) -> dict[str, bytes]:
     for table in SEARCH_TABLES:
         parts[part_of(table)] = _to_parquet(table, content.table(table))
     if content.evaluations:
-        parts[EVALUATIONS] = _to_yaml([_evaluation_values(e) for e in content.evaluations])
+        parts[EVALUATIONS] = _to_yaml([_plain_values(e) for e in content.evaluations])
         for table in EVALUATION_TABLES:
+            parts[part_of(table)] = _to_parquet(table, content.table(table))
+    if content.sweeps:
+        parts[SWEEPS] = _to_yaml([_plain_values(s) for s in content.sweeps])
+        for table in SWEEP_TABLES:
             parts[part_of(table)] = _to_parquet(table, content.table(table))
     return parts
 
@@ -66,23 +72,29 @@ def read(parts: Mapping[str, bytes]) -> Content:
     Raises:
         SnapshotError: A part is missing or has not the form of the schema.
     """
-    wanted = [*ALWAYS, *(map(part_of, EVALUATION_TABLES) if EVALUATIONS in parts else ())]
+    wanted = [*ALWAYS]
+    for listed, names in ((EVALUATIONS, EVALUATION_TABLES), (SWEEPS, SWEEP_TABLES)):
+        wanted += map(part_of, names) if listed in parts else ()
     for name in wanted:
         if name not in parts:
             raise SnapshotError(f"The snapshot lacks its part {name}", _MEND)
     searches = _each(SEARCHES, parts[SEARCHES], _search)
     evaluations = _each(EVALUATIONS, parts[EVALUATIONS], _evaluation) if EVALUATIONS in parts else ()
+    sweeps = _each(SWEEPS, parts[SWEEPS], _sweep) if SWEEPS in parts else ()
+    if any(not 0 <= n < len(evaluations) for s in sweeps for n in (s.before, s.after)):
+        raise _malformed(SWEEPS, "names an evaluation that is not there")
     tables = {t: _from_parquet(t, parts[part_of(t)]) for t in TABLES if part_of(t) in parts}
     for table, count in (
         ("candidates", len(searches)), ("sources", len(searches)), ("passages", len(searches)),
         ("measures", len(evaluations)), ("runs", len(evaluations)), ("queries", len(evaluations)),
+        ("points", len(sweeps)),
     ):  # fmt: skip
         if table in tables and len(tables[table]):
             numbers = tables[table][tables[table].columns[0]]
             low, high = int(numbers.min() or 0), int(numbers.max() or 0)  # type: ignore[arg-type]
             if low < 0 or high >= count:
                 raise _malformed(part_of(table), "names a search or an evaluation that is not there")
-    return Content(searches, evaluations, tables)
+    return Content(searches, evaluations, sweeps, tables)
 
 
 def _malformed(name: str, why: str) -> SnapshotError:
@@ -139,10 +151,8 @@ def _search_values(search: SavedSearch) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
 
-def _evaluation_values(evaluation: SavedEvaluation) -> dict[str, Any]:
-    values = asdict(evaluation)
-    values["coverage"] = dict(evaluation.coverage)
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+def _plain_values(record: SavedEvaluation | SavedSweep) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(record).items()}
 
 
 def _text(value: Any) -> str:
@@ -208,6 +218,17 @@ def _evaluation(v: Any) -> SavedEvaluation:
         judgments_name=_text(v.pop("judgments_name")), judgments_digest=_text(v.pop("judgments_digest")),
         coverage={_text(k): _maybe(x) for k, x in v.pop("coverage").items()},
         warnings=_texts(v.pop("warnings")), seed=_whole(v.pop("seed")), **_nothing_more(v),
+    )  # fmt: skip
+
+
+def _sweep(v: Any) -> SavedSweep:
+    return SavedSweep(
+        measure=_text(v.pop("measure")), fields=_texts(v.pop("fields")), baseline=_text(v.pop("baseline")),
+        best=_text(v.pop("best")), before=_whole(v.pop("before")), after=_whole(v.pop("after")),
+        verdict=_text(v.pop("verdict")), agreement=_text(v.pop("agreement")), difference=_number(v.pop("difference")),
+        low=_maybe(v.pop("low")), high=_maybe(v.pop("high")), p=_number(v.pop("p")), oracle=_number(v.pop("oracle")),
+        search=_text(v.pop("search")), combinations=_whole(v.pop("combinations")), complete=_flag(v.pop("complete")),
+        warnings=_texts(v.pop("warnings")), **_nothing_more(v),
     )  # fmt: skip
 
 

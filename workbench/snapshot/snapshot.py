@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import SnapshotError, UsageError
 from workbench.records import Hit, Principal
 from workbench.snapshot import archive, audience, parts
-from workbench.snapshot.model import About, Content, SavedEvaluation, SavedSearch
+from workbench.snapshot.model import About, Content, SavedEvaluation, SavedSearch, SavedSweep
 
 if TYPE_CHECKING:
     import polars
@@ -44,10 +44,10 @@ class Snapshot:
     def of(
         cls, items: Sequence[Any] | Any, *, note: str = "", corpus: Corpus | None = None, by: str | None = None
     ) -> Snapshot:
-        """A snapshot of results, comparisons and evaluations, all of one generation and one principal.
+        """A snapshot of results, comparisons, evaluations and sweeps, all of one generation and one principal.
 
         Args:
-            items: `SearchResult`, `Comparison` and `Evaluation`, one or several.
+            items: `SearchResult`, `Comparison`, `Evaluation` and `Sweep`, one or several.
             note: What to say of it.
             corpus: The corpus that was evaluated; needed where there is no search among the items.
             by: Who makes it; None is the setting `user`, or the login name.
@@ -131,6 +131,11 @@ class Snapshot:
     def evaluations(self) -> tuple[SavedEvaluation, ...]:
         """The evaluations, in order."""
         return self.content.evaluations
+
+    @property
+    def sweeps(self) -> tuple[SavedSweep, ...]:
+        """The sweeps, in order; each one's two evaluations are among `evaluations`."""
+        return self.content.sweeps
 
     @property
     def title(self) -> str:

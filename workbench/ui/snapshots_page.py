@@ -160,9 +160,14 @@ def _label(one: Snapshot) -> str:
 
 def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot]) -> None:
     """One snapshot: where it comes from, its results, verify, take away, remove."""
-    chosen = st.selectbox("Snapshot", list(choices), format_func=lambda i: _label(choices[i]), key=_KEY + "one")
+    # What came last is chosen first: another key forgets what was chosen before.
+    newest = next(iter(choices))
+    chosen = st.selectbox(
+        "Snapshot", list(choices), format_func=lambda i: _label(choices[i]), key=f"{_KEY}one.{newest}"
+    )
     one = choices[chosen]
-    st.html(f'<div class="wb-note">{summary(one.about, one.content)}</div>')
+    title = f"<p><b><bdi>{visible(plain(one.title, 200))}</bdi></b></p>"
+    st.html(f'<div class="wb-note">{title}{summary(one.about, one.content)}</div>')
     if one.searches:
         number = 0
         if len(one.searches) > 1:

@@ -1,0 +1,52 @@
+"""Snapshots of every schema version so far stay readable: one file of each is kept, made once by that version.
+
+A new schema adds a file here; the old ones are never made again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.snapshot.exports import to_csv, to_json, to_trec
+from workbench.snapshot.model import SCHEMA
+
+FOLDER = Path(__file__).parent / "snapshots"
+
+
+def test_there_is_a_file_of_every_schema() -> None:
+    """None is forgotten."""
+    assert sorted(p.name for p in FOLDER.iterdir()) == [f"schema-{n}.snapshot" for n in range(1, SCHEMA + 1)]
+
+
+@pytest.mark.parametrize("number", range(1, SCHEMA + 1))
+def test_it_is_read_shown_exported_and_compared(number: int) -> None:
+    """Whatever version reads it."""
+    old = wb.Snapshot.load(FOLDER / f"schema-{number}.snapshot")
+    assert old.verify().digests
+    assert old.html().endswith("</html>\n")
+    assert to_csv(old)
+    assert to_json(old)
+    assert to_trec(old)
+    assert old.diff(old).settings().is_empty()
+    assert old.for_audience(wb.Principal("acme")).about.omitted
+    assert old.redacted().frame().equals(old.frame())
+
+
+def test_schema_1_says_what_it_said() -> None:
+    """Values of the file as they were when it was made."""
+    old = wb.Snapshot.load(FOLDER / "schema-1.snapshot")
+    assert (old.title, old.about.by) == ("schema 1", "Ada")
+    assert old.about.principal == wb.Principal("acme", ("admin", "support"))
+    assert [s.query for s in old.searches] == ["how do retries work", "runbook"]
+    assert old.searches[0].filters == "sensitivity = 'public'"
+    assert old.searches[0].settings["limit"] == 3
+    assert old.searches[1].context == "an open file"
+    assert [h.rank for h in old.hits(0)] == [1, 2, 3]
+    assert old.hits(0)[0].citation == "kb/retries.md:13-17"
+    assert old.evaluations[0].means[0].measure == "RR"
+    assert old.verify().evaluations[0].same
+    assert old.sweeps[0].fields == ("fusion.k",)
+    assert old.sweeps[0].combinations == 2
