@@ -16,6 +16,7 @@ without accents, so that `retry` covers `retries`.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -232,14 +233,14 @@ class VocabularyFile:
     """The vocabulary in a corpus's `corpus.yaml`, read again only when the file is another one than at the last look."""
 
     def __init__(self, corpus: Path) -> None:
-        self._corpus = corpus
+        self._corpus, self._file = corpus, str(corpus / FILE_NAME)
         self._seen: tuple[int, ...] | None = None
         self._held = NONE
 
     def now(self) -> Vocabulary:
         """The vocabulary as it stands. Raises SettingError as `load_vocabulary` does."""
         try:
-            found = (self._corpus / FILE_NAME).stat()
+            found = os.stat(self._file)  # asked at every search: a path object would cost more than the call
             seen: tuple[int, ...] = (found.st_mtime_ns, found.st_size, found.st_ino)
         except OSError:
             seen = ()
@@ -311,7 +312,6 @@ def save_vocabulary(corpus: Path, vocabulary: Vocabulary) -> None:
         SettingError: The file there is not readable as settings.
         CorpusError: It cannot be written.
     """
-    import os
     import tempfile
 
     import yaml

@@ -99,7 +99,8 @@ class Finder:
     def result(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> SearchResult:
         """A result for a mode and plan: kept, fused again, or searched. Raises as `Corpus.search` does."""
         slot = slot or mode
-        key = (corpus.engine.generation, corpus.principal, corpus.vocabulary, asked)
+        engine = corpus.engine  # looks for a new generation and new words: once is enough
+        key = (engine.generation, corpus.principal, engine.vocabulary, asked)
         kept = self._kept.get(slot)
         if kept is not None and kept[0] == key and kept[1].mode == mode:
             if kept[1].plan == plan:
