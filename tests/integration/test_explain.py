@@ -92,3 +92,20 @@ def test_a_line_of_a_document_is_its_chunk(sample: wb.Corpus) -> None:
     result = sample.search(QUERY)
     hit = result.hits[0]
     assert sample.explain(result, f"{hit.path}:{hit.start_line}").chunk_id == hit.chunk_id
+
+
+def test_a_document_beyond_the_greatest_limit_is_told_so(sample: wb.Corpus) -> None:
+    """No setting is given as a way in that was tried and is none: its number in the list is said instead."""
+    wide = sample.search(QUERY, plan="vector.threshold=off limit=40")
+    result = sample.search(QUERY, plan="vector.threshold=off limit=3 limit.max=5")
+    found = sample.explain(result, wide.hits[-1])
+    assert (found.rank, found.verified, found.dropped_by) == (None, False, "limit")
+    assert "beyond limit.max 5" in found.remedy
+
+
+def test_lines_that_no_chunk_touches_are_the_document(sample: wb.Corpus) -> None:
+    """An old citation of a document that became shorter still says where the document is."""
+    result = sample.search(QUERY)
+    path = result.hits[0].path
+    assert sample.explain(result, f"{path}:90000-90001").chunk_id == sample.explain(result, path).chunk_id
+    assert not sample.explain(result, "kb/nothing.md:1").found

@@ -112,7 +112,7 @@ def explain(
 
 
 def _resolve(engine: Engine, name: str, scope: Scope) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Visible records that a name stands for; a line range leaves those that touch it."""
+    """Visible records that a name stands for; a line range leaves those that touch it, if any does."""
     number = engine.records.find_record(name, scope)
     if number is not None:
         return np.array([number], np.int64)
@@ -129,7 +129,9 @@ def _resolve(engine: Engine, name: str, scope: Scope) -> np.ndarray[Any, np.dtyp
         numbers = numbers[scope.visible[numbers]]
     if first:
         columns = engine.records.columns(numbers)
-        numbers = numbers[(columns.start_lines <= last) & (columns.end_lines >= first)]
+        touching = (columns.start_lines <= last) & (columns.end_lines >= first)
+        # Lines that no record touches (an old citation, blank lines between chunks) leave the document as a whole.
+        numbers = numbers[touching] if touching.any() else numbers
     return numbers
 
 

@@ -67,9 +67,9 @@ def standing(found: Explanation, state: AppState) -> str:
         parts.append(f'<p class="wb-note"><b>{visible(plain(found.remedy, 400))}.</b>{tried}</p>')
         link = _way_in(found, state)
         if link:
+            label = "Bring it in on the Search page" if found.verified else "Search without the filter"
             parts.append(
-                f'<p><a class="wb-button" href="{attribute(link)}" target="_self" data-wb-way-in>'
-                "Bring it in on the Search page</a></p>"
+                f'<p><a class="wb-button" href="{attribute(link)}" target="_self" data-wb-way-in>{label}</a></p>'
             )
     return "".join(parts) + "</div>"
 

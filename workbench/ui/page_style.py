@@ -23,7 +23,8 @@ h4.wb-chart{font-size:.95rem;margin:.4rem 0 0;padding:0}
 .wb-row .wb-border{opacity:.75;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .wb-row .wb-copy{padding:0 .35rem;min-height:0;line-height:1.2;font-size:.95em}
 mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid #D55E00;scroll-margin:40vh}
-.st-key-wb-w-document-moves{position:sticky;top:3.2rem;z-index:3;padding:.3rem;border-radius:.4rem;backdrop-filter:blur(9px)}
+[data-testid="stLayoutWrapper"]:has(>.st-key-wb-w-document-moves){position:sticky;top:3.75rem;z-index:3}
+.st-key-wb-w-document-moves{padding:.3rem;border-radius:.4rem;backdrop-filter:blur(9px)}
 .wb-facts-table td:first-child{white-space:nowrap;opacity:.8}
 .st-key-wb-w-corpus-part{margin-top:.9rem}
 [aria-label="Facts"]{max-width:52rem}
