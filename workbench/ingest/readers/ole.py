@@ -6,6 +6,7 @@ xlrd; messages by their properties. A new Office file with a password is an OLE 
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
 from collections.abc import Iterator
@@ -40,7 +41,10 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
         except (OSError, ValueError, IndexError, struct.error) as exc:
             raise ReadError(*_BROKEN) from exc
         with ole:
-            yield from _parts(ole, source)
+            try:
+                yield from _parts(ole, source)
+            except (OSError, struct.error, IndexError) as exc:
+                raise ReadError(*_BROKEN) from exc
 
 
 def _parts(ole: Any, source: Source) -> Iterator[Parsed | Member | Problem]:
@@ -177,22 +181,28 @@ def _write_part(writer: TextWriter, part: str, name: str) -> None:
     writer.table(rows)
 
 
+_PROPERTIES = {2: "title", 3: "subject", 4: "author", 5: "keywords"}
+
+
 def _summary(ole: Any) -> tuple[str, dict[str, Any]]:
-    """Title and metadata; what cannot be read of them is not there."""
-    try:
-        found = ole.get_metadata()
-    except (OSError, ValueError, IndexError, KeyError, TypeError, struct.error):  # a damaged summary costs no text
-        return "", {}
-    encoding = f"cp{found.codepage}" if found.codepage and found.codepage not in (65001, 1200) else "utf-8"
+    """Title and metadata ([MS-OLEPS] 2.21); what cannot be read of them is not there.
 
-    def word(value: Any) -> str:
-        if isinstance(value, bytes):
-            try:
-                value = value.decode(encoding, "replace")
-            except LookupError:
-                value = value.decode("cp1252", "replace")
-        plain = "".join(c if c.isprintable() else " " for c in normalise(str(value or "")))
-        return " ".join(plain.replace("\ufffd", " ").split())
-
-    metadata = {k: word(getattr(found, k)) for k in ("author", "subject", "keywords") if word(getattr(found, k))}
-    return word(found.title), metadata
+    Read here and not by olefile, which follows any count that a damaged file states, for hours.
+    """
+    name = "\x05SummaryInformation"
+    found: dict[str, str] = {}
+    with contextlib.suppress(OSError, struct.error, LookupError):
+        data = ole.openstream(name).read() if ole.exists(name) else b""
+        (start,) = struct.unpack_from("<I", data, 44)
+        (count,) = struct.unpack_from("<I", data, start + 4)
+        places = dict(struct.unpack_from("<2I", data, start + 8 + 8 * n) for n in range(min(count, 64)))
+        codepage = struct.unpack_from("<H", data, start + places[1] + 4)[0] if 1 in places else 1252
+        encoding = {1200: "utf-16-le", 65001: "utf-8"}.get(codepage, f"cp{codepage}")
+        for key, place in sorted(places.items()):
+            if key in _PROPERTIES:
+                kind, size = struct.unpack_from("<2I", data, start + place)
+                raw = data[start + place + 8 :][: size * 2 if kind == 0x1F else size]
+                words = raw.decode("utf-16-le" if kind == 0x1F else encoding, "replace") if kind in (0x1E, 0x1F) else ""
+                plain = "".join(c if c.isprintable() else " " for c in normalise(words.partition("\x00")[0]))
+                found[_PROPERTIES[key]] = " ".join(plain.replace("\ufffd", " ").split())
+    return found.pop("title", ""), {key: words for key, words in found.items() if words}

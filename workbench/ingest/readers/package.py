@@ -81,7 +81,7 @@ def opened(source: Source) -> Iterator[Package]:
     with source.stream() as stream:
         try:
             package = zipfile.ZipFile(stream)
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError) as exc:
+        except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as exc:
             raise ReadError("It is broken: it ends too early, or its table of contents is damaged", _BROKEN) from exc
         with package:
             yield Package(package, source)

@@ -8,6 +8,7 @@ last result. The XML is read as a stream, so that a sheet with one cell in its l
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -226,7 +227,7 @@ def read_xls(source: Source) -> Iterator[Parsed | Problem]:
         book = xlrd.open_workbook(
             file_contents=source.bytes(), on_demand=True, logfile=io.StringIO(), formatting_info=True
         )
-    except xlrd.XLRDError as exc:
+    except (xlrd.XLRDError, xlrd.compdoc.CompDocError, struct.error, AssertionError, LookupError, ValueError) as exc:
         if "password" in str(exc).lower() or "encrypted" in str(exc).lower():
             raise ReadError("It is locked with a password", "Save it without the password, and index that") from exc
         raise ReadError("It is broken: it cannot be opened as a workbook", "Open it, and save it as XLSX") from exc
