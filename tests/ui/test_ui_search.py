@@ -238,3 +238,50 @@ def test_one_endless_line_does_not_swell_the_page(open_app: Open, small_corpus: 
     for mode in ("grep", "keyword"):
         assert "<mark>needlework</mark>" in column(at, mode)
         assert len(column(at, mode)) < 20_000
+
+
+def test_an_empty_corpus_is_a_page_that_says_so(open_app: Open, tmp_path: Path) -> None:
+    """No document: every box opens, a query is answered by what to do next, nothing breaks."""
+    import workbench as wb
+
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "one.md").write_text("# One\n\nOnly this.\n", encoding="utf-8")
+    wb.index([tmp_path / "source"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
+    (tmp_path / "source" / "one.md").unlink()
+    wb.index([tmp_path / "source"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
+    at = open_app(tmp_path / "corpus")
+    assert "0 documents" in all_text(at)
+    for name in ("columns", "context", "saved", "words", "away"):
+        at.session_state[f"wb.w.section.{name}"] = True
+    run(at)
+    at.text_input(key="wb.w.query").set_value("anything")
+    run(at)
+    for mode in MODES:
+        assert "index a folder with `workbench index PATH`" in column(at, mode)
+    assert "there are no distances" in all_text(at)
+
+
+def test_the_context_changes_what_the_vector_side_finds(open_app: Open, small_corpus: Path) -> None:
+    """Names in it are embedded with the query; the words are searched as before; the address has it."""
+    at = open_app(small_corpus, q=QUERY)
+    keyword, vector = chunks(at, "keyword"), column(at, "vector")
+    at.session_state["wb.w.section.context"] = True
+    run(at)
+    at.text_area(key="wb.w.context").set_value("def kettle(water): return tea(water)")
+    run(at)
+    assert at.query_params["context"] == "def kettle(water): return tea(water)"
+    assert chunks(at, "keyword") == keyword
+    assert column(at, "vector") != vector
+
+
+@pytest.mark.usefixtures("no_encoder")
+def test_every_box_opens_without_the_vector_side(open_app: Open, small_corpus: Path) -> None:
+    """And asking for exact against approximate is answered by why it cannot be."""
+    at = open_app(small_corpus, q=QUERY, columns="keyword,plan", column2="tmm")
+    for name in ("columns", "context", "saved", "words", "away"):
+        at.session_state[f"wb.w.section.{name}"] = True
+    run(at)
+    at.button(key="wb.w.exactness").click()
+    run(at)
+    assert "The model is not on this machine" in all_text(at)
+    assert chunks(at, "keyword")
