@@ -46,6 +46,11 @@ class CorpusEngine:
         weakref.finalize(self, generation.close)
 
     @property
+    def policy(self) -> Policy | None:
+        """What decides what the principal sees beyond tenant and roles; None shows everything."""
+        return self._policy
+
+    @property
     def generation(self) -> str:
         """Id of the generation."""
         return self.opened.id

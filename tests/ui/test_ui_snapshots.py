@@ -17,6 +17,7 @@ import workbench as wb
 from workbench.errors import SnapshotError
 from workbench.snapshot.page import policy
 from workbench.snapshot.shelf import Shelf
+from workbench.store.masking import load_policy
 from workbench.ui import snapshot_routes
 from workbench.ui.snapshot_access import allowed, kept
 
@@ -158,7 +159,38 @@ def test_another_tenant_is_told_what_it_is_told_of_none(
     assert kept(tmp_path, None) == []
     assert len(kept(tmp_path, wb.Principal("acme"))) == 1
     with pytest.raises(SnapshotError):
-        allowed(shelf, wb.Principal("birch", ("admin",)))
+        allowed(shelf, wb.Principal("birch", ("admin",)), None)
+
+
+def test_masks_hold_in_a_snapshot_of_somebody_who_sees_more(
+    sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The corpus's policy of today decides: who is not cleared gets citations, who is cleared the passages."""
+    snapshot_routes.drawn.cache_clear()
+    monkeypatch.setenv("WORKBENCH_CORPUS", str(tmp_path))
+    (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [admin]\n")
+    policy = load_policy(tmp_path)
+    with wb.open_corpus(sample_path, wb.Principal("acme", ("admin",)), policy=policy) as corpus:
+        made = corpus.search("retries backoff", plan="default vector.threshold=off").snapshot("as admin")
+    assert any("backoff" in h.text for h in made.hits())
+    Shelf(tmp_path).keep(made)
+    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
+    assert "replaced by citations" in ask(made.id).body.decode()
+    assert all(h.text == "" for h in allowed(made, wb.Principal("acme"), policy).hits())
+    monkeypatch.setenv("WORKBENCH_ROLES", "admin")
+    assert "replaced by citations" not in ask(made.id).body.decode()
+    (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [nobody]\n")
+    assert "replaced by citations" in ask(made.id).body.decode()
+
+
+def test_what_was_removed_is_not_served_again(
+    shelf: wb.Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though its page was drawn before."""
+    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
+    assert ask(shelf.id).status_code == 200
+    Shelf(tmp_path).remove(shelf.id)
+    assert ask(shelf.id).status_code == 404
 
 
 @pytest.mark.parametrize("id", ["../../etc/passwd", "", "x" * 16, "%00", "0" * 15])

@@ -164,6 +164,8 @@ def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
                 out.print(output.highlighted(hit.text, hit.matches, None if full else 240), soft_wrap=True)
         for message in (*search.messages, *search.warnings):
             out.print(Text(output.plain(message), style="dim"), soft_wrap=True)
+    for swept in loaded.sweeps:
+        _say(swept.verdict)
     for saved in loaded.evaluations:
         import polars as pl
 
@@ -270,16 +272,19 @@ def export(
     """Write SNAPSHOT in another form, without what its audience may not see; --out FILE.snapshot writes a snapshot."""
     from workbench.snapshot import exports
     from workbench.snapshot.snapshot import SUFFIX
+    from workbench.store.masking import load_policy
     from workbench.store.visibility import HideSensitivities
 
     as_snapshot = out is not None and out.suffix == SUFFIX and form is None
     if form is None and not as_snapshot:
         raise UsageError("No form is given", f"Add one of {', '.join('--' + f for f in _FORMS)}, or --out FILE{SUFFIX}")
     loaded = _load(source, corpus)
-    policy = HideSensitivities(hidden) if hidden else None
     audience = _audience(loaded, audience_tenant, audience_roles, audience_same)
+    policy = load_policy(_corpus(corpus))
     if audience is not None or policy is not None:
         loaded = loaded.for_audience(audience, policy)
+    if hidden:
+        loaded = loaded.for_audience(audience, HideSensitivities(hidden))
     loaded = _cut(loaded, redact, metadata_only)
     if as_snapshot and out is not None:
         _say(f"Wrote {loaded.save(out)}")

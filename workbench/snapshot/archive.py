@@ -211,7 +211,7 @@ def _about(v: Mapping[str, Any]) -> About:
         ),
         packages={_text(k): _text(x) for k, x in v["packages"].items()}, passages=Passages(v["passages"]),
         audience=None if audience is None else Audience(*_named(audience)),
-        omitted=v["omitted"] is True,
+        policy=_text(v["policy"]), omitted=v["omitted"] is True,
     )  # fmt: skip
 
 

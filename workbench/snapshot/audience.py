@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import PrincipalRequired
 from workbench.records import Principal
+from workbench.snapshot.capture import policy_digest
 from workbench.snapshot.model import About, Audience, Content, Passages, SavedSearch
 from workbench.store.visibility import Access, Policy, SeeAll, visible
 
@@ -52,7 +53,14 @@ def metadata_only(about: About, content: Content) -> tuple[About, Content]:
 def for_audience(
     about: About, content: Content, principal: Principal | None, policy: Policy | None
 ) -> tuple[About, Content]:
-    """What an audience may see. Raises PrincipalRequired."""
+    """What an audience may see. Raises PrincipalRequired.
+
+    Where the policy masks texts for the audience and they were had as somebody else, or under another policy, none of them
+    stays: a policy masks whole documents, and here are only pieces.
+    """
+    same = principal == about.principal and policy_digest(policy) == about.policy
+    if policy is not None and policy.redacts(principal) and not same:
+        about, content = redacted(about, content)
     import polars as pl
 
     documents = content.table("documents")

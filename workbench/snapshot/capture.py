@@ -7,6 +7,7 @@ those that its scope shows, and the digest is the visible documents' own.
 from __future__ import annotations
 
 import getpass
+import hashlib
 import importlib.metadata
 import json
 import math
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from workbench.retrieve.engine import Engine
     from workbench.retrieve.result import SearchResult
     from workbench.store.protocols import Scope
+    from workbench.store.visibility import Policy
 
 PACKAGES = (
     "numpy", "duckdb", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "torch", "openvino", "polars", "plotly",
@@ -53,7 +55,14 @@ def about(engine: Engine, scope: Scope, principal: Principal | None, note: str, 
         encoders=tuple(EncoderIdentity(**e) for e in info["encoders"]),
     )
     created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return About(created, clean(maker() if by is None else by), clean(note), principal, origin, packages())
+    policy = policy_digest(getattr(engine, "policy", None))
+    made_by = clean(maker() if by is None else by)
+    return About(created, made_by, clean(note), principal, origin, packages(), policy=policy)
+
+
+def policy_digest(policy: Policy | None) -> str:
+    """A policy's name as a digest, 16 hex digits; "" for none."""
+    return "" if policy is None else hashlib.sha256(policy.name.encode("utf-8")).hexdigest()[:16]
 
 
 def maker() -> str:

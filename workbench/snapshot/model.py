@@ -67,6 +67,8 @@ class About:
         packages: Versions of Python and of the packages that decide a result.
         passages: What of the documents' text is here.
         audience: For whom it was cut, or None.
+        policy: Digest of the policy's name under which the results were had (16 hex digits; "": none). Not the name: it may
+            hold the patterns that it masks.
         omitted: True where rows were left out because the audience may not see their documents.
     """
 
@@ -78,6 +80,7 @@ class About:
     packages: Mapping[str, str]
     passages: Passages = Passages.SHOWN
     audience: Audience | None = None
+    policy: str = ""
     omitted: bool = False
 
 

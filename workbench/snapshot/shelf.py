@@ -63,13 +63,19 @@ class Shelf:
         """Every file of the shelf, newest first, each opened when it is asked for."""
         return map(self.read, self.files())
 
-    def get(self, id: str) -> Snapshot:
-        """The snapshot with an id. Raises SnapshotError where there is none, or where it is damaged or another one."""
+    def modified(self, id: str) -> int:
+        """When the file of a snapshot was written, nanoseconds since 1970. Raises SnapshotError where there is none."""
         path = self.folder / f"{id}{SUFFIX}"
         if not _ID.fullmatch(id) or not path.is_file():
             raise SnapshotError(
                 "There is no snapshot with this id here", "The Snapshots page lists those that there are"
             )
+        return path.stat().st_mtime_ns
+
+    def get(self, id: str) -> Snapshot:
+        """The snapshot with an id. Raises SnapshotError where there is none, or where it is damaged or another one."""
+        self.modified(id)  # refuses an id of another form before it becomes a path
+        path = self.folder / f"{id}{SUFFIX}"
         snapshot = Snapshot.load(path)
         if snapshot.id != id:
             raise SnapshotError(f"The file {path.name} holds another snapshot, {snapshot.id}", "Do not trust this file")

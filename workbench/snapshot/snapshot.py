@@ -194,7 +194,8 @@ class Snapshot:
 
         Args:
             principal: The audience; None may see it only where no document has a tenant or roles.
-            policy: What a document's sensitivity means; None shows every sensitivity.
+            policy: The corpus's policy: what a sensitivity means, and whether texts are masked for the audience (then their
+                passages are replaced by citations); None shows every sensitivity.
 
         Raises:
             PrincipalRequired: Nobody named, and some document has a tenant or roles.
@@ -205,7 +206,8 @@ class Snapshot:
         """Check the digests, and where the generation is at hand run every search again and compare.
 
         Args:
-            corpus: An open corpus, or its folder (opened for the principal of the settings); None checks the digests only.
+            corpus: An open corpus, or its folder (opened as the principal who asked then); None checks the digests and the
+                measures only.
         """
         from workbench.snapshot.checking import verify
 

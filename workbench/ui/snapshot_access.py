@@ -13,13 +13,16 @@ import streamlit as st
 from workbench.errors import PrincipalRequired, SnapshotError, WorkbenchError
 from workbench.records import Principal
 from workbench.snapshot import Snapshot
+from workbench.snapshot.capture import policy_digest
 from workbench.snapshot.shelf import Listed, Shelf
+from workbench.store.masking import load_policy
+from workbench.store.visibility import Policy
 
 MOST_LISTED = 200
 
 
-def allowed(snapshot: Snapshot, viewer: Principal | None) -> Snapshot:
-    """What of a snapshot the viewer may see.
+def allowed(snapshot: Snapshot, viewer: Principal | None, policy: Policy | None) -> Snapshot:
+    """What of a snapshot the viewer may see under the corpus's policy of today.
 
     Raises:
         SnapshotError: Nothing: it is another tenant's. Said as if it were not there.
@@ -28,10 +31,10 @@ def allowed(snapshot: Snapshot, viewer: Principal | None) -> Snapshot:
     tenants = (None if made_as is None else made_as.tenant, None if viewer is None else viewer.tenant)
     if tenants[0] != tenants[1]:
         raise missing()
-    if viewer == made_as:
+    if viewer == made_as and policy_digest(policy) == snapshot.about.policy:
         return snapshot
     try:
-        return snapshot.for_audience(viewer)
+        return snapshot.for_audience(viewer, policy)
     except PrincipalRequired as exc:
         raise missing() from exc
 
@@ -44,6 +47,7 @@ def missing() -> SnapshotError:
 def kept(corpus: Path, viewer: Principal | None) -> list[Listed]:
     """The snapshots on the corpus's shelf that the viewer may see, newest first; damaged files with what is wrong."""
     shown: list[Listed] = []
+    policy = load_policy(corpus)
     for path in Shelf(corpus).files()[:MOST_LISTED]:
         stat = path.stat()
         one = _read(str(path), stat.st_mtime_ns, stat.st_size)
@@ -51,7 +55,7 @@ def kept(corpus: Path, viewer: Principal | None) -> list[Listed]:
             shown.append(one)
             continue
         try:
-            shown.append(Listed(path, allowed(one.snapshot, viewer)))
+            shown.append(Listed(path, allowed(one.snapshot, viewer, policy)))
         except WorkbenchError:
             continue  # Another tenant's: not even its being there is told.
     return shown

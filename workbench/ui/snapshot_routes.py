@@ -10,6 +10,7 @@ import functools
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import settings
@@ -53,19 +54,29 @@ def serve(request: Request) -> Response:
     except WorkbenchError as exc:
         return _sentence(403, str(exc))
     try:
-        text = drawn(str(settings.get("corpus")), request.path_params["id"], viewer)
+        text = drawn(*named(Path(str(settings.get("corpus"))), request.path_params["id"]), viewer)
     except WorkbenchError as exc:
         return _sentence(404, str(exc))
     return HTMLResponse(text, headers={**_GUARDS, "Content-Security-Policy": policy()})
 
 
-@functools.lru_cache(maxsize=4)
-def drawn(corpus: str, id: str, viewer: Principal | None) -> str:
-    """The page of a kept snapshot for a viewer. A snapshot's id is its content, so the page can be kept. Raises SnapshotError."""
+def named(corpus: Path, id: str) -> tuple[str, str, int, str]:
+    """What a page is drawn from: the corpus, the id, the time of its file, the policy of today. Raises SnapshotError."""
+    from workbench.snapshot.capture import policy_digest
     from workbench.snapshot.shelf import Shelf
+    from workbench.store.masking import load_policy
+
+    return str(corpus), id, Shelf(corpus).modified(id), policy_digest(load_policy(corpus))
+
+
+@functools.lru_cache(maxsize=4)
+def drawn(corpus: str, id: str, modified: int, policy: str, viewer: Principal | None) -> str:
+    """The page of a kept snapshot for a viewer, kept as long as file and policy stay. Raises SnapshotError."""
+    from workbench.snapshot.shelf import Shelf
+    from workbench.store.masking import load_policy
     from workbench.ui.snapshot_access import allowed
 
-    return allowed(Shelf(corpus).get(id), viewer).html()
+    return allowed(Shelf(corpus).get(id), viewer, load_policy(Path(corpus))).html()
 
 
 def host_allowed(host: str) -> bool:

@@ -117,7 +117,7 @@ def _upload(corpus: Corpus) -> Snapshot | None:
         return None
     try:
         loaded = Snapshot.load(file.getvalue())
-        seen = allowed(loaded, corpus.principal)
+        seen = allowed(loaded, corpus.principal, corpus.policy)
     except SnapshotError as exc:
         st.html(cards.alert(plain(file.name, 120), exc.message, exc.remedy))
         return None
@@ -176,6 +176,8 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
                 format_func=lambda n: plain(f"{one.searches[n].query or one.searches[n].keywords} ({one.searches[n].mode})", 100),
             )  # fmt: skip
         st.dataframe(one.frame(number), height=260, hide_index=True, key=_KEY + "frame")
+    for swept in one.sweeps:
+        st.text(plain(swept.verdict, 600))
     for saved in one.evaluations:
         st.text(plain(saved.name, 200))
         st.dataframe(
