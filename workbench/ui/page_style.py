@@ -27,7 +27,7 @@ mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid 
 .st-key-wb-w-document-moves{padding:.3rem;border-radius:.4rem;backdrop-filter:blur(9px)}
 .wb-facts-table td:first-child{white-space:nowrap;opacity:.8}
 .st-key-wb-w-corpus-part{margin-top:.9rem}
-[aria-label="Facts"]{max-width:52rem}
+.wb-table[aria-label=Facts]{max-width:52rem}
 .wb-places td:first-child:not(.wb-num){min-width:12rem}.wb-table th{overflow-wrap:normal}
 .wb-bar-cell{vertical-align:middle!important;width:55%;min-width:4rem}
 .wb-count{display:block;height:.6rem;border-radius:.15rem;background:#0072B2;min-width:2px}
