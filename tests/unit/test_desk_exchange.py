@@ -165,3 +165,22 @@ def test_what_one_plan_cannot_read_is_listed(judged: wb.Corpus) -> None:
     assert list(pool.failures) == ["x"]
     assert pool.candidates["x"] == ()
     assert len(pool.candidates["y"]) == 3
+
+
+def test_the_overview_follows_every_change(judged: wb.Corpus) -> None:
+    """Grades, undo, queries, names and removal show at the next call, though it is kept between changes."""
+    judging = judged.judging
+
+    def told() -> list[tuple[str, int, int]]:
+        return [(s.name, s.queries, s.judgments) for s in judged.judging.overview()]
+
+    assert told() == [("tea", 3, 5)]
+    assert judging.overview() is judged.judging.overview()
+    judging.sets.add("tea", ["one more"])
+    assert told() == [("tea", 4, 5)]
+    judging.undo("tea", "ann")
+    assert told() == [("tea", 4, 4)]
+    judging.sets.rename("tea", "tea 2")
+    assert told() == [("tea 2", 4, 4)]
+    judging.sets.remove("tea 2")
+    assert told() == []

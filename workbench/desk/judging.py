@@ -28,6 +28,9 @@ from workbench.store.visibility import Access, Policy, SeeAll, visible
 
 _BATCH = 500
 _EVERYTHING = Scope()
+_KEPT = 16
+# Pages ask at every run, and counting thousands of judgments takes a good part of a second.
+_overviews: dict[tuple[object, ...], tuple[QuerySet, ...]] = {}
 
 
 class Gradable(Protocol):
@@ -94,10 +97,22 @@ class Judging:
 
     def overview(self) -> tuple[QuerySet, ...]:
         """The sets, the newest first, with the numbers of queries and judgments that the principal sees."""
-        return tuple(
-            replace(s, queries=len(self.queries(s.name)), judgments=len(self.located(s.name)))
-            for s in self.sets.overview()
-        )
+        seen = (self.sets.desk.path, self.records.generation, self.principal, self._policy.name, self.sets.stamp())
+        kept = _overviews.get(seen)
+        if kept is None:
+            kept = tuple(
+                replace(s, queries=len(self.queries(s.name)), judgments=self._count(s.name))
+                for s in self.sets.overview()
+            )
+            while len(_overviews) >= _KEPT:
+                _overviews.pop(next(iter(_overviews)), None)
+            _overviews[seen] = kept
+        return kept
+
+    def _count(self, name: str) -> int:
+        """How many valid judgments of a set the principal sees; no text is read unless a policy masks some."""
+        valid = self.log.valid(name)
+        return len(self.locate(valid)) if self.records.masks else len(self._shown(valid)[0])
 
     def queries(self, name: str) -> tuple[Query, ...]:
         """The queries of a set, without those that were made from documents that the principal does not see.
@@ -269,22 +284,7 @@ class Judging:
         Where a policy masks texts for the principal, quotes are the masked texts of today, and stale judgments, whose quotes
         nobody can mask any more, are left out.
         """
-        names = list(dict.fromkeys(j.anchor.path for j in judgments))
-        numbers = self.records.numbers_named(names, _EVERYTHING) if names else {}
-        wanted = sorted({n for found in numbers.values() for n in found})
-        headers = dict(zip(wanted, self.records.headers(wanted), strict=True))
-        owner: dict[int, int] = {}  # position in judgments -> document number
-        shown: list[int] = []
-        seen = self.scope.visible_documents
-        for position, judgment in enumerate(judgments):
-            number = _document_of(judgment.anchor, numbers.get(judgment.anchor.path, ()), headers)
-            if number is None:
-                a = judgment.anchor
-                if visible(Access(a.tenant, a.roles, a.sensitivity), self.principal, self._policy):
-                    shown.append(position)
-            elif seen is None or seen[number]:
-                owner[position] = number
-                shown.append(position)
+        shown, owner, headers = self._shown(judgments)
         spans, quotes = self._found_again(judgments, owner)
         made = []
         for position in shown:
@@ -302,6 +302,28 @@ class Judging:
             moved = span is not None and not a.whole and span != Span(a.start, a.end)
             made.append(Located(judgment, document.document_id, document.path, span, moved))
         return tuple(made)
+
+    def _shown(self, judgments: Sequence[Judgment]) -> tuple[list[int], dict[int, int], Mapping[int, Document]]:
+        """Positions of the judgments that the principal may see, their documents' numbers where these are still there, and
+        the documents, without texts, by number.
+        """
+        names = list(dict.fromkeys(j.anchor.path for j in judgments))
+        numbers = self.records.numbers_named(names, _EVERYTHING) if names else {}
+        wanted = sorted({n for found in numbers.values() for n in found})
+        headers = dict(zip(wanted, self.records.headers(wanted), strict=True))
+        owner: dict[int, int] = {}  # position in judgments -> document number
+        shown: list[int] = []
+        seen = self.scope.visible_documents
+        for position, judgment in enumerate(judgments):
+            number = _document_of(judgment.anchor, numbers.get(judgment.anchor.path, ()), headers)
+            if number is None:
+                a = judgment.anchor
+                if visible(Access(a.tenant, a.roles, a.sensitivity), self.principal, self._policy):
+                    shown.append(position)
+            elif seen is None or seen[number]:
+                owner[position] = number
+                shown.append(position)
+        return shown, owner, headers
 
     def _found_again(
         self, judgments: Sequence[Judgment], owner: Mapping[int, int]

@@ -127,6 +127,15 @@ class QuerySets:
             for r in self.desk.rows(JUDGING, sql, (self.tenant,))
         )
 
+    def stamp(self) -> tuple[object, ...]:
+        """Something else after every change of any set, query or judgment."""
+        sql = (
+            "SELECT (SELECT max(number) FROM judging_log), (SELECT count(*) FROM judging_log),"
+            " (SELECT count(*) FROM judging_queries), (SELECT group_concat(name || '/' || ifnull(removed, ''), '|')"
+            " FROM judging_sets)"
+        )
+        return tuple(self.desk.rows(JUDGING, sql)[0])
+
     def names(self) -> tuple[str, ...]:
         """Names of the sets, the newest first."""
         sql = "SELECT name FROM judging_sets WHERE tenant = ? AND removed IS NULL ORDER BY number DESC"

@@ -14,6 +14,7 @@ CSS = """
  padding:.7rem .9rem;font-size:.92rem;line-height:1.5;overflow-wrap:anywhere}
 .wb-judge .wb-text{display:block;-webkit-line-clamp:none;max-height:24rem;overflow-y:auto}
 .wb-asked{font-size:1.15rem;font-weight:600;margin:.2rem 0 .1rem;overflow-wrap:anywhere}
+.wb-table.wb-counts{max-width:22rem}
 [class*="st-key-wb-w-judge-grade"] button{min-height:2.7rem}
 """
 

@@ -16,7 +16,6 @@ from workbench.records import Progress
 from workbench.ui import cards, judge_cards, judge_sets, resources, state
 from workbench.ui.controls import PREFIX
 from workbench.ui.judge_round import PARAMS, Choice, Round, Shown, from_params
-from workbench.ui.text import plain
 
 if TYPE_CHECKING:
     from workbench.service import Corpus
@@ -164,11 +163,10 @@ def _end(corpus: Corpus, made: Round) -> None:
         st.subheader("All passages of this pool are judged")
     st.html(judge_cards.counts(made.grades(), GRADE_NAMES))
     judge_sets.agreement_of(corpus, made.choice.name)
-    st.text("What to do next: measure plans with these judgments, on the Tune page or in a terminal:")
-    name, folder = judge_sets.shell(made.choice.name), judge_sets.shell(plain(str(corpus.path), 300))
+    st.markdown("What to do next: measure plans with these judgments on the [Tune](tune) page, or in a terminal:")
+    name, where = judge_sets.shell(made.choice.name), judge_sets.where(corpus)
     st.code(
-        f"workbench eval {name} --plan default --plan tmm --corpus {folder}\n"
-        f"workbench judge export {name} judgments.jsonl --corpus {folder}",
+        f"workbench eval {name} --plan default --plan tmm {where}\nworkbench judge export {name} judgments.jsonl {where}",
         language=None, wrap_lines=True,
     )  # fmt: skip
     st.button("Undo", key=PREFIX + "judge.undo", shortcut="U", on_click=_undo, args=(corpus,))

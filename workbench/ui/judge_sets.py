@@ -41,6 +41,15 @@ def shell(word: str) -> str:
     return shlex.quote(word)
 
 
+def where(corpus: Corpus) -> str:
+    """The options that open this corpus for this person in a terminal."""
+    words = ["--corpus", plain(str(corpus.path), 300)]
+    if corpus.principal is not None:
+        words += ["--tenant", corpus.principal.tenant] if corpus.principal.tenant else []
+        words += [word for role in corpus.principal.roles for word in ("--role", role)]
+    return shlex.join(words)
+
+
 def draw(corpus: Corpus, person: str) -> Choice | None:
     """Draw the forms; the choice when somebody starts."""
     sets = corpus.judging.overview()
