@@ -81,8 +81,9 @@ def _told(entry: Kept) -> str:
 
 
 def _list(entries: Sequence[Kept], name: Callable[[Kept], str], open_it: Callable[[int], None]) -> None:
+    rows = st.container(gap=None)
     for entry in entries:
-        what, away = st.columns([9, 1], gap="small", vertical_alignment="center", width=440)
+        what, away = rows.columns([9, 1], gap="small", vertical_alignment="center", width=440)
         with what:
             st.button(_literal(plain(name(entry), 110)), key=f"{PREFIX}kept.{entry.number}", type="tertiary",
                       on_click=open_it, args=(entry.number,))  # fmt: skip
