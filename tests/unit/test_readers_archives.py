@@ -116,6 +116,11 @@ def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path: Path) 
     assert not problems
 
 
+def test_a_subject_keeps_the_spaces_between_its_encoded_words(tmp_path: Path) -> None:
+    raw = b"Subject: aa =?utf-8?b?YWHDnw==?=\n bb =?utf-8?q?c=C3=A9?= =?utf-8?q?d?=\n\nwords"
+    assert read(saved(tmp_path, "a.eml", raw))[0][0].title == "aa aaß bb céd"
+
+
 def test_a_mailboxs_messages_are_numbered_and_quoted_from_lines_are_restored(tmp_path: Path) -> None:
     line = b"From ada@example.org Tue Oct  1 12:34:56 2024\n"
     box = line + mail("One", ">From here on\n") + b"\n" + line + mail("Two", "words\n", {"a.txt": b"more"})

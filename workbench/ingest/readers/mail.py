@@ -8,14 +8,16 @@ lies about them: bytes that do not fit are told by the detector.
 
 from __future__ import annotations
 
+import contextlib
 import email
+import email.errors
 import email.message
 import email.policy
 import email.utils
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC
-from email.header import decode_header
+from email.header import decode_header, make_header
 from typing import Any
 
 from workbench.ingest.encoding import decode, normalise
@@ -158,6 +160,8 @@ def _words(value: Any) -> str:
         parts = decode_header(raw.decode("utf-8", "strict") if _is_utf8(raw) else decode(raw)[0])
     except (ValueError, ReadError, email.errors.MessageError):
         return normalise(str(value))
+    with contextlib.suppress(LookupError, UnicodeError, email.errors.MessageError):
+        return normalise(str(make_header(parts)))  # which knows where a space between two parts was meant
     found = []
     for data, encoding in parts:
         if isinstance(data, str):
