@@ -191,8 +191,10 @@ class Plan:
     @property
     def fusion(self) -> FusionPlan:
         """The part that fusion reads."""
-        weights = {s: self[f"fusion.weights.{s}"] for s in self.sources}
-        normalise = {s: self[f"fusion.normalise.{s}"] for s in self.sources}
+        # Grep may join without being one of the plan's sources, and then brings its own weight along.
+        names = self.sources if "grep" in self.sources else (*self.sources, "grep")
+        weights = {s: self[f"fusion.weights.{s}"] for s in names}
+        normalise = {s: self[f"fusion.normalise.{s}"] for s in names}
         return FusionPlan(
             method=self["fusion.method"], k=self["fusion.k"], rank_base=self["fusion.rank_base"], alpha=self["fusion.alpha"],
             weights=weights, normalise=normalise, missing=self["fusion.missing"], unit=self["fusion.unit"],

@@ -102,3 +102,11 @@ def test_a_preset_is_its_own_text(name: str) -> None:
 def test_the_threshold_setting_moves_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_VECTOR_SCORE_THRESHOLD", "0.4")
     assert preset("default")["vector.threshold"] == 0.4
+
+
+def test_grep_that_joins_a_search_brings_its_weight() -> None:
+    """Keywords make grep join keyword and vector: its weight and normalisation are the plan's, not the defaults."""
+    plan = Plan.parse("default fusion.weights.grep=3 fusion.normalise.grep=top")
+    assert "grep" not in plan.sources
+    assert plan.fusion.weight("grep") == 3.0
+    assert plan.fusion.normalisation("grep") == "top"

@@ -96,6 +96,8 @@ def test_combinations_that_are_no_plan_are_counted(corpus: wb.Corpus, judgments:
     )
     assert sum(made.skipped.values()) == 1
     assert made.combinations == 4
+    third = corpus.sweep(judgments, {"fusion.method": ["convex"], "grep.when": ["always", "never"]}, folds=0)
+    assert list(third.skipped.values()) == [1]
     with pytest.raises(PlanError, match="No combination is a plan"):
         corpus.sweep(judgments, {"fusion.method": ["convex"]}, plan="default sources=keyword", folds=0)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from workbench import plan_fields
-from workbench.errors import UsageError
+from workbench.errors import PlanError, UsageError
 from workbench.plan import Plan
 
 PRESET = "preset"
@@ -138,7 +138,12 @@ class Space:
         for name, value in combination.items():
             if name != PRESET:
                 changes |= dict.fromkeys(spelled(start, name), value)
-        return effective(start.replace(changes), start)
+        made = effective(start.replace(changes), start)
+        if made["fusion.method"] == "convex" and made["grep.when"] == "always":
+            raise PlanError(
+                "fusion.method convex mixes two sources, and grep.when always adds a third", "Vary one of them"
+            )
+        return made
 
     def describe(self) -> dict[str, list[str] | str]:
         """The fields and values as text, for the key of a resume file and for people."""

@@ -109,7 +109,9 @@ def _score_query(
                 columns = values_of([q for _, q in fast], ranks, pooled.grades, every)
                 made[np.ix_(cut.members, fast_columns)] = columns
             if slow:
-                made[np.ix_(cut.members, slow_columns)] = _by_lists(pool, pooled, cut, [measures[m] for m in slow], depth)
+                made[np.ix_(cut.members, slow_columns)] = _by_lists(
+                    pool, pooled, cut, [measures[m] for m in slow], depth
+                )
     values[:, n] = made
 
 
