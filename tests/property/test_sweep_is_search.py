@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.evaluate.cached import CachedPool
-from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.judgments import JudgedPassage, Judgments, Topic
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.scoring import score
+from workbench.records import Span
 
 WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")
 MEASURES = ("nDCG@10", "RR", "R@5", "AP")
@@ -130,3 +131,35 @@ def test_kept_candidates_serve_a_slider_without_searching(
     assert not kept.has(plan.replace({"keyword.k1": 2}))
     with pytest.raises(wb.WorkbenchError, match="not retrieved"):
         kept.values(plan.replace({"keyword.k1": 2}))
+
+
+def test_judged_passages_have_the_figures_of_a_search(corpus: wb.Corpus) -> None:
+    """Passages of chunks, one that two chunks share, and a whole document among them: the same as `Corpus.evaluate`."""
+    topics = {f"q{n}": Topic(f"q{n}", text) for n, text in enumerate(["amber bridge", "cedar delta", "grove ember"])}
+    qrels: dict[str, dict[str, int]] = {}
+    judged: dict[str, tuple[JudgedPassage, ...]] = {}
+    for query_id, topic in topics.items():
+        found = corpus.search(topic.text).passages(12)
+        made = [JudgedPassage(f"{p}#{s.start}-{s.end}", d, p, s) for d, p, s in found[::2]]
+        document, path, span = found[1]
+        made.append(JudgedPassage(f"{path}#half", document, path, Span(span.start, max(span.start + 1, span.end - 2))))
+        made.append(JudgedPassage(found[3][1], found[3][0], found[3][1]))
+        judged[query_id] = tuple({p.key: p for p in made}.values())
+        qrels[query_id] = {p.key: n % 3 for n, p in enumerate(judged[query_id])}
+    judgments = Judgments(topics, qrels, "passages", (), judged)
+    plans = [
+        wb.preset("default").replace(changes)
+        for changes in ({}, {"fusion.k": 1, "dedupe": False}, {"fusion.unit": "document"}, {"sources": "keyword"})
+    ]
+    values = np.full((len(plans), len(judgments), len(MEASURES)), np.nan)
+    score(Pool(corpus.engine, judgments), plans, MEASURES, 1000, values)
+    for at, plan in enumerate(plans):
+        assert values[at] == pytest.approx(corpus.evaluate(judgments, plan, MEASURES).values, abs=1e-9), str(plan)
+    assert values.max() > 0
+
+
+def test_a_figure_does_not_depend_on_the_measures_beside_it(corpus: wb.Corpus, judgments: Judgments) -> None:
+    """nDCG@3 looks at three documents, alone or beside R@100, where several chunks of one document lead the list."""
+    alone = corpus.evaluate(judgments, "default", ["nDCG@3"]).column("nDCG@3")
+    beside = corpus.evaluate(judgments, "default", ["nDCG@3", "R@100"]).column("nDCG@3")
+    assert alone.tolist() == beside.tolist()
