@@ -1,24 +1,22 @@
 """The composition root: an open corpus that searches, explains, reads and measures.
 
 Everything else takes what it needs as arguments; here the parts are put together. The app, the command line, notebooks
-and tools all use `Corpus` and the functions beside it, so they give the same answers.
+and tools all use `Corpus`, so they give the same answers; `workbench.maintain` is what changes a corpus.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from workbench import settings
-from workbench.corpus_engine import CorpusEngine
-from workbench.errors import CorpusError, PrincipalRequired, QueryError, UsageError
+from workbench.errors import PrincipalRequired, QueryError, UsageError
+from workbench.opened import OpenCorpus
 from workbench.plan import Plan
-from workbench.records import Hit, IndexReport, Passage, Principal, Progress
-from workbench.retrieve.cache import ResultCache, cache_key
+from workbench.records import Hit, Passage, Principal, Progress
+from workbench.retrieve.cache import cache_key
 from workbench.retrieve.compare import Comparison
 from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
@@ -27,23 +25,16 @@ from workbench.retrieve.readfile import read_file
 from workbench.retrieve.request import Request, make_request
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
-from workbench.store.masking import load_policy
-from workbench.store.reader import open_generation
 from workbench.store.visibility import Policy
-from workbench.store.vocabulary import Vocabulary, VocabularyFile, save_vocabulary
 
 if TYPE_CHECKING:
-    import polars
-
-    from workbench.desk.judging import Judging
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.grid import Space, Values
     from workbench.evaluate.judgments import Judgments, Topic
     from workbench.evaluate.swept import Sweep
-    from workbench.indexing.preview import IndexPreview
 
 
-class Corpus:
+class Corpus(OpenCorpus):
     """A corpus open for reading. Many may be open at once, in one process and in several; safe from several threads.
 
     Args:
@@ -58,117 +49,6 @@ class Corpus:
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
         SettingError: `corpus.yaml` asks for a policy that cannot be.
     """
-
-    def __init__(
-        self,
-        path: str | Path,
-        principal: Principal | None = None,
-        *,
-        follow: bool = False,
-        encoder: str | None = None,
-        policy: Policy | None = None,
-    ) -> None:
-        self.path = Path(path)
-        self.policy = load_policy(self.path) if policy is None else policy
-        self.principal = principal
-        self.follow = follow
-        self._encoder = encoder
-        self._lock = threading.Lock()
-        self._cache = ResultCache()
-        self._words = VocabularyFile(self.path)
-        self._engine: CorpusEngine | None = self._open()
-        # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
-        self._pinned().records.scope(principal, None, ())
-
-    def _open(self) -> CorpusEngine:
-        vocabulary = self._words.now()
-        generation = open_generation(self.path, self.policy)
-        if self._encoder is not None:
-            from workbench.encode.load import identity_of
-
-            generation.check_encoder(identity_of(self._encoder), "")
-        return CorpusEngine(generation, self._encoder, self.policy, self.principal).speaking(vocabulary)
-
-    # --- life ------------------------------------------------------------------------------------------------------
-
-    def __enter__(self) -> Corpus:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the generation. Results that were made keep what they need."""
-        self._cache.clear()
-        self._engine = None
-
-    def refresh(self) -> bool:
-        """Move to the newest generation, and to the corpus's synonyms and stop words as they are now.
-
-        Returns:
-            Whether there was a newer generation.
-        """
-        with self._lock:
-            engine = self._pinned()
-            if engine.opened.is_current():
-                self._engine = engine.speaking(self._words.now())
-                return False
-            self._engine = self._open()
-            self._cache.clear()
-            return True
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The synonyms and stop words that queries are read with."""
-        return self.engine.vocabulary
-
-    def set_vocabulary(self, value: Vocabulary) -> None:
-        """Write the synonyms and stop words into the corpus's `corpus.yaml`, for everybody; this corpus uses them at once.
-
-        Raises SettingError where the file there cannot be read, CorpusError where it cannot be written.
-        """
-        save_vocabulary(self.path, value)
-        with self._lock:
-            self._engine = self._pinned().speaking(self._words.now())
-
-    @property
-    def engine(self) -> CorpusEngine:
-        """The pinned generation, after following the pointer where `follow` is set."""
-        if self.follow:
-            self.refresh()
-        return self._pinned()
-
-    def _pinned(self) -> CorpusEngine:
-        engine = self._engine
-        if engine is None:
-            raise CorpusError("This corpus is closed", "Open it again with workbench.open_corpus")
-        return engine
-
-    @property
-    def generation(self) -> str:
-        """Id of the pinned generation."""
-        return self._pinned().generation
-
-    def info(self) -> Mapping[str, Any]:
-        """Generation id, counts, encoder, digest and bytes of what the principal may see."""
-        engine = self.engine
-        return engine.records.info(engine.records.scope(self.principal, None, ()))
-
-    def jobs(self) -> polars.DataFrame:
-        """Indexing runs, the newest first: queued, running, done or failed (`desk.inventory`). Raises CorpusError."""
-        from workbench.desk.inventory import jobs_frame, visible_jobs
-
-        records = self.engine.records
-        return jobs_frame(visible_jobs(self.path, records, records.scope(self.principal, None, ())))
-
-    def sources(self) -> polars.DataFrame:
-        """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified."""
-        from workbench.desk.inventory import sources_frame
-
-        records = self.engine.records
-        return sources_frame(records, records.scope(self.principal, None, ()))
 
     # --- search ----------------------------------------------------------------------------------------------------
 
@@ -329,19 +209,6 @@ class Corpus:
         """
         return search_examples(self.engine, self.principal, query, context, limit)
 
-    # --- judge -----------------------------------------------------------------------------------------------------
-
-    @property
-    def judging(self) -> Judging:
-        """Query sets and judgments as they stand in the generation of now (`desk.judgments`): take it anew each time."""
-        from workbench.desk.judging import judging_of
-
-        return judging_of(self.path, self.engine.records, self.principal, self.policy)
-
-    def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
-        """A query set's judgments, to measure with: `Judging.judgments` says how. Raises JudgmentError."""
-        return self.judging.judgments(set, judges, documents=documents)
-
     # --- measure ---------------------------------------------------------------------------------------------------
 
     def evaluate(
@@ -419,51 +286,4 @@ def open_corpus(
     """
     return Corpus(
         settings.get("corpus") if path is None else path, principal, follow=follow, encoder=encoder, policy=policy
-    )
-
-
-def index(
-    paths: Sequence[str | Path],
-    corpus: str | Path | None = None,
-    collection: str | Sequence[str] = "docs",
-    progress: Callable[[Progress], None] | None = None,
-    **options: Any,
-) -> IndexReport:
-    """Index files and folders into a corpus; what did not change is not embedded again.
-
-    Args:
-        paths: Files and folders.
-        corpus: The corpus folder, made if it is not there; None is the setting `corpus`.
-        collection: Named part of the corpus, or several.
-        progress: Called with a Progress now and then.
-        **options: tenant, roles, sensitivity, type, hidden, encoder, one_chunk_per_document, abort, as
-            `workbench.indexing.index` has them.
-
-    Raises:
-        CorpusLocked, UsageError, EncoderError.
-    """
-    from workbench import indexing
-
-    target = Path(settings.get("corpus") if corpus is None else corpus)
-    collections = (collection,) if isinstance(collection, str) else tuple(collection)
-    return indexing.index([Path(p) for p in paths], target, collections=collections, progress=progress, **options)
-
-
-def preview(
-    paths: Sequence[str | Path], corpus: str | Path | None = None, collection: str | Sequence[str] = "docs", **options: Any
-) -> IndexPreview:
-    """Say what `index` with the same arguments would do, and do nothing. Raises UsageError, EncoderError."""
-    from workbench import indexing
-
-    target = Path(settings.get("corpus") if corpus is None else corpus)
-    collections = (collection,) if isinstance(collection, str) else tuple(collection)
-    return indexing.preview([Path(p) for p in paths], target, collections=collections, **options)
-
-
-def remove(paths: Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:
-    """Take files and folders out of a corpus. Raises CorpusNotFound, CorpusLocked."""
-    from workbench import indexing
-
-    return indexing.remove(
-        [Path(p) for p in paths], Path(settings.get("corpus") if corpus is None else corpus), **options
     )

@@ -22,9 +22,10 @@ from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.scoring import score
 from workbench.evaluate.statistics import Difference, paired_difference
+from workbench.maintain import index
 from workbench.plan import Plan
 from workbench.records import Progress
-from workbench.service import Corpus, index, open_corpus
+from workbench.service import Corpus, open_corpus
 
 DEPTH = 1000
 BASE = Plan.parse("default").replace({"depth.keyword": DEPTH, "depth.vector": DEPTH})

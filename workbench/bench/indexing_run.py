@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from workbench import service
+from workbench import maintain
 from workbench.bench.corpora import peak_memory
 from workbench.encode.load import load_encoder
 from workbench.store.duck import fetch, open_reading
@@ -39,7 +39,7 @@ def main(files: Path, work: Path, name: str, rounds: int) -> dict[str, object]:
     for turn in range(rounds):
         corpus = work / f"corpus-{turn}"
         started = time.perf_counter()
-        service.index([files], corpus, encoder=name)
+        maintain.index([files], corpus, encoder=name)
         indexing.append(time.perf_counter() - started)
         texts = _texts(corpus)
         chunks = len(texts)

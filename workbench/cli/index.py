@@ -69,8 +69,8 @@ def index(
     """
     from workbench.cli.again import index_again, print_preview
     from workbench.errors import UsageError
-    from workbench.service import index as run
-    from workbench.service import preview
+    from workbench.maintain import index as run
+    from workbench.maintain import preview
 
     if dry_run and watching:
         raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
@@ -109,7 +109,7 @@ def index(
 @click.pass_context
 def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_json: bool) -> None:
     """Take files and folders out of a corpus; the files themselves stay."""
-    from workbench.service import remove as run
+    from workbench.maintain import remove as run
 
     report = run(paths, corpus)
     if as_json:

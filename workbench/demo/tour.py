@@ -110,12 +110,12 @@ def build(
         WorkbenchError: This Python comes without sources, or the folder cannot be written.
         CorpusLocked: Somebody else is building it.
     """
-    from workbench import service
+    from workbench import maintain, service
 
     base = Path(folder) if folder is not None else demo_folder()
     files = demo_files(base / "files", progress)
     options = {} if encoder is None else {"encoder": encoder}
-    report = service.index([files], base / "corpus", collection="docs", progress=progress, **options)
+    report = maintain.index([files], base / "corpus", collection="docs", progress=progress, **options)
     return DemoCorpus(files, base / "corpus", report)
 
 

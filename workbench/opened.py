@@ -1,0 +1,150 @@
+"""A corpus that is open: its pinned generation, how it follows, what it holds. `service.Corpus` adds what it answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from workbench.corpus_engine import CorpusEngine
+from workbench.errors import CorpusError
+from workbench.records import Principal
+from workbench.retrieve.cache import ResultCache
+from workbench.store.masking import load_policy
+from workbench.store.reader import open_generation
+from workbench.store.visibility import Policy
+from workbench.store.vocabulary import Vocabulary, VocabularyFile, save_vocabulary
+
+if TYPE_CHECKING:
+    import polars
+
+    from workbench.desk.judging import Judging
+    from workbench.evaluate.judgments import Judgments
+
+
+class OpenCorpus:
+    """The life of an open corpus; its arguments are those of `service.Corpus`."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        principal: Principal | None = None,
+        *,
+        follow: bool = False,
+        encoder: str | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.policy = load_policy(self.path) if policy is None else policy
+        self.principal = principal
+        self.follow = follow
+        self._encoder = encoder
+        self._lock = threading.Lock()
+        self._cache = ResultCache()
+        self._words = VocabularyFile(self.path)
+        self._engine: CorpusEngine | None = self._open()
+        # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
+        self._pinned().records.scope(principal, None, ())
+
+    def _open(self) -> CorpusEngine:
+        vocabulary = self._words.now()
+        generation = open_generation(self.path, self.policy)
+        if self._encoder is not None:
+            from workbench.encode.load import identity_of
+
+            generation.check_encoder(identity_of(self._encoder), "")
+        return CorpusEngine(generation, self._encoder, self.policy, self.principal).speaking(vocabulary)
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the generation. Results that were made keep what they need."""
+        self._cache.clear()
+        self._engine = None
+
+    def refresh(self) -> bool:
+        """Move to the newest generation, and to the corpus's synonyms and stop words as they are now.
+
+        Returns:
+            Whether there was a newer generation.
+        """
+        with self._lock:
+            engine = self._pinned()
+            if engine.opened.is_current():
+                self._engine = engine.speaking(self._words.now())
+                return False
+            self._engine = self._open()
+            self._cache.clear()
+            return True
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The synonyms and stop words that queries are read with."""
+        return self.engine.vocabulary
+
+    def set_vocabulary(self, value: Vocabulary) -> None:
+        """Write the synonyms and stop words into the corpus's `corpus.yaml`, for everybody; this corpus uses them at once.
+
+        Raises SettingError where the file there cannot be read, CorpusError where it cannot be written.
+        """
+        save_vocabulary(self.path, value)
+        with self._lock:
+            self._engine = self._pinned().speaking(self._words.now())
+
+    @property
+    def engine(self) -> CorpusEngine:
+        """The pinned generation, after following the pointer where `follow` is set."""
+        if self.follow:
+            self.refresh()
+        return self._pinned()
+
+    def _pinned(self) -> CorpusEngine:
+        engine = self._engine
+        if engine is None:
+            raise CorpusError("This corpus is closed", "Open it again with workbench.open_corpus")
+        return engine
+
+    @property
+    def generation(self) -> str:
+        """Id of the pinned generation."""
+        return self._pinned().generation
+
+    def info(self) -> Mapping[str, Any]:
+        """Generation id, counts, encoder, digest and bytes of what the principal may see."""
+        engine = self.engine
+        return engine.records.info(engine.records.scope(self.principal, None, ()))
+
+    def jobs(self) -> polars.DataFrame:
+        """Indexing runs, the newest first: queued, running, done or failed (`desk.inventory`). Raises CorpusError."""
+        from workbench.desk.inventory import jobs_frame, visible_jobs
+
+        records = self.engine.records
+        return jobs_frame(visible_jobs(self.path, records, records.scope(self.principal, None, ())))
+
+    def sources(self) -> polars.DataFrame:
+        """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified."""
+        from workbench.desk.inventory import sources_frame
+
+        records = self.engine.records
+        return sources_frame(records, records.scope(self.principal, None, ()))
+
+    @property
+    def judging(self) -> Judging:
+        """Query sets and judgments as they stand in the generation of now (`desk.judgments`): take it anew each time."""
+        from workbench.desk.judging import judging_of
+
+        return judging_of(self.path, self.engine.records, self.principal, self.policy)
+
+    def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
+        """A query set's judgments, to measure with: `Judging.judgments` says how. Raises JudgmentError."""
+        return self.judging.judgments(set, judges, documents=documents)
