@@ -87,9 +87,9 @@ def test_word(tmp_path: Path, paragraphs: list[str], rows: list[list[str]]) -> N
                 cell.text for n in span(keys.get("row", f"1-{len(table.rows)}")) for cell in table.rows[n - 1].cells
             )
         said = [original.paragraphs[n - 1].text for n in span(keys["paragraph"])]
-        if span(keys["paragraph"])[-1] == len(paragraphs):
-            # A chunk may run from the last paragraph into the table: then the place where it begins is cited.
-            said += [" ".join(row) for row in rows]
+        if rows and "-" not in keys["paragraph"]:
+            # A chunk may run from a paragraph into the table: then the place where it begins is cited.
+            said = [p.text for p in original.paragraphs[int(keys["paragraph"]) - 1 :]] + [" ".join(row) for row in rows]
         return " ".join(said)
 
     check(chunks(tmp_path, "a.docx", data), at)
