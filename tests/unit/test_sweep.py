@@ -271,6 +271,7 @@ def test_optuna_never_shows_a_fold_to_the_search_that_is_reported_on_it(
 
     made, again = run(), run()
     assert made.combinations == 18
+    assert all(len(str(value)) <= 7 for plan in made.plans for _, value in plan)
     assert made.plans == again.plans
     assert made.choice is not None
     assert math.isfinite(made.difference.second_mean)

@@ -228,5 +228,7 @@ def _draw(values: Values, random: np.random.Generator) -> Any:
         steps = values.values()
         return steps[int(random.integers(len(steps)))]
     if values.log:
-        return round(float(np.exp(random.uniform(math.log(values.low), math.log(values.high)))), 6)
-    return round(float(random.uniform(values.low, values.high)), 6)
+        found = float(np.exp(random.uniform(math.log(values.low), math.log(values.high))))
+    else:
+        found = float(random.uniform(values.low, values.high))
+    return min(max(float(f"{found:.4g}"), values.low), values.high)  # a plan that people can read

@@ -138,4 +138,7 @@ def _suggest(trial: Any, name: str, space: Space) -> Any:
         return values[texts.index(trial.suggest_categorical(name, texts))]
     if values.step is not None:
         return trial.suggest_float(name, values.low, values.high, step=values.step)
-    return trial.suggest_float(name, values.low, values.high, log=values.log)
+    found = float(
+        f"{trial.suggest_float(name, values.low, values.high, log=values.log):.4g}"
+    )  # a plan that people can read
+    return min(max(found, values.low), values.high)
