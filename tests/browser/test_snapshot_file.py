@@ -88,6 +88,7 @@ def test_it_fits_a_phone_and_reads_without_javascript(browser: Any, files: Path)
     context = browser.new_context(viewport={"width": 390, "height": 844}, offline=True)
     page = context.new_page()
     page.goto((files / "index.html").as_uri())
+    page.locator(".plot").first.scroll_into_view_if_needed()  # pictures are drawn when they come into view
     page.locator("[data-live=yes]").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
@@ -103,9 +104,12 @@ def test_saved_in_the_app_opened_at_its_address_and_uploaded(server: str, page: 
     with page.context.expect_page() as opened:
         link.click()
     shown = opened.value
+    shown.bring_to_front()
+    shown.locator(".plot").first.scroll_into_view_if_needed()
     shown.locator("[data-live=yes]").first.wait_for()
     assert "/s/" in shown.url
     shown.close()
+    page.bring_to_front()
     page.get_by_role("button", name="Copy the link of saved by the journey").wait_for()
     page.locator("input[type=file]").set_input_files(files / "three.snapshot")
     page.get_by_text("three searches").first.wait_for()
