@@ -96,7 +96,7 @@ def test_the_limit_is_beyond_what_the_process_has() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("blocks", [8, 150, 600, 1500])
 def test_a_full_disk_is_one_sentence_and_the_corpus_stays(tmp_path: Path, blocks: int) -> None:
-    """The disk fills at different steps (no file may grow beyond some size); the old generation answers, the next run is whole."""
+    """The disk fills at different steps: the old generation answers, and the next run is whole."""
     small, large = tmp_path / "small", tmp_path / "large"
     for folder, files, paragraphs in ((small, 3, 1), (large, 40, 30)):
         folder.mkdir()

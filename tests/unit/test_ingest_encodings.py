@@ -44,9 +44,7 @@ def test_code_pages_are_told_by_their_text(text: str, encoding: str, times: int)
 
 
 @pytest.mark.parametrize("text", [RUSSIAN, FRENCH, GREEK, HEBREW, ARABIC, JAPANESE, CHINESE, KOREAN])
-@pytest.mark.parametrize(
-    "encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
-)
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_unicode_is_told_with_and_without_a_mark(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding))[0] == text
 

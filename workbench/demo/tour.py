@@ -110,7 +110,7 @@ def build(
         WorkbenchError: This Python comes without sources, or the folder cannot be written.
         CorpusLocked: Somebody else is building it.
     """
-    from workbench import maintain, service
+    from workbench import maintain
 
     base = Path(folder) if folder is not None else demo_folder()
     files = demo_files(base / "files", progress)

@@ -148,7 +148,9 @@ class MappedLexical:
 
         Words that no visible record holds can give nothing and are left out.
         """
-        return sum((counted.factor for counted in self._counted(read(query, self.vocabulary), self._view(scope), k1)), 0.0)
+        return sum(
+            (counted.factor for counted in self._counted(read(query, self.vocabulary), self._view(scope), k1)), 0.0
+        )
 
     def frequencies(self, words: Sequence[str], scope: Scope) -> Ints:
         """Number of visible records that hold each word (as tokenised and stemmed), int64 in the same order.
@@ -165,7 +167,9 @@ class MappedLexical:
 
     def sql(self, query: str, *, k1: float, b: float, operator: str, depth: int) -> str:
         """The same search, over all records, as one SQL statement over the tables, for people to read and run."""
-        return lexical_sql.statement(read(query, self.vocabulary), k1=k1, b=b, every=_needs_every(operator), depth=depth)
+        return lexical_sql.statement(
+            read(query, self.vocabulary), k1=k1, b=b, every=_needs_every(operator), depth=depth
+        )
 
     # --- parts ------------------------------------------------------------------------------------------------------------
 
