@@ -23,6 +23,13 @@ def test_a_card_says_rank_label_score_distance_and_citation() -> None:
     assert "document?id=d1&amp;path=notes%2Fa.md&amp;lines=3-9" in shown
 
 
+def test_a_result_names_the_equal_texts_that_it_stands_for() -> None:
+    """Three by name and the number of the others; a hostile name stays text; none, nothing."""
+    shown = cards.card(hit(copies=("b.md", "c/d.md", "<i>e", "f.md", "g.md")), {"keyword": 4}, ("keyword",))
+    assert "Also in <bdi>b.md</bdi>, <bdi>c/d.md</bdi>, <bdi>&lt;i&gt;e</bdi> and 2 more</div>" in shown
+    assert "Also in" not in cards.card(hit(), {"keyword": 4}, ("keyword",))
+
+
 def test_movement_is_against_the_rank_in_the_source() -> None:
     """A result that a source had at 4 and that is now first went three places up."""
     assert cards.movement(1, 4) == ("▲3", "3 places up")

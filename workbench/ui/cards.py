@@ -142,7 +142,7 @@ def card(
         f'<a class="wb-title" href="{link}" target="_blank" title="Open the document at these lines">'
         f"<bdi>{title}</bdi></a></div>"
         f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
-        f"{_citation(hit, link)}{_actions(hit, marks)}"
+        f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks)}"
         "</article>"
     )
 
@@ -284,6 +284,15 @@ def _citation(hit: Hit, link: str) -> str:
         f'<button type="button" class="wb-copy" data-wb-copy="{attribute(hit.citation)}"'
         f' aria-label="Copy the citation">Copy</button></div>'
     )
+
+
+def _copies(hit: Hit) -> str:
+    """The paths of equal texts that this result stands for, the first few by name."""
+    if not hit.copies:
+        return ""
+    named = ", ".join(f"<bdi>{visible(plain(path, 120))}</bdi>" for path in hit.copies[:3])
+    more = f" and {len(hit.copies) - 3:,} more" if len(hit.copies) > 3 else ""
+    return f'<div class="wb-dim" title="The same text; left out by dedupe">Also in {named}{more}</div>'
 
 
 def column(
