@@ -129,7 +129,7 @@ def require_principal(kinds: Sequence[Access], principal: Principal | None) -> N
     if principal is None and any(kind.tenant is not None or kind.roles for kind in kinds):
         raise PrincipalRequired(
             "This corpus has tenants or roles, and nobody said who asks",
-            "Pass principal=Principal(tenant=..., roles=...), or set WORKBENCH_TENANT and WORKBENCH_ROLES",
+            "Say who: --tenant and --role, principal= in Python, or set WORKBENCH_TENANT and WORKBENCH_ROLES",
         )
 
 
