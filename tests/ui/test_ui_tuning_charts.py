@@ -54,7 +54,8 @@ def test_bars_leave_out_ties_and_keep_both_ends() -> None:
     assert len(drawn.data[0].y) == MOST_BARS
     assert drawn.data[0].y[0] == max(differences)
     assert drawn.data[0].y[-1] == min(differences)
-    assert "101 equal" in drawn.layout.xaxis.title.text
+    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    assert drawn.layout.xaxis.title.text == f"queries: {better} better, {worse} worse, 101 equal"
 
 
 def test_the_threshold_that_loses_at_most_a_share() -> None:

@@ -101,9 +101,10 @@ def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, he
     """
     moved = [row for row in frame.iter_rows(named=True) if abs(row["difference"]) > 1e-12]
     ties = frame.height - len(moved)
+    won = sum(row["difference"] > 0 for row in moved)  # of all of them, before any bar is left out
+    lost = len(moved) - won
     if len(moved) > MOST_BARS:  # the ends say most
         moved = moved[: MOST_BARS // 2] + moved[-MOST_BARS // 2 :]
-    won = sum(row["difference"] > 0 for row in moved)
     trace = {
         "type": "bar",
         "x": list(range(1, len(moved) + 1)),
@@ -116,7 +117,7 @@ def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, he
         "hovertemplate": "%{customdata[1]}<br>%{customdata[2]:.3f} to %{customdata[3]:.3f}<extra></extra>",
     }
     side = f"{name_of(measure)}: {name_of(names[1], 24)} minus {name_of(names[0], 24)}"
-    said = f"{won} queries better, {len(moved) - won} worse, {ties} equal"
+    said = f"queries: {won} better, {lost} worse, {ties} equal"
     return figure(
         [trace], height=height, bargap=0.05, clickmode="event+select",
         xaxis={"title": {"text": said}, "showticklabels": False, "fixedrange": True},

@@ -28,7 +28,7 @@ mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid 
 .wb-facts-table td:first-child{white-space:nowrap;opacity:.8}
 .st-key-wb-w-corpus-part{margin-top:.9rem}
 .wb-table[aria-label=Facts]{max-width:52rem}
-.wb-places td:first-child:not(.wb-num){min-width:12rem}.wb-table th{overflow-wrap:normal}
+.wb-places td:first-child:not(.wb-num){min-width:12rem}
 .wb-bar-cell{vertical-align:middle!important;width:55%;min-width:4rem}
 .wb-count{display:block;height:.6rem;border-radius:.15rem;background:#0072B2;min-width:2px}
 .wb-links{list-style:none!important;margin:0!important;padding:0!important;font-size:.84rem}

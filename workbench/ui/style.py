@@ -92,10 +92,13 @@ _CSS = """
 .wb-table{border-collapse:collapse;font-size:.84rem;width:100%}
 .wb-table th,.wb-table td{text-align:left;padding:.25rem .5rem;vertical-align:top;overflow-wrap:anywhere;
  border-bottom:1px solid color-mix(in srgb,currentColor 16%,transparent)}
+.wb-table th{overflow-wrap:normal}
 .wb-table td.wb-num,.wb-table th.wb-num{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:normal}
 .wb-table .wb-named,h3.wb-named{background:color-mix(in srgb,#F0E442 30%,transparent)}
 .wb-table td:first-child code{white-space:nowrap}
 .wb-note{font-size:.8rem;margin:0}
+.wb-note dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.1rem 1rem;margin:.4rem 0!important;padding:0}
+.wb-note dt,.wb-note dd{margin:0!important;padding:0!important;font-size:.84rem!important;overflow-wrap:anywhere}
 .wb-histogram{position:relative;height:62px;display:flex;align-items:flex-end;gap:1px;margin-top:.2rem}
 .wb-histogram span{flex:1;min-width:0;border-radius:1px 1px 0 0}
 .wb-histogram i{position:absolute;top:-3px;bottom:-3px;border-left:2px dashed #D55E00}
