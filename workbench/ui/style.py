@@ -104,7 +104,7 @@ _CSS = """
 .wb-histogram i{position:absolute;top:-3px;bottom:-3px;border-left:2px dashed #D55E00}
 .wb-axis{display:flex;justify-content:space-between;font-size:.7rem;opacity:.75;margin:0}
 .wb-doc{max-width:70rem;font-size:.85rem}
-.wb-scroll{overflow-x:auto}
+.wb-scroll{overflow-x:auto}.wb-scroll .wb-table td{overflow-wrap:break-word}.wb-scroll .wb-copy{white-space:nowrap}
 @media (max-width:640px){[data-testid="stMainBlockContainer"]{padding:3.2rem .8rem 2rem}.wb-copy{min-height:2rem;padding:0 .7rem}
  .wb-acts{font-size:.84rem;gap:.3rem .9rem}.wb-grades button{min-width:2.3rem;min-height:2.1rem}
  .wb-table td:first-child code{white-space:normal}}
