@@ -112,11 +112,15 @@ def page_title(about: About, content: Content) -> str:
     return next((n.strip()[:200] for n in names if n.strip()), "Snapshot")
 
 
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
 def summary(about: About, content: Content) -> str:
     """Where the snapshot comes from, as an HTML list."""
     origin = about.origin
     who = "the local owner" if about.principal is None else _principal(about.principal.tenant, about.principal.roles)
-    holds = f"{len(content.searches)} searches, {len(content.evaluations)} evaluations"
+    holds = f"{_counted(len(content.searches), 'search', 'searches')}, {_counted(len(content.evaluations), 'evaluation', 'evaluations')}"
     holds += f", {len(content.sweeps)} sweeps" if content.sweeps else ""
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [

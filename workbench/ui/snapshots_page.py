@@ -139,7 +139,14 @@ def table(snapshots: list[Snapshot], base: str) -> str:
     rows = []
     for one in snapshots:
         about, link = one.about, f"{PATH}{one.id}"
-        holds = f"{len(one.searches)} searches" + (f", {len(one.evaluations)} evaluations" if one.evaluations else "")
+        holds = ", ".join(
+            f"{number} {word if number == 1 else several}"
+            for number, word, several in (
+                (len(one.searches), "search", "searches"),
+                (len(one.evaluations), "evaluation", "evaluations"),
+            )
+            if number
+        )
         copy = (
             f'<button type="button" class="wb-copy" data-wb-copy="{attribute(base + link)}" '
             f'aria-label="Copy the link of {attribute(plain(one.title, 80))}">Copy</button>'
