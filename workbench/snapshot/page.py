@@ -120,7 +120,8 @@ def summary(about: About, content: Content) -> str:
     """Where the snapshot comes from, as an HTML list."""
     origin = about.origin
     who = "the local owner" if about.principal is None else _principal(about.principal.tenant, about.principal.roles)
-    holds = f"{_counted(len(content.searches), 'search', 'searches')}, {_counted(len(content.evaluations), 'evaluation', 'evaluations')}"
+    holds = _counted(len(content.searches), "search", "searches")
+    holds += ", " + _counted(len(content.evaluations), "evaluation", "evaluations")
     holds += f", {len(content.sweeps)} sweeps" if content.sweeps else ""
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [
