@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from visiting import prepared
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
@@ -20,7 +21,6 @@ ARGUMENTS = [
 SERVE = (
     "import sys; from workbench.ui.launch import run_app; run_app(sys.argv[1], int(sys.argv[2]), open_browser=False)"
 )
-PATIENCE = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +82,3 @@ def page(browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     yield prepared(context)
     context.close()
-
-
-def prepared(context: Any) -> Any:
-    """A page whose foreign requests and dialogs fail the test."""
-    made = context.new_page()
-    made.set_default_timeout(PATIENCE)
-    foreign: list[str] = []
-    made.on("request", lambda r: foreign.append(r.url) if not r.url.startswith(_HOME) else None)
-    made.on("dialog", lambda d: (foreign.append(f"dialog: {d.message}"), d.dismiss()))
-    made.foreign = foreign
-    return made
-
-
-_HOME = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "about:")

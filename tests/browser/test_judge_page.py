@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import prepared
+from visiting import prepared
 
 import workbench as wb
 

@@ -123,7 +123,7 @@ def test_who_has_not_signed_in_sees_a_button_and_nothing_else(page: Any, place: 
 
 def test_claims_say_what_somebody_sees(page: Any, place: Place, browser: Any) -> None:
     """Ann has the role, Bob has not, Zoe is another tenant's: each sees their own and no more, on every page."""
-    from conftest import prepared
+    from visiting import prepared
 
     sees = {
         "ann": ({"acme-open.md", "acme-guarded.md"}, {"zeta-secret.md"}),
@@ -162,7 +162,7 @@ def test_a_forged_address_changes_nothing(page: Any, place: Place) -> None:
 
 def test_a_missing_tenant_and_an_old_token_close_the_door(browser: Any, place: Place) -> None:
     """What the settings ask for and the token lacks is not guessed; roles of long ago do not count."""
-    from conftest import prepared
+    from visiting import prepared
 
     for account, words in (("nobody", "says no tenant"), ("old", "hours ago")):
         context = browser.new_context()
@@ -203,7 +203,7 @@ def test_a_forged_cookie_is_no_sign_in(page: Any, place: Place) -> None:
 
 def test_only_the_role_of_the_setting_may_index(browser: Any, place: Place) -> None:
     """Zoe is the librarian; Ann is told how it is done elsewhere."""
-    from conftest import prepared
+    from visiting import prepared
 
     for account, may in (("zoe", 1), ("ann", 0)):
         context = browser.new_context()

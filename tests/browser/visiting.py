@@ -1,0 +1,21 @@
+"""A page of a person of their own, for journeys: the fixture `page` gives one, and tests of several people make more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PATIENCE = 30_000
+"""Milliseconds that a journey waits for anything."""
+
+_HOME = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "about:")
+
+
+def prepared(context: Any) -> Any:
+    """A page whose foreign requests and dialogs fail the test."""
+    made = context.new_page()
+    made.set_default_timeout(PATIENCE)
+    foreign: list[str] = []
+    made.on("request", lambda r: foreign.append(r.url) if not r.url.startswith(_HOME) else None)
+    made.on("dialog", lambda d: (foreign.append(f"dialog: {d.message}"), d.dismiss()))
+    made.foreign = foreign
+    return made
