@@ -205,6 +205,7 @@ class IndexReport:
         reused: Vectors taken over from the generation before or from an interrupted run.
         seconds: Wall time.
         changed: False when nothing changed and the old generation stays.
+        embedding_seconds: Of these, what embedding took, loading the encoder included.
     """
 
     generation: str
@@ -216,6 +217,7 @@ class IndexReport:
     seconds: float
     changed: bool = True
     warnings: tuple[str, ...] = ()
+    embedding_seconds: float = 0.0
 
     def count(self, status: FileStatus) -> int:
         """Number of files with that status, given as itself or as its text."""

@@ -237,6 +237,12 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         f"{report.documents:,} documents, {report.chunks:,} chunks; {report.embedded:,} embedded, {report.reused:,} reused; "
         f"{report.seconds:.1f} s; generation {report.generation}{'' if report.changed else ' (nothing changed)'}"
     )
+    if report.embedded and report.embedding_seconds:
+        share = report.embedding_seconds / max(report.seconds, report.embedding_seconds)
+        out.print(
+            f"embedding {report.embedding_seconds:.1f} s, {share:.0%} of the run, "
+            f"{report.embedded / report.embedding_seconds:,.0f} texts a second"
+        )
     _print_kinds(report, every=list_files)
     for warning in report.warnings:
         out.print(Text("warning: " + output.plain(warning), style="yellow"))

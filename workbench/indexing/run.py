@@ -361,9 +361,11 @@ def _write(run: Run, staging: Staging) -> IndexReport:
             journal = journals[key] = (identity, Journal(Layout(corpus).embeddings, identity))
             stack.callback(journal[1].close)
             old = previous.database if key in previous.encoders else None
+            began = time.monotonic()
             made, found = embed_missing(
                 staging, journal[1], old, partial(load_encoder, name), identity, run.tell, run.abort
             )
+            run.embedding_seconds += time.monotonic() - began if made else 0.0
             embedded, there = embedded + made, there + found
             run.warnings += load_encoder(name).notes if made else ()
             held = previous.encoders.get(key)
@@ -394,4 +396,5 @@ def _report(
         seconds=time.monotonic() - run.started,
         changed=changed,
         warnings=tuple(run.warnings),
+        embedding_seconds=run.embedding_seconds,
     )

@@ -55,3 +55,4 @@ class Run:
     dropped: set[FileKey] = field(default_factory=set)
     rows: list[tuple[object, ...]] = field(default_factory=list)
     read: int = 0
+    embedding_seconds: float = 0.0
