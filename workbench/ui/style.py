@@ -92,7 +92,7 @@ _CSS = """
 .wb-table{border-collapse:collapse;font-size:.84rem;width:100%}
 .wb-table th,.wb-table td{text-align:left;padding:.25rem .5rem;vertical-align:top;overflow-wrap:anywhere;
  border-bottom:1px solid color-mix(in srgb,currentColor 16%,transparent)}
-.wb-table th{overflow-wrap:normal}
+.wb-table th{overflow-wrap:normal}.wb-table td:first-child{min-width:4.6rem}
 .wb-table td.wb-num,.wb-table th.wb-num{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:normal}
 .wb-table .wb-named,h3.wb-named{background:color-mix(in srgb,#F0E442 30%,transparent)}
 .wb-table td:first-child code{white-space:nowrap}
