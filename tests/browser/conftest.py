@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import serving
 from visiting import prepared
 
 CHROMIUM = "/usr/bin/chromium"
@@ -18,9 +16,6 @@ ARGUMENTS = [
     "--no-sandbox", "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-SERVE = (
-    "import sys; from workbench.ui.launch import run_app; run_app(sys.argv[1], int(sys.argv[2]), open_browser=False)"
-)
 
 
 @pytest.fixture(scope="module")
@@ -52,28 +47,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the app, started as `workbench app` starts it, from a folder that has nothing to do with it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": root}
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(corpus), str(port)],
-        cwd=elsewhere, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    said = []
-    assert process.stdout is not None
-    for line in process.stdout:
-        said.append(line)
-        if f":{port}" in line:
-            break
-    else:
-        pytest.fail("the app did not start: " + "".join(said))
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.wait(30)
-    process.stdout.close()
+    with serving(corpus, tmp_path_factory.mktemp("elsewhere"), {}) as address:
+        yield address
 
 
 @pytest.fixture

@@ -7,34 +7,21 @@ rows a person is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from workbench.evaluate.evaluation import Evaluation, evaluate
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import needed_depth, parse_measures
-from workbench.evaluate.run import Run, make_run
-from workbench.records import Progress, Span
+from workbench.evaluate.run import Named, Run, make_run
+from workbench.records import Progress
 from workbench.retrieve.result import SearchResult
 
 _EVERY = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A fused row by the names of its document: no text is fetched to measure it."""
-
-    document_id: str
-    path: str
-    url: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    added: bool = False
-    span: Span | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Answer:
-    hits: tuple[_Found, ...]
+    hits: tuple[Named, ...]
     timings_ms: Mapping[str, float]
     warnings: tuple[str, ...]
 
@@ -85,13 +72,13 @@ def _asking(search: Callable[[Topic], SearchResult], depth: int) -> Callable[[To
         result = search(topic)
         return _Answer(tuple(_documents(result, depth)), result.timings_ms, result.warnings)
 
-    def _documents(result: SearchResult, most: int) -> Iterator[_Found]:
+    def _documents(result: SearchResult, most: int) -> Iterator[Named]:
         """Rows up to the last one of the `most`-th document: chunks of one document must not use up the depth."""
         seen: set[str] = set()
         for document, path, span in result.passages(_EVERY):
             seen.add(document)
             if len(seen) > most:
                 return
-            yield _Found(document, path, span=span)
+            yield Named(document, path, span=span)
 
     return run

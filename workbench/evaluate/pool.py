@@ -10,14 +10,14 @@ chunk, and the approximate vector index.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import PrincipalRequired, QueryError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, Topic
-from workbench.evaluate.run import document_names, passage_keys
+from workbench.evaluate.run import Named, document_names, passage_keys
 from workbench.plan import Plan
 from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
@@ -31,18 +31,6 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "vector": ("collections", "vector.exact", "rewrite.model"),
 }
 """The plan fields that decide what a source returns, besides its depth."""
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A candidate by the names of its document: no text is read to measure it."""
-
-    document_id: str
-    path: str
-    url: str = ""
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    added: bool = False
-    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,18 @@ class Answer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A candidate by the names of its document: no text is read to measure it."""
+
+    document_id: str
+    path: str
+    url: str = ""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    added: bool = False
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """The answers to the judged queries.
 

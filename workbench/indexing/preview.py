@@ -20,7 +20,7 @@ from workbench.indexing.progress import Tell
 from workbench.indexing.roots import targets
 from workbench.indexing.run import choose_encoders, ignore_progress, never
 from workbench.indexing.state import Options, Run
-from workbench.ingest.rules import FileRules, load_rules
+from workbench.ingest.rules import load_rules
 from workbench.records import FileStatus
 
 
@@ -95,9 +95,9 @@ def preview(
     Raises:
         UsageError, EncoderError, CorpusDamaged: As `index` does.
     """
-    options = Options(
-        FileRules(tuple(collections), tenant, tuple(roles), sensitivity or "normal", type or ""),
-        (encoder,) if isinstance(encoder, str) else tuple(encoder or ()), one_chunk_per_document, hidden, gitignore,
+    options = Options.of(
+        collections, encoder, tenant, roles, sensitivity, type,
+        one_chunk_per_document=one_chunk_per_document, hidden=hidden, gitignore=gitignore,
     )  # fmt: skip
     started = time.monotonic()
     asked, folder = targets(paths), Path(corpus)

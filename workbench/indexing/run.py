@@ -99,9 +99,9 @@ def index(
         EncoderError: The encoder cannot be loaded or run.
         CorpusDamaged: The old generation cannot be read.
     """
-    options = Options(
-        FileRules(tuple(collections), tenant, tuple(roles), sensitivity or "normal", type or ""),
-        (encoder,) if isinstance(encoder, str) else tuple(encoder or ()), one_chunk_per_document, hidden, gitignore, workers,
+    options = Options.of(
+        collections, encoder, tenant, roles, sensitivity, type,
+        one_chunk_per_document=one_chunk_per_document, hidden=hidden, gitignore=gitignore, workers=workers,
     )  # fmt: skip
     asked = targets(paths)
     folder = _corpus_folder(Path(corpus))

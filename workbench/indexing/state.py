@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import FileKey, Previous
@@ -24,6 +26,21 @@ class Options:
     hidden: bool = False
     gitignore: bool = True
     workers: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        collections: Sequence[str],
+        encoder: str | Sequence[str] | None,
+        tenant: str | None,
+        roles: Sequence[str],
+        sensitivity: str | None,
+        type: str | None,
+        **how: Any,
+    ) -> Options:
+        """Options from the arguments of `index` and `preview`; `how` are fields of this class."""
+        flags = FileRules(tuple(collections), tenant, tuple(roles), sensitivity or "normal", type or "")
+        return cls(flags, (encoder,) if isinstance(encoder, str) else tuple(encoder or ()), **how)
 
 
 @dataclass(slots=True)
