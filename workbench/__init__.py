@@ -39,7 +39,7 @@ _PUBLIC = {
     "Sweep": "workbench.evaluate.swept",
     "Snapshot": "workbench.snapshot.snapshot",
     "Hit": "workbench.records",
-    "IndexReport": "workbench.records",
+    "IndexReport": "workbench.reports",
     "Plan": "workbench.plan",
     "Principal": "workbench.records",
     "WorkbenchError": "workbench.errors",

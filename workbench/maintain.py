@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import settings
-from workbench.records import IndexReport, Progress
+from workbench.records import Progress
+from workbench.reports import IndexReport
 
 if TYPE_CHECKING:
     from workbench.indexing.preview import IndexPreview

@@ -15,7 +15,7 @@ from reader_files import docx, mail, pptx, xlsx, zipped
 
 from workbench import index, open_corpus
 from workbench.indexing.kinds import by_kind
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from workbench.errors import SettingError
 from workbench.indexing.preview import Action
 from workbench.indexing.watch import Changes
 from workbench.ingest.rules import parse_rules
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 @pytest.fixture

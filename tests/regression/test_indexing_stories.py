@@ -10,7 +10,8 @@ import pytest
 
 from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, UsageError
 from workbench.indexing import index, remove
-from workbench.records import EncoderIdentity, FileStatus, IndexReport, Progress
+from workbench.records import EncoderIdentity, Progress
+from workbench.reports import FileStatus, IndexReport
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation

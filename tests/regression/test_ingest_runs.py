@@ -23,7 +23,8 @@ from workbench.ingest import (
     walk,
 )
 from workbench.ingest.rules import parse_rules
-from workbench.records import FileStatus, Granularity
+from workbench.records import Granularity
+from workbench.reports import FileStatus
 
 SAMPLE = Path(__file__).parents[2] / "workbench" / "ingest"
 SCRIPT = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.records import FileReport, FileStatus
+from workbench.reports import FileReport, FileStatus
 
 BAD = '''
 """Makes the helper's reader do what the file asks for."""

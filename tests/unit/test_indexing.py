@@ -10,7 +10,8 @@ import pytest
 
 from workbench.errors import CorpusLocked, EncoderMismatch, UsageError
 from workbench.indexing import index, remove
-from workbench.records import EncoderIdentity, FileStatus, Granularity, IndexReport, Principal, Progress
+from workbench.records import EncoderIdentity, Granularity, Principal, Progress
+from workbench.reports import FileStatus, IndexReport
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
 from workbench.store.reader import check_encoder, open_generation

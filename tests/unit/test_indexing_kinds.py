@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from workbench.cli.main import main
 from workbench.indexing.kinds import by_kind, kind_of, slowest
-from workbench.records import FileReport, FileStatus, IndexReport
+from workbench.reports import FileReport, FileStatus, IndexReport
 
 FILES = (
     FileReport("a/x.PDF", FileStatus.INDEXED, documents=1, chunks=9, seconds=2.0),

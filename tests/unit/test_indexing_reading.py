@@ -13,7 +13,8 @@ from workbench.indexing import reading
 from workbench.indexing.reading import Batch, Cutting, Outcome, Task, make_counter, read_all, read_task
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, walk
-from workbench.records import FileStatus, Granularity
+from workbench.records import Granularity
+from workbench.reports import FileStatus
 
 CUTTING = Cutting("hashing", 40, {"artifacts": Granularity.DOCUMENT})
 

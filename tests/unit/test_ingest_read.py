@@ -12,7 +12,7 @@ from ingest_cases import documents, found, problems, write
 
 from workbench.ingest import FileRules, ReadDocument, ReadError, read_documents
 from workbench.ingest.encoding import decode
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 def outline_of(file: Path) -> list[tuple[int, str]]:

@@ -10,7 +10,7 @@ import pytest
 from ingest_cases import count_words, documents, found, problems, write
 
 from workbench.ingest import FileRules, Problem, ReadDocument, ReadError, ReadOptions, read_documents, read_file
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 def jsonl(*records: object) -> str:

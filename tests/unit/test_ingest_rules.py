@@ -11,7 +11,8 @@ from workbench.errors import SettingError
 from workbench.ingest import CorpusRules, FileRules, ReadError, load_rules
 from workbench.ingest.rules import parse_rules
 from workbench.ingest.visibility import SENSITIVITIES, Visibility, narrow, stricter
-from workbench.records import FileStatus, Granularity
+from workbench.records import Granularity
+from workbench.reports import FileStatus
 
 HR = FileRules(tenant="acme", roles=("hr", "boss"), sensitivity="internal")
 

@@ -11,7 +11,7 @@ from ingest_cases import names, write
 
 from workbench.errors import UsageError
 from workbench.ingest import FoundFile, walk
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 def test_files_come_in_path_order_and_every_entry_is_accounted_for(tmp_path: Path) -> None:

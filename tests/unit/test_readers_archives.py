@@ -13,7 +13,7 @@ from reader_files import docx, mail, read, saved, zipped
 from workbench.ingest import ReadError
 from workbench.ingest.readers.outlook import unpack_rtf
 from workbench.ingest.unpacking import safe_name
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None = None) -> bytes:

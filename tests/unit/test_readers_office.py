@@ -14,7 +14,8 @@ from workbench.ingest import FileRules, ReadError, ReadOptions, read_documents, 
 from workbench.ingest.readers.numbering import formatted
 from workbench.ingest.readers.sheets import format_kind, plain_number, shown_number
 from workbench.places import locate
-from workbench.records import Chunk, FileStatus
+from workbench.records import Chunk
+from workbench.reports import FileStatus
 
 
 def where(document: object, words: str) -> str:

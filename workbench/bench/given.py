@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from workbench.ingest.ids import chunk_id, document_id
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
-from workbench.records import Chunk, Document, EncoderIdentity, FileStatus, Granularity
+from workbench.records import Chunk, Document, EncoderIdentity, Granularity
+from workbench.reports import FileStatus
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
 from workbench.store.journal import Journal, forget

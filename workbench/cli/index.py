@@ -14,7 +14,7 @@ from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.indexing.kinds import by_kind, slowest
-from workbench.records import FileStatus, IndexReport
+from workbench.reports import FileStatus, IndexReport
 
 _MANY_FILES = 20
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from workbench import settings
 from workbench.demo.data import demo_judgments
 from workbench.demo.files import demo_files
-from workbench.records import IndexReport, Progress
+from workbench.records import Progress
+from workbench.reports import IndexReport
 
 if TYPE_CHECKING:
     from workbench.evaluate.evaluation import Evaluation

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.desk.database import Desk, Group, now, open_desk
 from workbench.errors import CorpusError, WorkbenchError
-from workbench.records import FileStatus, IndexReport
+from workbench.reports import FileStatus, IndexReport
 from workbench.store import locks
 
 if TYPE_CHECKING:

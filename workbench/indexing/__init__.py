@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from workbench.indexing.preview import preview
-from workbench.indexing.run import index, remove
+from workbench.indexing.removing import remove
+from workbench.indexing.run import index
 from workbench.indexing.watch import watch
 
 __all__ = ["index", "preview", "remove", "watch"]

@@ -19,7 +19,8 @@ from workbench.indexing.state import Run
 from workbench.ingest.ids import INGEST_VERSION
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, SkippedFile, walk
-from workbench.records import FileReport, FileStatus, Progress
+from workbench.records import Progress
+from workbench.reports import FileReport, FileStatus
 from workbench.store import generations
 from workbench.store.generations import file_digest
 

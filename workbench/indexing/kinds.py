@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 
-from workbench.records import FileReport, FileStatus, IndexReport
+from workbench.reports import FileReport, FileStatus, IndexReport
 
 NO_SUFFIX = "(none)"
 

@@ -18,10 +18,11 @@ from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import load_previous
 from workbench.indexing.progress import Tell
 from workbench.indexing.roots import targets
-from workbench.indexing.run import choose_encoders, ignore_progress, never
+from workbench.indexing.run import choose_encoders
+from workbench.indexing.session import ignore_progress, never
 from workbench.indexing.state import Options, Run
 from workbench.ingest.rules import load_rules
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 class Action(StrEnum):

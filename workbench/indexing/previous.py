@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.indexing.roots import Root
-from workbench.records import EncoderIdentity, FileStatus, Granularity
+from workbench.records import EncoderIdentity, Granularity
+from workbench.reports import FileStatus
 from workbench.store import generations
 from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import DATABASE, Pin

@@ -29,7 +29,8 @@ from workbench.ingest.read import ReadDocument, read_documents
 from workbench.ingest.rules import FileRules
 from workbench.ingest.tokens import TokenCounter
 from workbench.ingest.walk import FoundFile
-from workbench.records import Chunk, Document, FileStatus, Granularity
+from workbench.records import Chunk, Document, Granularity
+from workbench.reports import FileStatus
 from workbench.store.processes import end, start_python
 
 _BATCH_CHARACTERS = 1_000_000

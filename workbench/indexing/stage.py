@@ -13,7 +13,7 @@ from workbench.indexing.embedding import check
 from workbench.indexing.progress import Meter
 from workbench.indexing.reading import Batch, Outcome, Task, read_all
 from workbench.indexing.state import Run
-from workbench.records import FileReport, FileStatus
+from workbench.reports import FileReport, FileStatus
 from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import file_digest, step
 from workbench.store.staging import Staging

@@ -13,7 +13,8 @@ from workbench.indexing.progress import Tell
 from workbench.indexing.reading import Cutting
 from workbench.indexing.roots import Root
 from workbench.ingest.rules import CorpusRules, FileRules
-from workbench.records import EncoderIdentity, FileReport
+from workbench.records import EncoderIdentity
+from workbench.reports import FileReport
 
 
 @dataclass(frozen=True, slots=True)

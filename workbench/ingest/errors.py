@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.errors import WorkbenchError
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 
 class ReadError(WorkbenchError):

@@ -24,7 +24,8 @@ from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
 from workbench.ingest.tokens import CountTokens, TokenCounter
 from workbench.ingest.visibility import Visibility, key, narrow
 from workbench.ingest.walk import FoundFile
-from workbench.records import Chunk, Document, FileStatus, Granularity
+from workbench.records import Chunk, Document, Granularity
+from workbench.reports import FileStatus
 
 _URL_KEYS = ("url", "source_url", "canonical_url", "online_version")
 

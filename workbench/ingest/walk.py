@@ -20,7 +20,7 @@ from pathlib import Path
 from workbench import settings
 from workbench.errors import UsageError
 from workbench.ingest import ignore
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 

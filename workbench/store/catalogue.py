@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.records import FileStatus
+from workbench.reports import FileStatus
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.protocols import Scope
 from workbench.store.reader import Generation

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from workbench.errors import CorpusError
-from workbench.records import Chunk, FileStatus
+from workbench.records import Chunk
+from workbench.reports import FileStatus
 from workbench.store.catalogue import Refused
 from workbench.store.generations import Layout, Manifest
 from workbench.ui.text import attribute, plain, visible

@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import IndexingStopped, WorkbenchError
-from workbench.records import FileStatus, IndexReport, Progress
+from workbench.records import Progress
+from workbench.reports import FileStatus, IndexReport
 from workbench.ui import index_runs
 from workbench.ui.index_runs import DONE, FAILED, MOST_FILES, RUNNING, STOPPED, Status
 

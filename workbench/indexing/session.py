@@ -1,0 +1,77 @@
+"""What every run that writes does around its work: lock, clean, tell, keep the job, and say a full disk in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.desk.jobs import Recorder
+from workbench.errors import CorpusError
+from workbench.indexing.embedding import Abort, check
+from workbench.indexing.previous import Previous, load_previous
+from workbench.indexing.progress import Tell
+from workbench.records import Progress
+from workbench.reports import IndexReport
+from workbench.store import generations, locks
+from workbench.store.generations import Layout
+
+
+def ignore_progress(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+def never() -> bool:
+    """Go on."""
+    return False
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """A full or read-only disk, or too little memory, in one sentence, wherever in the run it is met."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, OSError, MemoryError) as exc:
+        reason = str(exc).partition("\n")[0] or type(exc).__name__
+        raise CorpusError(
+            f"The new generation could not be built: {reason}",
+            "Free disk space or memory, and run the same command again; the corpus is as it was",
+        ) from exc
+
+
+def locked(
+    recorded: AbstractContextManager[Recorder],
+    folder: Path,
+    tell: Tell,
+    abort: Abort,
+    wait: bool,
+    work: Callable[[Previous, Tell, Abort], IndexReport],
+) -> IndexReport:
+    """Do the work under the writer's lock, between two cleanings, and keep its job."""
+    with told(), recorded as job, locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=abort):
+        job.running()
+        generations.clean(folder)
+        previous = load_previous(folder)
+
+        def tell_or_stop(progress: Progress) -> None:
+            # The builders know nothing of stopping: they are stopped through the progress that they report. Publishing is
+            # not stopped half-way: by its last report the new generation answers.
+            if progress.step != "publish":
+                check(abort)
+            tell(progress)
+
+        try:
+            report = work(previous, tell_or_stop, abort)
+        finally:
+            previous.close()
+            # Whatever happened, what was being built goes; vectors that were made stay in the journal.
+            generations.clean(folder)
+        job.done(report)
+        if job.trouble:
+            report = replace(
+                report, warnings=(*report.warnings, f"The run was not written down as a job: {job.trouble}")
+            )
+        return report

@@ -1,0 +1,90 @@
+"""The end of every run that writes: embed what lacks a vector, build the next generation, publish it, report."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from functools import partial
+
+from workbench.indexing.embedding import check, embed_missing
+from workbench.indexing.previous import Previous
+from workbench.indexing.state import Run
+from workbench.records import EncoderIdentity
+from workbench.reports import FileStatus, IndexReport
+from workbench.store.generations import Layout
+from workbench.store.journal import Journal, forget
+from workbench.store.staging import Staging
+from workbench.store.writer import build_generation, vector_key
+
+
+def held_encoders(previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
+    """The corpus's encoders, its own first."""
+    if previous.pin is None:
+        return ()
+    held, main = previous.encoders, previous.pin.manifest.encoder
+    return tuple((held[key].name, held[key]) for key in (main, *sorted(k for k in held if k != main)))
+
+
+def write(run: Run, staging: Staging) -> IndexReport:
+    """Embed what lacks a vector, then build and publish."""
+    from workbench.encode.load import load_encoder
+
+    previous, corpus = run.previous, run.corpus
+    staging.add("files", *run.rows)
+    staging.add("dropped", *sorted(run.dropped))
+    staging.add("roots", *((r.root, r.whole, r.salt, r.options) for _, r in sorted(run.roots.items())))
+    cutting = run.cutting
+    staging.add(
+        "collections",
+        *(
+            (n, g.value, "whole" if n in cutting.whole else "structure")
+            for n, g in sorted(cutting.granularities.items())
+        ),
+    )
+    staging.flush()
+    embedded = there = 0
+    with ExitStack() as stack:
+        journals: dict[str, tuple[EncoderIdentity, Journal]] = {}
+        for name, identity in run.encoders:
+            key = vector_key(identity)
+            journal = journals[key] = (identity, Journal(Layout(corpus).embeddings, identity))
+            stack.callback(journal[1].close)
+            old = previous.database if key in previous.encoders else None
+            began = time.monotonic()
+            made, found = embed_missing(
+                staging, journal[1], old, partial(load_encoder, name), identity, run.tell, run.abort
+            )
+            run.embedding_seconds += time.monotonic() - began if made else 0.0
+            embedded, there = embedded + made, there + found
+            run.warnings += load_encoder(name).notes if made else ()
+            held = previous.encoders.get(key)
+            if held is not None and held.runtime != identity.runtime:
+                run.warnings.append(
+                    f"{name} is run by {identity.runtime} now; vectors made by {held.runtime} were kept"
+                )
+        check(run.abort)
+        staging.close()
+        built = build_generation(corpus, staging.path, previous.pin, journals, run.tell)
+        run.warnings += built.warnings
+        for _, made_by in journals.values():
+            forget(made_by, built.text_hashes, built.manifest.counts["records"])
+    counts = built.manifest.counts["documents"], built.manifest.counts["records"]
+    return report_of(run, built.manifest.generation, embedded, there + built.carried * len(run.encoders), counts)
+
+
+def report_of(
+    run: Run, generation: str, embedded: int, reused: int, counts: tuple[int, int], *, changed: bool = True
+) -> IndexReport:  # fmt: skip
+    """The run's report; `counts` are the documents and records of the generation that answers now."""
+    return IndexReport(
+        generation=generation,
+        files=tuple(sorted(run.reports, key=lambda f: (f.path, f.status is FileStatus.REMOVED))),
+        documents=counts[0],
+        chunks=counts[1],
+        embedded=embedded,
+        reused=reused,
+        seconds=time.monotonic() - run.started,
+        changed=changed,
+        warnings=tuple(run.warnings),
+        embedding_seconds=run.embedding_seconds,
+    )

@@ -1,0 +1,69 @@
+"""What an indexing run says of itself: one report a file, and the sums over all of them.
+
+Apart from the other records because only those who index, keep the files, or show what became of them need it; the same
+conventions hold (see `records`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class FileStatus(StrEnum):
+    """What an indexing run did with one file."""
+
+    INDEXED = "indexed"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file: `reason` and `remedy` are filled for skipped and failed ones."""
+
+    path: str
+    status: FileStatus
+    reason: str = ""
+    remedy: str = ""
+    documents: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an indexing run did. `found == indexed + unchanged + skipped + failed`; removed files are counted apart.
+
+    Attributes:
+        generation: Id of the generation that now answers.
+        files: One report a file, in path order.
+        documents, chunks: In the generation now.
+        embedded: Texts that went through the encoder in this run.
+        reused: Vectors taken over from the generation before or from an interrupted run.
+        seconds: Wall time.
+        changed: False when nothing changed and the old generation stays.
+        embedding_seconds: Of these, what embedding took, loading the encoder included.
+    """
+
+    generation: str
+    files: tuple[FileReport, ...]
+    documents: int
+    chunks: int
+    embedded: int
+    reused: int
+    seconds: float
+    changed: bool = True
+    warnings: tuple[str, ...] = ()
+    embedding_seconds: float = 0.0
+
+    def count(self, status: FileStatus) -> int:
+        """Number of files with that status, given as itself or as its text."""
+        return sum(1 for f in self.files if f.status == status)
+
+    @property
+    def found(self) -> int:
+        """Files found: everything but the removed ones."""
+        return len(self.files) - self.count(FileStatus.REMOVED)
