@@ -10,9 +10,8 @@ import pytest
 from app_for_tests import all_text, run
 from streamlit.testing.v1 import AppTest
 
-from workbench import plan_fields
+from workbench import plan_controls, plan_fields
 from workbench.plan import Plan
-from workbench.ui import plan_controls
 from workbench.ui.plan_text import differences
 
 Open = Callable[..., AppTest]

@@ -18,8 +18,8 @@ from streamlit.errors import StreamlitAPIException
 from workbench import plan_fields
 from workbench.errors import PlanError
 from workbench.plan import Plan
+from workbench.plan_controls import Slot
 from workbench.ui import state as app_state
-from workbench.ui.plan_controls import Slot
 
 PREFIX = "wb.w."
 ANSWERS = "answers"

@@ -14,10 +14,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from workbench import plan_fields
 from workbench.plan import Plan
+from workbench.plan_controls import GROUPS, Group, Slot
 from workbench.presets import PRESETS
 from workbench.retrieve.request import base_of, sources_of
 from workbench.ui import column_controls, controls, plan_text, saved_controls
-from workbench.ui.plan_controls import GROUPS, Group, Slot
 from workbench.ui.state import AppState
 
 MOST_FIELDS = 60
