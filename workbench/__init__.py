@@ -26,8 +26,10 @@ _PUBLIC = {
     "Candidates": "workbench.ranking.candidates",
     "demo_files": "workbench.demo.files",
     "demo_judgments": "workbench.demo.data",
+    "explore": "workbench.notebook.explorer",
     "fuse": "workbench.ranking.fuse",
     "index": "workbench.maintain",
+    "judged_collections": "workbench.evaluate.collections",
     "load_judgments": "workbench.evaluate.judgments",
     "open_corpus": "workbench.service",
     "preview": "workbench.maintain",
@@ -46,10 +48,14 @@ _PUBLIC = {
     "preset": "workbench.presets",
 }
 
-__all__ = ["__version__", *_PUBLIC]
+_MODULES = ("charts",)
+
+__all__ = ["__version__", *_MODULES, *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     module = _PUBLIC.get(name)
     if module is None:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")

@@ -28,9 +28,11 @@ from workbench.retrieve.sources import retrieve
 from workbench.store.visibility import Policy
 
 if TYPE_CHECKING:
+    from workbench.evaluate.distribution import Distribution
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.grid import Space, Values
     from workbench.evaluate.judgments import Judgments, Topic
+    from workbench.evaluate.live import LiveMeasure
     from workbench.evaluate.swept import Sweep
 
 
@@ -269,6 +271,72 @@ class Corpus(OpenCorpus):
         from workbench.evaluate.sweep import sweep
 
         return sweep(self.engine, judgments, grid, measure, folds, principal=self.principal, **options)
+
+    def live(
+        self,
+        judgments: Judgments,
+        measure: str = "nDCG@10",
+        plan: Plan | str = "default",
+        *,
+        mode: str = "hybrid",
+        filters: str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> LiveMeasure:
+        """Judged queries retrieved once, so that `figure(plan)` takes milliseconds: the measure beside a slider.
+
+        Args:
+            judgments: Queries and graded documents.
+            measure: nDCG, RR, R, P, AP or Success, at any cutoff.
+            plan: The plan to retrieve for, and the one that differences are against.
+            mode, filters: As in `search`.
+            progress: Called with a Progress after each query.
+
+        Raises:
+            UsageError: A measure that needs whole lists.
+            JudgmentError, PlanError.
+        """
+        from workbench.evaluate.live import LiveMeasure
+
+        made = LiveMeasure(self.engine, judgments, measure, principal=self.principal, mode=mode, filters=filters)
+        made.prepare(Plan.of(plan), progress)
+        return made
+
+    def distribution(
+        self,
+        judgments: Judgments,
+        plan: Plan | str = "default",
+        source: str = "vector",
+        *,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Distribution:
+        """Where relevant and other candidates lie in one source's distances or scores, to choose a threshold.
+
+        Args:
+            judgments: Queries and graded documents.
+            plan: Whose depth and metric count; its threshold does not.
+            source: One of the plan's sources.
+            progress: Called with a Progress after each query.
+
+        Raises:
+            UsageError: The plan does not ask that source.
+            JudgmentError, PlanError.
+        """
+        from workbench.evaluate.distribution import distribution
+        from workbench.evaluate.pool import Pool
+
+        pool = Pool(self.engine, judgments, principal=self.principal)
+        return distribution(pool, Plan.of(plan), source, progress=progress)
+
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many of the chunks that the principal may see each word occurs, as the keyword source reads it (stemmed).
+
+        Args:
+            words: Words; a text of several is a phrase, one without a word in it counts 0.
+        """
+        engine = self.engine
+        scope = engine.records.scope(self.principal, None, ())
+        counts = engine.lexical.frequencies(tuple(words), scope)
+        return dict(zip(words, counts.tolist(), strict=True))
 
 
 def open_corpus(

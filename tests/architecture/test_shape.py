@@ -35,6 +35,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         "openvino",
         "usearch",
         "pyarrow",
+        "ipywidgets",
     ]
     done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -8,9 +8,11 @@ imported when a figure is made, not before.
 
 from __future__ import annotations
 
+from workbench.charts.changes import change_figure
 from workbench.charts.corpus import token_figure
 from workbench.charts.distances import Histogram, distance_figure, histogram
 from workbench.charts.explain import Place, bump_figure, contribution_figure, places, plane_figure
+from workbench.charts.measures import means_figure
 from workbench.charts.palette import LABELS, SOURCES, source_colour
 from workbench.charts.results import (
     MOST_POINTS,
@@ -20,6 +22,7 @@ from workbench.charts.results import (
     share_figure,
     timing_figure,
 )
+from workbench.charts.tuning import distribution_figure, heat_figure, sensitivity_figure, wins_figure
 
 __all__ = [
     "LABELS",
@@ -28,16 +31,22 @@ __all__ = [
     "Histogram",
     "Place",
     "bump_figure",
+    "change_figure",
     "contribution_figure",
     "distance_figure",
+    "distribution_figure",
     "funnel_figure",
+    "heat_figure",
     "histogram",
+    "means_figure",
     "places",
     "plane_figure",
     "rank_figure",
     "score_figure",
+    "sensitivity_figure",
     "share_figure",
     "source_colour",
     "timing_figure",
     "token_figure",
+    "wins_figure",
 ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
@@ -23,6 +24,8 @@ from workbench.records import Progress
 
 if TYPE_CHECKING:
     import polars as pl
+
+Floats = NDArray[np.float64]
 
 DEPTH = 100
 
@@ -107,18 +110,23 @@ def wins(first: Evaluation, second: Evaluation, measure: str) -> pl.DataFrame:
     Raises:
         UsageError: The two were judged by different judgments.
     """
-    import polars as pl
-
     if first.query_ids != second.query_ids:
         raise UsageError("The two evaluations are over different queries", "Evaluate both on the same judgments")
-    a, b, topics = first.column(measure), second.column(measure), first.judgments.topics
+    return won(first.judgments, first.query_ids, first.column(measure), second.column(measure))
+
+
+def won(judgments: Judgments, query_ids: Sequence[str], first: Floats, second: Floats) -> pl.DataFrame:
+    """The rows of `wins` from two plans' values, float64 in the order of the query ids."""
+    import polars as pl
+
+    topics = judgments.topics
     made = pl.DataFrame(
         {
-            "query_id": pl.Series(first.query_ids, dtype=pl.String),
-            "query": pl.Series([topics[i].text if i in topics else None for i in first.query_ids], dtype=pl.String),
-            "first": pl.Series(a, dtype=pl.Float64),
-            "second": pl.Series(b, dtype=pl.Float64),
-            "difference": pl.Series(b - a, dtype=pl.Float64),
+            "query_id": pl.Series(query_ids, dtype=pl.String),
+            "query": pl.Series([topics[i].text if i in topics else None for i in query_ids], dtype=pl.String),
+            "first": pl.Series(first, dtype=pl.Float64),
+            "second": pl.Series(second, dtype=pl.Float64),
+            "difference": pl.Series(second - first, dtype=pl.Float64),
         }
     )
     return made.sort("difference", descending=True, maintain_order=True)

@@ -160,6 +160,20 @@ class Evaluation:
             chosen, (self.name, other.name), self.column(chosen), other.column(chosen), seed=self.seed
         )
 
+    def wins(self, other: Evaluation, measure: str | None = None) -> pl.DataFrame:
+        """One row a query, the greatest gain of `other` over this first: query_id, query, first, second, difference.
+
+        Args:
+            other: Over the same judgments.
+            measure: By default the first of this.
+
+        Raises:
+            UsageError: The two were judged by different judgments, or the measure was not computed for both.
+        """
+        from workbench.evaluate.differing import wins
+
+        return wins(self, other, self.measures[0] if measure is None else measure)
+
 
 def evaluate(
     search: Callable[[Topic], Answer],

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from workbench.evaluate.statistics import bootstrap_interval
 from workbench.plan import Plan
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _RESAMPLES = 1_000  # an interval beside a moving slider: rough is enough
 
@@ -86,6 +90,7 @@ class LiveMeasure:
         (self.measure,) = parse_measures([measure])
         self.generation, self.judgments = engine.generation, judgments
         pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
+        self._ids = tuple(topic.query_id for topic in pool.topics)
         self._cache = CachedPool(pool, [self.measure], needed_depth([self.measure]))
         self._start: NDArray[np.float64] | None = None
 
@@ -133,3 +138,13 @@ class LiveMeasure:
             self.measure, math.fsum(values) / len(values), low, high, math.fsum(moved) / len(values),
             int((moved > 1e-12).sum()), int((moved < -1e-12).sum()), values, (time.perf_counter() - started) * 1000.0,
         )  # fmt: skip
+
+    def wins(self, plan: Plan) -> pl.DataFrame:
+        """One row a judged query, the greatest gain of a plan first: query_id, query, first (the plan that `difference` is
+        against), second, difference; `charts.wins_figure` draws it. Raises NeedsSearch as `figure`.
+        """
+        from workbench.evaluate.differing import won
+
+        if self._start is None:
+            raise NeedsSearch("No plan was prepared", "Prepare one first")
+        return won(self.judgments, self._ids, self._start, self._cache.values(plan)[:, 0])

@@ -1,0 +1,199 @@
+"""Sliders of a notebook: they make the plan they say, show what a search under it shows, and say what cannot be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench.demo.data import sample_folder
+from workbench.errors import PlanError, UsageError
+from workbench.notebook import controls, drawing, listing
+
+pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
+
+RRF = "default fusion.method=rrf fusion.k=60 vector.threshold=off"
+MOVES: list[dict[str, Any]] = [
+    {"fusion.k": 1.0},
+    {"fusion.weights.vector": 0.0},
+    {"fusion.method": "convex", "fusion.alpha": 0.8},
+    {"fusion.normalise.keyword": "tmm", "fusion.normalise.vector": "tmm"},
+    {"depth.keyword": 3, "vector.threshold": 0.45},
+    {"keyword.k1": 2.0, "keyword.b": 0.0},
+    {"sources": "vector"},
+]
+
+
+@pytest.fixture(scope="module")
+def judged() -> Any:
+    return wb.load_judgments(sample_folder())
+
+
+@pytest.fixture
+def explorer(sample: wb.Corpus, judged: Any) -> Any:
+    return wb.explore(sample, "how long do we wait before a retry", judged, plan=RRF)
+
+
+def control(explorer: Any, name: str) -> Any:
+    return next(c for c in explorer._controls if c.name == name)
+
+
+def test_whatever_moved_the_list_is_that_of_a_search_under_the_plan(sample: wb.Corpus, explorer: Any) -> None:
+    """Fused again or searched again: same chunks, same scores, same order."""
+    for changes in MOVES:
+        explorer.move(changes)
+        fresh = sample.search(explorer.result.query, plan=explorer.plan, bypass_cache=True)
+        assert [(h.chunk_id, h.score) for h in explorer.result.hits] == [(h.chunk_id, h.score) for h in fresh.hits]
+        assert explorer.plan == wb.Plan.parse(str(explorer.plan))
+
+
+def test_the_figure_beside_the_sliders_is_that_of_evaluate(sample: wb.Corpus, judged: Any, explorer: Any) -> None:
+    for changes in MOVES[:4]:
+        explorer.move(changes)
+        full = sample.evaluate(judged, plan=explorer.plan, measures=["nDCG@10"])
+        assert explorer.measured.mean == pytest.approx(full.mean("nDCG@10"), abs=1e-9)
+        assert f"{explorer.measured.mean:.3f}" in explorer._head.value
+
+
+def test_moving_a_slider_is_moving_the_plan(explorer: Any) -> None:
+    """A control sets its own field and nothing else, and the picture and the arrows follow."""
+    control(explorer, "fusion.k").input.value = 7.0
+    assert explorer.plan == wb.Plan.parse(RRF).replace({"fusion.k": 7})
+    control(explorer, "depth.vector").input.value = 20
+    control(explorer, "fusion.method").input.value = "convex"
+    control(explorer, "fusion.alpha").input.value = 0.31
+    control(explorer, "vector.threshold")._switch.value = True
+    assert explorer.plan["vector.threshold"] == control(explorer, "vector.threshold").input.value
+    assert (explorer.plan["depth.vector"], explorer.plan["fusion.alpha"]) == (20, 0.31)
+    assert explorer.figure.data[0].type == "scatter"
+    explorer._reset.click()
+    assert explorer.plan == explorer.start
+    assert control(explorer, "fusion.k").input.value == 60.0
+
+
+def test_a_control_is_seen_only_where_the_plan_reads_its_field(explorer: Any) -> None:
+    assert control(explorer, "fusion.alpha").widget.layout.display == "none"
+    explorer.move({"fusion.method": "convex"})
+    assert control(explorer, "fusion.alpha").widget.layout.display is None
+    assert control(explorer, "fusion.k").widget.layout.display == "none"
+    explorer.move({"sources": "keyword"})
+    assert {c.name for c in explorer._controls if c.name.startswith("depth")} == {"depth.keyword"}
+
+
+def test_values_beyond_a_slider_move_its_end(explorer: Any) -> None:
+    """What is shown is the plan's value, never the nearest that fits."""
+    explorer.move({"fusion.k": 5_000, "vector.threshold": 0.9})
+    assert control(explorer, "fusion.k").input.value == 5_000
+    assert control(explorer, "vector.threshold").input.value == 0.9
+
+
+@pytest.mark.parametrize("names", [controls.OFFERED, tuple(controls._SLOTS)], ids=["offered", "all"])
+def test_every_field_can_have_a_control(names: tuple[str, ...]) -> None:
+    """The controls show the plan's values, and showing them moves nothing."""
+    told: list[Any] = []
+    for plan in map(wb.Plan.parse, ("default", "tmm", "passages", "pages")):
+        made = controls.controls_for(names, plan, lambda *change: told.append(change))
+        for one in made:
+            one.show(wb.Plan.parse("contract"))
+            one.show(plan)
+    assert told == []
+    with pytest.raises(PlanError, match=r"no plan field called 'fusion.kk'"):
+        controls.controls_for(["fusion.kk"], plan, print)
+
+
+def test_drawing_again_gives_the_figure_that_drawing_anew_gives(explorer: Any) -> None:
+    """Traces are changed in place, whatever stood there before: no value of the last picture stays."""
+    for picture in explorer._picture.options:
+        explorer.show(picture)
+        for changes in (
+            {"fusion.k": 1.0},
+            {"limit": 3},
+            {"sources": "vector"},
+            {"sources": "keyword,vector", "limit": 10},
+        ):
+            explorer.move(changes)
+            anew = drawing.Canvas(explorer._drawn()).widget
+            assert stripped(explorer.figure.to_plotly_json()) == stripped(anew.to_plotly_json())
+
+
+def stripped(value: Any) -> Any:
+    """A figure as JSON without ids, and without what is empty, which is as if it were not there."""
+    if isinstance(value, dict):
+        kept = {k: stripped(v) for k, v in value.items() if k != "uid"}
+        return {k: v for k, v in kept.items() if v is not None and v != {} and v != []}
+    return [stripped(v) for v in value] if isinstance(value, list) else value
+
+
+def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
+    """A refused value leaves plan, picture and list as they were, with the remedy beside them."""
+    before = (explorer.plan, explorer._list.value)
+    explorer._moved("fusion.k", 0.0)
+    assert "fusion.k is 0" in explorer._alert.value
+    assert 'role="alert"' in explorer._alert.value
+    assert (explorer.plan, explorer._list.value) == before
+    explorer._query.value = '"unclosed OR'
+    explorer.move({"fusion.k": 2})
+    assert explorer._alert.value == ""
+    with pytest.raises(UsageError, match="no picture 'pie'"):
+        explorer.show("pie")
+
+
+def test_a_setting_that_retrieves_offers_to_measure_again(sample: wb.Corpus, judged: Any, explorer: Any) -> None:
+    """The query itself is searched again at once; the judged queries only when the person says so."""
+    explorer.move({"keyword.k1": 1.7})
+    assert explorer.measured is None
+    assert explorer._again.layout.display is None
+    explorer._again.click()
+    assert explorer._again.layout.display == "none"
+    assert explorer.measured.mean == pytest.approx(
+        sample.evaluate(judged, plan=explorer.plan, measures="nDCG@10").mean("nDCG@10"), abs=1e-9
+    )
+
+
+def test_another_query_keeps_the_plan(sample: wb.Corpus, explorer: Any) -> None:
+    explorer.move({"fusion.k": 3})
+    explorer._query.value = "who is on call"
+    assert explorer.result.query == "who is on call"
+    assert explorer.plan["fusion.k"] == 3
+    assert explorer._before == {h.chunk_id: h.rank for h in sample.search("who is on call", plan=RRF).hits}
+
+
+def test_without_judgments_there_is_no_measure(sample: wb.Corpus) -> None:
+    made = wb.explore(sample, "retry", settings=["fusion.k"])
+    assert (made.live, made.measured, made._head.value) == (None, None, "")
+    assert "queries" not in made._picture.options
+    assert [c.name for c in made._controls] == ["fusion.k"]
+    with pytest.raises(UsageError, match="no judged queries"):
+        made.measure_again()
+    with pytest.raises(UsageError, match="nothing to search"):
+        wb.explore(sample)
+
+
+def test_the_plan_is_taken_away_as_a_file(explorer: Any, tmp_path: Path) -> None:
+    explorer.move({"fusion.k": 11, "fusion.weights.vector": 1.5})
+    kept = explorer.save(tmp_path / "mine.yaml")
+    assert wb.Plan.from_yaml(kept.read_text(encoding="utf-8")) == explorer.plan
+
+
+def test_texts_of_documents_stay_texts(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """A path is shown, never run: what HTML would read is escaped in the list, the alert and the plan."""
+    corpus = make_corpus({"<img src=x onerror=alert(1)>.md": "pelican pelican", "b.md": "pelican"})
+    made = wb.explore(corpus, "pelican")
+    assert "&lt;img src=x" in made._list.value
+    assert "<img" not in made._list.value + str(made.figure.to_plotly_json())
+    assert "<b>" not in listing.alert(UsageError("<b>"))
+
+
+@pytest.mark.parametrize(("before", "now", "said"), [(None, 3, "new"), (3, 3, ""), (5, 2, "▲3"), (2, 5, "▼3")])
+def test_arrows(before: int | None, now: int, said: str) -> None:
+    assert listing.moved(before, now) == said
+
+
+def test_without_the_extra_the_remedy_is_said(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    with pytest.raises(UsageError, match=r"\[notebooks\]"):
+        wb.explore(sample, "retry")

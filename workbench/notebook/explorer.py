@@ -1,0 +1,309 @@
+"""One search with its settings as sliders, in a notebook.
+
+The candidates are retrieved once, deep; a move of a slider fuses them again and redraws the picture, the list and, with
+judgments, the measure of all judged queries. What a slider cannot do without searching (BM25's k1 and b) searches the one
+query again at once, and the judged queries when the person says so, because that takes seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench import charts
+from workbench.errors import NeedsSearch, UsageError, WorkbenchError
+from workbench.notebook import listing
+from workbench.notebook.controls import OFFERED, Control, controls_for
+from workbench.plan import Plan
+
+if TYPE_CHECKING:
+    from workbench.evaluate.judgments import Judgments
+    from workbench.evaluate.live import LiveFigure, LiveMeasure
+    from workbench.records import Progress
+    from workbench.retrieve.result import SearchResult
+    from workbench.service import Corpus
+
+DEPTH = 1_000
+"""How many candidates a source gives at least, so that the depth sliders have room to move."""
+
+PICTURES = ("ranks", "shares", "scores", "distances", "steps", "queries")
+
+
+class Explorer:
+    """A search whose settings move; shows itself in a notebook. Made by `workbench.explore`.
+
+    Attributes:
+        corpus: Where it searches.
+        start: The plan that it started from; arrows and differences are against it.
+        plan: The plan that the sliders make.
+        result: The search under that plan.
+        live: The measure of the judged queries; None without judgments.
+        measured: Its figure for the plan; None without judgments, or where they must be retrieved again first.
+        figure: The plotly FigureWidget on the page.
+        widget: The whole, an ipywidgets box.
+    """
+
+    def __init__(
+        self, corpus: Corpus, query: str, start: Plan, settings: Sequence[str], search: Mapping[str, Any],
+        live: LiveMeasure | None, questions: Sequence[str],
+    ) -> None:  # fmt: skip
+        import ipywidgets
+
+        from workbench.notebook.drawing import Canvas
+
+        self.corpus, self.start, self.plan, self.live = corpus, start, start, live
+        self._settings, self._search = tuple(settings), dict(search)
+        self.measured: LiveFigure | None = None
+        self.result: SearchResult = self._searched(query, start)
+        self._before = _ranks(self.result)
+        self._quiet = False
+
+        wide = {"style": {"description_width": "4.5rem"}}
+        self._query = ipywidgets.Combobox(
+            description="Query", value=query, options=tuple(dict.fromkeys(questions)), continuous_update=False,
+            layout=ipywidgets.Layout(width="38rem"), **wide,
+        )  # fmt: skip
+        offered = PICTURES if live is not None else PICTURES[:-1]
+        self._picture = ipywidgets.Dropdown(
+            description="Picture", options=offered, value=offered[0], layout=ipywidgets.Layout(width="14rem"), **wide
+        )
+        self._reset = ipywidgets.Button(description="Back to the start", tooltip="Takes back every change")
+        self._again = ipywidgets.Button(
+            description="Measure again", tooltip="Retrieves the judged queries under this plan; takes seconds",
+            button_style="primary",
+        )  # fmt: skip
+        self._bar = ipywidgets.FloatProgress(min=0.0, max=1.0, layout=ipywidgets.Layout(display="none", width="100%"))
+        self._head, self._list, self._words = (ipywidgets.HTML() for _ in range(3))
+        self._alert = ipywidgets.HTML()
+        self._controls: list[Control] = []
+        self._left = ipywidgets.VBox(layout=ipywidgets.Layout(flex="0 0 auto"))
+        self._lay_controls()
+        self._canvas = Canvas(self._drawn())
+        right = ipywidgets.VBox(
+            [self._head, self._again, self._bar, self._alert, self._canvas.widget, self._list, self._words],
+            layout=ipywidgets.Layout(flex="1 1 32rem", min_width="0"),
+        )
+        self.widget = ipywidgets.VBox(
+            [
+                ipywidgets.HBox(
+                    [self._query, self._picture, self._reset], layout=ipywidgets.Layout(flex_flow="row wrap")
+                ),
+                ipywidgets.HBox([self._left, right], layout=ipywidgets.Layout(flex_flow="row wrap")),
+            ]
+        )
+        self._query.observe(self._asked, "value")
+        self._picture.observe(lambda change: self._draw(), "value")
+        self._reset.on_click(lambda button: self.become(self.start))
+        self._again.on_click(lambda button: self.measure_again())
+        self._draw()
+
+    # --- what an analyst's own cells use ---------------------------------------------------------------------------
+
+    @property
+    def figure(self) -> Any:
+        """The plotly FigureWidget on the page."""
+        return self._canvas.widget
+
+    def move(self, changes: Mapping[str, Any]) -> None:
+        """Change fields of the plan, as moving sliders does. Raises PlanError, QueryError."""
+        self.become(self.plan.replace(changes))
+
+    def become(self, plan: Plan | str) -> None:
+        """Take another plan; the sliders follow.
+
+        Raises:
+            PlanError: It cannot be read, or it cannot fuse what was found.
+            QueryError, SourceUnavailable: As `Corpus.search`.
+        """
+        value = Plan.of(plan)
+        result = self._fused(value)
+        same = value.sources == self.plan.sources
+        self.plan, self.result = value, result
+        if not same:
+            self._lay_controls()
+        for control in self._controls:
+            control.show(value)
+        self._draw()
+
+    def ask(self, query: str) -> None:
+        """Search another query under the plan that is there; arrows are then against the start plan on that query.
+
+        Raises:
+            QueryError: It cannot be read.
+        """
+        first = self._searched(query, self.start)
+        self.result = self._searched(query, self.plan)
+        self._before = _ranks(first)
+        self._quietly(self._query, query)
+        self._draw()
+
+    def show(self, picture: str) -> None:
+        """Choose the picture: ranks, shares, scores, distances, steps, and queries where there are judgments."""
+        if picture not in self._picture.options:
+            raise UsageError(f"There is no picture {picture!r}", "The pictures are " + ", ".join(self._picture.options))
+        self._picture.value = picture
+
+    def measure_again(self) -> None:
+        """Retrieve the judged queries under the plan that is there, and show their figure."""
+        if self.live is None:
+            raise UsageError("There are no judged queries to measure", "Pass judgments to explore")
+        self._bar.layout.display = None
+        try:
+            self.live.prepare(self.plan, self._progress)
+        finally:
+            self._bar.layout.display = "none"
+        self._draw()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan that is there as a plan file, which the app, the command line and `Plan.from_yaml` read."""
+        target = Path(path)
+        target.write_text(self.plan.to_yaml(), encoding="utf-8")
+        return target
+
+    # --- searching -----------------------------------------------------------------------------------------------------
+
+    def _searched(self, query: str, plan: Plan) -> SearchResult:
+        depths = {source: max(DEPTH, plan.depth(source)) for source in plan.sources}
+        return self.corpus.search(query, plan=plan, depths=depths, **self._search)
+
+    def _fused(self, plan: Plan) -> SearchResult:
+        try:
+            return self.result.with_plan(plan)
+        except NeedsSearch:
+            return self._searched(self.result.query, plan)
+
+    # --- what is told by the page --------------------------------------------------------------------------------------
+
+    def _moved(self, name: str, value: Any) -> None:
+        self._try(lambda: self.move({name: value}))
+
+    def _asked(self, change: Any) -> None:
+        if not self._quiet and change["new"].strip():
+            self._try(lambda: self.ask(change["new"]))
+
+    def _try(self, what: Callable[[], None]) -> None:
+        """Do what a control asks; what cannot be is said beside the picture, which stays as it was."""
+        try:
+            what()
+        except WorkbenchError as error:
+            self._alert.value = listing.alert(error)
+
+    def _quietly(self, widget: Any, value: Any) -> None:
+        self._quiet = True
+        try:
+            widget.value = value
+        finally:
+            self._quiet = False
+
+    def _progress(self, report: Progress) -> None:
+        self._bar.value = report.done / max(report.total, 1)
+
+    # --- drawing ---------------------------------------------------------------------------------------------------------
+
+    def _lay_controls(self) -> None:
+        self._controls = controls_for(self._settings, self.plan, self._moved)
+        self._left.children = tuple(control.widget for control in self._controls)
+
+    def _draw(self) -> None:
+        self._alert.value = ""
+        self._again.layout.display = "none"
+        self._head.value = ""
+        self.measured = None
+        if self.live is not None:
+            if self.live.ready(self.plan):
+                self.measured = self.live.figure(self.plan)
+                self._head.value = listing.headline(self.measured)
+            else:
+                self._again.layout.display = None
+                self._head.value = f"<div>{self.live.measure}: this setting changes what is retrieved.</div>"
+        self._canvas.draw(self._drawn())
+        said = (*self.result.warnings, *(() if self.result.hits else self.result.messages))
+        self._list.value = listing.listing(self.result.hits, self._before, self.plan.sources, said)
+        self._words.value = listing.plan_text(self.plan)
+
+    def _drawn(self) -> Any:
+        """The picture of the result that is there, by the functions that draw the app's pages."""
+        result, picture = self.result, self._picture.value
+        sources = tuple(result.rankings)
+        if picture == "queries" and self.live is not None and self.live.ready(self.plan):
+            return charts.wins_figure(self.live.wins(self.plan), self.live.measure, ("the start", "this plan"))
+        if picture == "shares":
+            return charts.share_figure(result.hits, sources)
+        if picture == "scores" and len(sources) > 1:
+            return charts.score_figure(result.fused, *sources[:2])
+        if picture == "distances":
+            vector = next((s for s in sources if s.startswith("vector")), None)
+            seen = np.zeros(0) if vector is None else result.distances(vector)
+            name = str(self.plan["vector.metric"])
+            return charts.distance_figure(charts.histogram(seen, name), self.plan["vector.threshold"], height=240)
+        if picture == "steps":
+            return charts.funnel_figure(result.steps)
+        return charts.rank_figure(result.hits, sources)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return self.widget._repr_mimebundle_(**kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Explorer {self.result.query!r} by {self.plan}>"
+
+
+def explore(
+    corpus: Corpus,
+    query: str | None = None,
+    judgments: Judgments | None = None,
+    *,
+    plan: Plan | str = "default",
+    measure: str = "nDCG@10",
+    settings: Sequence[str] = OFFERED,
+    keywords: str | None = None,
+    context: str | None = None,
+    mode: str = "hybrid",
+    filters: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Explorer:
+    """Sliders over one search, in a notebook: the ranks, the picture and, with judgments, the measure move together.
+
+    Args:
+        corpus: An open corpus; it stays open while the sliders are used.
+        query: What to search first; None: the first judged query.
+        judgments: Judged queries, retrieved once here (some seconds), whose measure every move then shows.
+        plan: The plan to start from.
+        measure: nDCG, RR, R, P, AP or Success, at any cutoff.
+        settings: Plan fields to have a control; a family such as `fusion.weights` has one a source.
+        keywords, context, mode, filters: As in `Corpus.search`; the mode and the filters hold for the judged queries too.
+        progress: Called with a Progress for each judged query.
+
+    Returns:
+        The explorer: the last line of a cell shows it; `plan`, `result`, `measured` and `save` are for the next cell.
+
+    Raises:
+        UsageError: Neither a query nor judgments, or the extra `notebooks` is not installed.
+        PlanError, QueryError, JudgmentError, SourceUnavailable: What was asked cannot be.
+    """
+    try:
+        import anywidget  # noqa: F401 - plotly's FigureWidget needs it
+        import ipywidgets  # noqa: F401
+    except ImportError as exc:
+        raise UsageError(
+            "Sliders in a notebook need ipywidgets and anywidget", "pip install 'hybrid-retrieval-workbench[notebooks]'"
+        ) from exc
+    start = Plan.of(plan)
+    questions = [] if judgments is None else [judgments.topic(i).text for i in judgments.query_ids]
+    if query is None:
+        if not questions:
+            raise UsageError("There is nothing to search", "Pass a query, or judgments")
+        query = questions[0]
+    live = None
+    if judgments is not None:
+        deep = start.replace({f"depth.{source}": max(DEPTH, start.depth(source)) for source in start.sources})
+        live = corpus.live(judgments, measure, deep, mode=mode, filters=filters, progress=progress)
+        live.compare_with(start)
+    search = {"keywords": keywords, "context": context, "mode": mode, "filters": filters}
+    return Explorer(corpus, query, start, settings, search, live, questions)
+
+
+def _ranks(result: SearchResult) -> dict[str, int]:
+    return {hit.chunk_id: hit.rank for hit in result.hits if hit.rank}
