@@ -15,6 +15,7 @@ import pytest
 from workbench.errors import FilterError, PrincipalRequired
 from workbench.indexing import index
 from workbench.records import Principal
+from workbench.store.duck import fetch
 from workbench.store.protocols import Scope
 from workbench.store.reader import Generation, open_generation
 from workbench.store.visibility import HideSensitivities
@@ -199,6 +200,27 @@ def test_headers_are_documents_without_text(opened: Generation):
     store = opened.records
     wanted = [2, 0, 2]
     assert store.headers(wanted) == [replace(document, text="") for document in store.documents(wanted)]
+
+
+def test_rows_say_what_the_tables_say(opened: Generation):
+    """Most of a record or document comes from mapped arrays; every part of it is what DuckDB holds."""
+    store, connection = opened.records, opened.records.connection
+    names = (
+        "chunk_id", "collection", "granularity", "kind", "chunk_index", "start_char", "end_char", "start_line", "end_line",
+        "page", "section", "context", "text", "tokens",
+    )  # fmt: skip
+    stored = fetch(connection, f"SELECT document_number, {', '.join(names)} FROM records ORDER BY number")
+    given = {"start_char": "start", "end_char": "end"}
+    rows = store.rows(range(store.records_total))
+    assert [(r.document_number, *(getattr(r.chunk, given.get(n, n)) for n in names)) for r in rows] == stored
+    names = (
+        "document_id", "path", "root", "text", "title", "type", "url", "language", "tenant", "sensitivity", "size", "sha256",
+    )  # fmt: skip
+    stored = fetch(connection, f"SELECT {', '.join(names)}, roles, page_starts FROM documents ORDER BY number")
+    documents = store.documents(range(store.documents_total))
+    said = [(*(getattr(d, n) for n in names), list(d.roles), list(d.page_starts)) for d in documents]
+    assert said == stored
+    assert len(stored) == store.documents_total
 
 
 def test_columns_say_what_the_rows_say(opened: Generation):

@@ -58,12 +58,12 @@ def retrieve(
     embedding = _Embedding(engine, request)
     waiting: dict[str, Future[Answer]] = {}
     answers: dict[str, Answer] = {s: given[s] for s in sources if given and s in given}
-    for source in sources:
-        if source in answers:
-            continue
+    asked = [source for source in sources if source not in answers]
+    for source in asked:
         depth = max(plan.depth(source), (depths or {}).get(source, 0))
         task = _Task(engine, request, source, depth, scope, patterns, embedding)
-        waiting[source] = POOL.submit(task.run)
+        # The last one runs in this thread, which would only wait.
+        waiting[source] = _run_here(task.run) if source == asked[-1] else POOL.submit(task.run)
     unavailable: list[Unavailable] = []
     failures: list[BaseException] = []
     for source, future in waiting.items():
@@ -104,6 +104,16 @@ def retrieve(
         masks=engine.records.masks,
         masked=engine.records.masked if engine.records.masks else None,
     )
+
+
+def _run_here(run: Callable[[], Answer]) -> Future[Answer]:
+    """Like submitting to the pool, but done when this returns; an interrupt from the keyboard goes up at once."""
+    done: Future[Answer] = Future()
+    try:
+        done.set_result(run())
+    except Exception as exc:  # noqa: BLE001 - the future carries it to whoever asks for the result
+        done.set_exception(exc)
+    return done
 
 
 def patterns_for(engine: Engine, request: Request, scope: Scope) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 Masks come from mapped arrays: the few distinct kinds of access are judged once and spread over documents and records; only a
 filter asks DuckDB. They are kept by key, because every source of a search and every step of a slider asks for the same ones.
-Rows are fetched by `IN (SELECT unnest(?))`, 1.2 ms for a page of results against 23 for a literal list.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import FilterError
-from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Granularity, Principal
+from workbench.places import Place
+from workbench.records import ChunkKind, Document, EncoderIdentity, Principal
 from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns
 from workbench.store.duck import fetch, fetch_columns
@@ -27,21 +26,13 @@ from workbench.store.generations import Manifest
 from workbench.store.inventory import sources
 from workbench.store.place_arrays import Places
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Source
+from workbench.store.stored_rows import read_documents, read_records
 from workbench.store.visibility import Access, Policy, SeeAll, visible_documents
 
 if TYPE_CHECKING:
     import duckdb
 
 _KEPT_SCOPES = 64
-_ROW = (
-    "number, document_number, chunk_id, collection, granularity, kind, chunk_index, start_char, end_char, start_line,"
-    " end_line, page, section, context, text, tokens"
-)
-_DOCUMENT = (
-    "number, document_id, path, root, text, title, type, url, language, tenant, roles, sensitivity, modified, size, sha256,"
-    " metadata, page_starts"
-)
-_HEADER = _DOCUMENT.replace(" text,", " '' AS text,")
 
 _NAMED = """
 WITH asked AS (SELECT unnest(?) AS name), named AS (
@@ -212,21 +203,7 @@ class StoredRecords:
 
     def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
         """Records by number, in the order asked."""
-        wanted = [int(n) for n in numbers]
-        if not wanted:
-            return []
-        document_ids = dict(zip(wanted, self._document_ids_of(wanted), strict=True))
-        found = {
-            row[0]: ChunkRow(row[0], row[1], _chunk(row, document_ids[row[0]], self._places))
-            for row in fetch(
-                self._connection, f"SELECT {_ROW} FROM records WHERE number IN (SELECT unnest(?))", [wanted]
-            )
-        }
-        return [found[n] for n in wanted]
-
-    def _document_ids_of(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        owners = self.arrays.records["document_number"][np.asarray(numbers, np.int64)]
-        return self.arrays.document_ids.take(owners.astype(np.int64))
+        return read_records(self._connection, self.arrays, self._places, numbers)
 
     def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
         """Columns of records by number, in the order asked."""
@@ -251,25 +228,17 @@ class StoredRecords:
         """Numbers of a document's records, up."""
         return self.arrays.records_of(document_number)
 
+    def places(self, document_number: int) -> tuple[Place, ...]:
+        """Where a document's text stands in its original, in order; empty for a file that is cited by its lines."""
+        return () if self._places is None else self._places.of(document_number)
+
     def documents(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked; with their text."""
-        return self._documents(numbers, _DOCUMENT)
+        return read_documents(self._connection, self.arrays, self._access, numbers, texts=True)
 
     def headers(self, numbers: Sequence[int]) -> list[Document]:
-        """Documents by number, in the order asked, with "" for the text.
-
-        DuckDB unpacks the texts of two thousand documents to give one of them: for the ten documents of a result 120 ms
-        of a large corpus, against 2 ms without the texts.
-        """
-        return self._documents(numbers, _HEADER)
-
-    def _documents(self, numbers: Sequence[int], columns: str) -> list[Document]:
-        wanted = [int(n) for n in numbers]
-        if not wanted:
-            return []
-        sql = f"SELECT {columns} FROM documents WHERE number IN (SELECT unnest(?))"
-        found = {row[0]: _document(row) for row in fetch(self._connection, sql, [wanted])}
-        return [found[n] for n in wanted]
+        """Documents by number, in the order asked, with "" for the text."""
+        return read_documents(self._connection, self.arrays, self._access, numbers, texts=False)
 
     def numbers_of(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, int]:
         """Numbers of the visible records with these ids; ids without one are left out."""
@@ -375,21 +344,3 @@ def _counted(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
 def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     mask.flags.writeable = False
     return mask
-
-
-def _chunk(row: tuple[Any, ...], document_id: str, places: Places | None) -> Chunk:
-    return Chunk(
-        chunk_id=row[2], document_id=document_id, collection=row[3], chunk_index=row[6], start=row[7], end=row[8],
-        start_line=row[9], end_line=row[10], text=row[14], section=row[12], page=row[11], kind=ChunkKind(row[5]),
-        granularity=Granularity(row[4]), context=row[13], tokens=row[15],
-        locator="" if places is None else places.locator(row[1], row[7], row[8]),
-    )  # fmt: skip
-
-
-def _document(row: tuple[Any, ...]) -> Document:
-    return Document(
-        document_id=row[1], path=row[2], root=row[3], text=row[4], title=row[5], type=row[6], url=row[7], language=row[8],
-        tenant=row[9], roles=tuple(row[10]), sensitivity=row[11],
-        modified=None if row[12] is None else row[12].replace(tzinfo=UTC), size=row[13], sha256=row[14],
-        metadata=json.loads(row[15]), page_starts=tuple(row[16]),
-    )  # fmt: skip
