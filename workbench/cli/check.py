@@ -18,7 +18,7 @@ _SHOWN = 10
 
 @click.command()
 @click.argument("judgments")
-@options.plan_options
+@options.takes_plan
 @click.option("--baseline", type=click.Path(path_type=Path), help="Figures saved by --save: a significant drop fails.")
 @click.option(
     "--min",
@@ -43,17 +43,13 @@ _SHOWN = 10
     "--mode", "-m", type=click.Choice(MODES), default="hybrid", show_default=True, help="What to search with."
 )
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 @click.pass_context
 def check(
     ctx: click.Context,
     judgments: str,
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
+    plan: options.OnePlan,
     baseline: Path | None,
     minimums: tuple[str, ...],
     save: Path | None,
@@ -62,27 +58,23 @@ def check(
     split: str | None,
     mode: str,
     filters: str | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Measure a plan on JUDGMENTS and exit with 1 when it is significantly worse than a baseline, or below a minimum."""
     from workbench.evaluate.guarding import check as compare
     from workbench.evaluate.guarding import read_baseline, save_baseline
-    from workbench.service import open_corpus
 
-    principal = options.read_principal(tenant, roles)
-    plan = options.read_plan(plan_text, preset, plan_file, changes)
+    wanted = plan.read()
     least = dict(_minimum(word) for word in minimums)
-    loaded = judged.read_judgments(judgments, split, corpus, principal)
+    loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal)
     chosen = [*(measures or ("nDCG@10", "R@100")), *least]
     if baseline is not None:
         chosen = [*read_baseline(baseline, loaded.digest)[1], *chosen]
     elif not least and save is None:
         raise UsageError("There is nothing to check against", "Give --baseline FILE, --min nDCG@10=0.4, or --save FILE")
-    with open_corpus(corpus, principal) as opened, output.progress_bar(enabled=not as_json) as progress:
-        now = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
+        now = opened.evaluate(loaded, wanted, chosen, mode=mode, filters=filters, progress=progress)
     if save is not None:
         save_baseline(now, save)
     found = compare(now, baseline, least, tolerance=tolerance) if baseline is not None or least else None

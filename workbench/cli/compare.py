@@ -25,25 +25,20 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Many queries: one a line, or JSON lines with text and keywords.",
 )
-@options.many_plans_options
+@options.takes_plans
 @click.option("--keywords", "-k", help="Exact words for grep; quoted ones are phrases.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
 @click.option("--limit", "-n", type=int, help="How many results (default: each plan's).")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 def compare(
     query: str | None,
     queries: Path | None,
-    plans: tuple[str, ...],
-    plan_files: tuple[Path, ...],
-    changes: tuple[str, ...],
+    plans: options.ManyPlans,
     keywords: str | None,
     filters: str | None,
     limit: int | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Run QUERY under several plans and show each result's rank in each.
@@ -51,8 +46,6 @@ def compare(
     With --queries the plans are run on every query of a file: for each the first result and what it shares with the first
     plan, by documents, and the means of it all.
     """
-    from workbench.service import open_corpus
-
     if (query is None) == (queries is None):
         raise UsageError(
             "Give either a query or --queries FILE", "Write for example: workbench compare 'how do retries work'"
@@ -61,10 +54,10 @@ def compare(
         raise UsageError(
             "--keywords belongs to one query", "Put keywords into the file: JSON lines with text and keywords"
         )
-    if not (plans or plan_files):
-        raise UsageError("There is no plan to compare", "Give at least one, such as --plan default --plan tmm")
-    values = options.read_plans(plans, plan_files, changes)
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+    if not plans.given:
+        raise UsageError("There is no plan to compare", "Give at least one, such as --plan default --plan rrf")
+    values = plans.read()
+    with asker.open() as opened:
         if queries is not None:
             _many(opened, queries, values, filters, limit, as_json)
         else:

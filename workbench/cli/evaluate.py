@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(name="eval")
 @click.argument("judgments", type=click.Path(path_type=Path))
-@options.many_plans_options
+@options.takes_plans
 @click.option(
     "--mode", "-m", "modes", multiple=True, type=click.Choice(MODES), help="A mode of each plan; may be repeated."
 )
@@ -34,44 +34,37 @@ if TYPE_CHECKING:
 @click.option("--run", "run_file", type=click.Path(path_type=Path), help="Write the first plan's run in TREC form.")
 @click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 def evaluate(
     judgments: Path,
-    plans: tuple[str, ...],
-    plan_files: tuple[Path, ...],
+    plans: options.ManyPlans,
     modes: tuple[str, ...],
     measures: tuple[str, ...],
     split: str | None,
     depth: int | None,
-    changes: tuple[str, ...],
     judges: tuple[str, ...],
     per_query: bool,
     run_file: Path | None,
     no_keywords: bool,
     filters: str | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Measure plans on JUDGMENTS: a BEIR folder, TREC qrels, CSV, JSONL, or a query set by its name.
 
     The first plan is the baseline that the others are compared with, by the first measure.
     """
-    from workbench.service import open_corpus
-
-    loaded = judged.read_judgments(judgments, split, corpus, options.read_principal(tenant, roles), judges)
+    loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal, judges)
     if no_keywords:
         loaded = loaded.without_keywords()
     chosen = measures or ("nDCG@10", "R@100", "RR")
     made: list[Evaluation] = []
     with (
-        open_corpus(corpus, options.read_principal(tenant, roles)) as opened,
+        asker.open() as opened,
         output.progress_bar(enabled=not as_json) as progress,
     ):
-        for given in options.read_plans(plans, plan_files, changes):
+        for given in plans.read():
             plan = _deepened(given, depth, modes)
             seen = _learned_from(plan, loaded)
             for mode in modes or ("hybrid",):

@@ -19,8 +19,7 @@ from workbench.cli import options, output
     help="A file that you have open: names in it help the vector side.",
 )
 @click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many examples.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 @click.pass_context
 def examples(
@@ -28,16 +27,12 @@ def examples(
     query: str,
     context_file: Path | None,
     limit: int,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Print the worked examples that fit QUERY: code with a line on what it is."""
-    from workbench.service import open_corpus
-
     context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+    with asker.open() as opened:
         found = opened.search_examples(query, context, limit)
     for warning in found.warnings:
         output.console(stderr=True).print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)

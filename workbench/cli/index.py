@@ -122,16 +122,11 @@ def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_
 @click.command()
 @click.option("--sources", is_flag=True, help="List what the documents came from.")
 @click.option("--jobs", is_flag=True, help="List indexing runs: queued, running, done or failed, the newest first.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
-def info(
-    sources: bool, jobs: bool, tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool
-) -> None:
+def info(sources: bool, jobs: bool, asker: options.Asker, as_json: bool) -> None:
     """Say what a corpus holds: generation, counts, encoder, digest and bytes."""
-    from workbench.service import open_corpus
-
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+    with asker.open() as opened:
         tables = {}
         if sources:
             tables["sources"] = opened.sources()

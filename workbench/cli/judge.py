@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from workbench.cli import options, output
 from workbench.errors import JudgmentError
 
-if TYPE_CHECKING:
-    from workbench.service import Corpus
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _common(function: F) -> F:
-    """`--corpus`, `--tenant`, `--role` and `--json`."""
-    return options.principal_options(options.corpus_option(options.json_option(function)))
-
-
-def open_for(corpus: Path | None, tenant: str | None, roles: tuple[str, ...]) -> Corpus:
-    """The corpus, open for who asks."""
-    from workbench.service import open_corpus
-
-    return open_corpus(corpus, options.read_principal(tenant, roles))
+    """`--tenant`, `--role`, `--corpus` and `--json`."""
+    return options.takes_asker(options.json_option(function))
 
 
 @click.group(name="judge")
@@ -39,9 +29,9 @@ def judge() -> None:
 
 @judge.command(name="list")
 @_common
-def list_sets(tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
+def list_sets(asker: options.Asker, as_json: bool) -> None:
     """List the query sets."""
-    with open_for(corpus, tenant, roles) as opened:
+    with asker.open() as opened:
         found = opened.judging.overview()
     if as_json:
         options.print_json(
@@ -78,9 +68,7 @@ def import_(
     only_queries: bool,
     split: str | None,
     topics: Path | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Import queries and judgments from SOURCE: a BEIR folder, TREC qrels, CSV or JSONL.
@@ -89,7 +77,7 @@ def import_(
     """
     from workbench.desk import exchange
 
-    with open_for(corpus, tenant, roles) as opened:
+    with asker.open() as opened:
         if only_queries:
             chosen = name or source.stem
             total, new = exchange.import_queries(opened.judging, source, chosen)
@@ -135,9 +123,7 @@ def export(
     target: Path,
     form: str | None,
     judges: tuple[str, ...],
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Export the judgments of the set NAME to TARGET.
@@ -148,7 +134,7 @@ def export(
     from workbench.desk import exchange
 
     chosen = form or {".jsonl": "jsonl", ".csv": "csv", "": "beir"}.get(target.suffix.lower(), "trec")
-    with open_for(corpus, tenant, roles) as opened:
+    with asker.open() as opened:
         count = exchange.export_judgments(opened.judging, name, target, chosen, judges or None)
     if as_json:
         options.print_json({"set": name, "target": str(target), "format": chosen, "judgments": count})
@@ -163,16 +149,14 @@ def export(
 def agree(
     name: str,
     judges: tuple[str, ...],
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Say how far the judges of the set NAME agree: Cohen's kappa for two, Fleiss' for more."""
     from workbench.desk.judged import graded_by
     from workbench.evaluate.agreement import agreement
 
-    with open_for(corpus, tenant, roles) as opened:
+    with asker.open() as opened:
         items = graded_by(opened.judging.located(name))
     found = sorted({j for grades in items for j in grades})
     unknown = [j for j in judges if j not in found]
@@ -193,11 +177,9 @@ def agree(
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_common
-def remove(
-    name: str, yes: bool, tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool
-) -> None:
+def remove(name: str, yes: bool, asker: options.Asker, as_json: bool) -> None:
     """Take the set NAME and its judgments out of the lists."""
-    with open_for(corpus, tenant, roles) as opened:
+    with asker.open() as opened:
         found = {s.name: s for s in opened.judging.overview()}
         if name in found and not yes and found[name].judgments:
             click.confirm(f"{name} has {found[name].judgments} judgments. Remove it?", abort=True, err=True)
@@ -220,9 +202,7 @@ def make(
     count: int,
     kinds: tuple[str, ...],
     seed: int,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Make the set NAME from the corpus itself: known-item queries with their judgments, to tune with at once.
@@ -233,7 +213,7 @@ def make(
     from workbench.desk.making import make_known_item_set
     from workbench.evaluate.known_items import KINDS
 
-    with open_for(corpus, tenant, roles) as opened:
+    with asker.open() as opened:
         total = make_known_item_set(opened.judging, opened.engine, name, count, kinds or KINDS, seed)
         queries = opened.judging.queries(name)
     if as_json:
@@ -258,9 +238,7 @@ def machine(
     model: str,
     plans: tuple[str, ...],
     depth: int,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Let MODEL, behind the setting endpoint_url, grade pooled passages of the set NAME.
@@ -275,7 +253,7 @@ def machine(
 
     endpoint = Endpoint(model.removeprefix(PREFIX))
     with (
-        open_for(corpus, tenant, roles) as opened,
+        asker.open() as opened,
         output.progress_bar(enabled=not as_json) as progress,
     ):
         judging = opened.judging

@@ -21,7 +21,7 @@ _MOST_FEATURES = 8
 @click.option(
     "--output", "-o", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the model to this file."
 )
-@options.plan_options
+@options.takes_plan
 @click.option(
     "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100 RR."
 )
@@ -30,25 +30,19 @@ _MOST_FEATURES = 8
 @click.option("--folds", type=click.IntRange(2, 20), default=5, show_default=True, help="Folds of queries.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Decides the folds.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 def learn(
     judgments: Path,
     target: Path | None,
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
+    plan: options.OnePlan,
     measures: tuple[str, ...],
     split: str | None,
     depth: int | None,
     folds: int,
     seed: int,
     filters: str | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Learn a ranking (LambdaMART) from JUDGMENTS: a BEIR folder, TREC qrels, CSV or JSONL.
@@ -58,22 +52,20 @@ def learn(
     """
     from workbench.evaluate.judgments import load_judgments
     from workbench.evaluate.learning import learn as learn_ranking
-    from workbench.service import open_corpus
 
     loaded = load_judgments(judgments, split=split)
-    named = plan_text or preset or plan_file
-    plan = options.read_plan(plan_text, preset if named else "tmm", plan_file, changes)
+    chosen = plan.read(otherwise="tmm")
     if depth is not None:
-        plan = plan.replace({f"depth.{source}": depth for source in plan.sources})
+        chosen = chosen.replace({f"depth.{source}": depth for source in chosen.sources})
     with (
-        open_corpus(corpus, options.read_principal(tenant, roles)) as opened,
+        asker.open() as opened,
         output.progress_bar(enabled=not as_json) as progress,
     ):
         info = opened.info()
         made = learn_ranking(
             opened.search,
             loaded,
-            plan,
+            chosen,
             measures or ("nDCG@10", "R@100", "RR"),
             collections=tuple(sorted(info["collections"])),
             folds=folds,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from workbench.cli import options
@@ -14,18 +12,12 @@ from workbench.errors import UsageError
 @click.option(
     "--http", "address", metavar="[HOST:]PORT", help="Serve streamable HTTP there; HOST is 127.0.0.1 by default."
 )
-@options.plan_options
-@options.principal_options
-@options.corpus_option
+@options.takes_plan
+@options.takes_asker
 def mcp(
     address: str | None,
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    plan: options.OnePlan,
+    asker: options.Asker,
 ) -> None:
     """Serve the corpus to agents and editors (MCP), over standard input and output unless --http is given.
 
@@ -40,14 +32,11 @@ def mcp(
         raise UsageError(
             "The package mcp is not installed", "Install it with pip install 'hybrid-retrieval-workbench[mcp]'"
         ) from exc
-    from workbench.service import open_corpus
-
-    given = plan_text or preset or plan_file
-    plan = options.read_plan(plan_text if given else server.DEFAULT_PLAN, preset, plan_file, changes)
+    chosen = plan.read(otherwise=server.DEFAULT_PLAN)
     if address is not None:
         server.parse_address(address)
-    with open_corpus(corpus, options.read_principal(tenant, roles), follow=True) as opened:
-        made = server.build_server(opened, plan)
+    with asker.open(follow=True) as opened:
+        made = server.build_server(opened, chosen)
         if address is None:
             server.run_stdio(made)
         else:

@@ -1,11 +1,18 @@
-"""Options that several commands share, declared once."""
+"""Options that several commands share, declared once.
+
+A command does not spell them out: `takes_asker`, `takes_plan` and `takes_plans` gather their options into one record each,
+which the command gets as its argument `asker`, `plan` or `plans`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +20,9 @@ from workbench import settings
 from workbench.errors import PlanError
 from workbench.plan import Plan
 from workbench.records import Principal
+
+if TYPE_CHECKING:
+    from workbench.service import Corpus
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +39,147 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Whom a command runs for, and on which corpus.
+
+    Attributes:
+        corpus: The folder as given; None is the setting `corpus`.
+        tenant, roles: As given.
+    """
+
+    corpus: Path | None
+    tenant: str | None
+    roles: tuple[str, ...]
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who asks: the options, else the settings, else the local owner (None)."""
+        tenant = self.tenant or str(settings.get("tenant")) or None
+        roles = self.roles or tuple(r.strip() for r in str(settings.get("roles")).split(",") if r.strip())
+        return Principal(tenant, roles) if tenant or roles else None
+
+    def open(self, *, follow: bool = False) -> Corpus:
+        """The corpus, open for who asks; closed by `with`. Raises as `workbench.open_corpus` does."""
+        from workbench.service import open_corpus
+
+        return open_corpus(self.corpus, self.principal, follow=follow)
+
+
+@dataclass(frozen=True, slots=True)
+class OnePlan:
+    """One plan, as the options ask for it: at most one of text, preset and file, and changes to it."""
+
+    plan_text: str | None
+    preset: str | None
+    plan_file: Path | None
+    changes: tuple[str, ...]
+
+    @property
+    def given(self) -> bool:
+        """Whether a plan was named; changes alone name none."""
+        return bool(self.plan_text or self.preset or self.plan_file)
+
+    def read(self, otherwise: str = "default") -> Plan:
+        """The plan.
+
+        Args:
+            otherwise: What stands where none is named, in text form.
+
+        Raises:
+            PlanError: More than one is named, or one or a change cannot be read.
+        """
+        if len([x for x in (self.plan_text, self.preset, self.plan_file) if x]) > 1:
+            raise PlanError(
+                "More than one of --plan, --preset and --plan-file is given", "Give one, and change it with --set"
+            )
+        if self.plan_file is not None:
+            plan = Plan.from_yaml(self.plan_file.read_text(encoding="utf-8"))
+        else:
+            plan = Plan.parse(self.plan_text or self.preset or otherwise)
+        values = {}
+        for change in self.changes:
+            name, equals, value = change.partition("=")
+            if not equals:
+                raise PlanError(f"--set {change} is not FIELD=VALUE", "Write for example --set fusion.k=20")
+            values[name.strip()] = value.strip()
+        return plan.replace(values)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyPlans:
+    """Plans that are run beside each other: texts or names first, then files, and changes to each."""
+
+    plans: tuple[str, ...]
+    plan_files: tuple[Path, ...]
+    changes: tuple[str, ...]
+
+    @property
+    def given(self) -> bool:
+        """Whether any plan was named."""
+        return bool(self.plans or self.plan_files)
+
+    def read(self) -> tuple[Plan, ...]:
+        """The plans, in order; `default` where there are none. Raises PlanError."""
+        texts = self.plans or (() if self.plan_files else ("default",))
+        named = [OnePlan(text, None, None, self.changes) for text in texts]
+        named += [OnePlan(None, None, file, self.changes) for file in self.plan_files]
+        return tuple(one.read() for one in named)
+
+
+def takes_asker(function: F) -> F:
+    """`--tenant`, `--role` and `--corpus`, handed to the command as `asker`."""
+    function = corpus_option(_gathering(function, "asker", Asker))
+    function = click.option("--role", "roles", multiple=True, help="A role of who asks; may be repeated.")(function)
+    return click.option("--tenant", help="The tenant of who asks.")(function)
+
+
+def takes_plan(function: F) -> F:
+    """`--plan`, `--preset`, `--plan-file` and `--set`, handed to the command as `plan`."""
+    function = click.option(
+        "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a plan field; may be repeated."
+    )(_gathering(function, "plan", OnePlan))
+    function = click.option(
+        "--plan-file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A plan as YAML."
+    )(function)
+    function = click.option("--preset", help="A preset's name; `workbench presets` lists them.")(function)
+    return click.option("--plan", "plan_text", help="A plan's text form, such as 'default fusion.alpha=0.7'.")(function)
+
+
+def takes_plans(function: F) -> F:
+    """`--plan` (or `--preset`), `--plan-file` and `--set`, each for several plans, handed to the command as `plans`."""
+    function = click.option(
+        "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field of every plan; may be repeated."
+    )(_gathering(function, "plans", ManyPlans))
+    function = click.option(
+        "--plan-file",
+        "plan_files",
+        multiple=True,
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="A plan as YAML, after those of --plan; may be repeated.",
+    )(function)
+    return click.option(
+        "--plan",
+        "--preset",
+        "plans",
+        multiple=True,
+        help="A plan's text form or a preset's name; repeat it to compare.",
+    )(function)
+
+
+def _gathering(function: F, name: str, kind: Callable[..., Any]) -> F:
+    """The command with one argument, a record, in the place of the options that are the record's fields."""
+    fields = tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]  # it is a dataclass
+
+    @functools.wraps(function)
+    def gathered(*args: Any, **options: Any) -> Any:
+        made = kind(**{field: options.pop(field) for field in fields})
+        return function(*args, **{**options, name: made})
+
+    return gathered  # type: ignore[return-value]  # a decorator of click commands keeps their type, not their signature
+
+
+# LEGACY
 def principal_options(function: F) -> F:
     """`--tenant` and `--role`."""
     function = click.option("--role", "roles", multiple=True, help="A role of who asks; may be repeated.")(function)
@@ -44,7 +195,7 @@ def plan_options(function: F) -> F:
         "--plan-file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A plan as YAML."
     )(function)
     function = click.option("--preset", help="A preset's name; `workbench presets` lists them.")(function)
-    return click.option("--plan", "plan_text", help="A plan's text form, such as 'default fusion.k=20'.")(function)
+    return click.option("--plan", "plan_text", help="A plan's text form, such as 'default fusion.alpha=0.7'.")(function)
 
 
 def read_plan(plan_text: str | None, preset: str | None, plan_file: Path | None, changes: tuple[str, ...]) -> Plan:

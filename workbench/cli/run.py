@@ -20,30 +20,24 @@ def run() -> None:
 @run.command(name="export")
 @click.argument("queries")
 @click.argument("target", type=click.Path(path_type=Path))
-@options.plan_options
+@options.takes_plan
 @click.option("--mode", "-m", default="hybrid", type=click.Choice(MODES), help="Narrows the plan's sources.")
 @click.option("--depth", default=1000, show_default=True, type=click.IntRange(1, 100_000), help="Documents a query.")
 @click.option("--name", help="The run's name; default: the plan's text.")
 @click.option("--split", help="Which qrels of a folder with several.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 def export(
     queries: str,
     target: Path,
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
+    plan: options.OnePlan,
     mode: str,
     depth: int,
     name: str | None,
     split: str | None,
     filters: str | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Ask QUERIES under a plan and write the documents found to TARGET, as a TREC run.
@@ -53,12 +47,11 @@ def export(
     """
     from workbench.desk.naming import own_ids
     from workbench.evaluate.plans import run_plan
-    from workbench.service import open_corpus
 
-    plan = options.read_plan(plan_text, preset, plan_file, changes)
-    deep = plan.replace({f"depth.{source}": max(depth, plan.depth(source)) for source in plan.sources})
+    chosen = plan.read()
+    deep = chosen.replace({f"depth.{source}": max(depth, chosen.depth(source)) for source in chosen.sources})
     with (
-        open_corpus(corpus, options.read_principal(tenant, roles)) as opened,
+        asker.open() as opened,
         output.progress_bar(enabled=not as_json) as progress,
     ):
         asked = judged.read_queries(opened, queries, split)
@@ -66,7 +59,7 @@ def export(
             lambda topic: opened.search(
                 topic.text, topic.keywords, mode=mode, plan=deep, filters=filters, bypass_cache=True
             ),
-            asked, depth, name=name or _name(plan, mode), progress=progress,
+            asked, depth, name=name or _name(chosen, mode), progress=progress,
         )  # fmt: skip
         known = asked.document_keys
         paths = sorted({k for keys in made.rankings.values() for k in keys if k not in known})

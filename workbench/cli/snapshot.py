@@ -46,9 +46,8 @@ def snapshot() -> None:
 @click.option("--measure", "measures", multiple=True, help="An ir_measures name; may be repeated.")
 @click.option("--redact", is_flag=True, help="Citations in the place of passages.")
 @click.option("--metadata-only", is_flag=True, help="No passages, and no names of documents.")
-@options.plan_options
-@options.principal_options
-@options.corpus_option
+@options.takes_plan
+@options.takes_asker
 @options.json_option
 @click.pass_context
 def save(
@@ -64,26 +63,20 @@ def save(
     measures: tuple[str, ...],
     redact: bool,
     metadata_only: bool,
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    plan: options.OnePlan,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Search for each QUERY and save the results as one snapshot."""
-    from workbench.service import open_corpus
     from workbench.snapshot import Snapshot
     from workbench.snapshot.shelf import Shelf
 
     if not queries and judgments is None:
         raise UsageError("There is nothing to save", "Give one or more queries, or --judgments")
-    plan = options.read_plan(plan_text, preset, plan_file, changes)
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+    chosen = plan.read()
+    with asker.open() as opened:
         items: list[Any] = [
-            opened.search(q, keywords=keywords, mode=mode, plan=plan, filters=filters, limit=limit) for q in queries
+            opened.search(q, keywords=keywords, mode=mode, plan=chosen, filters=filters, limit=limit) for q in queries
         ]
         if judgments is not None:
             from workbench.evaluate.judgments import load_judgments
@@ -91,7 +84,7 @@ def save(
             asked = measures or ("nDCG@10", "R@100", "RR")
             with output.progress_bar(enabled=not as_json) as progress:
                 loaded = load_judgments(judgments)
-                items.append(opened.evaluate(loaded, plan, asked, mode=mode, filters=filters, progress=progress))
+                items.append(opened.evaluate(loaded, chosen, asked, mode=mode, filters=filters, progress=progress))
         made = _cut(Snapshot.of(items, note=note, corpus=opened), redact, metadata_only)
         path = made.save(out) if out is not None else Shelf(opened.path).keep(made)
     if as_json:
@@ -175,30 +168,25 @@ def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
 @snapshot.command()
 @click.argument("source", metavar="SNAPSHOT")
 @click.option("--no-corpus", is_flag=True, help="Check the digests and the measures only.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 @click.pass_context
 def verify(
     ctx: click.Context,
     source: str,
     no_corpus: bool,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Check SNAPSHOT: its digests, its measures, and, where the generation is at hand, its searches again."""
-    from workbench.service import open_corpus
     from workbench.store.generations import exists
 
-    loaded = _load(source, corpus)
-    path = _corpus(corpus)
-    if no_corpus or (corpus is None and not exists(path)):
+    loaded = _load(source, asker.corpus)
+    if no_corpus or (asker.corpus is None and not exists(_corpus(None))):
         found = loaded.verify()
     else:
         # Who asks now must be who asked then: a snapshot opens no door.
-        with open_corpus(path, options.read_principal(tenant, roles)) as opened:
+        with asker.open() as opened:
             found = loaded.verify(opened)
     if as_json:
         options.print_json({**asdict(found), "ok": found.ok, "ran": found.ran, "verdict": found.verdict})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--grid", "-g", "grid", multiple=True, metavar="FIELD=VALUES",
     help="A plan field and its values: fusion.k=1,10,60 or fusion.alpha=0..1:0.1; may be repeated. Default: method, k, alpha.",
 )  # fmt: skip
-@options.plan_options
+@options.takes_plan
 @click.option("--baseline", help="The plan to compare with, in its text form (default: the plan that is varied).")
 @click.option("--measure", default="nDCG@10", show_default=True, help="The measure that chooses.")
 @click.option("--also", "also", multiple=True, help="Another measure to compute; may be repeated.")
@@ -57,18 +57,14 @@ if TYPE_CHECKING:
 )
 @click.option("--top", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many plans to list.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds, draws, intervals and tests.")
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 @click.pass_context
 def tune(
     ctx: click.Context,
     judgments: str,
     grid: tuple[str, ...],
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
+    plan: options.OnePlan,
     baseline: str | None,
     measure: str,
     also: tuple[str, ...],
@@ -86,9 +82,7 @@ def tune(
     curves: tuple[str, ...],
     top: int,
     seed: int,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Try plans on JUDGMENTS (a BEIR folder, TREC qrels, CSV, JSONL, or a query set by its name).
@@ -97,17 +91,15 @@ def tune(
     what is done; with --resume the next run goes on from there.
     """
     from workbench.evaluate.grid import DEFAULT_GRID, read_space
-    from workbench.service import open_corpus
 
-    principal = options.read_principal(tenant, roles)
-    space = read_space(options.read_plan(plan_text, preset, plan_file, changes), grid or DEFAULT_GRID)
-    loaded = judged.read_judgments(judgments, split, corpus, principal)
+    space = read_space(plan.read(), grid or DEFAULT_GRID)
+    loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal)
     other = None
     if test or test_split:
-        other = judged.read_judgments(test or judgments, test_split, corpus, principal)
+        other = judged.read_judgments(test or judgments, test_split, asker.corpus, asker.principal)
     if no_keywords:
         loaded, other = loaded.without_keywords(), other and other.without_keywords()
-    with open_corpus(corpus, principal) as opened, output.progress_bar(enabled=not as_json) as progress:
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
         try:
             made = opened.sweep(
                 loaded, space, measure, folds, baseline=baseline, measures=also, search=search, trials=trials, test=other,
