@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.charts.layout import figure, name_of
+from workbench.charts.layout import LEGEND_BELOW, figure, name_of
 from workbench.charts.palette import BLUE, GREY, ORANGE
 from workbench.charts.results import MOST_POINTS, RANK_TICKS, depth_of
 
@@ -72,7 +72,7 @@ def change_figure(rows: Sequence[tuple[str, Sequence[int | None]]], names: Seque
         height=height,
         hovermode="closest",
         showlegend=True,
-        legend={"orientation": "h", "y": -0.02, "yanchor": "top"},
+        legend=LEGEND_BELOW,
         xaxis={"type": "category", "categoryarray": list(names), "side": "top", "fixedrange": True, "showgrid": False},
         yaxis={
             "autorange": "reversed", "fixedrange": True, "zeroline": False, "title": {"text": "rank"},

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.charts.layout import figure, name_of
+from workbench.charts.layout import LEGEND_ABOVE, LEGEND_BELOW, figure, name_of, row_figure
 from workbench.charts.palette import BLUE, CUT, GREY, LABELS, ORANGE, PURPLE, source_colour
 from workbench.charts.results import MOST_POINTS, RANK_TICKS, depth_of
 from workbench.ranking.candidates import Column
@@ -174,7 +174,7 @@ def bump_figure(shown: Sequence[Place], sources: Sequence[str], *, reranked: boo
         height=height,
         hovermode="closest",
         showlegend=True,
-        legend={"orientation": "h", "y": -0.02, "yanchor": "top"},
+        legend=LEGEND_BELOW,
         xaxis={"type": "category", "categoryarray": columns, "side": "top", "fixedrange": True, "showgrid": False,
                "autorange": False, "range": [-0.12, len(columns) - 0.88]},
         yaxis={
@@ -242,15 +242,7 @@ def contribution_figure(shown: Sequence[Place], sources: Sequence[str], *, heigh
             "hovertemplate": "score %{customdata}<extra></extra>",
         }
     )
-    return figure(
-        traces,
-        height=height or 90 + 24 * max(len(shown), 1),
-        barmode="relative",
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
-        xaxis={"title": {"text": "contribution to the score"}, "fixedrange": True},
-        yaxis={"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"},
-    )
+    return row_figure(traces, len(shown), along={"title": {"text": "contribution to the score"}}, height=height)
 
 
 def iso_line(
@@ -357,7 +349,7 @@ def plane_figure(
         height=height,
         hovermode="closest",
         showlegend=True,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
+        legend=LEGEND_ABOVE,
         xaxis={"fixedrange": True, "zeroline": False, "title": {"text": f"{name_of(names[0])} score (BM25)"}},
         yaxis={"fixedrange": True, "zeroline": False, "title": {"text": f"{name_of(names[1])} similarity (cosine)"}},
     )

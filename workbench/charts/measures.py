@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.charts.layout import figure, name_of
+from workbench.charts.layout import name_of, row_figure
 from workbench.charts.palette import BLUE
 
 
@@ -32,9 +32,5 @@ def means_figure(means: Sequence[tuple[str, float, float | None, float | None]],
         "customdata": [["no interval" if m[2] is None or m[3] is None else f"{m[2]:.3f} to {m[3]:.3f}"] for m in means],
         "hovertemplate": "%{y} %{x:.4f} (%{customdata[0]})<extra></extra>",
     }
-    return figure(
-        [trace],
-        height=height or 70 + 34 * max(len(means), 1),
-        xaxis={"fixedrange": True, "range": [0, 1.02] if all(0 <= m[1] <= 1 for m in means) else None},
-        yaxis={"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"},
-    )
+    along = {"range": [0, 1.02] if all(0 <= m[1] <= 1 for m in means) else None}
+    return row_figure([trace], len(means), along=along, height=height, room=34, legend=False)

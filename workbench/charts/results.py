@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.charts.layout import figure, name_of
+from workbench.charts.layout import LEGEND_ABOVE, figure, name_of, row_figure
 from workbench.charts.palette import GREY, LABELS, source_colour
 from workbench.ranking.fuse import Fused
 from workbench.records import Hit, Label, Step
@@ -104,15 +104,7 @@ def share_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | N
         }
         for source in sources
     ]
-    return figure(
-        traces,
-        height=height or 90 + 22 * max(len(shown), 1),
-        barmode="relative",
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": {"text": "contribution to the score"}, "fixedrange": True},
-        yaxis={"autorange": "reversed", "fixedrange": True, "automargin": True},
-    )
+    return row_figure(traces, len(shown), along={"title": {"text": "contribution to the score"}}, height=height)
 
 
 def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
@@ -162,7 +154,7 @@ def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
         traces,
         height=height,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        legend=LEGEND_ABOVE,
         xaxis={**_AXIS, "title": {"text": f"{name_of(x)} score (on a dotted line: not retrieved there)"}},
         yaxis={**_AXIS, "title": {"text": f"{name_of(y)} score"}},
         shapes=[
@@ -191,17 +183,13 @@ def funnel_figure(steps: Sequence[Step], *, height: int | None = None) -> Any:
             "marker": {"color": colours}, "opacity": opacity, "hovertemplate": hover, **shown,
         }  # fmt: skip
 
-    return figure(
+    return row_figure(
         [bar([s.entered for s in steps], 0.28, text=False), bar([s.left for s in steps], 1.0, text=True)],
-        height=height or 70 + 24 * max(len(steps), 1),
-        barmode="overlay",
-        xaxis={
-            "type": "log",
-            "dtick": 1,
-            "title": {"text": "candidates (pale: entered, full: left)"},
-            "fixedrange": True,
-        },
-        yaxis={"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"},
+        len(steps),
+        along={"type": "log", "dtick": 1, "title": {"text": "candidates (pale: entered, full: left)"}},
+        height=height,
+        mode="overlay",
+        legend=False,
     )
 
 
@@ -226,15 +214,8 @@ def timing_figure(timings: Mapping[str, Mapping[str, float]], *, height: int | N
         }
         for step in steps
     ]
-    return figure(
-        traces,
-        height=height or 100 + 30 * max(len(columns), 1),
-        barmode="stack",
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": {"text": "milliseconds (sources run side by side)"}, "fixedrange": True},
-        yaxis={"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"},
-    )
+    along = {"title": {"text": "milliseconds (sources run side by side)"}}
+    return row_figure(traces, len(columns), along=along, height=height, room=30, mode="stack")
 
 
 _PATTERNS = {"embed_ms": "/", "filter_ms": ".", "fusion_ms": "x", "rerank_ms": "\\", "rewrite_ms": "+"}
