@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +17,17 @@ from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, Section
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
+from workbench.ingest.readers.pdf_letters import page_text
+from workbench.ingest.readers.pdf_notes import page_notes, pinned_files
 from workbench.ingest.readers.pdf_text import Box, column_order, join_words, without_furniture
+from workbench.ingest.readers.pdf_title import title_of
+from workbench.ingest.titles import said_title
 
 LOCK = threading.RLock()
 """Held by everybody who calls PDFium in this process."""
 _OCR = "Run it through text recognition (for example ocrmypdf), and index the result"
 _FEWEST_CHARACTERS = 400
-_NO_TITLE = re.compile(
-    r"(?i)^(untitled|microsoft (word|powerpoint|excel) ?-.*|.*\.(docx?|pptx?|xlsx?|indd|tex|dvi|pdf|odt|rtf)|title|)$"
-)
+_LARGE = 0.2
 _KEPT = {"Author": "author", "Subject": "subject", "Keywords": "keywords", "CreationDate": "created"}
 _PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?")
 
@@ -37,15 +39,19 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     with LOCK:
         content = _content(data)
     yield from content.problems
-    text, starts = _join(tuple(without_furniture(join_words(content.pages))))
+    pages = without_furniture(join_words(content.pages))
+    text, starts = _join([_with_notes(page, notes) for page, notes in zip(pages, content.notes, strict=True)])
     if not text.strip():
         raise ReadError(
             "It has no text: its pages are pictures (a scan)" if content.pictures else "It has no text on any page",
             _OCR,
         )
     if content.pictures:
-        shown = ", ".join(str(page) for page in content.pictures[:10]) + (", ..." if len(content.pictures) > 10 else "")
-        yield Problem(f"{len(content.pictures)} of its {len(starts)} pages are pictures without text: {shown}", _OCR)
+        words = f"{len(content.pictures)} of its {len(starts)} pages are pictures without text"
+        yield Problem(f"{words}: {_shown(content.pictures)}", _OCR)
+    if content.partly:
+        words = f"{len(content.partly)} of its {len(starts)} pages are mostly pictures, whose words are not read"
+        yield Problem(f"{words}: {_shown(content.partly)}", _OCR)
     yield Parsed(
         text,
         "pdf",
@@ -57,16 +63,22 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     yield from content.attached
 
 
+def _shown(pages: Sequence[int]) -> str:
+    return ", ".join(map(str, pages[:10])) + (", ..." if len(pages) > 10 else "")
+
+
 READER = Reader("pdf", _read, frozenset({".pdf"}), sniff=lambda head: b"%PDF-" in head[:1024], certain=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Content:
     pages: tuple[str, ...]
+    notes: tuple[str, ...]  # a page
     title: str
     metadata: dict[str, Any]
     bookmarks: tuple[tuple[int, int, str], ...]  # page index, level from 1, title
     pictures: tuple[int, ...]  # numbers of the pages that are pictures
+    partly: tuple[int, ...]  # and of those that are mostly pictures
     attached: tuple[Member, ...]
     problems: tuple[Problem, ...]
 
@@ -85,50 +97,82 @@ def _content(data: bytes) -> _Content:
             "It is broken: it cannot be opened as a PDF", "Get the file again, or print it to a new PDF"
         ) from exc
     try:
-        pages: list[str] = []
+        form = _form(document)
+        pages: list[_Page] = []
         problems: list[Problem] = []
-        pictures: list[int] = []
         for index in range(len(document)):
             try:
-                text, picture = _page(document, index)
+                pages.append(_page(document, index, form))
             except pypdfium2.PdfiumError as exc:
                 problems.append(Problem(f"Page {index + 1} cannot be read: {exc}", "Print the file to a new PDF"))
-                text, picture = "", False
-            pages.append(text)
-            if picture:
-                pictures.append(index + 1)
+                pages.append(_Page("", "", "", False, ()))
         if problems and len(problems) == len(pages):
             raise ReadError(
                 "It is broken: none of its pages can be read", "Get the file again, or print it to a new PDF"
             )
         title, metadata = _metadata(document)
-        attached = _attached(document, problems)
+        bookmarks = _bookmarks(document)
+        attached = (*_attached(document, problems), *(Member(n, d) for page in pages for n, d in page.pinned))
         return _Content(
-            tuple(pages), title, metadata, _bookmarks(document), tuple(pictures), attached, tuple(problems)
+            tuple(page.text for page in pages), tuple(page.notes for page in pages),
+            title or _root(bookmarks) or said_title(pages[0].title if pages else ""), metadata, bookmarks,
+            tuple(number for number, page in enumerate(pages, 1) if page.pictured and not page.text.strip()),
+            tuple(number for number, page in enumerate(pages, 1) if page.pictured and page.text.strip()),
+            attached, tuple(problems),
         )  # fmt: skip
     finally:
         document.close()
 
 
-def _page(document: Any, index: int) -> tuple[str, bool]:
-    """Text of one page, and whether a page without text holds a picture."""
+@dataclass(frozen=True, slots=True)
+class _Page:
+    text: str
+    notes: str
+    title: str  # what its type says is the title
+    pictured: bool  # it holds a picture and no text, or little text and a large picture
+    pinned: tuple[tuple[str, bytes], ...]
+
+
+def _form(document: Any) -> Any:
+    """What fields are asked through, or None; XFA forms, which PDFium reads only in part, are read as their pages show them."""
     import pypdfium2.raw as raw
 
+    if document.get_formtype() != raw.FORMTYPE_ACRO_FORM:
+        return None
+    document.init_forms()
+    return document.formenv
+
+
+def _page(document: Any, index: int, form: Any) -> _Page:
     page = document.get_page(index)
     try:
         content = page.get_textpage()
         try:
-            text = normalise(str(content.get_text_bounded()))
-            parts = column_order(_boxes(content), *_edges(page)) if len(text) > _FEWEST_CHARACTERS else None
+            boxes = _boxes(content)
+            text = page_text(content, boxes)
+            parts = column_order(boxes, *_edges(page)) if len(text) > _FEWEST_CHARACTERS else None
             if parts is not None:
                 said = (str(content.get_text_bounded(b.left, b.bottom, b.right, b.top)) for b in parts)
                 text = normalise("\n".join(words.rstrip() for words in said if words.strip()))
+            title = title_of(content, *_heights(page)) if index == 0 else ""
         finally:
             content.close()
-        picture = not text.strip() and any(o.type == raw.FPDF_PAGEOBJ_IMAGE for o in page.get_objects(max_depth=3))
-        return text.rstrip(), picture
+        pictured = len(text) < _FEWEST_CHARACTERS and _pictured(page, _LARGE if text.strip() else 0.0)
+        return _Page(text.rstrip(), page_notes(page, form), title, pictured, tuple(pinned_files(page)))
     finally:
         page.close()
+
+
+def _pictured(page: Any, share: float) -> bool:
+    """Whether a picture takes more than this share of the page."""
+    import pypdfium2.raw as raw
+
+    width, height = page.get_size()
+    for thing in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3):
+        left, bottom, right, top = thing.get_bounds()
+        if (right - left) * (top - bottom) >= share * width * height:
+            return True
+    return False
 
 
 def _boxes(content: Any) -> list[Box]:
@@ -138,6 +182,11 @@ def _boxes(content: Any) -> list[Box]:
 def _edges(page: Any) -> tuple[float, float]:
     left, _, right, _ = page.get_bbox()
     return left, right
+
+
+def _heights(page: Any) -> tuple[float, float]:
+    _, bottom, _, top = page.get_bbox()
+    return bottom, top
 
 
 def _attached(document: Any, problems: list[Problem]) -> tuple[Member, ...]:
@@ -157,13 +206,14 @@ def _attached(document: Any, problems: list[Problem]) -> tuple[Member, ...]:
 
 def _metadata(document: Any) -> tuple[str, dict[str, Any]]:
     found = {k: normalise(str(v)).strip() for k, v in document.get_metadata_dict().items() if v}
-    title = " ".join(found.get("Title", "").split())
-    metadata: dict[str, Any] = {ours: found[theirs] for theirs, ours in _KEPT.items() if found.get(theirs)}
+    metadata: dict[str, Any] = {
+        ours: found[theirs] for theirs, ours in _KEPT.items() if said_title(found.get(theirs, ""))
+    }
     date = _PDF_DATE.match(str(metadata.get("created", "")))
     if date is not None:
         year, month, day, hour, minute, second = (part or "" for part in date.groups())
         metadata["created"] = f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}"
-    return ("" if _NO_TITLE.match(title) else title), metadata
+    return said_title(found.get("Title", "")), metadata
 
 
 def _bookmarks(document: Any) -> tuple[tuple[int, int, str], ...]:
@@ -183,7 +233,17 @@ def _bookmarks(document: Any) -> tuple[tuple[int, int, str], ...]:
     return tuple(found)
 
 
-def _join(pages: tuple[str, ...]) -> tuple[str, list[int]]:
+def _root(bookmarks: tuple[tuple[int, int, str], ...]) -> str:
+    """The bookmark under which all others are, if there is one: the title of the whole."""
+    inside = bookmarks[1:]
+    return bookmarks[0][2] if inside and all(level > bookmarks[0][1] for _, level, _ in inside) else ""
+
+
+def _with_notes(page: str, notes: str) -> str:
+    return f"{page}\n\n{notes}" if page.strip() and notes else page or notes
+
+
+def _join(pages: Sequence[str]) -> tuple[str, list[int]]:
     """The pages' texts with a blank line between them, and where each begins."""
     starts: list[int] = []
     position = 0

@@ -157,14 +157,16 @@ def _repeated(split: Sequence[Sequence[str]], from_top: bool) -> frozenset[str]:
         for pattern, line in {_pattern(lines[i]): lines[i] for i in edge}.items():
             found.setdefault(pattern, []).append((number, [int(n) for n in _NUMBER.findall(line)[:8]]))
     enough = max(3, filled * 0.4)
-    return frozenset(p for p, where in found.items() if len(where) >= enough and _is_furniture(p, where))
+    return frozenset(p for p, where in found.items() if len(where) >= enough and _is_furniture(p, where, from_top))
 
 
-def _is_furniture(pattern: str, where: Sequence[tuple[int, list[int]]]) -> bool:
+def _is_furniture(pattern: str, where: Sequence[tuple[int, list[int]]], from_top: bool) -> bool:
     numbers = {tuple(numbers) for _, numbers in where}
     if len(numbers) <= 1:
         return any(c.isalpha() for c in pattern) or bool(_PAGE_NUMBER.fullmatch(pattern))
     counting = any(_counts(where, place) for place in range(min(len(n) for _, n in where)))
+    if not from_top:
+        return counting  # no heading stands at the foot of a page
     letters = sum(c.isalpha() for c in pattern)
     return counting and (bool(_PAGE_NUMBER.fullmatch(pattern)) or letters >= _LETTERS_OF_A_HEAD)
 
