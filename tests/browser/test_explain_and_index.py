@@ -8,21 +8,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from visiting import expect, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 QUERY = "retry request"
-
-
-def expect(locator: Any) -> Any:
-    from playwright.sync_api import expect as made
-
-    made.set_options(timeout=30_000)
-    return made(locator)
-
-
-def settled(page: Any) -> None:
-    expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
 
 
 def test_why_a_document_is_missing_and_how_it_comes_in(page: Any, server: str, tmp_path: Path) -> None:

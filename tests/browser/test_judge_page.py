@@ -6,20 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from visiting import prepared
+from visiting import expect, prepared
 
 import workbench as wb
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SET = "journey"
 QUERIES = ("retry request", "boil water", "pause", "kettle")
-
-
-def expect(locator: Any) -> Any:
-    from playwright.sync_api import expect as made
-
-    made.set_options(timeout=30_000)
-    return made(locator)
 
 
 @pytest.fixture

@@ -7,22 +7,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from visiting import expect, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 QUERY = "retry request"
-
-
-def expect(locator: Any) -> Any:
-    from playwright.sync_api import expect as made
-
-    made.set_options(timeout=30_000)
-    return made(locator)
-
-
-def settled(page: Any) -> None:
-    """Wait until the script has run."""
-    expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
 
 
 def open_search(page: Any, server: str, **params: str) -> None:

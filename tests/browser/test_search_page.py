@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from visiting import expect, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -15,23 +16,11 @@ COLUMNS = ("Grep", "Keyword", "Vector", "Hybrid")
 QUERY = "retry request"
 
 
-def expect(locator: Any) -> Any:
-    from playwright.sync_api import expect as made
-
-    made.set_options(timeout=30_000)
-    return made(locator)
-
-
 def open_search(page: Any, server: str, **params: str) -> None:
     """Open the page and wait until its last column is there."""
     page.goto(f"{server}/?{urlencode(params)}")
     expect(page.get_by_role("region", name=f"{COLUMNS[-1]} results")).to_be_visible()
     settled(page)
-
-
-def settled(page: Any) -> None:
-    """Wait until the script has run."""
-    expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
 
 
 SECTIONS = {"depth": "Depth", "keyword": "Keyword: BM25", "grep": "Grep", "neighbours": "The list of results"}

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from visiting import expect, prepared, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -75,17 +76,6 @@ def place(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pl
     provider.close()
 
 
-def expect(locator: Any) -> Any:
-    from playwright.sync_api import expect as made
-
-    made.set_options(timeout=30_000)
-    return made(locator)
-
-
-def settled(page: Any) -> None:
-    expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
-
-
 def everything(page: Any) -> str:
     """Every word that the page holds, shown or not."""
     settled(page)
@@ -123,8 +113,6 @@ def test_who_has_not_signed_in_sees_a_button_and_nothing_else(page: Any, place: 
 
 def test_claims_say_what_somebody_sees(page: Any, place: Place, browser: Any) -> None:
     """Ann has the role, Bob has not, Zoe is another tenant's: each sees their own and no more, on every page."""
-    from visiting import prepared
-
     sees = {
         "ann": ({"acme-open.md", "acme-guarded.md"}, {"zeta-secret.md"}),
         "bob": ({"acme-open.md"}, {"acme-guarded.md", "zeta-secret.md"}),
@@ -162,8 +150,6 @@ def test_a_forged_address_changes_nothing(page: Any, place: Place) -> None:
 
 def test_a_missing_tenant_and_an_old_token_close_the_door(browser: Any, place: Place) -> None:
     """What the settings ask for and the token lacks is not guessed; roles of long ago do not count."""
-    from visiting import prepared
-
     for account, words in (("nobody", "says no tenant"), ("old", "hours ago")):
         context = browser.new_context()
         page = prepared(context)
@@ -203,8 +189,6 @@ def test_a_forged_cookie_is_no_sign_in(page: Any, place: Place) -> None:
 
 def test_only_the_role_of_the_setting_may_index(browser: Any, place: Place) -> None:
     """Zoe is the librarian; Ann is told how it is done elsewhere."""
-    from visiting import prepared
-
     for account, may in (("zoe", 1), ("ann", 0)):
         context = browser.new_context()
         page = prepared(context)

@@ -19,3 +19,16 @@ def prepared(context: Any) -> Any:
     made.on("dialog", lambda d: (foreign.append(f"dialog: {d.message}"), d.dismiss()))
     made.foreign = foreign
     return made
+
+
+def expect(locator: Any) -> Any:
+    """Playwright's `expect` with a journey's patience; playwright is imported when the first journey runs."""
+    from playwright.sync_api import expect as made
+
+    made.set_options(timeout=PATIENCE)
+    return made(locator)
+
+
+def settled(page: Any) -> None:
+    """Wait until the script has run."""
+    expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
