@@ -7,53 +7,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from indexing_cases import TEXTS, paths, run, write_texts
 
 from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, UsageError
-from workbench.indexing import index, remove
+from workbench.indexing import remove
 from workbench.records import EncoderIdentity, Progress
-from workbench.reports import FileStatus, IndexReport
+from workbench.reports import FileStatus
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
 
 pytestmark = pytest.mark.slow
 
-TEXTS = {
-    "a.md": "---\ntags: [x, y]\nyear: 2020\n---\n# Retry\n\nRetries back off.\n",
-    "b.md": "# Backoff\n\nWait longer each time.\n",
-    "sub/c.md": "# Cats\n\nCats sleep all day.\n",
-}
-
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     """A folder of three small files."""
-    folder = tmp_path / "docs"
-    for name, text in TEXTS.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
+    return write_texts(tmp_path / "docs")
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """Where the corpus goes."""
     return tmp_path / "my.corpus"
-
-
-def run(docs: Path, corpus: Path, **options: object) -> IndexReport:
-    """Index with the hashing encoder, and check that the counts add up."""
-    report = index([docs], corpus, **{"encoder": "hashing", **options})  # type: ignore[arg-type]
-    counted = sum(report.count(s) for s in FileStatus if s is not FileStatus.REMOVED)
-    assert report.found == counted
-    return report
-
-
-def paths(corpus: Path) -> list[str]:
-    """Paths of the corpus's documents, in order."""
-    with open_generation(corpus) as opened:
-        return [d.path for d in opened.records.documents(range(opened.records.documents_total))]
 
 
 def test_the_digest_does_not_depend_on_the_order_of_files_or_the_place_of_the_folder(

@@ -7,51 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from indexing_cases import paths, run, write_texts
 
 from workbench.errors import CorpusLocked, EncoderMismatch, UsageError
-from workbench.indexing import index, remove
+from workbench.indexing import remove
 from workbench.records import EncoderIdentity, Granularity, Principal, Progress
-from workbench.reports import FileStatus, IndexReport
+from workbench.reports import FileStatus
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
 from workbench.store.reader import check_encoder, open_generation
-
-TEXTS = {
-    "a.md": "---\ntags: [x, y]\nyear: 2020\n---\n# Retry\n\nRetries back off.\n",
-    "b.md": "# Backoff\n\nWait longer each time.\n",
-    "sub/c.md": "# Cats\n\nCats sleep all day.\n",
-}
 
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     """A folder of three small files."""
-    folder = tmp_path / "docs"
-    for name, text in TEXTS.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
+    return write_texts(tmp_path / "docs")
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """Where the corpus goes."""
     return tmp_path / "my.corpus"
-
-
-def run(docs: Path, corpus: Path, **options: object) -> IndexReport:
-    """Index with the hashing encoder, and check that the counts add up."""
-    report = index([docs], corpus, **{"encoder": "hashing", **options})  # type: ignore[arg-type]
-    counted = sum(report.count(s) for s in FileStatus if s is not FileStatus.REMOVED)
-    assert report.found == counted
-    return report
-
-
-def paths(corpus: Path) -> list[str]:
-    """Paths of the corpus's documents, in order."""
-    with open_generation(corpus) as opened:
-        return [d.path for d in opened.records.documents(range(opened.records.documents_total))]
 
 
 def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, corpus: Path):
