@@ -10,6 +10,7 @@ from workbench.errors import QueryError
 from workbench.plan import Plan
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, Passage, Span
+from workbench.retrieve.copies import others
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.matching import pattern_spans
@@ -17,6 +18,7 @@ from workbench.retrieve.organise import by_page
 from workbench.retrieve.request import base_of, collection_of
 from workbench.retrieve.retrieved import Retrieved, Shown
 from workbench.retrieve.sources import POOL
+from workbench.store.overlaps import joined
 from workbench.store.protocols import ChunkRow
 
 BOUNDARY = "[CHUNK BOUNDARY]"
@@ -28,7 +30,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
     rows = fused.rows[outcome.shown]
     numbers = retrieved.columns.numbers[rows].tolist()
     _read(engine, retrieved, numbers)
-    copies = _copies(retrieved, outcome)
+    copies = _copies(engine, retrieved, outcome)
     hits: list[Hit] = []
     for rank, (position, row, number) in enumerate(zip(outcome.shown.tolist(), rows.tolist(), numbers, strict=True), 1):
         shown = retrieved.shown[number]
@@ -57,7 +59,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                 document_id=chunk.document_id,
                 chunk_index=chunk.chunk_index,
                 collections=_collections(outcome, position, chunk.collection),
-                path=document.path,
+                path=retrieved.columns.paths[row],
                 url=document.url,
                 title=document.title,
                 start_line=start_line,
@@ -83,14 +85,20 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
     return tuple(hits)
 
 
-def _copies(retrieved: Retrieved, outcome: Outcome) -> dict[int, tuple[str, ...]]:
-    """For each shown position the paths of the documents that dedupe left out for it, its own path not among them."""
-    paths, rows = retrieved.columns.paths, outcome.fused.rows
-    found: dict[int, dict[str, None]] = {position: {} for position in outcome.shown.tolist()}
+def _copies(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> dict[int, tuple[str, ...]]:
+    """For each shown position the other paths of its text: the document's own, and those that dedupe left out for it."""
+    columns, rows = retrieved.columns, outcome.fused.rows
+    same: dict[int, list[int]] = {position: [int(rows[position])] for position in outcome.shown.tolist()}
     for position, better in sorted(outcome.duplicate_of.items()):
-        if better in found and paths[rows[position]] != paths[rows[better]]:
-            found[better][paths[rows[position]]] = None
-    return {position: tuple(others) for position, others in found.items() if others}
+        if better in same:
+            same[better].append(int(rows[position]))
+    owners = columns.document_numbers
+    known = engine.records.paths_of(sorted({int(owners[row]) for found in same.values() for row in found}))
+    named: dict[int, tuple[str, ...]] = {}
+    for position, found in same.items():
+        every = (path for row in found for path in (columns.paths[row], *known.get(int(owners[row]), ())))
+        named[position] = others(columns.paths[found[0]], every)
+    return named
 
 
 def _collections(outcome: Outcome, position: int, own: str) -> tuple[str, ...]:
@@ -153,14 +161,8 @@ def _matches(engine: Engine, retrieved: Retrieved, text: str) -> tuple[Span, ...
 
 
 def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Spans in order, overlapping ones joined."""
-    merged: list[Span] = []
-    for span in sorted(spans):
-        if merged and span.start <= merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
-        else:
-            merged.append(span)
-    return tuple(merged)
+    """Spans in order, overlapping and touching ones joined."""
+    return tuple(Span(start, end) for start, end in joined(((s.start, s.end) for s in spans), touching=True))
 
 
 def _with_neighbours(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from workbench.records import Passage, Span
 from workbench.store.grep_pattern import GrepPattern
+from workbench.store.overlaps import joined
 from workbench.store.record_spans import RecordSpans
 from workbench.store.textfile import LONG_LINE, MappedText
 
@@ -224,15 +225,7 @@ class PassageWriter:
                 found.extend(_occurrences(data, pattern))
             else:
                 found.extend(self._searched(pattern, offset, offset + len(data), look))
-        if len(self._patterns) == 1:
-            return found
-        joined: list[tuple[int, int]] = []
-        for first, last in sorted(found):
-            if joined and first < joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(joined[-1][1], last))
-            else:
-                joined.append((first, last))
-        return joined
+        return found if len(self._patterns) == 1 else joined(found)
 
     def _searched(self, pattern: GrepPattern, start: int, end: int, look: int) -> list[tuple[int, int]]:
         """Matches by RE2 that begin in bytes `start` to `end`, cut to them and relative to `start`; empty ones left out."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from workbench.records import Span
 from workbench.store import tokens
+from workbench.store.overlaps import joined
 from workbench.store.query import Matcher, ParsedQuery, Path, Step
 
 
@@ -52,7 +53,7 @@ def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
     spans: set[tuple[int, int]] = set()
     for matcher in matchers:
         spans.update(_matched(matcher, words))
-    return _joined(sorted(spans))
+    return tuple(Span(start, end) for start, end in joined(spans))
 
 
 def _words(text: str, wanted: frozenset[str], prefixes: bool) -> _Words:
@@ -114,14 +115,3 @@ def _along(path: Path, words: _Words, state: set[tuple[int, int, int]] | None) -
             begun.setdefault(position, []).append(first)
         state = {(o.end, first, o.last) for o in found for first in begun.get(o.start, ())}
     return state or set()
-
-
-def _joined(spans: list[tuple[int, int]]) -> tuple[Span, ...]:
-    """Overlapping spans as one; spans that only touch stay apart."""
-    joined: list[Span] = []
-    for start, end in spans:
-        if joined and start < joined[-1].end:
-            joined[-1] = Span(joined[-1].start, max(joined[-1].end, end))
-        else:
-            joined.append(Span(start, end))
-    return tuple(joined)
