@@ -3,7 +3,9 @@
 A text file is cited by its lines and a PDF by its page. A row of a sheet, a slide, a cell of a notebook, a part of a message or
 a moment of a film is named by a *locator*, a short list of `key=value` pairs joined by `&`, outermost first, written as the
 fragment of an address is: `sheet=Sales&row=12`, `slide=3`, `cell=4&output=1`. A document carries its places in the order of
-its text; each holds up to the next one. A passage that spans several of them is cited by a range, `sheet=Sales&row=12-18`.
+its text; each holds up to the next one. A passage that spans several of them is cited by a range: of numbers where only the
+last key differs, `sheet=Sales&row=12-18`, else of two places, `paragraph=12..table=2&row=3`. A range holds all that stands
+between its ends in the order of the document, also places of another kind.
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+BETWEEN = ".."
+"""Stands between the two places of a range. A value holds no `=`, so that `..key=` can be nothing else."""
+
 _RESERVED = re.compile(r"[%&=#\x00-\x1f\x7f]")
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_RANGE = re.compile(r"\.\.(?=[a-z]+=)")
+_NUMBER = re.compile(r"[0-9][0-9:.]*")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,19 +57,36 @@ def _start(place: Place) -> int:
 
 
 def joined(first: str, last: str) -> str:
-    """One locator for all from `first` to `last`: what they share, then a range of the first key in which they differ."""
+    """One locator for all from `first` to `last`: the place that holds both, a range of numbers, or a range of places."""
     if first == last:
         return first
-    shared: list[str] = []
-    for one, other in zip(first.split("&"), last.split("&"), strict=False):
-        if one == other:
-            shared.append(one)
-            continue
-        (key, _, low), (key_too, _, high) = one.partition("="), other.partition("=")
-        if key == key_too and low[:1].isdigit() and high[:1].isdigit():
-            shared.append(f"{key}={low}-{high}")
-        break
-    return "&".join(shared) or first
+    one, other = first.split("&"), last.split("&")
+    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    if shared in (len(one), len(other)):
+        return "&".join(one[:shared])
+    (key, _, low), (key_too, _, high) = one[shared].partition("="), other[shared].partition("=")
+    numbered = key == key_too and _NUMBER.fullmatch(low) and _NUMBER.fullmatch(high)
+    if numbered and shared + 1 == len(one) == len(other):
+        return "&".join((*one[:shared], f"{key}={low}-{high}"))
+    return f"{first}{BETWEEN}{last}"
+
+
+def ends_of(locator: str) -> tuple[str, str]:
+    """The places that a range of two places runs from and to; a locator of one place twice."""
+    found = _RANGE.search(locator)
+    return (locator[: found.start()], locator[found.end() :]) if found else (locator, locator)
+
+
+def pairs_of(locator: str) -> tuple[tuple[str, str], ...]:
+    """Keys and values of a locator of one place, in order, without escapes."""
+    pairs = (part.partition("=") for part in locator.split("&"))
+    return tuple((key, _ESCAPE.sub(lambda match: chr(int(match[1], 16)), value)) for key, _, value in pairs)
+
+
+def spoken(locator: str) -> str:
+    """A locator as people say it: `sheet Sales, row 12-18`, `paragraph 12 to table 2, row 3`."""
+    first, last = (", ".join(" ".join(pair) for pair in pairs_of(end)) for end in ends_of(locator))
+    return first if first == last else f"{first} to {last}"
 
 
 def cite(path: str, start_line: int, end_line: int, page: int | None, locator: str = "") -> str:

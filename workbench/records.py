@@ -100,7 +100,7 @@ class Document:
         sha256: Hex digest of the original's bytes (of the record's canonical JSON for JSONL).
         metadata: Everything else from front matter or the record: JSON values only.
         page_starts: Character offset of each page's first character; empty if the format has no pages.
-        places: Where the text stands in a file without lines or pages of its own, in order; see `places`.
+        places: Where the text stands in a file that is not cited by its lines, in order; see `places`.
     """
 
     document_id: str
@@ -141,7 +141,7 @@ class Chunk:
         context: Words put before the text when it is embedded and when its words are counted (title and section where
             the text lacks them); never shown as the chunk's text.
         tokens: Length of context and text in the encoder's tokens.
-        locator: Where it stands in the original (`sheet=Sales&row=12-18`), or "" for a format with lines or pages.
+        locator: Where it stands in the original (`sheet=Sales&row=12-18`, `page=3`), or "" for a file that is cited by its lines.
     """
 
     chunk_id: str
@@ -258,6 +258,7 @@ class Passage:
         matched_lines: Line numbers that match.
         score: distinct keywords + n/(n+1) with n matched lines.
         chunk_id: The chunk that holds the first matched line: the passage's identity in fusion.
+        copies: Other paths of the document, where files with the same bytes were indexed once.
     """
 
     document_id: str
@@ -271,6 +272,7 @@ class Passage:
     chunk_id: str = ""
     page: int | None = None
     locator: str = ""
+    copies: tuple[str, ...] = ()
 
     @property
     def citation(self) -> str:
@@ -294,8 +296,9 @@ class Hit:
         matches: Character spans in `text` that the query's words or patterns match.
         distance: Distance in the plan's metric, where a vector source scored it.
         added: True for rows that the page organisation added; they carry no rank (0) and no contribution.
-        locator: Where it stands in the original (`slide=3`), or "" for a format with lines or pages.
-        copies: Paths of other documents with the same text that were found too and left out by `dedupe`, best first.
+        locator: Where it stands in the original (`slide=3`, `page=3`), or "" for a file that is cited by its lines.
+        copies: Other paths of the same text: those of the document, where files with the same bytes were indexed once, then
+            those of documents that were found too and left out by `dedupe`, best first.
     """
 
     rank: int

@@ -18,6 +18,7 @@ from workbench.plan import Plan
 from workbench.records import Hit, Passage, Principal, Progress
 from workbench.retrieve.cache import cache_key
 from workbench.retrieve.compare import Comparison
+from workbench.retrieve.copies import with_copies
 from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.explain import explain as explain_target
@@ -190,12 +191,17 @@ class Corpus(OpenCorpus):
         engine = self.engine
         scope = engine.records.scope(self.principal, filters, ())
         answer = engine.grep.search(patterns, scope, limit, regex=regex, case=case, word=word, context=context)
-        return answer.passages
+        return with_copies(engine.records, scope, answer.passages, answer.numbers)
 
-    def read_file(self, path: str) -> str:
-        """The text of a document, or a text that starts with `[ERROR: NOT_FOUND]` or `[ERROR: ACCESS_DENIED]`."""
+    def read_file(self, path: str, at: str = "") -> str:
+        """The text of a document, or a text that starts with `[ERROR: NOT_FOUND]` or `[ERROR: ACCESS_DENIED]`.
+
+        Args:
+            path: A path as citations show it, an absolute one, or a whole citation, of whose place the text is given.
+            at: A place in it instead: `12-18` (lines), `page=3`, `sheet=Sales&row=12`, `Sales!A12`, `slide 3`.
+        """
         engine = self.engine
-        return read_file(engine, self.principal, path)
+        return read_file(engine, self.principal, path, at)
 
     def search_examples(self, query: str, context: str | None = None, limit: int = 5) -> Examples:
         """A tuple of the worked examples that fit, best first; `warnings` of it names a side that could not run.

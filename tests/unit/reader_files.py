@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 from ingest_cases import found
 
@@ -30,8 +31,8 @@ def saved(folder: Path, name: str, data: bytes | str) -> Path:
     return file
 
 
-def docx(paragraphs: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]] = ()) -> bytes:
-    """A Word file: (style, words) paragraphs, then a table."""
+def docx(paragraphs: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]] = (), after: Sequence[str] = ()) -> bytes:
+    """A Word file: (style, words) paragraphs, then a table, then more paragraphs."""
     import docx as library
 
     document = library.Document()
@@ -42,6 +43,8 @@ def docx(paragraphs: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]] = 
         for row, cells in zip(table.rows, rows, strict=True):
             for cell, words in zip(row.cells, cells, strict=True):
                 cell.text = words
+    for words in after:
+        document.add_paragraph(words)
     stream = io.BytesIO()
     document.save(stream)
     return stream.getvalue()
@@ -80,13 +83,21 @@ def xlsx(sheets: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
     return stream.getvalue()
 
 
-def odt(paragraphs: Sequence[tuple[int, str]]) -> bytes:
-    """An OpenDocument text: (level, words), level 0 for a paragraph."""
-    from odf import text
+def odt(
+    paragraphs: Sequence[tuple[int, str]],
+    rows: Sequence[Sequence[str]] = (),
+    after: Sequence[tuple[int, str]] = (),
+) -> bytes:
+    """An OpenDocument text: (level, words), level 0 for a paragraph; then a table, then more of them."""
+    from odf import table, text
     from odf.opendocument import OpenDocumentText
 
     document = OpenDocumentText()
     for level, words in paragraphs:
+        document.text.addElement(text.H(outlinelevel=level, text=words) if level else text.P(text=words))
+    if rows:
+        document.text.addElement(_odf_table(table.Table(name="T"), rows))
+    for level, words in after:
         document.text.addElement(text.H(outlinelevel=level, text=words) if level else text.P(text=words))
     stream = io.BytesIO()
     document.write(stream)
@@ -95,24 +106,61 @@ def odt(paragraphs: Sequence[tuple[int, str]]) -> bytes:
 
 def ods(sheets: Mapping[str, Sequence[Sequence[str]]]) -> bytes:
     """An OpenDocument sheet."""
-    from odf import table, text
+    from odf import table
     from odf.opendocument import OpenDocumentSpreadsheet
 
     document = OpenDocumentSpreadsheet()
     for name, rows in sheets.items():
-        sheet = table.Table(name=name)
-        for cells in rows:
-            row = table.TableRow()
-            for words in cells:
-                cell = table.TableCell(valuetype="string")
-                if words:
-                    cell.addElement(text.P(text=words))
-                row.addElement(cell)
-            sheet.addElement(row)
-        document.spreadsheet.addElement(sheet)
+        document.spreadsheet.addElement(_odf_table(table.Table(name=name), rows))
     stream = io.BytesIO()
     document.write(stream)
     return stream.getvalue()
+
+
+def _odf_table(made: Any, rows: Sequence[Sequence[str]]) -> Any:
+    from odf import table, text
+
+    for cells in rows:
+        row = table.TableRow()
+        for words in cells:
+            cell = table.TableCell(valuetype="string")
+            if words:
+                cell.addElement(text.P(text=words))
+            row.addElement(cell)
+        made.addElement(row)
+    return made
+
+
+def odp(slides: Sequence[tuple[str, str, str]]) -> bytes:
+    """OpenDocument slides: title, body, notes."""
+    from odf import draw, presentation, style
+    from odf.opendocument import OpenDocumentPresentation
+
+    deck = OpenDocumentPresentation()
+    layout = style.PageLayout(name="L")
+    deck.automaticstyles.addElement(layout)
+    deck.masterstyles.addElement(style.MasterPage(name="M", pagelayoutname=layout))
+    for title, body, notes in slides:
+        page = draw.Page(masterpagename="M")
+        deck.presentation.addElement(page)
+        for kind, words in (("title", title), ("outline", body)):
+            page.addElement(_odf_frame(kind, words))
+        if notes:
+            held = presentation.Notes()
+            held.addElement(_odf_frame("notes", notes))
+            page.addElement(held)
+    stream = io.BytesIO()
+    deck.write(stream)
+    return stream.getvalue()
+
+
+def _odf_frame(kind: str, words: str) -> Any:
+    from odf import draw, text
+
+    frame, box = draw.Frame(attributes={"class": kind}), draw.TextBox()
+    box.addElement(text.P(text=words))
+    frame.addElement(box)
+    return frame
 
 
 def epub(chapters: Mapping[str, str], title: str = "A book") -> bytes:
@@ -142,8 +190,10 @@ def zipped(files: Mapping[str, bytes | str], compression: int = zipfile.ZIP_DEFL
     return stream.getvalue()
 
 
-def mail(subject: str, body: str, attachments: Mapping[str, bytes] | None = None, html: str = "") -> bytes:
-    """A message."""
+def mail(
+    subject: str, body: str, attachments: Mapping[str, bytes | EmailMessage] | None = None, html: str = ""
+) -> bytes:
+    """A message; what is attached is a file or a message."""
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = subject, "ada@example.org", "bob@example.org"
     message["Date"] = "Tue, 01 Oct 2024 12:34:56 +0000"
@@ -151,5 +201,8 @@ def mail(subject: str, body: str, attachments: Mapping[str, bytes] | None = None
     if html:
         message.add_alternative(html, subtype="html")
     for name, data in (attachments or {}).items():
-        message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+        if isinstance(data, bytes):
+            message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+        else:
+            message.add_attachment(data, filename=name)
     return message.as_bytes()

@@ -40,9 +40,11 @@ def test_locators_are_escaped_and_joined_by_their_first_difference() -> None:
     assert locator(sheet="R&D = 5%", row=3) == "sheet=R%26D %3D 5%25&row=3"
     assert joined("sheet=A&row=3", "sheet=A&row=9") == "sheet=A&row=3-9"
     assert joined("cell=4", "cell=4&output=1") == "cell=4"
-    assert joined("slide=1&part=notes", "slide=3") == "slide=1-3"
-    assert joined("part=a.xhtml", "part=b.xhtml") == "part=a.xhtml"
-    assert joined("part=0", "row=3") == "part=0"
+    assert joined("slide=1&part=notes", "slide=1") == "slide=1"
+    assert joined("paragraph=9", "paragraph=12") == "paragraph=9-12"
+    assert joined("paragraph=12", "table=2&row=3") == "paragraph=12..table=2&row=3"
+    assert joined("table=1&row=2", "table=2&row=1") == "table=1&row=2..table=2&row=1"
+    assert joined("part=1.xhtml", "part=2.xhtml") == "part=1.xhtml..part=2.xhtml"
     places = [Place(5, "row=1"), Place(9, "row=2")]
     assert [locate(places, a, b) for a, b in ((0, 4), (0, 6), (5, 9), (6, 10))] == ["", "row=1", "row=1", "row=1-2"]
 

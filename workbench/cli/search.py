@@ -249,21 +249,26 @@ def grep(
 
 @click.command()
 @click.argument("path")
-@options.principal_options
-@options.corpus_option
+@click.option("--at", default="", help="A place in it: lines 12-18, 'page 3', 'Sales!A12', 'slide 3', or a locator.")
+@options.takes_asker
 @options.json_option
 @click.pass_context
-def read(
-    ctx: click.Context, path: str, tenant: str | None, roles: tuple[str, ...], corpus: Path | None, as_json: bool
-) -> None:
-    """Print the text of the document at PATH, as citations show it."""
-    from workbench.service import open_corpus
+def read(ctx: click.Context, path: str, at: str, asker: options.Asker, as_json: bool) -> None:
+    """Print the document at PATH, or the place that PATH cites: notes.md:12-18, report.pdf#page=3, sales.xlsx#sheet=May."""
+    from workbench.retrieve.readfile import find_cited
 
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
-        text = opened.read_file(path)
-    code = {"[ERROR: NOT_FOUND]": 1, "[ERROR: ACCESS_DENIED]": 2}.get(text.partition("]")[0] + "]", 0)
+    with asker.open() as opened:
+        found = find_cited(opened.engine, opened.principal, path, at)
+    code = 0 if found.found else 2 if found.text.startswith("[ERROR: ACCESS_DENIED]") else 1
     if as_json:
-        options.print_json({"path": path, "text": "" if code else text, "error": text if code else None})
+        options.print_json(
+            {
+                "path": found.path or path,
+                "lines": found.lines,
+                "text": found.asked if found.found else "",
+                "error": None if found.found else found.text,
+            }
+        )
     else:
-        click.echo(text, err=bool(code))
+        click.echo(found.asked, err=bool(code))
     ctx.exit(code)

@@ -24,6 +24,7 @@ from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
 from workbench.ingest.tokens import CountTokens, TokenCounter
 from workbench.ingest.visibility import Visibility, key, narrow
 from workbench.ingest.walk import FoundFile
+from workbench.places import Place, locator
 from workbench.records import Chunk, Document, Granularity
 from workbench.reports import FileStatus
 
@@ -198,7 +199,7 @@ def _document(source: Source, parsed: Parsed, rules: FileRules, salt: str) -> Re
         sha256=record.sha256 if record is not None else source.sha256(),
         metadata=metadata,
         page_starts=parsed.page_starts,
-        places=parsed.places,
+        places=parsed.places or tuple(Place(at, locator(page=n)) for n, at in enumerate(parsed.page_starts, 1)),
     )
     collections = record.collections if record is not None and record.collections else rules.collections
     return ReadDocument(document, parsed.outline, collections)

@@ -26,13 +26,13 @@ class HitAnswer(_Answer):
     """One result."""
 
     rank: int = Field(description="From 1; 0 for a row that was only added for context")
-    citation: str = Field(description="path:start-end, or path#page=N: cite this")
+    citation: str = Field(description="path:start-end, path#page=N or path#slide=N: cite this; read_file opens it")
     path: str = Field(description="Path of the document, as read_file takes it")
     start_line: int
     end_line: int
     page: int | None
     locator: str = Field(
-        description="Where it stands in the original, such as slide=3; empty where lines or pages say it"
+        description="Where it stands in the original, such as slide=3 or page=3; empty where the lines say it"
     )
     copies: list[str] = Field(description="Paths of other documents with the same text, which are not listed again")
     label: str = Field(description="Exact match, Semantic match, Hybrid, or Added")
@@ -91,13 +91,13 @@ class SearchAnswer(_Answer):
 class PassageAnswer(_Answer):
     """Lines around matches."""
 
-    citation: str = Field(description="path:start-end, or path#page=N: cite this")
+    citation: str = Field(description="path:start-end, path#page=N or path#slide=N: cite this; read_file opens it")
     path: str = Field(description="Path of the document, as read_file takes it")
     start_line: int
     end_line: int
     page: int | None
     locator: str = Field(
-        description="Where it stands in the original, such as slide=3; empty where lines or pages say it"
+        description="Where it stands in the original, such as slide=3 or page=3; empty where the lines say it"
     )
     matched_lines: list[int]
     score: float

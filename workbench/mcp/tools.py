@@ -21,7 +21,7 @@ from workbench.plan import Plan
 from workbench.plan_fields import OFF
 from workbench.presets import PRESETS
 from workbench.retrieve.keywords import parse_keywords
-from workbench.retrieve.readfile import explicit_roots, find_file
+from workbench.retrieve.readfile import explicit_roots, find_cited
 from workbench.retrieve.textform import format_failure, format_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ Filters = Annotated[
 ]
 PlanText = Annotated[
     _Text,
-    Field(description="A preset's name, or one with changed fields: `default fusion.k=20`. Empty: the server's plan."),
+    Field(description="A preset's name, or one with changed fields: `default fusion.alpha=0.7`. Empty: the server's plan."),
 ]
 Form = Annotated[
     Literal["full", "brief"],
@@ -164,17 +164,19 @@ class CorpusTools:
     @_answering
     def read_file(
         self,
-        path: Annotated[_Text, Field(description="The path that results cite, without the lines.")],
+        path: Annotated[_Text, Field(description="A path, or a whole citation: notes.md:3-9, deck.pptx#slide=3.")],
         start_line: Annotated[int, Field(ge=1, description="First line.")] = 1,
         end_line: Annotated[int | None, Field(ge=1, description="Last line; empty: to the end.")] = None,
     ) -> Annotated[CallToolResult, FileAnswer]:
-        """Read a document whole, or some of its lines. Only documents of the corpus and files in the allowed folders."""
-        found = find_file(self._corpus.engine, self._corpus.principal, path, self._allowed)
+        """Read a document whole, what a citation names, or some lines. Only of the corpus and of the allowed folders."""
+        found = find_cited(self._corpus.engine, self._corpus.principal, path, "", self._allowed)
         if not found.found:
             return CallToolResult(content=[TextContent(type="text", text=text.one_line(found.text))], is_error=True)
         if end_line is not None and end_line < start_line:
             raise UsageError(f"end_line is {end_line} and start_line {start_line}", "Put the smaller one first")
-        answer = answers.file_answer(path.strip(), found.text, start_line, end_line)
+        if found.place is not None and start_line == 1 and end_line is None:
+            start_line, end_line = found.lines
+        answer = answers.file_answer(found.path, found.text, start_line, end_line)
         if start_line > answer.lines:
             raise UsageError(f"start_line is {start_line:,}", f"The document has {answer.lines:,} lines")
         return _result(answer, text.file_text(answer))

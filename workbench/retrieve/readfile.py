@@ -13,11 +13,13 @@ two thousand documents to give one.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench import settings
-from workbench.records import Principal
+from workbench.errors import UsageError
+from workbench.records import Principal, Span
+from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine
 from workbench.store.protocols import Scope
 
@@ -27,21 +29,67 @@ class FileText:
     """What reading gave: a document's text, or the error text where `found` is False.
 
     The two are told apart here and not by how the text starts, which a document could imitate.
+
+    Attributes:
+        text: All of it.
+        found: Whether it is a document's text.
+        path: How it was asked for, without the place.
+        number: The document's number, None for a file that was never indexed.
+        place: The characters that were asked for, None for all of them.
     """
 
     text: str
     found: bool
+    path: str = ""
+    number: int | None = None
+    place: Span | None = None
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """First and last line of the place, from 1, of all of the text where none was asked for."""
+        start, end = (0, len(self.text)) if self.place is None else (self.place.start, self.place.end)
+        first = self.text.count("\n", 0, start) + 1
+        return first, first + self.text.count("\n", start, max(end - 1, start))
+
+    @property
+    def asked(self) -> str:
+        """The text at the place that was asked for."""
+        return self.text if self.place is None else self.text[self.place.start : self.place.end]
 
 
-def read_file(engine: Engine, principal: Principal | None, path: str) -> str:
+def read_file(engine: Engine, principal: Principal | None, path: str, at: str = "") -> str:
     """The stored text of a visible document, the text of a file below an allowed root, or an error text.
 
     Args:
         engine: The generation.
         principal: Who asks.
-        path: As citations show it (relative to its root), or absolute.
+        path: As citations show it (relative to its root), absolute, or a whole citation, whose place alone is given.
+        at: A place in it, in place of that of the citation: `12-18` (lines), `page=3`, `sheet=Sales&row=12`, `Sales!A12`.
     """
-    return find_file(engine, principal, path).text
+    return find_cited(engine, principal, path, at).asked
+
+
+def find_cited(
+    engine: Engine, principal: Principal | None, asked: str, at: str = "", allowed: tuple[Path, ...] | None = None
+) -> FileText:
+    """As `find_file`, for a citation as well as for a path: what is asked for is then `place`.
+
+    A place that is not there is a NOT_FOUND that says which are.
+    """
+    tried = [(find_file(engine, principal, path, allowed), place) for path, place in split_citation(asked.strip())]
+    found, place = next(((f, p) for f, p in tried if f.found), tried[-1])
+    place = at or place
+    if not found.found or not place:
+        return found
+    try:
+        if found.number is None:
+            span = find_place(place, found.text, (), ())
+        else:
+            (header,) = engine.records.headers([found.number])
+            span = find_place(place, found.text, engine.records.places(found.number), header.page_starts)
+    except UsageError as exc:
+        return FileText(f"[ERROR: NOT_FOUND] {found.path}: {exc}", found=False)
+    return replace(found, place=span)
 
 
 def find_file(
@@ -59,7 +107,7 @@ def find_file(
     asked = path.strip()
     number = engine.records.find_document(asked, scope)
     if number is not None:
-        return _stored(engine, number)
+        return _stored(engine, number, asked)
     explicit = explicit_roots() if allowed is None else allowed
     roots = explicit or _indexed_roots(engine, scope)
     inside = _inside(asked, roots)
@@ -71,12 +119,12 @@ def find_file(
     for root, relative in inside:
         number = engine.records.find_document(str(root / relative), scope)
         if number is not None:
-            return _stored(engine, number)
+            return _stored(engine, number, asked)
     if explicit and principal is None and scope.visible_documents is None and not engine.records.masks:
         for root, relative in inside:
             text = _from_disk(root / relative)
             if text is not None:
-                return FileText(text, found=True)
+                return FileText(text, True, asked)
     return FileText(
         f"[ERROR: NOT_FOUND] There is no document {asked}. Paths are relative to an indexed folder, as citations show them",
         found=False,
@@ -89,8 +137,8 @@ def explicit_roots() -> tuple[Path, ...]:
     return tuple(Path(os.path.realpath(p)) for p in value.split(os.pathsep) if p)
 
 
-def _stored(engine: Engine, number: int) -> FileText:
-    return FileText(engine.grep.text(number), found=True)
+def _stored(engine: Engine, number: int, asked: str) -> FileText:
+    return FileText(engine.grep.text(number), True, asked, number)
 
 
 def _indexed_roots(engine: Engine, scope: Scope) -> tuple[Path, ...]:

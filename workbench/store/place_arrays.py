@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.places import joined
+from workbench.places import Place, joined
 from workbench.store.string_table import StringTable, StringWriter
 from workbench.store.textfile import load_array
 
@@ -47,6 +47,14 @@ class Places:
             self._rows = load_array(folder / "place_rows.npy")
             self._starts = load_array(folder / "place_starts.npy")
             self._locators = StringTable(folder / "place_locators")
+
+    def of(self, document: int) -> tuple[Place, ...]:
+        """All places of a document, in order."""
+        if not self._there:
+            return ()
+        low, high = int(self._rows[document]), int(self._rows[document + 1])
+        names = self._locators.take(range(low, high))
+        return tuple(Place(start, name) for start, name in zip(self._starts[low:high].tolist(), names, strict=True))
 
     def locator(self, document: int, start: int, end: int) -> str:
         """Where the characters `start` (included) to `end` of a document stand in its original; "" where nothing says."""

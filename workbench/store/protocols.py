@@ -9,13 +9,14 @@ tie-break everywhere, and every `Scored` leaves a store in that order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.places import Place
 from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Passage, Principal, Span
 
 
@@ -30,6 +31,8 @@ class Scope:
             are returned. Always a subset of `visible`.
         visible_documents, allowed_documents: the same over documents, bool (d,) or None.
         key: Names principal, filter and collections; equal keys mean equal masks within a generation.
+        paths: For documents, by number, that the filter lets through by the path of a copy and not by their own: that path,
+            under which they are then shown.
     """
 
     visible: NDArray[np.bool_] | None = None
@@ -37,6 +40,7 @@ class Scope:
     visible_documents: NDArray[np.bool_] | None = None
     allowed_documents: NDArray[np.bool_] | None = None
     key: str = ""
+    paths: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +155,7 @@ class Source:
         documents, chunks: Visible ones.
         bytes: Of the original files and records.
         modified: When its newest document was changed, UTC; None where none says.
+        copies: Documents in it that are indexed under another path.
     """
 
     path: str
@@ -159,6 +164,7 @@ class Source:
     chunks: int
     bytes: int
     modified: datetime | None
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,6 +217,9 @@ class RecordStore(Protocol):
     def records_of(self, document_number: int) -> NDArray[np.int64]:
         """Numbers of a document's records, up."""
 
+    def places(self, document_number: int) -> tuple[Place, ...]:
+        """Where a document's text stands in its original, in order; empty for a file that is cited by its lines."""
+
     def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
         """Which records are of this kind, bool (n,); whoever asks sees no more of them than a scope lets through."""
 
@@ -222,6 +231,12 @@ class RecordStore(Protocol):
 
     def headers(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked, with "" for the text: what a list of results shows of them."""
+
+    def paths_of(self, document_numbers: Sequence[int]) -> Mapping[int, tuple[str, ...]]:
+        """Document number -> every path of a document that is there several times and indexed once, its own first.
+
+        Documents with one path are left out. Whoever sees the document may see them all: a copy is as visible as it.
+        """
 
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:
         """Number of the visible record with that id, or None."""

@@ -1,0 +1,153 @@
+"""A citation opens again: from what a result cites, or what people write, to the characters of a document."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.places import Place, ends_of, joined, locate, locator, pairs_of, spoken
+from workbench.retrieve.cited import find_place, split_citation
+from workbench.retrieve.readfile import find_cited
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reader_files as make
+
+SHEETS = "# Sales\n\na | b\n1 | 2\n\n# R&D\n\nc\nd\n"
+SHEET_PLACES = [
+    Place(SHEETS.index(words), locator(sheet=sheet, row=row))
+    for words, sheet, row in (("# Sales", "Sales", 1), ("1 | 2", "Sales", 2), ("# R&D", "R&D", 3), ("d\n", "R&D", 12))
+]
+
+
+def at(place: str, text: str = SHEETS, places: list[Place] | None = None, pages: tuple[int, ...] = ()) -> str:
+    """The words at a place."""
+    span = find_place(place, text, SHEET_PLACES if places is None else places, pages)
+    return text[span.start : span.end]
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["sheet=Sales&row=2", "#sheet=Sales&row=2", "Sales!A2", "sales!B2", "$A$2", "a2", "sheet=Sales&row=2-9", "line 4"],
+)
+def test_a_row_is_named_in_several_ways(place: str) -> None:
+    """As citations do, as formulas do, by letters of any case."""
+    assert at(place) == "1 | 2"
+
+
+@pytest.mark.parametrize("place", ["R&D", "'R&D'", "sheet=R%26D", "R&D!1:99", "sheet=R%26D&row=3..sheet=R%26D&row=12"])
+def test_a_whole_sheet_is_named_too(place: str) -> None:
+    assert at(place) == "# R&D\n\nc\nd"
+
+
+def test_a_range_of_two_places_holds_all_between_them() -> None:
+    assert at("sheet=Sales&row=2..sheet=R%26D&row=3") == "1 | 2\n\n# R&D\n\nc"
+
+
+def test_slides_cells_moments_and_pages() -> None:
+    text = "one\ntwo\nthree\nfour\n"
+    starts = (0, 4, 8, 14)
+    slides = [
+        Place(a, n) for a, n in zip(starts, ("slide=1", "slide=1&part=notes", "slide=2", "slide=10"), strict=True)
+    ]
+    assert [at(p, text, slides) for p in ("slide 1", "slide 1 notes", "Slide 2", "slides 2-10")] == [
+        "one\ntwo", "two", "three", "three\nfour",
+    ]  # fmt: skip
+    film = [Place(a, f"time=00:0{n}:00") for n, a in enumerate(starts)]
+    assert [at(p, text, film) for p in ("1:00", "00:01:59", "time=00:02:00-00:03:00")] == ["two", "two", "three\nfour"]
+    lines = [Place(a, f"line={n}") for a, n in zip(starts, (3, 5, 9, 20), strict=True)]
+    assert [at(p, text, lines) for p in ("line=7", "7", "line 9-20", "5")] == ["two", "two", "three\nfour", "two"]
+    assert [at(p, text, [], starts) for p in ("page=2", "p 2", "pages 2-3")] == ["two", "two", "two\nthree"]
+    assert [at(p, text, []) for p in ("2", "2-3", "lines 2-99", ":4", "line 1")] == [
+        "two", "two\nthree", "two\nthree\nfour", "four", "one",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("Sales!A77", "sheet Sales has row 1, 2"), ("Costs!A1", "It has sheet Sales, R&D"), ("slide=3", "It has sheet"),
+        ("99", "Its last line is 9"), ("rubbish", "It has sheet"), ("0", "no line 0"), ("..", "no place"), ("=", "no place"),
+    ],
+)  # fmt: skip
+def test_a_place_that_is_not_there_is_told_with_those_that_are(place: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        at(place)
+
+
+def test_a_citation_is_tried_as_a_path_first() -> None:
+    """Paths may hold `#` and `:` themselves."""
+    assert list(split_citation("a#b.jsonl#x:3-4")) == [
+        ("a#b.jsonl#x:3-4", ""), ("a#b.jsonl#x", "3-4"), ("a#b.jsonl", "x:3-4"),
+    ]  # fmt: skip
+    assert list(split_citation("plain.md")) == [("plain.md", "")]
+
+
+KEYS = st.sampled_from(["sheet", "row", "slide", "part", "cell", "output", "table", "time"])
+VALUES = st.one_of(st.integers(1, 30).map(str), st.text(min_size=1, max_size=8))
+LOCATORS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=2).map(lambda keys: locator(**keys))
+
+
+@given(LOCATORS, LOCATORS)
+def test_any_locator_and_any_range_come_apart_again(first: str, last: str) -> None:
+    """Whatever stands in names: the ends and their keys are those that went in."""
+    both = joined(first, last)
+    if ".." in both and both != first and both != last:
+        assert ends_of(f"{first}..{last}") == (first, last)
+    assert ends_of(first) == (first, first)
+    assert locator(**dict(pairs_of(first))) == first
+
+
+@given(
+    st.lists(st.tuples(LOCATORS, st.integers(1, 5)), min_size=1, max_size=12, unique_by=lambda item: item[0]), st.data()
+)
+def test_what_is_cited_is_found(parts: list[tuple[str, int]], data: st.DataObject) -> None:
+    """The place that cites some characters holds them."""
+    places, text = [], ""
+    for name, size in parts:
+        places.append(Place(len(text), name))
+        text += "x" * size + "\n"
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    found = find_place(locate(places, start, end), text, places, ())
+    assert found.start <= start
+    assert found.end >= len(text[:end].rstrip())
+
+
+def test_a_locator_is_said_in_words() -> None:
+    assert spoken("sheet=R%26D&row=3-9") == "sheet R&D, row 3-9"
+    assert spoken("paragraph=3..table=1&row=2") == "paragraph 3 to table 1, row 2"
+
+
+def test_what_a_result_cites_is_read_again(tmp_path: Path) -> None:
+    """Every citation of every kind of file, as text, through the library; and a wrong one is an error text."""
+    files = {
+        "book.xlsx": make.xlsx({"Sales": [["what", "sum"], ["heron", 3]], "R&D = 5%": [["heron"]]}),
+        "deck.pptx": make.pptx([("heron", "on a slide", "heron notes"), ("two", "heron", "")]),
+        "plan.docx": make.docx([("", "A heron."), ("", "Two.")], [["heron", "price"], ["x", "y"]]),
+        "mail.eml": make.mail("heron", "The heron.", {"a.zip": make.zipped({"d/in.md": "# T\n\nA heron.\n"})}),
+        "notes.md": b"# N\n\nheron\n",
+    }
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name, content in files.items():
+        make.saved(folder, name, content)
+    wb.index([folder], corpus=tmp_path / "c", encoder="hashing", workers=0)
+    with wb.open_corpus(tmp_path / "c") as corpus:
+        hits = corpus.search("heron", mode="keyword", limit=20).hits
+        assert {hit.path.partition("!/")[0] for hit in hits} == set(files)
+        for hit in hits:
+            assert hit.text.strip() in corpus.read_file(hit.citation), hit.citation
+        assert corpus.read_file("book.xlsx", at="Sales!A2") == "heron | 3"
+        assert corpus.read_file("book.xlsx#sheet=Costs") == (
+            "[ERROR: NOT_FOUND] book.xlsx: There is no place 'sheet=Costs' in it. It has sheet Sales, R&D = 5%."
+        )
+        assert find_cited(corpus.engine, None, "notes.md:3").lines == (3, 3)
+        assert corpus.read_file("nothing.md:3-4").startswith("[ERROR: NOT_FOUND] There is no document nothing.md")
+        assert corpus.read_file("/etc/passwd:1").startswith("[ERROR: ACCESS_DENIED]")
