@@ -30,7 +30,7 @@ CHOICES: dict[str, list[Any]] = {
     "fusion.alpha": [0, 0.3, 1],
     "fusion.weights.vector": [0, 0.5, 2],
     "fusion.weights.grep": [0, 3],
-    "fusion.normalise": ["minmax", "tmm", "zscore", "rank"],
+    "fusion.normalise": ["minmax", "tmm", "zscore", "rank", "top", "clip", "none", "dbsf"],
     "fusion.missing": ["computed", "zero", "floor"],
     "fusion.unit": ["chunk", "document"],
     "fusion.renumber": [True, False],
@@ -91,8 +91,6 @@ def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
     normalise = values.pop("fusion.normalise", None)
     if normalise:
         values |= {f"fusion.normalise.{s}": normalise for s in ("keyword", "vector", "grep")}
-    if values.get("fusion.method") == "convex" and values.get("grep.when") == "always":
-        return None  # three sources, which convex refuses in any search
     try:
         return wb.preset("default").replace(values)
     except wb.WorkbenchError:

@@ -116,6 +116,12 @@ class LiveMeasure:
         if self._start is None:
             self._start = self._cache.values(plan)[:, 0]
 
+    def warm(self, plan: Plan) -> None:
+        """Make what was prepared ready for every fusion method and threshold, so that the first move to one is no slower
+        than the next: for a thread that has time. Raises NeedsSearch as `figure`.
+        """
+        self._cache.warm(plan)
+
     def compare_with(self, plan: Plan) -> None:
         """Make another plan the one that `difference` is against. Raises NeedsSearch as `figure`."""
         self._start = self._cache.values(plan)[:, 0]
