@@ -7,14 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from static_model import make_static
 
 from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
 from workbench.errors import EncoderError
 from workbench.records import Progress
 
+TABLE = "a static embedding's folder"
 CASES = [
     pytest.param(("hashing", None), id="hashing"),
+    pytest.param((TABLE, None), id="table"),
+    pytest.param(("static", None), id="static", marks=pytest.mark.slow),
     pytest.param(("all-MiniLM-L6-v2", "openvino"), id="openvino", marks=pytest.mark.slow),
     pytest.param(("all-MiniLM-L6-v2", "torch"), id="torch", marks=pytest.mark.slow),
 ]
@@ -38,7 +42,15 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def encoder(request: pytest.FixtureRequest, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Encoder:
     monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(cache))
     name, runtime = request.param
-    return load_encoder(name, runtime)
+    return load_encoder(_named(name, cache), runtime)
+
+
+def _named(name: str, cache: Path) -> str:
+    """The name to load by: the tiny table is made when it is first asked for."""
+    if name != TABLE:
+        return name
+    folder = cache / "table"
+    return str(folder if folder.is_dir() else make_static(folder, [*TEXTS, "word apple first retries failure"]))
 
 
 def test_vectors_are_float32_rows_of_length_one(encoder: Encoder) -> None:
@@ -141,6 +153,7 @@ def test_it_is_loaded_once_and_again_after_closing(
 ) -> None:
     """The same encoder for all who ask; a closed one is refused and replaced."""
     name, runtime = request.node.callspec.params["encoder"]
+    name = _named(name, cache)
     assert load_encoder(name, runtime) is encoder
     encoder.close()
     with pytest.raises(EncoderError, match="closed"):

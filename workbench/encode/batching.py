@@ -43,12 +43,13 @@ class Tokens:
     Args:
         file: `tokenizer.json`.
         longest: Where texts are cut, special tokens included.
+        special: Whether the model's special tokens ([CLS] and [SEP] for BERT) stand around a text.
 
     Raises:
         EncoderError: The file is not a tokenizer.
     """
 
-    def __init__(self, file: Path, longest: int) -> None:
+    def __init__(self, file: Path, longest: int, *, special: bool = True) -> None:
         from tokenizers import Tokenizer
 
         try:
@@ -60,6 +61,7 @@ class Tokens:
             tokenizer.no_padding()
             tokenizer.no_truncation()
         self._cut.enable_truncation(longest)
+        self._special = special
         # BERT's splits at white space before anything else, so the tokens of a text are those of its words.
         self.additive = type(self._whole.pre_tokenizer).__name__ in {
             "BertPreTokenizer",
@@ -69,11 +71,14 @@ class Tokens:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Lengths, nothing cut, special tokens included."""
-        return [len(e.ids) for e in self._whole.encode_batch_fast([readable(text) for text in texts])]
+        return [len(e.ids) for e in self._encoded(self._whole, texts)]
 
     def cut(self, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """Ids and type ids of each text, cut to the longest input."""
-        return [(e.ids, e.type_ids) for e in self._cut.encode_batch_fast([readable(text) for text in texts])]
+        return [(e.ids, e.type_ids) for e in self._encoded(self._cut, texts)]
+
+    def _encoded(self, tokenizer: Any, texts: Sequence[str]) -> Any:
+        return tokenizer.encode_batch_fast([readable(text) for text in texts], add_special_tokens=self._special)
 
 
 def readable(text: str) -> str:

@@ -1,7 +1,8 @@
 """Loading an encoder: once in a process, when it is first asked for, with the fastest runtime that is still the model.
 
 `auto` takes the OpenVINO copy when it agrees with torch (see `agreement`), else torch, and then says why in the encoder's
-notes. `openvino` insists on the copy and fails where it does not agree; `torch` never makes one.
+notes. `openvino` insists on the copy and fails where it does not agree; `torch` never makes one. A static embedding is a
+table, which numpy reads whatever the runtime.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import threading
 from dataclasses import dataclass, field
 
 from workbench import settings
+from workbench.encode import distilled
 from workbench.encode.hashing import IDENTITY as HASHING
 from workbench.encode.hashing import NAME as HASHING_NAME
 from workbench.encode.hashing import HashingEncoder
 from workbench.encode.models import PACKAGED, Model, find
-from workbench.encode.protocol import Encoder
+from workbench.encode.protocol import Encoder, Tell
+from workbench.encode.static import StaticEncoder, find_static, static_identity
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity
 
@@ -33,12 +36,13 @@ _slots: dict[tuple[str, ...], _Slot] = {}
 _slots_lock = threading.Lock()
 
 
-def load_encoder(name: str | None = None, runtime: str | None = None) -> Encoder:
+def load_encoder(name: str | None = None, runtime: str | None = None, progress: Tell | None = None) -> Encoder:
     """The encoder of that name, loaded if it is not yet. Safe from several threads; all get the same one.
 
     Args:
-        name: `hashing`, `all-MiniLM-L6-v2`, a folder or a name on the hub; None is the setting `encoder`.
+        name: `hashing`, `static`, `all-MiniLM-L6-v2`, a folder or a name on the hub; None is the setting `encoder`.
         runtime: `auto`, `openvino` or `torch`; None is the setting `encoder_runtime`.
+        progress: Called with a Progress while `static` is distilled, the first time on a machine.
 
     Raises:
         EncoderError: There is no such model, a package is missing, or it cannot be loaded or run.
@@ -52,7 +56,7 @@ def load_encoder(name: str | None = None, runtime: str | None = None) -> Encoder
         model = None
     else:
         # Found and digested each time: a model that was changed on disk is another model.
-        model = find(wanted, download=True)
+        model = distilled.distilled(progress) if wanted == distilled.NAME else find(wanted, download=True)
         key = (model.name, str(model.folder), model.digest, model.configuration, how, str(settings.cache_dir()))
     with _slots_lock:
         slot = _slots.setdefault(key, _Slot())
@@ -81,7 +85,10 @@ def identity_of(name: str | None = None) -> EncoderIdentity:
     wanted = name or str(settings.get("encoder"))
     if wanted == HASHING_NAME:
         return HASHING
-    model = find(wanted, download=False)
+    model = _there(wanted)
+    static = find_static(model)
+    if static is not None:
+        return static_identity(model, static)
     from workbench.encode import sentence
     from workbench.encode.converted import find_copy
 
@@ -98,7 +105,21 @@ def identity_of(name: str | None = None) -> EncoderIdentity:
     return EncoderIdentity(model.name, model.digest, runtime, dim, longest)
 
 
+def _there(name: str) -> Model:
+    """The model of that name if it is on this machine. Raises EncoderError."""
+    model = distilled.find_distilled() if name == distilled.NAME else find(name, download=False)
+    if model is None:
+        raise EncoderError(
+            f"The encoder {name} was not made on this machine yet",
+            f"Make it once, half a minute: workbench index PATH --encoder {PACKAGED} --encoder {name}",
+        )
+    return model
+
+
 def _load(model: Model, how: str) -> Encoder:
+    static = find_static(model)
+    if static is not None:
+        return StaticEncoder(model, static)
     from workbench.encode.sentence import SentenceEncoder
 
     if how == "torch":

@@ -24,6 +24,7 @@ from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity
 
 _BATCH = 8
+_ENDLESS = 1 << 20
 
 
 class SentenceEncoder:
@@ -45,7 +46,8 @@ class SentenceEncoder:
         self.prompts = prompts_of(self._model)
         self._lock = threading.Lock()
         self._name = model.name
-        self.longest = int(self._model.max_seq_length or 0) or 1 << 20
+        longest = self._model.max_seq_length or 0
+        self.longest = int(longest) if 0 < longest < _ENDLESS else _ENDLESS  # a static embedding says infinity
         self.identity = EncoderIdentity(model.name, digest, runtime(), _dimensions(self._model), self.longest)
 
     @property

@@ -1,0 +1,39 @@
+"""A static embedding on disk small enough to make in a test: words as tokens, each with the hashing encoder's vector."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from workbench.encode.hashing import HashingEncoder
+
+_MODULES = [
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.StaticEmbedding"},
+    {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"},
+]
+
+
+def make_static(folder: Path, texts: Iterable[str], *, key: str = "embedding.weight", shift: float = 0.0) -> Path:
+    """Save a table with a row for each word of some texts, as sentence-transformers does (`key` "embeddings": as model2vec).
+
+    `shift` is added to every value: the same words with other weights.
+    """
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    words = sorted({word for text in texts for word in re.findall(r"[a-z0-9]+|[^\sa-z0-9]", text.lower())})
+    vocabulary = {word: number for number, word in enumerate(["[UNK]", *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    table = HashingEncoder().encode(list(vocabulary))
+    save_file({key: (table + np.float32(shift)).astype(np.float32)}, folder / "model.safetensors")
+    (folder / "modules.json").write_text(json.dumps(_MODULES))
+    (folder / "1_Normalize").mkdir(exist_ok=True)
+    return folder
