@@ -29,7 +29,7 @@ class TextWriter:
         self._tables: list[Table] = []
         self._breaks: list[int] = []
         self._places: list[Place] = []
-        self._break = False
+        self._break = self._ending = False
 
     def finish(self) -> tuple[str, Outline, tuple[Place, ...]]:
         """The text, its shape and its places."""
@@ -44,6 +44,12 @@ class TextWriter:
     def apart(self) -> None:
         """No chunk holds what comes next together with what was before."""
         self._gap = self._break = True
+
+    def unheaded(self) -> None:
+        """What comes next stands under no heading but the title of the whole."""
+        if self._sections and self._sections[-1].title:
+            self._gap = True
+            self._ending = True
 
     def line(self, text: str, at: str = "") -> None:
         """One or more lines of text; blank ones at the edges are dropped.
@@ -149,7 +155,9 @@ class TextWriter:
         self._gap = False
         if self._break and self.length:
             self._breaks.append(self.length)
-        self._break = False
+        if self._ending:
+            self._sections.append(Section(self.length, self.length, 1, ""))
+        self._break = self._ending = False
         if at and (not self._places or self._places[-1].locator != at):
             self._places.append(Place(self.length, at))
 

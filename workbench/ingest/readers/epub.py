@@ -10,6 +10,7 @@ from workbench.ingest.encoding import declared_encoding, decode
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import Package, attribute, descendants, opened
+from workbench.ingest.titles import said_title
 from workbench.ingest.writing import TextWriter
 from workbench.places import locator
 
@@ -53,7 +54,8 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             words = " ".join("".join(node.itertext()).split()) if name in (*_KEPT, "title", "language") else ""
             if words:
                 found[name] = f"{found[name]}; {words}" if name in found and name != "title" else found.get(name, words)
-        title, language = found.pop("title", ""), found.pop("language", "").partition(";")[0].partition("-")[0].lower()
+        title = said_title(found.pop("title", ""))
+        language = found.pop("language", "").partition(";")[0].partition("-")[0].lower()
         metadata = {_KEPT[name]: words for name, words in found.items()}
         yield Parsed(text, "book", outline, title, language=language, metadata=metadata, places=places)
 

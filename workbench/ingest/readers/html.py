@@ -16,6 +16,7 @@ from workbench.ingest.errors import Problem
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Outline, Section, Table, separate
 from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.ingest.titles import said_title
 from workbench.ingest.writing import find_header
 from workbench.records import Span
 
@@ -86,7 +87,7 @@ def _head(tree: LexborHTMLParser) -> dict[str, str]:
     found: dict[str, str] = {}
     title = tree.css_first("head > title")
     if title is not None:
-        found["title"] = _squeeze(title.text())
+        found["title"] = said_title(_squeeze(title.text()))
     root = tree.root
     found["language"] = _attribute(root, "lang").partition("-")[0].lower() if root is not None else ""
     link = tree.css_first('link[rel="canonical"]')

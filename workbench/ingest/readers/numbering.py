@@ -1,4 +1,4 @@
-"""The numbers of Word's lists and headings: they are not in the text, and people search for "4.2 Scope" all the same."""
+"""The numbers of lists and headings: they are not in the text, and people search for "4.2 Scope" all the same."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.ingest.readers.package import attribute, child, descendants
 
+_OPEN_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _PART = re.compile(r"%(\d)")
 _BULLETS = frozenset({"bullet", "none", ""})
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
@@ -53,6 +54,8 @@ class Numbering:
             self._begun.add(number)
             for at, value in self._starts.get(number, {}).items():
                 counts[at] = value - 1
+        for upper in range(depth):  # a level that was left out has begun too: the next item on it is its second
+            counts.setdefault(upper, levels.get(upper, ("", "", 1))[2])
         counts[depth] = counts.get(depth, start - 1) + 1
         for deeper in [d for d in counts if d > depth]:
             del counts[deeper]
@@ -61,6 +64,46 @@ class Numbering:
     def _shown(self, levels: dict[int, tuple[str, str, int]], counts: dict[int, int], depth: int) -> str:
         kind, _, start = levels.get(depth, ("decimal", "", 1))
         return formatted(counts.get(depth, start), kind)
+
+
+class OpenLists:
+    """Counts the lists of an OpenDocument text, from its content and its styles (None where there are none)."""
+
+    def __init__(self, content: Any, styles: Any) -> None:
+        self._levels: dict[str, dict[int, tuple[str, str, str, int]]] = {}
+        for root in (styles, content):
+            for style in descendants(root, "list-style") if root is not None else ():
+                self._levels[attribute(style, "name")] = {
+                    _int(attribute(level, "level"), 1) - 1: (
+                        _OPEN_FORMATS.get(attribute(level, "num-format"), ""),
+                        attribute(level, "num-prefix"), attribute(level, "num-suffix"),
+                        _int(attribute(level, "start-value"), 1),
+                    )
+                    for level in descendants(style, "list-level-style-number")
+                }  # fmt: skip
+        self._styles: dict[int, str] = {}
+        self._counts: dict[int, int] = {}
+        self._last: dict[tuple[str, int], int] = {}  # where the lists of a style have ended, for those that go on
+        self._labels: dict[int, str] = {}
+
+    def open(self, node: Any, depth: int) -> None:
+        """A list begins, `depth` from 0; without a style of its own it has the one around it."""
+        self._styles[depth] = attribute(node, "style-name") or self._styles.get(depth - 1, "")
+        goes_on = attribute(node, "continue-numbering") == "true" or bool(attribute(node, "continue-list"))
+        self._counts[depth] = self._last.get((self._styles[depth], depth), 0) if goes_on else 0
+
+    def item(self, node: Any, depth: int) -> None:
+        """An item begins."""
+        style = self._styles.get(depth, "")
+        kind, before, after, start = self._levels.get(style, {}).get(depth, ("", "", "", 1))
+        said = attribute(node, "start-value")
+        count = int(said) if said.isdigit() else (self._counts.get(depth, 0) + 1 if self._counts.get(depth) else start)
+        self._counts[depth] = self._last[style, depth] = count
+        self._labels[depth] = f"{before}{formatted(count, kind)}{after} " if kind else "- "
+
+    def label(self, depth: int) -> str:
+        """What stands before the next paragraph: its item's number or bullet before the first, nothing before the others."""
+        return self._labels.pop(depth, "  ")
 
 
 def formatted(number: int, kind: str) -> str:

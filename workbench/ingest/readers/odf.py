@@ -1,7 +1,8 @@
 """OpenDocument: text (ODT), sheets (ODS) and slides (ODP), from `content.xml`.
 
 Places are those of the Office formats: `paragraph=12` outside of tables, `table=2&row=3`, `sheet=Sales&row=12`, `slide=3`.
-What tracked changes have deleted is not there.
+What tracked changes have deleted is not there. Heads and feet of the pages, from `styles.xml`, come once, at the end. Hidden
+sheets and slides are read too, and said to be hidden.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers.base import Member, Parsed, Source
+from workbench.ingest.readers.numbering import OpenLists
 from workbench.ingest.readers.package import attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.sheets import Row, write_sheet
 from workbench.ingest.writing import TextWriter
@@ -34,16 +36,26 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             raise ReadError("It is broken: it has no body", "Open it in its program, and save it anew")
         writer = TextWriter()
         kind = local(content)
+        styles = package.xml("styles.xml")
+        unseen = _unseen_styles(package.must("content.xml"))
+        hidden: list[str] = []
         if kind == "spreadsheet":
             for table in descendants(content, "table"):
-                write_sheet(writer, attribute(table, "name"), _sheet_rows(table))
+                secret = attribute(table, "style-name") in unseen
+                hidden += [f"sheet {attribute(table, 'name')}"] if secret else []
+                write_sheet(writer, attribute(table, "name"), _sheet_rows(table), secret)
         elif kind == "presentation":
             for number, page in enumerate(descendants(content, "page"), 1):
-                _slide(writer, page, number)
+                secret = attribute(page, "style-name") in unseen
+                hidden += [f"slide {number}"] if secret else []
+                _slide(writer, page, number, secret)
         else:
-            _Text(writer).blocks(content)
+            _Text(writer, OpenLists(package.must("content.xml"), styles)).blocks(content)
+            _heads_and_feet(writer, styles)
         text, outline, places = writer.finish()
         title, language, metadata = properties(package.xml("meta.xml"))
+        if hidden:
+            metadata["hidden"] = "; ".join(hidden)
         named = {"spreadsheet": "sheet", "presentation": "slides"}.get(kind, "word")
         yield Parsed(text, named, outline, title, language=language, metadata=metadata, places=places)
         for name in package.names:
@@ -74,8 +86,8 @@ def words_of(node: Any) -> str:
 class _Text:
     """Writes the blocks of a text document."""
 
-    def __init__(self, writer: TextWriter) -> None:
-        self._out = writer
+    def __init__(self, writer: TextWriter, lists: OpenLists) -> None:
+        self._out, self._lists = writer, lists
         self._paragraphs = self._tables = 0
 
     def blocks(self, node: Any, depth: int = -1) -> None:
@@ -90,14 +102,19 @@ class _Text:
                 self._paragraphs += 1
                 words = words_of(inner)
                 if depth >= 0:
-                    self._out.line("  " * depth + "- " + words.strip() if words.strip() else "", self._at())
+                    label = self._lists.label(depth) if words.strip() else ""
+                    self._out.line(f"{'  ' * depth}{label}{words.strip()}" if words.strip() else "", self._at())
                 else:
                     self._out.paragraph(words, self._at())
                 self._hanging(inner)
             elif name == "list":
+                self._lists.open(inner, depth + 1)
                 self.blocks(inner, depth + 1)
                 if depth < 0:
                     self._out.gap()
+            elif name == "list-item":
+                self._lists.item(inner, depth)
+                self.blocks(inner, depth)
             elif name == "table":
                 self._tables += 1
                 self._table(inner, self._tables)
@@ -125,6 +142,32 @@ class _Text:
                     self._out.paragraph(words_of(paragraph), locator(table=number, row=index))
             return
         self._out.table((row, locator(table=number, row=index)) for index, row in enumerate(cells, 1))
+
+
+def _heads_and_feet(writer: TextWriter, styles: Any) -> None:
+    """Heads and feet of the pages, each once however many kinds of page have it; page numbers alone are none."""
+    masters = list(descendants(styles, "master-page")) if styles is not None else []
+    for name in ("header", "footer"):
+        found: dict[str, None] = {}
+        for node in (
+            inner for master in masters for inner in descendants(master, name, f"{name}-first", f"{name}-left")
+        ):
+            found.setdefault("\n".join(words_of(p).strip() for p in descendants(node, "p", "h")).strip())
+        for number, words in enumerate((words for words in found if any(map(str.isalpha, words))), 1):
+            writer.apart()
+            writer.unheaded()
+            writer.paragraph(words, locator(**{name: number}))
+
+
+def _unseen_styles(root: Any) -> frozenset[str]:
+    """Names of the styles that hide their sheet or slide."""
+    return frozenset(
+        attribute(style, "name")
+        for style in descendants(root, "style")
+        for inner in style
+        if (local(inner) == "table-properties" and attribute(inner, "display") == "false")
+        or (local(inner) == "drawing-page-properties" and attribute(inner, "visibility") == "hidden")
+    )
 
 
 def _own(node: Any, wanted: str) -> Iterator[Any]:
@@ -163,14 +206,19 @@ def _sheet_rows(table: Any) -> Iterator[Row]:
         number += times
 
 
-def _slide(writer: TextWriter, page: Any, number: int) -> None:
+def _slide(writer: TextWriter, page: Any, number: int, hidden: bool) -> None:
     at = locator(slide=number)
     writer.apart()
     notes = child(page, "notes")
     frames = [n for n in page if isinstance(n.tag, str) and n is not notes]
     title = next((f for f in frames if attribute(f, "class") == "title"), None)
-    if title is not None:
-        writer.heading(" ".join(words_of(p) for p in descendants(title, "p", "h")), 1, at)
+    words = " ".join(words_of(p) for p in descendants(title, "p", "h")) if title is not None else ""
+    if hidden:
+        words = f"{words} (hidden slide)"
+    if words.strip():
+        writer.heading(words, 1, at)
+    else:
+        writer.unheaded()
     for frame in frames:
         if frame is title:
             continue

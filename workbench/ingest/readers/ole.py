@@ -17,6 +17,7 @@ from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers import sheets
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.readers.outlook import read_message
+from workbench.ingest.titles import said_title
 from workbench.ingest.writing import TextWriter
 from workbench.places import locator
 
@@ -205,4 +206,4 @@ def _summary(ole: Any) -> tuple[str, dict[str, Any]]:
                 words = raw.decode("utf-16-le" if kind == 0x1F else encoding, "replace") if kind in (0x1E, 0x1F) else ""
                 plain = "".join(c if c.isprintable() else " " for c in normalise(words.partition("\x00")[0]))
                 found[_PROPERTIES[key]] = " ".join(plain.replace("\ufffd", " ").split())
-    return found.pop("title", ""), {key: words for key, words in found.items() if words}
+    return said_title(found.pop("title", "")), {key: words for key, words in found.items() if words}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.ingest.errors import ReadError
 from workbench.ingest.readers.base import Source
+from workbench.ingest.titles import said_title
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -144,7 +145,7 @@ def properties(root: Any) -> tuple[str, str, dict[str, Any]]:
         if not words:
             continue
         if name == "title":
-            title = title or words
+            title = title or said_title(words)
         elif name == "language":
             language = words.partition("-")[0].lower()
         elif name in _CORE:

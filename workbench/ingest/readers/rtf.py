@@ -145,7 +145,7 @@ class _Document:
         self._default_font, self._defining = -1, -1
         self._decoder_name, self._decoder = "", codecs.getincrementaldecoder("cp1252")("replace")
         self._buffers: dict[str, list[str]] = {}
-        self._pending, self._half, self._ignorable = 0, 0, False
+        self._pending, self._half, self._ignorable, self._fresh = 0, 0, False, False
         self._styles: dict[int, int] = {}
         self._style = self._level = 0
         self._cells: list[str] = []
@@ -165,11 +165,12 @@ class _Document:
             if match is None:
                 break
             position = match.end()
-            word, number, code, symbol, brace, _, text = match.groups()
+            word, number, code, symbol, brace, ends, text = match.groups()
+            fresh, self._fresh = self._fresh, self._fresh and bool(ends)
             if brace == b"{":
                 self._flush()
                 self._stack.append(replace(self._group))
-                self._ignorable = False
+                self._ignorable, self._fresh = False, True
             elif brace:
                 self._flush()
                 if not self._stack:
@@ -186,7 +187,10 @@ class _Document:
             elif code:
                 self._bytes(bytes([int(code, 16)]))
             elif symbol:
-                self._symbol(symbol)
+                if symbol != b"*":
+                    self._symbol(symbol)
+                elif fresh:  # elsewhere the mark says nothing, and what follows is text
+                    self._ignorable = True
             elif text:
                 self._bytes(text)
 
@@ -299,9 +303,7 @@ class _Document:
             self._cells = []
 
     def _symbol(self, symbol: bytes) -> None:
-        if symbol == b"*":
-            self._ignorable = True
-        elif symbol in b"\\{}":
+        if symbol in b"\\{}":
             self._bytes(symbol)
         elif symbol == b"~":
             self._say(" ")

@@ -2,7 +2,8 @@
 
 A place is the sheet and the row as the program numbers it: `sheet=Sales&row=12`. Cells are read as they are shown where that
 changes the words: dates as dates, percentages as percentages, numbers without the noise of floating point; formulas by their
-last result. The XML is read as a stream, so that a sheet with one cell in its last row costs nothing.
+last result. Text boxes come after the rows of their sheet. Hidden sheets are read too, and said to be hidden in their heading;
+hidden rows and columns in the metadata. The XML is read as a stream, so that a sheet with one cell in its last row costs nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TIMES = {18, 19, 20, 21, 45, 46, 47, 32, 33}
 _WIDEST_GAP = 64
 
 
-def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row]) -> None:
+def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row], hidden: bool = False) -> None:
     """Write a sheet: its name, then a table for each block of rows without an empty one between them."""
     writer.apart()
     block: list[Row] = []
@@ -38,7 +39,7 @@ def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row]) -> None:
     for number, cells in (*rows, (0, {})):
         if block and number != last + 1:
             if not headed:
-                writer.heading(name, 1, locator(sheet=name, row=block[0][0]))
+                writer.heading(f"{name} (hidden sheet)" if hidden else name, 1, locator(sheet=name, row=block[0][0]))
                 headed = True
             header = _write_block(writer, name, block, header)
             block = []
@@ -79,6 +80,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         from_1904 = dated is not None and attribute(dated, "date1904") in ("1", "true")
         writer = TextWriter()
         problems: list[Problem] = []
+        hidden: list[str] = []
         for sheet in descendants(book, "sheet"):
             name = attribute(sheet, "name")
             key = next((v for k, v in sheet.attrib.items() if k.endswith("}id")), "")
@@ -86,15 +88,36 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             if kind != "worksheet":
                 continue
             try:
-                write_sheet(writer, name, _rows(package.read(part), shared, formats, from_1904))
+                data = package.read(part)
+                secret = attribute(sheet, "state") in ("hidden", "veryHidden")
+                hidden += [f"sheet {name}"] if secret else [f"{kind} of {name}" for kind in _hidden_parts(data)]
+                write_sheet(writer, name, _rows(data, shared, formats, from_1904), secret)
+                _boxes(writer, package, part, name)
                 _comments(writer, package, part, name)
             except ReadError as exc:
                 problems.append(Problem(f"The sheet {name} cannot be read: {exc.message}", exc.remedy))
         text, outline, places = writer.finish()
+        if hidden:
+            metadata["hidden"] = "; ".join(hidden)
         yield from problems
         if text.strip() or not problems:
             yield Parsed(text, "sheet", outline, title, language=language, metadata=metadata, places=places)
         yield from embedded(package, relations)
+
+
+def _hidden_parts(data: bytes) -> list[str]:
+    """`rows` and `columns`, where the sheet hides some."""
+    marks = (("rows", rb"<(?:\w+:)?row\b[^>]*\bhidden="), ("columns", rb"<(?:\w+:)?col\b[^>]*\bhidden="))
+    return [kind for kind, mark in marks if re.search(mark + rb'["\'](?:1|true)', data)]
+
+
+def _boxes(writer: TextWriter, package: Package, part: str, name: str) -> None:
+    """The words of text boxes and shapes that lie on a sheet."""
+    for kind, target in package.relations(part).values():
+        root = package.xml(target) if kind == "drawing" else None
+        for body in descendants(root, "txBody") if root is not None else ():
+            lines = ("".join(n.text or "" for n in descendants(p, "t")).strip() for p in descendants(body, "p"))
+            writer.paragraph("\n".join(line for line in lines if line), locator(sheet=name))
 
 
 def _rows(data: bytes, shared: list[str], formats: list[str], from_1904: bool) -> Iterator[Row]:
@@ -232,14 +255,17 @@ def read_xls(source: Source) -> Iterator[Parsed | Problem]:
             raise ReadError("It is locked with a password", "Save it without the password, and index that") from exc
         raise ReadError("It is broken: it cannot be opened as a workbook", "Open it, and save it as XLSX") from exc
     writer = TextWriter()
+    hidden: list[str] = []
     for name in book.sheet_names():
         sheet = book.sheet_by_name(name)
         if hasattr(sheet, "nrows"):
-            write_sheet(writer, name, _xls_rows(book, sheet))
+            write_sheet(writer, name, _xls_rows(book, sheet), sheet.visibility != 0)
+            hidden += [f"sheet {name}"] if sheet.visibility else []
         book.unload_sheet(name)
     text, outline, places = writer.finish()
     author = " ".join(str(book.user_name or "").split())
-    yield Parsed(text, "sheet", outline, metadata={"author": author} if author else {}, places=places)
+    said = {"author": author, "hidden": "; ".join(hidden)}
+    yield Parsed(text, "sheet", outline, metadata={key: words for key, words in said.items() if words}, places=places)
 
 
 def _xls_rows(book: Any, sheet: Any) -> Iterator[Row]:

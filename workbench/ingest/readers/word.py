@@ -39,6 +39,8 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         writer.body(child(package.must(main), "body"))
         writer.rest()
         text, outline, places = writer.out.finish()
+        if writer.hidden:
+            metadata["hidden"] = f"text in {writer.hidden} paragraphs"
         yield Parsed(
             text, "word", outline, title or writer.title, language=language, metadata=metadata, places=places
         )  # fmt: skip
@@ -115,6 +117,7 @@ class _Writer:
         self._styles = _Styles(package.xml(parts.get("styles", "word/styles.xml")))
         self._numbers = Numbering(package.xml(parts.get("numbering", "word/numbering.xml")))
         self._paragraphs = self._tables = 0
+        self.hidden = 0  # paragraphs with text that the program does not show
 
     def body(self, node: Any) -> None:
         """All blocks of the body."""
@@ -140,7 +143,7 @@ class _Writer:
             for number, (_, target) in enumerate((pair for pair in targets if pair[0] == name), 1):
                 root = self._package.xml(target)
                 words = "\n".join(_texts(root)) if root is not None else ""
-                if words.strip() and words not in seen:
+                if any(map(str.isalpha, words)) and words not in seen:  # page numbers alone are passed over
                     seen.add(words)
                     self._apart(root, locator(**{name: number}), "")
 
@@ -148,6 +151,7 @@ class _Writer:
         words = "\n".join(text for text in _texts(node) if text.strip())
         if words.strip():
             self.out.apart()
+            self.out.unheaded()
             self.out.paragraph(f"{author}: {words}" if author else words, at)
 
     def _paragraph(self, node: Any, at: str) -> None:
@@ -158,6 +162,7 @@ class _Writer:
         if direct is not None and attribute(direct, "val").isdigit():
             level = int(attribute(direct, "val")) + 1 if int(attribute(direct, "val")) < 9 else -1
         words = paragraph_text(node)
+        self.hidden += any(_is_hidden(run) for run in descendants(node, "r"))
         numbered = child(node, "pPr", "numPr")
         listed = number_of(numbered) if numbered is not None else self._styles.numbering.get(key, ("", "0"))
         label, bullet, depth = self._numbers.next(*listed) if words.strip() else ("", False, 0)
@@ -232,6 +237,11 @@ def _words(node: Any) -> Iterator[str]:
             yield from _words(inner)
 
 
+def _is_hidden(run: Any) -> bool:
+    mark = child(run, "rPr", "vanish")
+    return mark is not None and attribute(mark, "val") not in ("0", "false", "off") and child(run, "t") is not None
+
+
 def _choice(node: Any) -> Any:
     chosen = child(node, "Choice")
     return chosen if chosen is not None else child(node, "Fallback")
@@ -283,10 +293,13 @@ def _cell(node: Any) -> str:
 
 
 def _spread(row: Any, texts: Iterable[str]) -> list[str]:
-    """Texts of a row's cells with empty ones for the columns that a wide cell covers."""
-    found: list[str] = []
+    """Texts of a row's cells with empty ones for the columns before the first and for those that a wide cell covers."""
+    found = [""] * _columns(child(row, "trPr", "gridBefore"))
     for cell, words in zip(_cells(row), texts, strict=True):
-        span = child(cell, "tcPr", "gridSpan")
-        wide = attribute(span, "val") if span is not None else ""
-        found += [words, *[""] * (min(int(wide), 100) - 1 if wide.isdigit() else 0)]
+        found += [words, *[""] * (_columns(child(cell, "tcPr", "gridSpan")) - 1)]
     return found
+
+
+def _columns(node: Any) -> int:
+    said = attribute(node, "val") if node is not None else ""
+    return min(int(said), 100) if said.isdigit() else 0

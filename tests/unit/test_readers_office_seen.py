@@ -1,0 +1,230 @@
+"""Office files as their programs show them: numbers of lists, late cells, text boxes, charts, hidden parts, heads and feet."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ingest_cases import count_words, found
+from reader_files import docx, ods, odt, pptx, read, saved, xlsx, zipped
+
+from workbench.ingest import FileRules, ReadOptions, read_file
+from workbench.places import locate
+
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def changed(data: bytes, part: str, change: Callable[[str], str], more: dict[str, str] | None = None) -> bytes:
+    """A package with one of its parts changed, and with more parts."""
+    source = zipfile.ZipFile(io.BytesIO(data))
+    files: dict[str, bytes | str] = {name: source.read(name) for name in source.namelist()}
+    files[part] = change(source.read(part).decode("utf-8"))
+    return zipped({**files, **(more or {})})
+
+
+def word(body: str, parts: dict[str, str] | None = None) -> bytes:
+    """A Word file with this body; parts by kind."""
+    parts = parts or {}
+    rels = "".join(f'<Relationship Id="r{n}" Type="x/{kind}" Target="{kind}.xml"/>' for n, kind in enumerate(parts))
+    return zipped({
+        "[Content_Types].xml": "<Types/>",
+        "word/document.xml": f"<w:document {WORD}><w:body>{body}</w:body></w:document>",
+        "word/_rels/document.xml.rels": f"<Relationships>{rels}</Relationships>",
+        **{f"word/{kind}.xml": words for kind, words in parts.items()},
+    })  # fmt: skip
+
+
+OPEN = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("style", "table"))
+
+
+def styled(xml: str, styles: str) -> str:
+    """An OpenDocument content with these automatic styles."""
+    xml = xml.replace("<office:automatic-styles/>", "").replace(
+        "<office:document-content ", f"<office:document-content {OPEN} ", 1
+    )
+    return xml.replace("<office:body>", f"<office:automatic-styles>{styles}</office:automatic-styles><office:body>")
+
+
+def paragraph(words: str, properties: str = "", run: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:rPr>{run}</w:rPr><w:t>{words}</w:t></w:r></w:p>"
+
+
+def sections(file: Path) -> list[tuple[str, str]]:
+    """Section and first line of each chunk."""
+    items = read_file(found(file), FileRules(), ReadOptions(), count_words)
+    return [(c.section, c.text.split("\n")[0]) for item in items if isinstance(item, tuple) for c in item[1]]
+
+
+def test_a_level_that_was_left_out_of_a_numbered_list_counts_as_begun(tmp_path: Path) -> None:
+    """After 1 and 1.1.1 the next item on the second level is 1.2, as the program shows it."""
+    levels = "".join(
+        f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for n, text in enumerate(("%1.", "%1.%2.", "%1.%2.%3."))
+    )
+    numbering = f'<w:numbering {WORD}><w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
+    numbering += '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>'
+    body = "".join(
+        paragraph(words, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr>')
+        for level, words in ((0, "a"), (2, "b"), (1, "c"))
+    )
+    (document,), _ = read(saved(tmp_path, "a.docx", word(body, {"numbering": numbering})))
+    assert [line.strip() for line in document.text.strip().split("\n")] == ["1. a", "1.1.1. b", "1.2. c"]
+
+
+def test_a_row_that_starts_late_keeps_its_columns(tmp_path: Path) -> None:
+    def cells(*words: str) -> str:
+        return "".join(f"<w:tc>{paragraph(w)}</w:tc>" for w in words)
+
+    rows = (
+        f"<w:tr>{cells('Name', 'Town')}</w:tr><w:tr><w:trPr><w:gridBefore w:val='1'/></w:trPr>{cells('London')}</w:tr>"
+    )
+    (document,), _ = read(saved(tmp_path, "a.docx", word(f"<w:tbl>{rows}</w:tbl>")))
+    assert document.text == "Name | Town\n| London\n"
+
+
+def test_notes_and_headers_stand_under_no_heading_of_the_body_and_page_numbers_are_none(tmp_path: Path) -> None:
+    styles = f'<w:styles {WORD}><w:style w:styleId="H"><w:name w:val="heading 1"/></w:style></w:styles>'
+    head = f"<w:hdr {WORD}>{paragraph('On every page')}</w:hdr>"
+    foot = f"<w:ftr {WORD}>{paragraph('17')}</w:ftr>"
+    body = paragraph("Last chapter", '<w:pStyle w:val="H"/>') + paragraph("words")
+    file = saved(tmp_path, "a.docx", word(body, {"styles": styles, "header": head, "footer": foot}))
+    assert sections(file) == [("Last chapter", "# Last chapter"), ("", "On every page")]
+
+
+def test_text_that_word_does_not_show_is_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+    file = saved(tmp_path, "a.docx", word(paragraph("seen") + paragraph("unseen", run="<w:vanish/>")))
+    (document,), _ = read(file)
+    assert document.text == "seen\n\nunseen\n"
+    assert document.metadata["hidden"] == "text in 1 paragraphs"
+    (plain,), _ = read(saved(tmp_path, "b.docx", docx([("", "seen")])))
+    assert "hidden" not in plain.metadata
+
+
+def test_a_slide_without_a_title_is_not_put_under_the_title_of_the_one_before(tmp_path: Path) -> None:
+    file = saved(tmp_path, "a.pptx", pptx([("One", "alpha", ""), ("", "beta", "")]))
+    assert sections(file) == [("One", "# One"), ("", "beta")]
+
+
+def test_hidden_slides_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+    data = changed(
+        pptx([("One", "alpha", ""), ("Two", "beta", "")]), "ppt/slides/slide2.xml",
+        lambda xml: xml.replace("<p:sld ", '<p:sld show="0" ', 1),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.pptx", data))
+    assert "# Two (hidden slide)\n\nbeta" in document.text
+    assert document.metadata["hidden"] == "slides 2"
+
+
+def test_numbered_paragraphs_of_a_slide_have_their_numbers(tmp_path: Path) -> None:
+    """A paragraph without a number in between starts the count anew."""
+    numbered = '<a:pPr><a:buAutoNum type="alphaLcParenR" startAt="2"/></a:pPr>'
+    data = changed(
+        pptx([("One", "x\ny\nz", "")]), "ppt/slides/slide1.xml",
+        lambda xml: re.sub(r"<a:p>(?=<a:r><a:t>[xy]<)", f"<a:p>{numbered}", xml),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.pptx", data))
+    assert document.text == "# One\n\nb) x\nc) y\nz\n"
+
+
+def test_a_charts_series_are_read_with_their_categories_and_numbers(tmp_path: Path) -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    deck = Presentation()
+    chart = CategoryChartData()
+    chart.categories = ["North", "South"]
+    chart.add_series("Harvest", (1.5, 20))
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 4_000_000, 3_000_000, chart)
+    deck.save(str(tmp_path / "a.pptx"))
+    documents, _ = read(tmp_path / "a.pptx")
+    assert "Harvest: North 1.5, South 20" in documents[0].text
+
+
+def test_text_boxes_on_a_sheet_are_read_after_its_rows(tmp_path: Path) -> None:
+    spaces = 'xmlns:x="urn:x" xmlns:a="urn:a"'
+    words = "<a:p><a:r><a:t>Not </a:t></a:r><a:r><a:t>audited</a:t></a:r></a:p>"
+    box = f"<x:wsDr {spaces}><x:sp><x:txBody>{words}</x:txBody></x:sp></x:wsDr>"
+    rels = '<Relationships><Relationship Id="r1" Type="x/drawing" Target="../drawings/drawing1.xml"/></Relationships>'
+    parts = {"xl/drawings/drawing1.xml": box, "xl/worksheets/_rels/sheet1.xml.rels": rels}
+    data = changed(xlsx({"Sales": [["a", "b"], [1, 2]]}), "xl/worksheets/sheet1.xml", str, parts)
+    (document,), _ = read(saved(tmp_path, "a.xlsx", data))
+    assert document.text.endswith("1 | 2\n\nNot audited\n")
+    assert locate(document.places, document.text.index("Not"), len(document.text)) == "sheet=Sales"
+
+
+def test_hidden_sheets_rows_and_columns_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(xlsx({"Sales": [["a", "b"], [1, 2]], "Costs": [["c", "d"], [3, 4]]})))
+    book["Costs"].sheet_state = "veryHidden"
+    book["Sales"].row_dimensions[2].hidden = True
+    book.save(tmp_path / "a.xlsx")
+    (document,), _ = read(tmp_path / "a.xlsx")
+    assert document.text == "# Sales\n\na | b\n1 | 2\n\n# Costs (hidden sheet)\n\nc | d\n3 | 4\n"
+    assert document.metadata["hidden"] == "rows of Sales; sheet Costs"
+    assert locate(document.places, document.text.index("3 |"), len(document.text)) == "sheet=Costs&row=2"
+
+
+def test_numbered_lists_of_an_opendocument_text_have_their_numbers(tmp_path: Path) -> None:
+    """The second paragraph of an item has none; a list that goes on counts on; bullets stay bullets."""
+    style = (
+        '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-suffix="." style:num-format="1"/>'
+        '<text:list-level-style-number text:level="2" style:num-suffix=")" style:num-format="a"/></text:list-style>'
+    )
+
+    def item(words: str, more: str = "") -> str:
+        return f"<text:list-item><text:p>{words}</text:p>{more}</text:list-item>"
+
+    inner = f"<text:list>{item('c')}</text:list>"
+    lists = f'<text:list text:style-name="L">{item("a", "<text:p>more</text:p>")}{item("b", inner)}</text:list><text:p>x</text:p>'
+    lists += f'<text:list text:style-name="L" text:continue-numbering="true">{item("d")}</text:list>'
+    lists += f"<text:list>{item('e')}</text:list>"
+    data = changed(
+        odt([(0, "@")]), "content.xml",
+        lambda xml: styled(xml.replace("<text:p>@</text:p>", lists), style),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.odt", data))
+    assert [line for line in document.text.split("\n") if line] == [
+        "1. a", "  more", "2. b", "  a) c", "x", "3. d", "- e",
+    ]  # fmt: skip
+
+
+def test_heads_and_feet_of_an_opendocument_text_come_once_at_its_end(tmp_path: Path) -> None:
+    master = "<style:master-page style:name='{}'><style:header><text:p>Minutes</text:p></style:header>"
+    master += "<style:footer><text:p>3</text:p></style:footer></style:master-page>"
+    data = changed(
+        odt([(1, "Chapter"), (0, "words")]), "styles.xml",
+        lambda xml: xml.replace("<office:document-styles ", f"<office:document-styles {OPEN} ").replace(
+            "</office:document-styles>", f"{master.format('A')}{master.format('B')}</office:document-styles>"
+        ),
+    )  # fmt: skip
+    file = saved(tmp_path, "a.odt", data)
+    assert sections(file) == [("Chapter", "# Chapter"), ("", "Minutes")]
+    (document,), _ = read(file)
+    assert locate(document.places, document.text.index("Minutes"), len(document.text)) == "header=1"
+
+
+def test_hidden_sheets_of_an_opendocument_workbook_are_said_to_be_hidden(tmp_path: Path) -> None:
+    style = (
+        '<style:style style:name="h" style:family="table"><style:table-properties table:display="false"/></style:style>'
+    )
+    data = changed(
+        ods({"Sales": [["a", "b"]], "Costs": [["c", "d"]]}), "content.xml",
+        lambda xml: styled(xml, style).replace('table:name="Costs"', 'table:name="Costs" table:style-name="h"'),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.ods", data))
+    assert "# Sales\n" in document.text
+    assert "# Costs (hidden sheet)\n" in document.text
+    assert document.metadata["hidden"] == "sheet Costs"
+
+
+def test_a_star_inside_a_group_of_rtf_hides_nothing(tmp_path: Path) -> None:
+    """Only at a group's start does it mean that a reader may pass over what it does not know."""
+    text = r"{\rtf1\ansi{\f0\*\cs7 The quick fox}{" + "\n" + r"\*\unknown not read}{\*\generator neither}\par}"
+    (document,), _ = read(saved(tmp_path, "a.rtf", text))
+    assert document.text == "The quick fox\n"
