@@ -41,6 +41,14 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_opening_a_corpus_loads_no_reader() -> None:
+    """Who searches reads no file and asks no endpoint: what is needed for that alone is not imported."""
+    code = "import sys, workbench.service; print(sorted(set(sys.modules) & set(sys.argv[1:])))"
+    unneeded = ["workbench.ingest.readers", "workbench.assist.endpoint", "asyncio", "polars", "plotly", "torch"]
+    done = subprocess.run([sys.executable, "-c", code, *unneeded], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_every_public_name_can_be_had() -> None:
     """Each name in `workbench.__all__` exists, and has a docstring of its own."""
     import workbench

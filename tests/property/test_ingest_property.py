@@ -10,9 +10,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.ingest import FileRules, Problem, ReadError, ReadOptions, TokenCounter, read_file, walk
+from workbench.ingest import FileRules, Problem, ReadError, ReadOptions, TokenCounter, read_file
 from workbench.ingest.encoding import normalise
-from workbench.ingest.walk import FoundFile
+from workbench.ingest.walk import FoundFile, walk
 from workbench.records import Granularity
 
 NAMES = ("a.md", "a.txt", "a.rst", "a.py", "a.js", "a.html", "a.yaml", "noname")

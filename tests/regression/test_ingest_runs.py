@@ -20,16 +20,17 @@ from workbench.ingest import (
     SkippedFile,
     TokenCounter,
     read_file,
-    walk,
 )
 from workbench.ingest.rules import parse_rules
+from workbench.ingest.walk import walk
 from workbench.records import Granularity
 from workbench.reports import FileStatus
 
 SAMPLE = Path(__file__).parents[2] / "workbench" / "ingest"
 SCRIPT = """
 import sys
-from workbench.ingest import FileRules, ReadOptions, read_file, walk
+from workbench.ingest import FileRules, ReadOptions, read_file
+from workbench.ingest.walk import walk
 rules = FileRules(("b", "a"), roles=("y", "x"))
 for found in walk(sys.argv[1:]):
     for item in read_file(found, rules, ReadOptions(60), lambda ts: [len(t.split()) for t in ts]):

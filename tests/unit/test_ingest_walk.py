@@ -10,7 +10,7 @@ import pytest
 from ingest_cases import names, write
 
 from workbench.errors import UsageError
-from workbench.ingest import FoundFile, walk
+from workbench.ingest.walk import FoundFile, walk
 from workbench.reports import FileStatus
 
 

@@ -28,10 +28,10 @@ import numpy as np
 
 from workbench import settings
 from workbench.assist import answers
+from workbench.assist.protocol import PREFIX as PREFIX
 from workbench.assist.protocol import Floats
 from workbench.errors import AssistError
 
-PREFIX = "endpoint:"
 _PASSING = frozenset({408, 409, 429})
 _PAUSE_SECONDS = 0.5
 _GRACE_SECONDS = 1.0

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench import settings
-from workbench.assist.endpoint import PREFIX, Endpoint, EndpointReranker, EndpointRewriter
 from workbench.assist.learned import LearnedRanker
 from workbench.assist.plain import ECHO, KEYWORDS, OVERLAP, EchoRewriter, KeywordsRewriter, OverlapReranker
-from workbench.assist.protocol import Reranker, Rewriter
+from workbench.assist.protocol import PREFIX, Reranker, Rewriter
 from workbench.errors import AssistError
 
 LEARNED = "learned:"
@@ -59,6 +58,8 @@ def load_reranker(model: str) -> Reranker:
     if is_learned(name):
         raise AssistError(f"{name} ranks by features, not by texts", "Load it with load_learned")
     if name.startswith(PREFIX):
+        from workbench.assist.endpoint import Endpoint, EndpointReranker
+
         return _kept("rerank", name, _endpoint_state(), lambda: EndpointReranker(Endpoint(name.removeprefix(PREFIX))))
     from workbench.assist import cross_encoder
 
@@ -79,6 +80,8 @@ def load_rewriter(model: str) -> Rewriter:
     if name == KEYWORDS:
         return KeywordsRewriter()
     if name.startswith(PREFIX):
+        from workbench.assist.endpoint import Endpoint, EndpointRewriter
+
         return _kept("rewrite", name, _endpoint_state(), lambda: EndpointRewriter(Endpoint(name.removeprefix(PREFIX))))
     raise AssistError(f"There is no rewriter called {name!r}", f"rewrite.model is {REWRITERS}")
 

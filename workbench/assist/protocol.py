@@ -18,6 +18,9 @@ from workbench.errors import AssistError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+PREFIX = "endpoint:"
+"""How a model behind the setting `endpoint_url` is named: `endpoint:MODEL`."""
+
 
 class Reranker(Protocol):
     """Scores texts against a query, seeing both at once. Safe from several threads."""

@@ -2,32 +2,38 @@
 
 `walk` finds files, `rules` says what each is given, `read` reads one file into documents and their chunks. Nothing here
 knows of stores, encoders or runs; the tokenizer is passed in.
+
+The names below load what they need when they are first used: who opens a corpus reads its rules and no file, and the readers
+of all formats are a third of what a search on the command line would import.
 """
 
 from __future__ import annotations
 
-from workbench.ingest.chunk import chunk_document
-from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.ids import INGEST_VERSION
-from workbench.ingest.read import ReadDocument, ReadOptions, read_documents, read_file
-from workbench.ingest.rules import CorpusRules, FileRules, load_rules
-from workbench.ingest.tokens import TokenCounter
-from workbench.ingest.walk import FoundFile, SkippedFile, walk
+import importlib
+from typing import Any
 
-__all__ = [
-    "INGEST_VERSION",
-    "CorpusRules",
-    "FileRules",
-    "FoundFile",
-    "Problem",
-    "ReadDocument",
-    "ReadError",
-    "ReadOptions",
-    "SkippedFile",
-    "TokenCounter",
-    "chunk_document",
-    "load_rules",
-    "read_documents",
-    "read_file",
-    "walk",
-]
+_PUBLIC = {
+    "INGEST_VERSION": "workbench.ingest.ids",
+    "CorpusRules": "workbench.ingest.rules",
+    "FileRules": "workbench.ingest.rules",
+    "FoundFile": "workbench.ingest.walk",
+    "Problem": "workbench.ingest.errors",
+    "ReadDocument": "workbench.ingest.read",
+    "ReadError": "workbench.ingest.errors",
+    "ReadOptions": "workbench.ingest.read",
+    "SkippedFile": "workbench.ingest.walk",
+    "TokenCounter": "workbench.ingest.tokens",
+    "chunk_document": "workbench.ingest.chunk",
+    "load_rules": "workbench.ingest.rules",
+    "read_documents": "workbench.ingest.read",
+    "read_file": "workbench.ingest.read",
+}
+
+__all__ = [*_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'workbench.ingest' has no attribute {name!r}")
+    return getattr(importlib.import_module(module), name)
