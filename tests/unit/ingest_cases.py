@@ -13,8 +13,8 @@ from workbench.ingest import (
     ReadDocument,
     SkippedFile,
     read_documents,
-    walk,
 )
+from workbench.ingest.walk import walk
 from workbench.records import Chunk, Document
 
 

@@ -90,8 +90,11 @@ def _head(tree: LexborHTMLParser) -> dict[str, str]:
         found["title"] = said_title(_squeeze(title.text()))
     root = tree.root
     found["language"] = _attribute(root, "lang").partition("-")[0].lower() if root is not None else ""
-    link = tree.css_first('link[rel="canonical"]')
-    found["url"] = _attribute(link, "href") if link is not None else ""
+    link, shared = tree.css_first('link[rel="canonical"]'), tree.css_first('meta[property="og:url"]')
+    said = [_attribute(link, "href")] if link is not None else []
+    said += [_attribute(shared, "content")] if shared is not None else []
+    # An address without a host leads nowhere from here.
+    found["url"] = next((url for url in said if url.lower().startswith(("http://", "https://"))), "")
     for meta in tree.css("meta[name][content]"):
         name = _META.get(_attribute(meta, "name").lower(), "")
         if name and name not in found:
@@ -224,9 +227,14 @@ class _Writer:
 
     def _data_table(self, table: LexborNode) -> bool:
         """Write a table of short cells, a row a line. False for one that is there for the layout."""
-        if table.css_first("table table, td h1, td h2, td h3, td h4, td h5, td h6, td pre") is not None:
+        # A selector finds the table itself too, and looks at what is around it.
+        if (
+            len(table.css("table")) > 1
+            or table.css_first("td h1, td h2, td h3, td h4, td h5, td h6, td pre") is not None
+        ):
             return False
-        rows = [[_cell(cell) for cell in row.css("td, th")] for row in table.css("tr")]
+        cells = [row.css("td, th") for row in table.css("tr")]
+        rows = [[_cell(cell) for cell in row] for row in cells]
         if not rows or max((len(cell) for row in rows for cell in row), default=0) > _LONGEST_CELL:
             return False
         caption = table.css_first("caption")
@@ -238,16 +246,16 @@ class _Writer:
             start = self.length
             self._append("\n".join(lines))
             self.blocks.append(Span(start, self.length))
-            self._header(lines, rows, start, caption is not None)
+            named = [[cell.tag == "th" for cell in row] for row, words in zip(cells, rows, strict=True) if any(words)]
+            self._header(lines, [row for row in rows if any(row)], named, start)
             self._break(2)
         return True
 
-    def _header(self, lines: list[str], rows: list[list[str]], start: int, captioned: bool) -> None:
-        """Note the header of a table that has just been written, where it looks as if it had one."""
-        filled = [row for row in rows if any(row)]
-        index = find_header(filled)
+    def _header(self, lines: list[str], rows: list[list[str]], named: list[list[bool]], start: int) -> None:
+        """Note the header of a table that has just been written, where it has one or looks as if it had one."""
+        index = _marked_header(rows, named) if any(map(any, named)) else find_header(rows)
         if index >= 0:
-            index += captioned
+            index += len(lines) - len(rows)  # behind the caption
             body = start + sum(len(line) + 1 for line in lines[: index + 1])
             self.tables.append(Table(start, body, self.length, lines[index]))
 
@@ -283,6 +291,17 @@ class _Writer:
         if text:
             self.parts.append(text)
             self.length += len(text)
+
+
+def _marked_header(rows: list[list[str]], named: list[list[bool]]) -> int:
+    """Which row is a header by its marks: the fullest of the first rows that are all heads; -1 where they stand beside cells."""
+    heads: list[int] = []
+    for index, (row, marks) in enumerate(zip(rows, named, strict=True)):
+        if not all(mark for words, mark in zip(row, marks, strict=True) if words):
+            break
+        heads.append(index)
+    best = max(heads, key=lambda index: (sum(map(bool, rows[index])), index), default=-1)
+    return best if best + 1 < len(rows) else -1
 
 
 def _cell(node: LexborNode) -> str:

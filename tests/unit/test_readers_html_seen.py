@@ -1,0 +1,43 @@
+"""Saved pages as a browser shows them: tables inside tables, heads beside rows, addresses and titles that mean something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reader_files import read, saved
+
+from workbench.ingest.readers.html import html_text
+
+
+def test_a_table_inside_a_cell_keeps_its_rows() -> None:
+    """The outer table is there for the layout; the inner one is a table like any other."""
+    inner = "<table><tr><th>Name</th><th>Town</th></tr><tr><td>Ada</td><td>London</td></tr></table>"
+    text, outline = html_text(f"<table><tr><td>People</td><td>{inner}</td></tr></table>")
+    assert text.split("\n") == ["People", "", "Name | Town", "Ada | London"]
+    assert [table.header for table in outline.tables] == ["Name | Town"]
+
+
+def test_heads_beside_the_rows_are_no_header_over_the_columns() -> None:
+    """A box of facts: its first fact would stand above all chunks of the others."""
+    _, outline = html_text(
+        "<table><tr><th>Kind</th><td>public</td></tr><tr><th>Founded</th><td>in spring</td></tr></table>"
+    )
+    assert not outline.tables
+
+
+def test_the_fullest_of_several_rows_of_heads_is_the_header() -> None:
+    rows = "<tr><td></td><th>North</th></tr><tr><th>Year</th><th>Corn</th></tr><tr><th>2023</th><td>7</td></tr>"
+    text, outline = html_text(f"<table><caption>Harvest</caption>{rows}</table>")
+    assert text == "Harvest\n | North\nYear | Corn\n2023 | 7"
+    assert [(table.header, text[table.body :]) for table in outline.tables] == [("Year | Corn", "2023 | 7")]
+
+
+def test_an_address_without_a_host_is_none(tmp_path: Path) -> None:
+    """It leads nowhere from here; the one that the page gives for sharing is taken."""
+    head = '<title>Untitled Document</title><link rel="canonical" href="/a/b">{}'
+    page = f"<html><head>{head}</head><body><h1>Ports</h1></body></html>"
+    (document,), _ = read(saved(tmp_path, "a.html", page.format("")))
+    assert (document.url, document.title) == ("", "Ports")
+    shared = '<meta property="og:url" content="https://example.org/a/b">'
+    (document,), _ = read(saved(tmp_path, "b.html", page.format(shared)))
+    assert document.url == "https://example.org/a/b"
