@@ -92,12 +92,13 @@ def movement(rank: int, there: int) -> tuple[str, str]:
 
 
 def document_link(hit: Hit, asked: Mapping[str, str] | None = None) -> str:
-    """Address of the Document page at the hit's lines, relative to the app; with the query, whose matches are marked there.
+    """Address of the Document page at the hit's place and lines, relative to the app; with the query, which is marked there.
 
     A passage inside one long line brings its first words along, so that the page can find it there.
     """
     words = {name: text for name, text in (asked or {}).items() if name in ("q", "keywords")}
-    parts = {**words, "id": hit.document_id, "path": hit.path, "lines": f"{hit.start_line}-{hit.end_line}"}
+    at = {"at": hit.locator} if hit.locator else {}
+    parts = {**words, "id": hit.document_id, "path": hit.path, **at, "lines": f"{hit.start_line}-{hit.end_line}"}
     if hit.start_line == hit.end_line and len(hit.text) > LONG_LINE:
         parts["quote"] = plain(hit.text[:60], 60)
     return "document?" + _encoded(tuple(parts.items()))
@@ -287,12 +288,12 @@ def _citation(hit: Hit, link: str) -> str:
 
 
 def _copies(hit: Hit) -> str:
-    """The paths of equal texts that this result stands for, the first few by name."""
+    """The other paths of the text that this result stands for, the first few by name."""
     if not hit.copies:
         return ""
     named = ", ".join(f"<bdi>{visible(plain(path, 120))}</bdi>" for path in hit.copies[:3])
     more = f" and {len(hit.copies) - 3:,} more" if len(hit.copies) > 3 else ""
-    return f'<div class="wb-dim" title="The same text; left out by dedupe">Also in {named}{more}</div>'
+    return f'<div class="wb-dim" title="The same text, shown once">Also in {named}{more}</div>'
 
 
 def column(

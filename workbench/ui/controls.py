@@ -364,7 +364,7 @@ def path_box(value: str = "") -> None:
     """A box for a document's path; what is typed goes to the address of the Document page."""
     st.text_input(
         "Path", key=_bind("path", value), placeholder="reference/about.md", on_change=_set_path,
-        help="A path as citations show it, relative to the indexed folder.",
+        help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
     )  # fmt: skip
 
 

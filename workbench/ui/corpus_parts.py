@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from workbench.errors import CorpusError
-from workbench.records import Chunk
+from workbench.records import Chunk, cite
 from workbench.reports import FileStatus
 from workbench.store.catalogue import Refused
 from workbench.store.generations import Layout, Manifest
@@ -98,11 +98,11 @@ def chunks_html(rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str]) -> 
     made = []
     for path, chunk in rows:
         target = {**query, "path": path, "lines": f"{chunk.start_line}-{chunk.end_line}"}
+        if chunk.locator:
+            target["at"] = chunk.locator
+        cited = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
         link = f"document?{urlencode(target, errors='replace')}"
-        where = Html(
-            f'<a href="{attribute(link)}" target="_blank"><bdi>'
-            f"{visible(plain(f'{path}:{chunk.start_line}-{chunk.end_line}', 200))}</bdi></a>"
-        )
+        where = Html(f'<a href="{attribute(link)}" target="_blank"><bdi>{visible(plain(cited, 200))}</bdi></a>')
         kind = chunk.collection + (" (document)" if chunk.granularity == "document" else "")
         made.append((where, chunk.chunk_index + 1, kind, chunk.tokens, chunk.section, plain(chunk.text[:400], 140)))
     heads = ("Where", "Chunk", "Collection", "Tokens", "Section", "Text")

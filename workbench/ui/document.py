@@ -15,11 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.places import Place, locate, pairs_of, spoken
 from workbench.records import Chunk, Span, cite
 from workbench.ui.text import attribute, marked, plain, visible
 
 ROWS_A_PAGE = 400
 LONGEST_ROW = 2_000
+_LONG_PLACES = frozenset({"page", "part"})
+_SIGNS = {"paragraph": "¶"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Sheet:
         row_starts: int64, offset of each row's first character; every line and every chunk begins a row.
         path: What citations call it.
         chunks: The chunks of one collection in the order of the text.
+        places: Where the text stands in its original, in order; empty for a file that is cited by its lines.
     """
 
     text: str
@@ -57,9 +61,10 @@ class Sheet:
     row_starts: NDArray[np.int64]
     path: str = ""
     chunks: tuple[Chunk, ...] = ()
+    places: tuple[Place, ...] = ()
 
     @classmethod
-    def of(cls, text: str, path: str = "", chunks: Sequence[Chunk] = ()) -> Sheet:
+    def of(cls, text: str, path: str = "", chunks: Sequence[Chunk] = (), places: Sequence[Place] = ()) -> Sheet:
         """Find the lines and cut the rows."""
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         line_starts = np.concatenate(([0], np.flatnonzero(codes == 10) + 1)).astype(np.int64)
@@ -70,7 +75,7 @@ class Sheet:
         long = np.flatnonzero(lengths > LONGEST_ROW)
         more = [np.arange(cuts[i] + LONGEST_ROW, cuts[i] + lengths[i], LONGEST_ROW) for i in long.tolist()]
         rows = np.unique(np.concatenate((cuts, *more))) if more else cuts
-        return cls(text, line_starts, rows.astype(np.int64), path, ordered)
+        return cls(text, line_starts, rows.astype(np.int64), path, ordered, tuple(places))
 
     @property
     def lines(self) -> int:
@@ -90,6 +95,20 @@ class Sheet:
     def line_at(self, offset: int) -> int:
         """The line, from 1, that holds a character."""
         return max(int(np.searchsorted(self.line_starts, offset, "right")), 1)
+
+    def narrowed(self, target: Target, place: Span) -> Target:
+        """The target where it lies inside a place, else the lines of the place: a document may have changed since."""
+        first, last = self.line_at(place.start), self.line_at(max(place.start, place.end - 1))
+        return target if first <= target.first <= target.last <= last else Target(first, last, target.quote)
+
+    def cited(self, target: Target) -> str:
+        """The citation of a target's lines; the path alone where there are none."""
+        if not 1 <= target.first <= self.lines:
+            return self.path
+        start = int(self.line_starts[target.first - 1])
+        end = int(self.line_starts[target.last]) if target.last < self.lines else len(self.text)
+        held = start + len(self.text[start:end].rstrip())
+        return cite(self.path, target.first, target.last, None, locate(self.places, start, max(held, start + 1)))
 
     def offset_of(self, target: Target) -> int:
         """Where a target begins: its quote, else its first line, else the start of the text."""
@@ -129,6 +148,9 @@ class Sheet:
         quoted = self.quoted(target)
         at_start = {c.start: i for i, c in enumerate(self.chunks)}
         ends = [m.end for m in matches]
+        begun = [p.start for p in self.places]
+        # Rows of a sheet, slides and cells have numbers of their own, beside which those of lines say nothing.
+        numbered = not self.places or pairs_of(self.places[-1].locator)[0][0] in _LONG_PLACES
         rows = []
         for start, stop in itertools.pairwise(starts):
             line = self.line_at(start)
@@ -142,14 +164,19 @@ class Sheet:
             body = self._marked(start, end, matches, low, current, quoted)
             margin = "" if chunk is None else self._border(chunk)
             name = f' id="line-{line}"' if begins else ""
+            at = bisect_left(begun, start)
+            here = at < len(begun) and begun[at] < max(stop, start + 1)
+            lined = f'<span class="wb-no">{line if begins and numbered else ""}</span>'
+            number = _place(self.places[at]) if here else lined
             kind = ("" if chunk is None else " wb-begins") + (" wb-target" if inside else "")
             rows.append(
                 f'<div class="wb-row{kind}"{name}>'
                 f'<div class="wb-margin">{margin}</div>'
-                f'<span class="wb-no">{line if begins else ""}</span>'
+                f"{number}"
                 f'<span class="wb-src-line" dir="auto">{body}</span></div>'
             )
-        return f'<div class="wb-lines wb-doc" role="document">{"".join(rows)}</div>'
+        placed = " wb-placed" if self.places else ""
+        return f'<div class="wb-lines wb-doc{placed}" role="document">{"".join(rows)}</div>'
 
     def _marked(
         self, start: int, end: int, matches: Sequence[Span], low: int, current: int | None, quoted: Span | None
@@ -201,16 +228,26 @@ def heading(path: str, title: str, sheet: Sheet, target: Target, matches: int) -
         counted.append(f"{len(sheet.chunks):,} {'chunk' if len(sheet.chunks) == 1 else 'chunks'}")
     if matches:
         counted.append(f"{matches:,} {'match' if matches == 1 else 'matches'}")
+    citation = sheet.cited(target)
     if target.first:
-        counted.append(f"lines {target.first}–{target.last}")
-    citation = f"{path}:{target.first}-{target.last}" if target.first else path
+        named = citation.removeprefix(f"{path}#") if sheet.places else ""
+        counted.append(spoken(named) if named else f"lines {target.first}–{target.last}")
     name = plain(title, 200) if title and title != path else ""
     return (
         f'<h3 class="wb-heading"><bdi>{visible(name or plain(path, 300))}</bdi></h3>'
         f'<p class="wb-msg"><bdi>{visible(plain(path, 300))}</bdi> '
         f'<button type="button" class="wb-copy" data-wb-copy="{attribute(citation)}"'
-        f' aria-label="Copy the citation">Copy</button> {", ".join(counted)}</p>'
+        f' aria-label="Copy the citation">Copy</button> {visible(plain(", ".join(counted), 300))}</p>'
     )
+
+
+def _place(place: Place) -> str:
+    """What the margin says where a place begins: its innermost key, and all of it for who asks."""
+    key, value = pairs_of(place.locator)[-1]
+    short = value.rpartition("/")[2] or value
+    if value.isdigit():
+        short = f"{_SIGNS.get(key, key)} {value}"
+    return f'<span class="wb-no wb-at" title="{attribute(plain(spoken(place.locator), 200))}">{visible(plain(short, 14))}</span>'
 
 
 def join_spans(*lists: Sequence[Span]) -> tuple[Span, ...]:

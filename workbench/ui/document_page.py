@@ -1,19 +1,22 @@
 """The Document page: one document's whole text with the query's matches and the chunks' borders, its pages and neighbours.
 
-The address names the document (`id`, `path`) and one place in it: `lines` (with `quote`), or `match` n, or `chunk` n. Moving
-from match to match redraws the sheet alone.
+The address names the document (`id`, `path`) and one place in it: `at` (`sheet=Sales&row=12`, or as people write it,
+`Sales!A12`), which `lines` (with `quote`) may narrow; or `match` n, or `chunk` n. A path may be a whole citation. Moving from
+match to match redraws the sheet alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
+from workbench.places import Place
 from workbench.records import Chunk, Document, Span
-from workbench.retrieve.readfile import find_file
+from workbench.retrieve.cited import find_place
+from workbench.retrieve.readfile import find_cited
 from workbench.ui import cards, controls, document_parts, page_style
 from workbench.ui import state as app_state
 from workbench.ui.document import Sheet, Target, heading, join_spans, read_target
@@ -24,17 +27,30 @@ if TYPE_CHECKING:
 
 _KEY = controls.PREFIX + "document."
 _ERROR = "[ERROR: "
-_PLACES = ("lines", "quote", "match", "chunk")
+_PLACES = ("at", "lines", "quote", "match", "chunk")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """What the page is about: the document (None for a file that was never indexed), its text and its visible chunks."""
+    """What the page is about.
+
+    Attributes:
+        path: The document's path.
+        text: Its text.
+        document: None for a file that was never indexed.
+        chunks: Its visible chunks.
+        places: Where its text stands in its original.
+        place: The characters at the place that was asked for, None where none was.
+        trouble: Why a place that was asked for is not shown.
+    """
 
     path: str
     text: str
     document: Document | None = None
     chunks: tuple[Chunk, ...] = ()
+    places: tuple[Place, ...] = ()
+    place: Span | None = None
+    trouble: UsageError | None = None
 
 
 def draw(corpus: Corpus) -> None:
@@ -46,7 +62,7 @@ def draw(corpus: Corpus) -> None:
         st.text("Open a result's citation on the Search page, or type a path as citations show it.")
         document_parts.some_paths(corpus)
         return
-    shown = find(corpus, name, path)
+    shown = find(corpus, name, path, address_value("at"))
     if isinstance(shown, str):
         controls.path_box(path)
         st.html(cards.alert("", shown, "Search again: the document may have been removed or renamed since"))
@@ -56,24 +72,41 @@ def draw(corpus: Corpus) -> None:
         _text(corpus, shown)
     if side is not None and shown.document is not None:
         with side:
-            document_parts.side(corpus, shown.document, shown.chunks)
+            document_parts.side(corpus, shown.document, shown.chunks, shown.place)
 
 
-def find(corpus: Corpus, name: str, path: str) -> Shown | str:
-    """The visible document with an id or path; the reason where there is none."""
+def find(corpus: Corpus, name: str, path: str, at: str = "") -> Shown | str:
+    """The visible document with an id, path or citation, at a place in it; the reason where there is none."""
     engine, principal = corpus.engine, corpus.principal
     scope = engine.records.scope(principal, None, ())
     for asked in (name, path):
         number = engine.records.find_document(asked, scope) if asked else None
         if number is not None:
-            (document,) = engine.records.documents([number])
-            rows = engine.records.rows(engine.records.records_of(number).tolist())
-            chunks = tuple(r.chunk for r in rows if r.chunk.granularity == "chunk")
-            return Shown(document.path, document.text, document, chunks)
-    read = find_file(engine, principal, path or name)
-    if read.found:
-        return Shown(path or name, read.text)
-    return read.text.removeprefix(_ERROR).partition("] ")[2]
+            return _placed(_stored(corpus, number), at)
+    read = find_cited(engine, principal, path or name)
+    if not read.found:
+        return read.text.removeprefix(_ERROR).partition("] ")[2]
+    shown = Shown(read.path, read.text) if read.number is None else _stored(corpus, read.number)
+    return _placed(replace(shown, place=read.place), at)
+
+
+def _stored(corpus: Corpus, number: int) -> Shown:
+    records = corpus.engine.records
+    (document,) = records.documents([number])
+    rows = records.rows(records.records_of(number).tolist())
+    chunks = tuple(r.chunk for r in rows if r.chunk.granularity == "chunk")
+    return Shown(document.path, document.text, document, chunks, records.places(number))
+
+
+def _placed(shown: Shown, at: str) -> Shown:
+    """With the place that the address names, or why it is not there."""
+    if not at:
+        return shown
+    pages = shown.document.page_starts if shown.document is not None else ()
+    try:
+        return replace(shown, place=find_place(at, shown.text, shown.places, pages))
+    except UsageError as exc:
+        return replace(shown, trouble=exc)
 
 
 @st.fragment
@@ -87,13 +120,17 @@ def _text(corpus: Corpus, shown: Shown) -> None:
             help="The document is in several collections; each may cut it in another way.",
         )  # fmt: skip
         chunks = tuple(c for c in chunks if c.collection == chosen)
-    sheet = Sheet.of(shown.text, shown.path, chunks)
+    sheet = Sheet.of(shown.text, shown.path, chunks, shown.places)
     matches = _matches(corpus, shown)
     target = read_target(address_value("lines"), address_value("quote"))
+    if shown.place is not None:
+        target = sheet.narrowed(target, shown.place)
     current = _numbered("match", len(matches))
     focus = _focus(sheet, target, matches, current)
     title = shown.document.title if shown.document else ""
     st.html(heading(shown.path, title, sheet, target, len(matches)))
+    if shown.trouble is not None:
+        st.html(cards.alert("", shown.trouble.message, shown.trouble.remedy))
     _moves(sheet, matches, current, focus)
     page = sheet.page_at(focus)
     if sheet.pages > 1:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.errors import WorkbenchError
-from workbench.records import Chunk, Document
+from workbench.records import Chunk, Document, Span
 from workbench.retrieve.original import original
 from workbench.store.catalogue import Catalogue, Listed
 from workbench.ui import cards, controls
@@ -22,25 +22,28 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 30
 NEIGHBOURS = 14
+MOST_COPIES = 20
 _KEY = controls.PREFIX + "document."
 
 
-def side(corpus: Corpus, document: Document, chunks: Sequence[Chunk]) -> None:
-    """Draw all of it."""
+def side(corpus: Corpus, document: Document, chunks: Sequence[Chunk], place: Span | None) -> None:
+    """Draw all of it; `place` is what of the document was asked for."""
     if document.type == "pdf" and document.page_starts:
-        _page_image(corpus, document)
+        _page_image(corpus, document, place)
     engine = corpus.engine
     scope = engine.records.scope(corpus.principal, None, ())
     listed = Catalogue(engine.opened).folder(document.path, document.root, scope)
     st.html(neighbours_html(listed, document.path))
-    st.html(facts_html(document, chunks))
+    number = engine.records.find_document(document.document_id, scope)
+    paths = {} if number is None else engine.records.paths_of([number])
+    st.html(facts_html(document, chunks, [path for found in paths.values() for path in found if path != document.path]))
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
 @st.fragment
-def _page_image(corpus: Corpus, document: Document) -> None:
+def _page_image(corpus: Corpus, document: Document, place: Span | None) -> None:
     """The page that the address stands on, as it is printed; only on request, because it reads the whole file."""
     wanted = st.toggle(
         "Show the page", key=_KEY + "image", help="Draws the page of the original file, if it is there and unchanged."
@@ -48,7 +51,8 @@ def _page_image(corpus: Corpus, document: Document) -> None:
     if not wanted:
         return
     most = len(document.page_starts)
-    page = st.pagination(most, default=_page_of(document), key=f"{_KEY}page-{document.path}-{_page_of(document)}")
+    own = _page_of(document, place)
+    page = st.pagination(most, default=own, key=f"{_KEY}page-{document.path}-{own}")
     try:
         found = original(corpus.engine, corpus.principal, corpus.policy, document)
         if not found.data:
@@ -66,14 +70,14 @@ def _png(sha256: str, page: int, _data: bytes) -> bytes:
     return page_png(_data, page)
 
 
-def _page_of(document: Document) -> int:
-    """The page of the lines in the address, or the first."""
+def _page_of(document: Document, place: Span | None) -> int:
+    """The page of the place or of the lines in the address, or the first."""
     from workbench.ui.document import Sheet, read_target
 
     target = read_target(app_state.address_value("lines"))
-    if not target.first:
+    if place is None and not target.first:
         return 1
-    offset = Sheet.of(document.text).offset_of(target)
+    offset = Sheet.of(document.text).offset_of(target) if place is None else place.start
     return max(sum(start <= offset for start in document.page_starts), 1)
 
 
@@ -125,8 +129,9 @@ def some_paths(corpus: Corpus) -> None:
 # --- facts ------------------------------------------------------------------------------------------------------------
 
 
-def facts_html(document: Document, chunks: Sequence[Chunk]) -> str:
-    """What is known of the document, as a table."""
+def facts_html(document: Document, chunks: Sequence[Chunk], copies: Sequence[str] = ()) -> str:
+    """What is known of the document, and the other paths of files with the same bytes, as a table."""
+    more = len(copies) - MOST_COPIES
     facts: list[tuple[str, str]] = [
         ("type", document.type),
         ("language", document.language),
@@ -140,6 +145,7 @@ def facts_html(document: Document, chunks: Sequence[Chunk]) -> str:
         ("pages", f"{len(document.page_starts):,}" if document.page_starts else ""),
         ("url", document.url),
         ("folder", document.root),
+        ("the same file", ", ".join(copies[:MOST_COPIES]) + (f" and {more:,} more" if more > 0 else "")),
         ("document id", document.document_id),
         ("sha256", document.sha256),
     ]

@@ -40,7 +40,7 @@ def candidate(shown: Shown) -> str:
     before = '<span class="wb-more">… </span>' if piece.before else ""
     after = f'<span class="wb-more"> … {piece.after:,} more characters</span>' if piece.after else ""
     section = f'<p class="wb-msg"><bdi>{visible(plain(chunk.section, 200))}</bdi></p>' if chunk.section else ""
-    place = visible(plain(cite(document.path, chunk.start_line, chunk.end_line, chunk.page), 300))
+    place = visible(plain(cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator), 300))
     return (
         f'<article class="wb-judge" data-chunk="{attribute(chunk.chunk_id)}" aria-label="Passage to judge">'
         f'<div class="wb-title"><bdi>{visible(plain(document.title or document.path, 160))}</bdi></div>{section}'
@@ -54,6 +54,8 @@ def _link(shown: Shown) -> str:
     parts = {
         "id": shown.document.document_id, "path": shown.document.path, "lines": f"{chunk.start_line}-{chunk.end_line}",
     }  # fmt: skip
+    if chunk.locator:
+        parts["at"] = chunk.locator
     if chunk.start_line == chunk.end_line:
         parts["quote"] = plain(chunk.text[:60], 60)
     return "document?" + urlencode(parts, errors="replace")

@@ -16,6 +16,8 @@ h4.wb-chart{font-size:.95rem;margin:.4rem 0 0;padding:0}
 .wb-places a{color:inherit!important}
 .wb-places td:nth-child(2){min-width:11rem}
 .wb-row{display:grid;grid-template-columns:11.5rem 3.2em minmax(0,1fr);gap:0 .5em;scroll-margin-top:9rem}
+.wb-placed .wb-row{grid-template-columns:11.5rem 6.2em minmax(0,1fr)}
+.wb-row .wb-at{opacity:.85;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .wb-row.wb-begins{border-top:1px solid color-mix(in srgb,#0072B2 55%,transparent)}
 .wb-row.wb-target{background:color-mix(in srgb,#56B4E9 18%,transparent);box-shadow:inset 3px 0 #0072B2}
 .wb-row .wb-margin{display:flex;gap:.4rem;align-items:center;min-width:0;padding-left:.4rem;font-size:.92em;
@@ -35,7 +37,8 @@ mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid 
 .wb-links li{margin:.1rem 0!important;padding:0!important;overflow-wrap:anywhere}
 .wb-links a{color:inherit!important}
 .wb-links .wb-here{font-weight:600}
-@media (max-width:900px){.wb-row{grid-template-columns:3.2em minmax(0,1fr)}
+@media (max-width:900px){.wb-placed .wb-row{grid-template-columns:6.2em minmax(0,1fr)}
+ .wb-row{grid-template-columns:3.2em minmax(0,1fr)}
  .wb-row .wb-margin{grid-column:1/-1;height:auto}.wb-row .wb-margin:empty{display:none}}
 """
 

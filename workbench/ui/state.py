@@ -330,7 +330,7 @@ def _shown() -> dict[str, str]:
 
 def open_path(path: str) -> None:
     """Make the address of the Document page name a path (a callback)."""
-    for name in ("id", "lines", "quote"):
+    for name in ("id", "at", "lines", "quote"):
         if name in st.query_params:
             del st.query_params[name]
     st.query_params["path"] = path
