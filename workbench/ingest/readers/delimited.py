@@ -21,10 +21,12 @@ from workbench.records import Span
 
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 100
+_TOLD_BY, _FEWEST_LINES = 20, 4
 _FIELD = 16 << 20
 
 
-def _read(source: Source) -> Iterator[Parsed | Problem]:
+def read(source: Source) -> Iterator[Parsed | Problem]:
+    """Read a table."""
     text, metadata = source.text()
     first, _, rest = text.partition("\n")
     forced = ""
@@ -52,7 +54,14 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     yield Parsed(whole, "table", _shape(whole, parts, rows), metadata=metadata, places=tuple(places))
 
 
-READER = Reader("table", _read, frozenset({".csv", ".tsv", ".tab", ".psv"}))
+def is_table(text: str) -> bool:
+    """Whether a text of no certain kind is a table: its first lines are all cut by the same number of tabs."""
+    whole = text.split("\n", _TOLD_BY)[:_TOLD_BY]
+    counts = [line.count("\t") for line in whole if line.strip()]
+    return len(counts) >= _FEWEST_LINES and min(counts) > 0 and min(counts) == max(counts)
+
+
+READER = Reader("table", read, frozenset({".csv", ".tsv", ".tab", ".psv"}))
 
 
 def _shape(whole: str, parts: list[str], rows: list[list[str]]) -> Outline:

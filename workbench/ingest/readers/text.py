@@ -1,7 +1,8 @@
 """Plain text and reStructuredText; also every file that nobody else claims and that is no binary.
 
 A `.txt` file that holds an underlined heading and reStructuredText marks is read as reStructuredText. In other texts
-underlined lines are headings too, where the line above them stands alone.
+underlined lines are headings too, where the line above them stands alone. A text whose lines are all cut by the same number of
+tabs is a table, as programs of measuring and statistics write it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from workbench.ingest.errors import Problem
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Lines, Outline
+from workbench.ingest.readers import delimited
 from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.readers.rst import rst_blocks, underlined_headings
 
@@ -20,6 +22,9 @@ _MARKS = re.compile(r"(?m)^\.\. [\w|\[]|^\.\. _|:[\w:+.-]+:`[^`\n]+`|::[ \t]*\n[
 
 def _read(source: Source) -> Iterator[Parsed | Problem]:
     text, metadata = source.text()
+    if delimited.is_table(text):
+        yield from delimited.read(source)
+        return
     front = read_front_matter(text)
     if front.problem is not None:
         yield front.problem
