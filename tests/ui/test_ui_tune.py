@@ -10,6 +10,7 @@ from app_for_tests import all_text, bodies, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
+from workbench.desk.exchange import import_judgments
 from workbench.errors import JudgmentError
 from workbench.records import Progress
 from workbench.ui import tuning
@@ -45,8 +46,8 @@ def page(open_app: Open, corpus: Path, name: str) -> AppTest:
     return run(at)
 
 
-def finished(at: AppTest) -> AppTest:
-    job = at.session_state["wb.tune.job"]
+def finished(at: AppTest, name: str = "tune") -> AppTest:
+    job = at.session_state[f"wb.{name}.job"]
     job.wait(60)
     assert not job.running
     assert job.error is None, str(job.error)
@@ -64,9 +65,9 @@ def test_plans_are_tried_and_the_best_goes_to_the_search_page(open_app: Open, sm
     at = page(open_app, small_corpus, "tune")
     at.text_input(key="wb.w.tune.path").set_value(str(judged))
     run(at)
-    at.multiselect(key="wb.w.tune.fields").set_value(["fusion.k", "fusion.weights.vector"])
+    at.multiselect(key="wb.w.tune.fields").set_value(["fusion.alpha", "fusion.normalise"])
     run(at)
-    at.text_input(key="wb.w.tune.values.fusion.weights.vector").set_value("0,1")
+    at.text_input(key="wb.w.tune.values.fusion.alpha").set_value("0,1")
     run(at)
     at.button(key="wb.w.tune.run").click()
     run(at)
@@ -79,21 +80,94 @@ def test_plans_are_tried_and_the_best_goes_to_the_search_page(open_app: Open, sm
     assert at.session_state["wb.state"].plan == made.best
 
 
+def measured(at: AppTest) -> str:
+    """The figure's line, when its retrieval is done."""
+    kept = at.session_state["wb.live"]
+    if kept.job is not None:
+        kept.job.wait(60)
+        assert kept.job.error is None, str(kept.job.error)
+    run(at)
+    (said,) = (b for b in bodies(at) if 'class="wb-live" role="status"' in b)
+    return said
+
+
 def test_the_figure_stands_beside_the_sliders(open_app: Open, small_corpus: Path, judged: Path) -> None:
     """Retrieved once; a slider then changes the figure without another retrieval."""
     at = page(open_app, small_corpus, "tune")
     at.text_input(key="wb.w.tune.path").set_value(str(judged))
     run(at)
-    at.button(key="wb.w.tune.prepare").click()
+    at.button(key="wb.w.live.now").click()
     run(at)
-    run(at)
-    assert [m.label for m in at.metric] == ["nDCG@10"]
-    at.slider(key="wb.w.fusion.weights.vector").set_value(0.0)
+    assert "the same" in measured(at)
+    job = at.session_state["wb.live"].job
+    at.slider(key="wb.w.vector.threshold").set_value(0.4)
     run(at)
     with wb.open_corpus(small_corpus) as corpus:
         plan = at.session_state["wb.state"].moved
         expected = corpus.evaluate(wb.load_judgments(judged), plan, "nDCG@10").mean("nDCG@10")
-    assert at.metric[0].value == f"{expected:.3f}"
+    assert f"nDCG@10 {expected:.3f}" in measured(at)
+    assert at.session_state["wb.live"].job is job
+
+
+def test_the_search_page_shows_the_figure_once_a_setting_is_moved(
+    open_app: Open, own_corpus: Path, judged: Path
+) -> None:
+    """With a judged set: nothing is retrieved until then; the figure is that of an evaluation; `none` takes it away."""
+    with wb.open_corpus(own_corpus) as corpus:
+        import_judgments(corpus.judging, judged, "tea")
+    at = open_app(own_corpus, q="kettle")
+    at.session_state["wb.w.section.live"] = True
+    run(at)
+    assert any("Move a setting to see nDCG@10 over 8 judged queries" in b for b in bodies(at))
+    assert at.session_state["wb.live"].job is None
+    at.slider(key="wb.w.vector.threshold").set_value(0.45)
+    run(at)
+    said = measured(at)
+    with wb.open_corpus(own_corpus) as corpus:
+        plan = at.session_state["wb.state"].moved
+        expected = corpus.evaluate(corpus.judgments("tea"), plan, "nDCG@10").mean("nDCG@10")
+    assert f"nDCG@10 {expected:.3f}" in said
+    at.slider(key="wb.w.keyword.k1").set_value(2.0)
+    run(at)
+    with wb.open_corpus(own_corpus) as corpus:
+        plan = at.session_state["wb.state"].moved
+        expected = corpus.evaluate(corpus.judgments("tea"), plan, "nDCG@10").mean("nDCG@10")
+    assert f"nDCG@10 {expected:.3f}" in measured(at)
+    at.selectbox(key="wb.w.live.set").set_value("none")
+    run(at)
+    assert not any("wb-live" in b for b in bodies(at) if "<style>" not in b)
+
+
+def test_without_judgments_the_search_page_says_where_they_come_from(open_app: Open, small_corpus: Path) -> None:
+    """No figure, no retrieval, one sentence in its section."""
+    at = open_app(small_corpus, q="kettle")
+    at.session_state["wb.w.section.live"] = True
+    run(at)
+    assert "There are no judged queries yet" in all_text(at)
+    assert "wb.live" not in at.session_state
+
+
+def test_a_threshold_is_chosen_by_what_it_loses_and_taken_over(
+    open_app: Open, small_corpus: Path, judged: Path
+) -> None:
+    """The scores are drawn; the share that may be lost moves the threshold; the button puts it into the shared plan."""
+    at = page(open_app, small_corpus, "tune")
+    at.text_input(key="wb.w.tune.path").set_value(str(judged))
+    run(at)
+    at.button(key="wb.w.tune.scores.run").click()
+    run(at)
+    at.session_state["wb.tune.scores"].wait(60)
+    run(at)
+    found = at.session_state["wb.tune.scores"].result.found["vector"]
+    at.slider(key="wb.w.tune.scores.lose").set_value(0.0)
+    run(at)
+    assert f"0 of {len(found.relevant)} relevant (0.0%)" in all_text(at)
+    at.button(key="wb.w.tune.scores.use").click()
+    at.run()
+    assert at.session_state["wb.state"].plan["vector.threshold"] == found.advised(0.0)
+    at.selectbox(key="wb.w.tune.scores.source").set_value("fused")
+    run(at)
+    assert "not at this score" in all_text(at)
 
 
 def test_two_plans_are_compared(open_app: Open, small_corpus: Path, judged: Path) -> None:
@@ -101,11 +175,11 @@ def test_two_plans_are_compared(open_app: Open, small_corpus: Path, judged: Path
     at = page(open_app, small_corpus, "compare")
     at.text_input(key="wb.w.compare.path").set_value(str(judged))
     run(at)
-    at.selectbox(key="wb.w.compare.second").set_value("tmm")
+    at.selectbox(key="wb.w.compare.second").set_value("rrf")
     run(at)
     at.button(key="wb.w.compare.run").click()
     run(at)
-    finished(at)
+    finished(at, "compare")
     assert "Agreement of the two lists" in all_text(at)
     assert any('href="./?q=' in body for body in bodies(at))
 

@@ -125,13 +125,16 @@ def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, he
     )  # fmt: skip
 
 
-def distribution_figure(frame: pl.DataFrame, axis: str, threshold: float | None = None, *, height: int = 260) -> Any:
-    """Relevant candidates against the others, each as a share of its own kind, with a threshold drawn in.
+def distribution_figure(
+    frame: pl.DataFrame, axis: str, threshold: float | None = None, now: float | None = None, *, height: int = 260
+) -> Any:
+    """Relevant candidates against the others, each as a share of its own kind, with thresholds drawn in.
 
     Args:
         frame: `Distribution.frame`: low, high, relevant, not_relevant, unjudged.
         axis: What the values are.
-        threshold: Where to draw the cut; None draws none.
+        threshold: Where to draw the cut, dashed; None draws none.
+        now: Where the plan cuts now, dotted and grey; None draws none.
         height: Pixels.
     """
     middles = ((frame["low"] + frame["high"]) / 2).round(4).to_list()
@@ -146,14 +149,23 @@ def distribution_figure(frame: pl.DataFrame, axis: str, threshold: float | None 
                 "hovertemplate": f"%{{customdata}} {name} near %{{x:.3f}}<extra></extra>",
             }
         )  # fmt: skip
-    shapes = []
-    if threshold is not None:
-        line = {"color": CUT, "width": 2, "dash": "dash"}
-        shapes.append(
-            {"type": "line", "x0": threshold, "x1": threshold, "y0": 0, "y1": 1, "yref": "paper", "line": line}
-        )
+    shapes, said = [], []
+    for at, name, line in (
+        (now, "now", {"color": GREY, "width": 2, "dash": "dot"}),
+        (threshold, "proposed", {"color": CUT, "width": 2, "dash": "dash"}),
+    ):
+        if at is None:
+            continue
+        shapes.append({"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line})
+        right = name == "proposed" if now is None or threshold is None else (at >= max(now, threshold))
+        said.append(
+            {
+                "x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "text": f"{name} {at:.4g}",
+                "xanchor": "left" if right else "right", "xshift": 4 if right else -4, "font": {"color": line["color"]},
+            }
+        )  # fmt: skip
     return figure(
-        traces, height=height, barmode="overlay", bargap=0, showlegend=True, shapes=shapes,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"}, margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        traces, height=height, barmode="overlay", bargap=0, showlegend=True, shapes=shapes, annotations=said,
+        legend={"orientation": "h", "y": 1.1, "yanchor": "bottom"}, margin={"l": 8, "r": 8, "t": 48, "b": 8},
         xaxis={"title": {"text": axis}, "fixedrange": True}, yaxis={"title": {"text": "share of its kind"}, "fixedrange": True},
     )  # fmt: skip

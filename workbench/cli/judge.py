@@ -12,6 +12,7 @@ from workbench.cli import options, output
 from workbench.errors import JudgmentError
 
 F = TypeVar("F", bound=Callable[..., Any])
+POOLED = ("default", "default sources=keyword", "default sources=vector")
 
 
 def _common(function: F) -> F:
@@ -222,26 +223,26 @@ def make(
     click.echo(output.plain(f"{name}: {total} queries with their answers, such as:"))
     for query in queries[:: max(1, total // 4)][:4]:
         click.echo(output.plain(f"  {query.text}  ({query.source.path if query.source else ''})"))
-    click.echo(output.plain(f"Measure with: workbench eval {name} --plan default --plan tmm"))
+    click.echo(output.plain(f"Measure with: workbench eval {name} --plan default --plan rrf"))
 
 
 @judge.command()
 @click.argument("name")
 @click.argument("model")
-@click.option(
-    "--plan", "plans", multiple=True, help="A plan to pool; may be repeated. Default: hybrid, keyword, vector."
-)
+@options.takes_plans
 @click.option("--depth", default=10, show_default=True, type=click.IntRange(1, 200), help="Results of each plan.")
 @_common
 def machine(
     name: str,
     model: str,
-    plans: tuple[str, ...],
+    plans: options.ManyPlans,
     depth: int,
     asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Let MODEL, behind the setting endpoint_url, grade pooled passages of the set NAME.
+
+    Pooled are the plans that are named, by default hybrid, keyword and vector.
 
     Its grades are kept under machine:MODEL. No figure counts them unless that judge is named, as in
     `workbench eval NAME --judge machine:MODEL`. Passages leave this machine for the endpoint.
@@ -252,6 +253,7 @@ def machine(
     from workbench.desk.pooling import make_pool
 
     endpoint = Endpoint(model.removeprefix(PREFIX))
+    pooled = [str(plan) for plan in plans.read()] if plans.given else list(POOLED)
     with (
         asker.open() as opened,
         output.progress_bar(enabled=not as_json) as progress,
@@ -260,7 +262,7 @@ def machine(
         queries = judging.queries(name)
         pool = make_pool(
             lambda query, plan, wanted: opened.search(query.text, query.keywords, plan=plan, limit=wanted).hits,
-            judging, queries, plans or ("default", "default sources=keyword", "default sources=vector"), depth, progress,
+            judging, queries, pooled, depth, progress,
         )  # fmt: skip
         report = judge_by_machine(judging, endpoint, name, queries, pool, progress=progress)
         told = with_people(graded_by(judging.located(name)), report.judge)

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("workbench.cli.run", "run", "Write what a plan answers to many queries as a TREC run."),
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),
     "tune": ("workbench.cli.tune", "tune", "Try many plans on judged queries and take the best one away."),
+    "threshold": ("workbench.cli.threshold", "threshold", "Where to cut: what a threshold costs on judged queries."),
     "check": ("workbench.cli.check", "check", "Fail when a plan got worse on judged queries."),
     "table": ("workbench.cli.table", "table", "Measure fixed and tuned plans over judged collections."),
     "learn": ("workbench.cli.learn", "learn", "Learn a ranking from judged queries."),

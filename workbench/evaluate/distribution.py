@@ -1,13 +1,14 @@
 """Where relevant and other results lie in one source's scores, to choose a threshold with open eyes.
 
 A threshold on the distance drops every candidate at or beyond it. What it costs is seen only against judgments: the share of
-relevant candidates that it would drop, and of the others.
+the relevant that it would drop, and of the others. What was judged counts once a query, at its best candidate (a document is
+not lost while one of its chunks stays), and so does each document that nobody judged.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,16 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
-from workbench.evaluate.pool import Pool
+from workbench.evaluate.pool import Pool, Pooled
 from workbench.plan import Plan
 from workbench.ranking.distance import to_distance
 from workbench.records import Progress
+from workbench.retrieve.fusing import fuse_plan
 from workbench.retrieve.request import base_of
 
 if TYPE_CHECKING:
     import polars as pl
 
 Floats = NDArray[np.float64]
+FUSED = "fused"
+"""The name under which the fused score stands beside the sources."""
+
+_AXES = {"keyword": "BM25 score", FUSED: "fused score"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +43,7 @@ class Distribution:
         relevant: float64, of relevant candidates, rising.
         judged: float64, of those judged not relevant.
         others: float64, of those that nobody judged.
+        missed: Relevant ones that are not among the candidates at all: no threshold brings them back.
     """
 
     source: str
@@ -44,6 +51,7 @@ class Distribution:
     relevant: Floats
     judged: Floats
     others: Floats
+    missed: int = 0
 
     @property
     def distances(self) -> bool:
@@ -67,6 +75,20 @@ class Distribution:
         if self.distances:
             return float(np.nextafter(self.relevant[len(self.relevant) - 1 - may_go], np.inf))
         return float(self.relevant[may_go])
+
+    def advised(self, lose: float = 0.05) -> float:
+        """`threshold` as a person writes it: three digits (four figures for scores), rounded to the side that keeps more.
+
+        Raises:
+            UsageError: As `threshold`.
+        """
+        exact = self.threshold(lose)
+        if math.isnan(exact) or exact == 0.0:
+            return exact
+        if self.distances:
+            return math.ceil(exact * 1_000) / 1_000
+        step = 10.0 ** (math.floor(math.log10(abs(exact))) - 3)
+        return float(f"{math.floor(exact / step) * step:.12g}")
 
     def dropped(self, threshold: float) -> tuple[float, float]:
         """Share of the relevant candidates, and of all others, that a threshold drops; NaN where there are none."""
@@ -96,41 +118,101 @@ class Distribution:
         )
 
 
+def distributions(
+    pool: Pool,
+    plan: Plan,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> dict[str, Distribution]:
+    """Candidates of every source of a plan at its depth, without a threshold, and of their fusion, for every judged query.
+
+    The fused score is left out for queries that one source alone answers: such a list keeps its source's own score.
+
+    Args:
+        pool: The judged queries.
+        plan: Whose sources, depths and fusion.
+        progress: Called after each query.
+        stop: Asked before each query; True ends with the queries that are done.
+
+    Returns:
+        Source -> distribution, `fused` last.
+    """
+    open_plan = plan.replace({"vector.threshold": "off"})
+    needs, (key,) = pool.needs([open_plan])
+    names = (*plan.sources, FUSED)
+    parts: dict[str, tuple[list[Floats], ...]] = {name: ([], [], []) for name in names}
+    missed = dict.fromkeys(names, 0)
+    for n, topic in enumerate(pool.topics, 1):
+        if stop is not None and stop():
+            break
+        grades = pool.judgments.qrels[topic.query_id]
+        relevant = {k for k, grade in grades.items() if grade > 0}
+        pooled = pool.ask(topic, needs[key], {})
+        lists = {} if pooled is None else dict(_lists(pooled, open_plan))
+        for name in names:
+            if name not in lists:
+                missed[name] += len(relevant) if name != FUSED else 0
+                continue
+            values, known = _once(lists[name], grades)
+            missed[name] += len(relevant - known)
+            for part, own in zip(parts[name], values, strict=True):
+                part.append(own)
+        if progress is not None:
+            progress(Progress("distribution", n, len(pool), detail=topic.text))
+    metric = str(plan["vector.metric"])
+    return {name: _made(name, parts[name], missed[name], metric) for name in names}
+
+
 def distribution(
     pool: Pool, plan: Plan, source: str = "vector", *, progress: Callable[[Progress], None] | None = None
 ) -> Distribution:
-    """Candidates of one source at the plan's depth, without a threshold, for every judged query.
+    """One of `distributions`: of a source, or of the fused score (`fused`).
 
     Raises:
         UsageError: The plan does not ask that source.
     """
-    open_plan = plan.replace({"vector.threshold": "off"})
-    if source not in plan.sources:
-        raise UsageError(f"The plan does not ask {source}", "Its sources are " + ", ".join(plan.sources))
-    needs, (key,) = pool.needs([open_plan])
-    parts: tuple[list[Floats], list[Floats], list[Floats]] = ([], [], [])
-    for n, topic in enumerate(pool.topics, 1):
-        pooled = pool.ask(topic, needs[key], {})
-        if pooled is not None and source in pooled.retrieved.answers:
-            column = pooled.retrieved.candidates_for(open_plan, computed=False).column(source)
-            rows = np.flatnonzero(column.rank > 0)
-            grades = pool.judgments.qrels[topic.query_id]
-            known = [max((grades[k] for k in pooled.keys[r] if k in grades), default=None) for r in rows.tolist()]
-            values = column.score[rows]
-            for part, kept in zip(
-                parts,
-                (
-                    [g is not None and g > 0 for g in known],
-                    [g is not None and g <= 0 for g in known],
-                    [g is None for g in known],
-                ),
-                strict=True,
-            ):
-                part.append(values[np.array(kept, bool)])
-        if progress is not None:
-            progress(Progress("distribution", n, len(pool), detail=topic.text))
-    metric = str(plan["vector.metric"])
-    joined = [np.concatenate(p) if p else np.zeros(0) for p in parts]
-    vector = base_of(source) == "vector"
-    made = [np.sort(to_distance(v, metric)) if vector else np.sort(v) for v in joined]
-    return Distribution(source, f"{metric} distance" if vector else "score", made[0], made[1], made[2])
+    if source != FUSED and source not in plan.sources:
+        raise UsageError(f"The plan does not ask {source}", "Its sources are " + ", ".join((*plan.sources, FUSED)))
+    return distributions(pool, plan, progress=progress)[source]
+
+
+def _lists(pooled: Pooled, plan: Plan) -> Iterator[tuple[str, list[tuple[float, tuple[str, ...]]]]]:
+    """Each source's list and the fused one: score and keys of each candidate, best first."""
+    candidates = pooled.retrieved.candidates_for(plan, computed=False)
+    for column in candidates.columns:
+        rows = np.flatnonzero(column.rank > 0)
+        rows = rows[np.argsort(column.rank[rows], kind="stable")]
+        yield column.source, _named(column.score[rows], rows, pooled.keys)
+    outcome = fuse_plan(pooled.retrieved, plan)
+    if outcome.score_kind == FUSED:
+        yield FUSED, _named(outcome.fused.scores, outcome.fused.rows, pooled.keys)
+
+
+def _named(
+    scores: Floats, rows: NDArray[np.int64], keys: Sequence[tuple[str, ...]]
+) -> list[tuple[float, tuple[str, ...]]]:
+    return [(score, keys[row]) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)]
+
+
+def _once(
+    ranked: Iterable[tuple[float, tuple[str, ...]]], grades: Mapping[str, int]
+) -> tuple[tuple[Floats, Floats, Floats], set[str]]:
+    """Scores of relevant, not relevant and unjudged keys, each at its best candidate, and the keys."""
+    found: tuple[list[float], list[float], list[float]] = ([], [], [])
+    seen: set[str] = set()
+    for score, keys in ranked:
+        for key in keys:
+            if key not in seen:
+                seen.add(key)
+                grade = grades.get(key)
+                found[2 if grade is None else 0 if grade > 0 else 1].append(score)
+    return (np.array(found[0]), np.array(found[1]), np.array(found[2])), seen
+
+
+def _made(name: str, parts: tuple[list[Floats], ...], missed: int, metric: str) -> Distribution:
+    joined = [np.concatenate(part) if part else np.zeros(0) for part in parts]
+    vector = base_of(name) == "vector"
+    relevant, judged, others = (np.sort(to_distance(v, metric)) if vector else np.sort(v) for v in joined)
+    axis = f"{metric} distance" if vector else _AXES.get(base_of(name), "score")
+    return Distribution(name, axis, relevant, judged, others, missed)

@@ -13,13 +13,14 @@ from workbench.plan import Plan
 from workbench.presets import PRESETS
 from workbench.ui import controls, tune_page, tuning
 from workbench.ui import state as app_state
+from workbench.ui.live_panel import MEASURES
 from workbench.ui.text import plain, visible
 
 if TYPE_CHECKING:
     from workbench.service import Corpus
 
 _KEY = controls.PREFIX + "compare."
-_JOB = "wb.tune.job"
+_JOB = "wb.compare.job"
 _ROWS = 30
 
 
@@ -34,7 +35,7 @@ def draw(corpus: Corpus) -> None:
     with left:
         first = st.selectbox(
             "First plan", offered, index=0, accept_new_options=True, key=_KEY + "first",
-            help="A preset, or a plan's text form such as `default fusion.k=20`. The first is the plan of the Search page.",
+            help="A preset, or a plan's text form such as `default fusion.alpha=0.7`. The first is the plan of the Search page.",
         )  # fmt: skip
     with right:
         second = st.selectbox(
@@ -42,7 +43,7 @@ def draw(corpus: Corpus) -> None:
             help="The one that may be better.",
         )  # fmt: skip
     with third:
-        measure = st.selectbox("Measure", tune_page.MEASURES, key=_KEY + "measure")
+        measure = st.selectbox("Measure", MEASURES, key=_KEY + "measure")
     job = st.session_state.get(_JOB)
     busy = isinstance(job, tuning.Job) and job.running
     if st.button("Compare them", type="primary", key=_KEY + "run", disabled=busy):
@@ -54,7 +55,7 @@ def draw(corpus: Corpus) -> None:
         st.session_state[_JOB] = tuning.Job(
             tuning.compare_work(corpus, name, tune_page.files_allowed(), *plans, measure)
         )  # fmt: skip
-    tune_page.running()
+    tuning.watch(_JOB, _KEY)
     job = st.session_state.get(_JOB)
     if isinstance(job, tuning.Job) and not job.running and isinstance(job.result, tuning.Compared):
         _found(job.result)

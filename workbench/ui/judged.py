@@ -25,7 +25,7 @@ def grades(corpus: Corpus, state: AppState, places: Sequence[Place]) -> dict[str
     A slider brings few new candidates into the picture; only those are looked up.
     """
     query, keywords = judged_query(state)
-    key = (corpus.engine.generation, corpus.principal, query, keywords, _written(corpus))
+    key = (corpus.engine.generation, corpus.principal, query, keywords, written(corpus))
     kept: tuple[object, dict[str, int | None]] | None = st.session_state.get(_KEPT)
     if kept is None or kept[0] != key:
         kept = st.session_state[_KEPT] = (key, {})
@@ -37,7 +37,7 @@ def grades(corpus: Corpus, state: AppState, places: Sequence[Place]) -> dict[str
     return {p.chunk_id: grade for p in places if (grade := known[p.chunk_id]) is not None}
 
 
-def _written(corpus: Corpus) -> int:
+def written(corpus: Corpus) -> int:
     """When the desk was last written, in nanoseconds."""
     path, last = open_desk(corpus.path).path, 0
     for file in (path, path.with_name(path.name + "-wal")):

@@ -9,9 +9,6 @@ h4.wb-chart{font-size:.95rem;margin:.4rem 0 0;padding:0}
 .wb-standing h4{font-size:1rem;margin:0 0 .2rem;padding:0}
 .wb-standing h4 .wb-dim{font-weight:400;font-size:.85rem}
 .wb-standing p{margin:.25rem 0}.wb-standing{overflow-x:auto}.wb-standing .wb-table td{overflow-wrap:normal}
-.wb-button{display:inline-block;border:1px solid color-mix(in srgb,currentColor 35%,transparent);border-radius:.4rem;
- padding:.25rem .7rem;text-decoration:none;color:inherit!important;font-size:.88rem}
-.wb-button:hover,.wb-button:focus-visible{border-color:currentColor;outline:none}
 .wb-table .wb-short{white-space:nowrap}
 .wb-places a{color:inherit!important}
 .wb-places td:nth-child(2){min-width:11rem}

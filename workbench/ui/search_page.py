@@ -18,9 +18,9 @@ from workbench.ui import (
     controls,
     empty,
     events,
+    live_panel,
     panels,
     query_bar,
-    resources,
     results,
     saved_controls,
     sidebar,
@@ -35,7 +35,7 @@ def draw(corpus: Corpus) -> None:
     """Draw the page."""
     state = app_state.current()
     query_bar.draw(corpus, state)
-    places = sidebar.draw(state, _known(corpus))
+    places = sidebar.draw(state, sidebar.known(corpus), corpus)
     events.draw(corpus)
     if results.asked(state).blank:
         places.plan_text(state.moved)
@@ -44,13 +44,6 @@ def draw(corpus: Corpus) -> None:
     saved_controls.asked(state)
     column_controls.exactness_answer(corpus)
     _answers(corpus, places)
-
-
-def _known(corpus: Corpus) -> sidebar.Known:
-    encoders = [str(e["name"]) for e in resources.info(corpus).get("encoders", ())]
-    return sidebar.Known(
-        resources.collections(corpus), encoders[1:], resources.choosable_roles(), resources.filter_fields(corpus)
-    )
 
 
 @st.fragment(key=controls.ANSWERS)
@@ -67,3 +60,4 @@ def _answers(corpus: Corpus, places: sidebar.Places) -> None:
             panels.picture(found)
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
+    live_panel.draw(corpus, state.moved, places.figure, *live_panel.chosen(corpus))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,10 +18,14 @@ from workbench.plan import Plan
 from workbench.plan_controls import GROUPS, Group, Slot
 from workbench.presets import PRESETS
 from workbench.retrieve.request import base_of, sources_of
-from workbench.ui import column_controls, controls, plan_text, saved_controls
+from workbench.ui import column_controls, controls, live_panel, plan_text, resources, saved_controls
 from workbench.ui.state import AppState
 
+if TYPE_CHECKING:
+    from workbench.service import Corpus
+
 MOST_FIELDS = 60
+_TUNED = ("fusion", "depth", "keyword", "rerank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places in the sidebar that are filled when there are results: over and under the threshold slider, and the plan's."""
+    """Places in the sidebar that are filled when there are results: on top the figure of judged queries, over and under the
+    threshold slider, and the plan's.
+    """
 
+    figure: DeltaGenerator
     histogram: DeltaGenerator
     counts: DeltaGenerator
     plan: DeltaGenerator
@@ -60,21 +68,32 @@ class Places:
         self.plan.html(plan_text.html(plan))
 
 
-def draw(state: AppState, known: Known) -> Places:
+def known(corpus: Corpus) -> Known:
+    """What a corpus offers the controls."""
+    encoders = [str(e["name"]) for e in resources.info(corpus).get("encoders", ())]
+    return Known(
+        resources.collections(corpus), encoders[1:], resources.choosable_roles(), resources.filter_fields(corpus)
+    )
+
+
+def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
     """Draw the sidebar.
 
     Args:
         state: What is set.
         known: What the corpus offers.
+        corpus: The corpus.
     """
     plan = state.moved
     with st.sidebar:
+        figure = live_panel.place()
         column_controls.moved(state)
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
         places: dict[str, DeltaGenerator] = {}
         for group in GROUPS:
             _group(group, plan, state, known, places)
         controls.reset()
+        live_panel.section(corpus)
         text = st.empty()
         with controls.section("Copy, paste or save this plan", "plan") as opened:
             if opened.open:
@@ -83,7 +102,24 @@ def draw(state: AppState, known: Known) -> Places:
                 saved_controls.save_plan(plan)
         if known.roles:
             column_controls.view_as(state, known.roles)
-    return Places(places["histogram"], places["counts"], text)
+    return Places(figure, places["histogram"], places["counts"], text)
+
+
+def tuned(plan: Plan, state: AppState, known: Known) -> None:
+    """The controls of what is tuned most, for a page that shows a figure beside them. To be drawn in the sidebar.
+
+    Args:
+        plan: The plan to read.
+        state: What is set.
+        known: What the corpus offers.
+    """
+    controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
+    for group in GROUPS:
+        if group.name == "threshold":
+            controls.threshold(plan)
+        elif group.name in _TUNED:
+            _group(group, plan, state, known, {})
+    controls.reset()
 
 
 def _group(group: Group, plan: Plan, state: AppState, known: Known, places: dict[str, DeltaGenerator]) -> None:

@@ -103,6 +103,18 @@ _CSS = """
 .wb-histogram span{flex:1;min-width:0;border-radius:1px 1px 0 0}
 .wb-histogram i{position:absolute;top:-3px;bottom:-3px;border-left:2px dashed #D55E00}
 .wb-axis{display:flex;justify-content:space-between;font-size:.7rem;opacity:.75;margin:0}
+.wb-live{font-size:.95rem;font-variant-numeric:tabular-nums}.wb-live p{margin:.1rem 0 0!important;font-size:.74rem;opacity:.8}
+p.wb-live{font-size:.78rem;margin:0}
+.wb-better,.wb-worse{font-weight:600;padding:0 .3em;border-radius:.25em}
+.wb-better{background:color-mix(in srgb,#009E73 28%,transparent)}.wb-worse{background:color-mix(in srgb,#D55E00 28%,transparent)}
+[data-testid="stLayoutWrapper"]:has(>.st-key-wb-live){position:sticky;top:0;z-index:4}
+.st-key-wb-live{padding:.3rem 0;backdrop-filter:blur(9px)}
+.st-key-wb-live-buttons button{min-height:2rem;padding:.1rem .6rem;font-size:.82rem}
+.wb-table a{color:inherit!important;text-decoration-color:color-mix(in srgb,currentColor 45%,transparent)}
+.wb-table a:hover,.wb-table a:focus-visible{text-decoration-color:currentColor}
+.wb-button{display:inline-block;border:1px solid color-mix(in srgb,currentColor 35%,transparent);border-radius:.4rem;
+ padding:.25rem .7rem;text-decoration:none;color:inherit!important;font-size:.88rem}
+.wb-button:hover,.wb-button:focus-visible{border-color:currentColor;outline:none}
 .wb-doc{max-width:70rem;font-size:.85rem}
 .wb-scroll{overflow-x:auto}.wb-scroll .wb-table td{overflow-wrap:break-word}.wb-scroll .wb-copy{white-space:nowrap}
 @media (max-width:640px){[data-testid="stMainBlockContainer"]{padding:3.2rem .8rem 2rem}.wb-copy{min-height:2rem;padding:0 .7rem}

@@ -1,7 +1,7 @@
 """The Tune page: try plans on judged queries, see how the figure moves, and take the best plan to the Search page.
 
-Above, what is tried and the run itself, in a thread; in the middle what it found; and beside the sliders of the sidebar the
-figure of the plan that they make, from kept candidates, at each move.
+Above, what is tried and the run itself, in a thread; then what it found; below, where to cut. Beside the sliders of the
+sidebar stands the figure of the plan that they make, from kept candidates, at each move.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
-from workbench.errors import NeedsSearch, WorkbenchError
 from workbench.evaluate.differing import wins
-from workbench.evaluate.live import LiveMeasure
-from workbench.records import Progress
-from workbench.ui import cards, controls, resources, sign_in, tuning
+from workbench.evaluate.swept import Sweep
+from workbench.ui import cards, controls, live_panel, resources, sidebar, sign_in, threshold_panel, tuning
 from workbench.ui import state as app_state
+from workbench.ui.live_panel import MEASURES
 from workbench.ui.text import plain, visible
 
 if TYPE_CHECKING:
-    from workbench.evaluate.swept import Sweep
+    from streamlit.delta_generator import DeltaGenerator
+
     from workbench.service import Corpus
 
-MEASURES = ("nDCG@10", "RR@10", "R@100", "P@10", "AP", "Success@5")
 OFFERED = {
     "fusion.method": "rrf,convex",
     "fusion.k": "1,5,10,20,60",
@@ -42,11 +41,11 @@ OFFERED = {
     "depth.vector": "50,100,1000",
     "sources": "keyword|vector|keyword,vector",
     "grep.when": "auto,never",
-    "preset": "default,tmm",
+    "preset": "default,rrf",
 }
 FIRST = ("fusion.method", "fusion.k", "fusion.alpha", "fusion.normalise")
 _KEY = controls.PREFIX + "tune."
-_JOB, _LIVE = "wb.tune.job", "wb.tune.live"
+JOB = "wb.tune.job"
 _CONFIG = {"displayModeBar": False, "responsive": True}
 _ROWS = 40
 NUMBER = '<td style="white-space:nowrap">{}</td>'
@@ -58,12 +57,13 @@ def draw(corpus: Corpus) -> None:
     if not name:
         return
     measure = _form(corpus, name)
-    _live_sliders()
-    _live(corpus, name, measure)
-    running()
-    job = st.session_state.get(_JOB)
-    if isinstance(job, tuning.Job) and not job.running and job.error is None and job.result is not None:
+    live_panel.choose(name, measure)
+    _live(corpus, _sliders(corpus))
+    tuning.watch(JOB, _KEY)
+    job = st.session_state.get(JOB)
+    if isinstance(job, tuning.Job) and not job.running and isinstance(job.result, Sweep):
         _found(job.result)
+    threshold_panel.draw(corpus, name)
 
 
 def files_allowed() -> bool:
@@ -131,36 +131,17 @@ def _form(corpus: Corpus, name: str) -> str:
                 field, OFFERED.get(field, ""), key=f"{_KEY}values.{field}", help="1,2,3 or 0..1:0.1 or 1..100~"
             )
             words.append(f"{field}={values}")
-    job = st.session_state.get(_JOB)
+    job = st.session_state.get(JOB)
     busy = isinstance(job, tuning.Job) and job.running
     if st.button("Try them", type="primary", key=_KEY + "run", disabled=busy or not fields):
         plan = app_state.current().plan
-        st.session_state[_JOB] = tuning.Job(
+        st.session_state[JOB] = tuning.Job(
             tuning.sweep_work(corpus, name, files_allowed(), words, plan, measure, int(folds), search, int(trials))
         )
     st.caption(
         f"Everything else is as in the plan of the Search page: {visible(plain(str(app_state.current().plan), 300))}"
     )
     return str(measure)
-
-
-@st.fragment(run_every=0.6)
-def running() -> None:
-    """Progress and a stop while a run is on; draws the page once more when it ends."""
-    job = st.session_state.get(_JOB)
-    if not isinstance(job, tuning.Job):
-        return
-    if job.running:
-        report = job.progress
-        share = report.done / report.total if report.total else 0.0
-        left = "" if report.seconds_left is None else f", {report.seconds_left:.0f} s left"
-        st.progress(min(1.0, share), f"{report.step}: {report.done:,} of {report.total:,}{left}")
-        st.button("Stop", key=_KEY + "stop", on_click=job.stop, help="Ends with what is done.")
-        st.session_state[_KEY + "watched"] = True
-    elif st.session_state.pop(_KEY + "watched", False):
-        st.rerun()
-    elif job.error is not None:
-        st.html(cards.alert("", job.error.message, job.error.remedy))
 
 
 # --- what was found -----------------------------------------------------------------------------------------------------
@@ -185,13 +166,16 @@ def _found(made: Sweep) -> None:
             st.switch_page("views/search.py")
     yaml.download_button("As YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
     python.download_button("As Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
-    link.html(f'<a href="{escape(tuning.search_link("", made.best))}" target="_self">Search with it (link)</a>')
+    link.html(
+        f'<a class="wb-button" href="{escape(tuning.search_link("", made.best))}" target="_self">Search with it (link)</a>'
+    )
     curve, bars = st.columns(2)
     with curve:
         _curves(made)
     with bars:
         _bars(made)
-    st.dataframe(made.frame(50).drop("plan", "p"), key=_KEY + "table", hide_index=True)
+    columns = ("mean", "difference", "wins", "losses", "ties", "p_holm", "changes")
+    st.dataframe(made.frame(50).select(columns), key=_KEY + "table", hide_index=True)
     st.caption("Means on the queries that chose, best first; p_holm is corrected for the number of plans.")
 
 
@@ -244,64 +228,18 @@ def _row(row: dict[str, Any]) -> str:
 # --- the figure beside the sliders --------------------------------------------------------------------------------------
 
 
-def _live_sliders() -> None:
+def _sliders(corpus: Corpus) -> DeltaGenerator:
+    """The sliders of the fusion in the sidebar; the place of the figure above them."""
     plan = app_state.current().moved
     with st.sidebar:
-        st.caption("Move a setting and read the figure: nothing is searched again.")
-        controls.choice(plan, "fusion.method", "Method")
-        if plan["fusion.method"] == "convex":
-            controls.slider(plan, "fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01)
-        else:
-            for source in plan.sources:
-                controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
-        if plan["fusion.method"] == "rrf":
-            controls.slider(plan, "fusion.k", "k", 1.0, 200.0, 1.0)
-        controls.threshold(plan)
-        controls.reset()
+        place = live_panel.place()
+        live_panel.buttons()
+        sidebar.tuned(plan, app_state.current(), sidebar.known(corpus))
+    return place
 
 
 @st.fragment(key=controls.ANSWERS)
-def _live(corpus: Corpus, name: str, measure: str) -> None:
+def _live(corpus: Corpus, place: DeltaGenerator) -> None:
     """The figure of the plan that the sliders make; drawn again at each move."""
     app_state.written_in_fragment()
-    plan = app_state.current().moved
-    live = st.session_state.get(_LIVE)
-    key = (corpus.engine.generation, name, measure)
-    kept = live[1] if live is not None and live[0] == key else None
-    try:
-        if isinstance(kept, LiveMeasure) and kept.ready(plan):
-            figure = kept.figure(plan)
-            st.metric(figure.measure, f"{figure.mean:.3f}", f"{figure.difference:+.3f}" if figure.difference else None)
-            st.caption(
-                f"{figure.low:.3f} to {figure.high:.3f}; {figure.better} queries better, {figure.worse} worse than at the start; "
-                f"{figure.milliseconds:.0f} ms"
-            )
-            return
-    except NeedsSearch as exc:
-        st.caption(exc.message)
-    if st.button(
-        "Show the figure beside the sliders", key=_KEY + "prepare",
-        help="Retrieves the judged queries once; after that each move takes milliseconds.",
-    ):  # fmt: skip
-        _prepare(corpus, name, measure, key, kept)
-        st.rerun()
-
-
-def _show(bar: Any, report: Progress) -> None:
-    bar.progress(
-        report.done / max(report.total, 1), f"Retrieving the judged queries: {report.done:,} of {report.total:,}"
-    )
-
-
-def _prepare(corpus: Corpus, name: str, measure: str, key: tuple[str, str, str], kept: Any) -> None:
-    bar = st.progress(0.0, "Retrieving the judged queries")
-    try:
-        live = kept
-        if not isinstance(live, LiveMeasure):
-            judged = tuning.read_judged(corpus, name, files_allowed())
-            live = LiveMeasure(corpus.engine, judged, measure, principal=corpus.principal)
-        live.prepare(app_state.current().moved, lambda report: _show(bar, report))
-        st.session_state[_LIVE] = (key, live)
-    except WorkbenchError as exc:
-        app_state.notice(str(exc))
-    bar.empty()
+    live_panel.draw(corpus, app_state.current().moved, place, *live_panel.chosen(corpus))

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+import streamlit as st
+
 from workbench.errors import JudgmentError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, load_judgments
 from workbench.plan import Plan
 from workbench.records import Progress
+from workbench.ui import cards
 
 if TYPE_CHECKING:
     from workbench.evaluate.differing import Lists
@@ -70,6 +73,30 @@ class Job:
     def wait(self, seconds: float | None = None) -> None:
         """Wait for its end."""
         self._thread.join(seconds)
+
+
+@st.fragment(run_every=0.6)
+def watch(name: str, prefix: str) -> None:
+    """Progress and a stop while a run is on; draws the page once more when it ends, or says what it failed with.
+
+    Args:
+        name: What the session keeps the job under.
+        prefix: Of the keys of its widgets.
+    """
+    job = st.session_state.get(name)
+    if not isinstance(job, Job):
+        return
+    if job.running:
+        report = job.progress
+        share = report.done / report.total if report.total else 0.0
+        left = "" if report.seconds_left is None else f", {report.seconds_left:.0f} s left"
+        st.progress(min(1.0, share), f"{report.step}: {report.done:,} of {report.total:,}{left}")
+        st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
+        st.session_state[prefix + "watched"] = True
+    elif st.session_state.pop(prefix + "watched", False):
+        st.rerun()
+    elif job.error is not None:
+        st.html(cards.alert("", job.error.message, job.error.remedy))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

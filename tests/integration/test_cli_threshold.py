@@ -1,0 +1,62 @@
+"""`workbench threshold`, and the table of `workbench tune` on a narrow terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from corpus_files import write_files
+
+import workbench as wb
+from workbench.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of twenty files and judgments of eight queries."""
+    folder = tmp_path_factory.mktemp("threshold")
+    files = {f"f{n:02}.md": f"alpha word{n} beta word{(n * 7) % 20}\n" for n in range(20)}
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
+    lines = ["query_id,query,document,grade", *(f"q{n},word{n} alpha,f{n:02}.md,1" for n in range(8))]
+    (folder / "judged.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def run(place: Path, *arguments: str, columns: int = 80) -> Result:
+    words = [arguments[0], str(place / "judged.csv"), "--corpus", str(place / "corpus"), *arguments[1:]]
+    return CliRunner().invoke(main, words, catch_exceptions=False, env={"COLUMNS": str(columns)})
+
+
+def test_a_threshold_loses_no_more_than_was_allowed(place: Path) -> None:
+    """A row a source and share; what it says it loses is at most what it may lose; a stricter one drops more of the others."""
+    done = run(place, "threshold", "--lose", "0", "--lose", "25", "--json")
+    rows = json.loads(done.output)
+    assert [(r["source"], r["lose"]) for r in rows] == [
+        (source, lose) for source in ("keyword", "vector", "fused") for lose in (0, 25)
+    ]
+    assert all(r["relevant"] + r["not_found"] == 8 for r in rows if r["source"] != "fused")
+    assert all(r["loses"] <= r["lose"] for r in rows)
+    assert all(a["drops"] <= b["drops"] for a, b in zip(rows[::2], rows[1::2], strict=True))
+
+
+def test_the_threshold_is_the_one_that_the_search_cuts_at(place: Path) -> None:
+    """Taken into a plan, it leaves every relevant file among the vector side's candidates."""
+    (row,) = json.loads(run(place, "threshold", "--lose", "0", "--source", "vector", "--json").output)
+    with wb.open_corpus(place / "corpus") as corpus:
+        plan = wb.Plan.parse(f"default vector.threshold={row['threshold']}")
+        for n in range(8):
+            hits = corpus.search(f"word{n} alpha", mode="vector", plan=plan, limit=100).hits
+            assert f"f{n:02}.md" in {h.path for h in hits}
+
+
+def test_the_threshold_table_says_how_to_take_it_over(place: Path) -> None:
+    """The table, the axes, and the option; an unknown source is refused with those that there are."""
+    done = run(place, "threshold")
+    assert done.exit_code == 0
+    assert "vector: angular distance" in done.output
+    assert "--set vector.threshold=VALUE" in done.output
+    refused = run(place, "threshold", "--source", "grep")
+    assert refused.exit_code == 2
+    assert "keyword, vector, fused" in refused.output
