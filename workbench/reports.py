@@ -67,3 +67,5 @@ class IndexReport:
     def found(self) -> int:
         """Files found: everything but the removed ones."""
         return len(self.files) - self.count(FileStatus.REMOVED)
+        encoders: Names of the encoders whose vectors the corpus holds, its own first.
+    encoders: tuple[str, ...] = ()

@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 )
 @click.option("--sensitivity", help="public, normal, internal, confidential or restricted.")
 @click.option("--type", "kind", help="Type of these documents, instead of the one read from them.")
-@click.option("--encoder", help="Sentence-transformers model: a name, a folder, or `hashing`.")
+@click.option(
+    "--encoder",
+    "encoders",
+    multiple=True,
+    help="Sentence-transformers model: a name, a folder, `static` or `hashing`. May be repeated: the first is the source "
+    "`vector`, each other one is `vector:NAME`; one that is left out goes.",
+)
 @click.option("--hidden", is_flag=True, help="Index hidden files and folders too.")
 @click.option("--one-chunk", is_flag=True, help="Make each document one chunk.")
 @click.option("--wait", is_flag=True, help="Wait while another process is indexing.")
@@ -52,7 +58,7 @@ def index(
     roles: tuple[str, ...],
     sensitivity: str | None,
     kind: str | None,
-    encoder: str | None,
+    encoders: tuple[str, ...],
     hidden: bool,
     one_chunk: bool,
     wait: bool,
@@ -75,7 +81,7 @@ def index(
     if dry_run and watching:
         raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
     how = {
-        "tenant": tenant, "roles": roles, "sensitivity": sensitivity, "type": kind, "encoder": encoder, "hidden": hidden,
+        "tenant": tenant, "roles": roles, "sensitivity": sensitivity, "type": kind, "encoder": encoders or None, "hidden": hidden,
         "one_chunk_per_document": one_chunk,
     }  # fmt: skip
     wanted = collections or ("docs",)
@@ -140,6 +146,10 @@ def info(sources: bool, jobs: bool, asker: options.Asker, as_json: bool) -> None
         options.print_json(held)
         return
     out = output.console()
+    held["encoders"] = {
+        e["name"]: f"({'vector' if e['name'] == held['encoder'] else 'vector:' + e['name']}, {e['dim']} dimensions)"
+        for e in held["encoders"]
+    }
     for name, value in held.items():
         shown = (
             ", ".join(f"{k} {v:,}" if isinstance(v, int) else f"{k} {v}" for k, v in value.items())
@@ -240,6 +250,10 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         )
     _print_kinds(report, every=list_files)
     for warning in report.warnings:
+    if len(report.encoders) > 1:
+        own, *others = report.encoders
+        named = ", ".join((f"{own} (vector)", *(f"{name} (vector:{name})" for name in others)))
+        out.print(Text(output.plain(f"encoders: {named}")), soft_wrap=True)
         out.print(Text("warning: " + output.plain(warning), style="yellow"))
     shown = [f for f in report.files if list_files or f.status is FileStatus.FAILED]
     for file in shown:

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from workbench.indexing.compare import compare, find_files
 from workbench.indexing.embedding import Abort
+from workbench.indexing.encoders import choose_encoders, settle_encoders
 from workbench.indexing.previous import load_previous
 from workbench.indexing.progress import Tell
 from workbench.indexing.roots import targets
-from workbench.indexing.run import choose_encoders
 from workbench.indexing.session import ignore_progress, never
 from workbench.indexing.state import Options, Run
 from workbench.ingest.rules import load_rules
@@ -104,7 +104,7 @@ def preview(
     asked, folder = targets(paths), Path(corpus)
     previous = load_previous(folder)
     try:
-        encoders = choose_encoders(options.encoders, previous)
+        encoders = choose_encoders(options, previous)
         run = Run(
             folder,
             options,
@@ -115,7 +115,8 @@ def preview(
             encoders,
             started,
         )
-        tasks = compare(run, find_files(run, asked, {}), asked)
+        also = settle_encoders(run, asked)
+        tasks = compare(run, find_files(run, asked, also), (*asked, *also))
         files = [FilePreview(f.path, _ACTIONS[f.status], f.reason, f.remedy) for f in run.reports]
         for task in tasks:
             known = (task.found.root, task.found.path) in previous.files

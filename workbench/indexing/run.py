@@ -22,8 +22,9 @@ from pathlib import Path
 
 from workbench import settings
 from workbench.desk.jobs import recording
-from workbench.errors import EncoderError, EncoderMismatch, UsageError
+from workbench.errors import UsageError
 from workbench.indexing.compare import compare, find_files
+from workbench.indexing.encoders import choose_encoders, settle_encoders
 from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import Previous
 from workbench.indexing.progress import Tell
@@ -31,9 +32,8 @@ from workbench.indexing.roots import inside, targets
 from workbench.indexing.session import ignore_progress, locked, never
 from workbench.indexing.stage import stage_files
 from workbench.indexing.state import Options, Run
-from workbench.indexing.writing import held_encoders, report_of, write
+from workbench.indexing.writing import report_of, write
 from workbench.ingest.rules import load_rules
-from workbench.records import EncoderIdentity
 from workbench.reports import IndexReport
 from workbench.store.generations import Layout
 from workbench.store.staging import Staging
@@ -68,8 +68,9 @@ def index(
             `text`, `publish`.
         abort: Asked often; True stops the run. Any other exception, KeyboardInterrupt too, does the same.
         encoder: The encoder's name, or several: each record then has a vector of each, the first is the corpus's own and
-            its tokenizer cuts. None: those that the corpus has, or for a new corpus the setting `encoder`. Other ones than
-            the corpus has make it read and embed all its folders again.
+            its tokenizer cuts. None: those that the corpus has, or for a new corpus the setting `encoder`. A list is
+            exactly what the corpus has from now on; one name, if it is the corpus's own, keeps the others. A new one makes
+            the run read all folders again and embeds for that one; vectors of one that is left out go.
         tenant, roles, sensitivity: Who may see the documents; roles empty: everyone of the tenant.
         type: Their type; None leaves it to the readers.
         one_chunk_per_document: New collections get one chunk a document, without context.
@@ -127,14 +128,9 @@ def _index(
     corpus: Path, asked: tuple[str, ...], options: Options, previous: Previous, tell: Tell, abort: Abort
 ) -> IndexReport:
     started = time.monotonic()
-    encoders = choose_encoders(options.encoders, previous)
+    encoders = choose_encoders(options, previous, tell)
     run = Run(corpus, options, tell, abort, previous, load_rules(corpus), encoders, started)
-    run.anew = previous.pin is not None and _keys(encoders) != _keys(held_encoders(previous))
-    also: dict[str, str] = {}
-    if run.anew:
-        also = _all_targets(asked, previous)
-        names = ", ".join(name for name, _ in encoders)
-        run.warnings.append(f"The corpus now has the encoder {names}: texts without a vector of it were embedded")
+    also = settle_encoders(run, asked)
     found = find_files(run, asked, also)
     tasks = compare(run, found, (*asked, *also))
     staged = Layout(corpus).building
@@ -142,55 +138,13 @@ def _index(
     staging = Staging(staged / "staging.duckdb")
     try:
         stage_files(run, staging, tasks)
-        if not (run.read or run.anew or previous.pin is None or _lost_documents(run)):
+        if not (run.read or run.anew or run.fewer or previous.pin is None or _lost_documents(run)):
             held = previous.pin.manifest
             counts = held.counts["documents"], held.counts["records"]
             return report_of(run, held.generation, 0, counts[1] * len(encoders), counts, changed=False)
         return write(run, staging)
     finally:
         staging.close()
-
-
-def choose_encoders(asked: Sequence[str], previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
-    """Name and identity of the run's encoders, none of them loaded. Naming only the corpus's own keeps the others."""
-    held = [name for name, _ in held_encoders(previous)]
-    names = list(dict.fromkeys(asked)) or held or [str(settings.get("encoder"))]
-    if held and names == held[:1]:
-        names = held
-    return tuple((name, _identity(name)) for name in names)
-
-
-def _identity(name: str) -> EncoderIdentity:
-    """Who an encoder is; it is loaded only where its files do not say (the first time on a machine)."""
-    from workbench.encode.load import identity_of, load_encoder
-
-    try:
-        identity = identity_of(name)
-    except EncoderError:
-        return load_encoder(name).identity  # fetches a model that is not on this machine yet
-    return identity if identity.runtime and identity.dim and identity.max_tokens else load_encoder(name).identity
-
-
-def _keys(encoders: Sequence[tuple[str, EncoderIdentity]]) -> list[str]:
-    return [vector_key(identity) for _, identity in encoders]
-
-
-def _all_targets(asked: Sequence[str], previous: Previous) -> dict[str, str]:
-    """Every folder and file of the corpus outside `asked`, with how it was walked: perhaps there is another tokenizer, and
-    records of folders that nobody asked for would lack a vector. Raises EncoderMismatch where one is not there."""
-    paths = {root.root: root.options for root in previous.roots.values() if root.whole}
-    for folder, name in sorted(previous.files):
-        root = previous.roots[folder]
-        if not root.whole:
-            paths[os.path.join(folder, name)] = root.options
-    also = {path: how for path, how in sorted(paths.items()) if not any(inside(path, target) for target in asked)}
-    missing = [path for path in also if not os.path.exists(path)]
-    if missing:
-        raise EncoderMismatch(
-            f"All texts must be embedded again for another encoder, and {missing[0]} is not there",
-            f"Bring it back, or take it out first: workbench remove {missing[0]}",
-        )
-    return also
 
 
 def _lost_documents(run: Run) -> bool:

@@ -19,10 +19,11 @@ from workbench.reports import FileReport
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run was asked for; see `index`."""
+    """What a run was asked for; see `index`. `exactly`: the encoders were given as a list."""
 
     flags: FileRules
     encoders: tuple[str, ...] = ()
+    exactly: bool = False
     one_chunk_per_document: bool = False
     hidden: bool = False
     gitignore: bool = True
@@ -41,7 +42,8 @@ class Options:
     ) -> Options:
         """Options from the arguments of `index` and `preview`; `how` are fields of this class."""
         flags = FileRules(tuple(collections), tenant, tuple(roles), sensitivity or "normal", type or "")
-        return cls(flags, (encoder,) if isinstance(encoder, str) else tuple(encoder or ()), **how)
+        named = (encoder,) if isinstance(encoder, str) else tuple(encoder or ())
+        return cls(flags, named, exactly=bool(named) and not isinstance(encoder, str), **how)
 
 
 @dataclass(slots=True)
@@ -50,7 +52,8 @@ class Run:
 
     Attributes:
         encoders: Name and identity; the first is the corpus's own, and its tokenizer cuts.
-        anew: Every file is read again, because the encoders are other ones.
+        anew: Every file is read again, because an encoder is new.
+        fewer: The corpus loses an encoder.
         roots: All roots of the corpus from now on.
         dropped: Files of the generation before whose documents are not carried over.
         rows: Rows of the table `files` for files that were read or left out.
@@ -68,6 +71,7 @@ class Run:
     anew: bool = False
     cutting: Cutting = field(init=False)
     roots: dict[str, Root] = field(default_factory=dict)
+    fewer: bool = False
     reports: list[FileReport] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     dropped: set[FileKey] = field(default_factory=set)

@@ -88,3 +88,4 @@ def report_of(
         warnings=tuple(run.warnings),
         embedding_seconds=run.embedding_seconds,
     )
+        encoders=tuple(identity.name for _, identity in run.encoders),

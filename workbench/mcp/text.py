@@ -56,6 +56,7 @@ def info_text(answer: InfoAnswer) -> str:
         *counts,
         f"folders: {', '.join(map(_line, answer.roots)) or 'none'}",
         f"encoder: {answer.encoder or 'none'}",
+        *(f"another encoder: {e.name}, source vector:{e.name}" for e in answer.encoders if e.name != answer.encoder),
         f"generation: {answer.generation}, digest {answer.digest}",
         f"answers for: {who if answer.tenant or answer.roles else 'the local owner'}",
         f"plan: {answer.plan}",

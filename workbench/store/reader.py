@@ -114,7 +114,7 @@ class Generation:
                 return key
         raise EncoderMismatch(
             f"This corpus has no vectors of {encoder or 'any encoder'}",
-            f"It has those of {_names(self.encoders)}; index with encoder=[...] to have several",
+            f"It has those of {_names(self.encoders)}; name them all to add one: workbench index PATH --encoder A --encoder B",
         )
 
     def check_encoder(self, identity: EncoderIdentity, encoder: str = "") -> None:
@@ -178,6 +178,12 @@ def check_encoder(stored: EncoderIdentity, given: EncoderIdentity) -> None:
     """
     if (stored.digest, stored.dim) == (given.digest, given.dim):
         return
+    if stored.name == given.name:
+        raise EncoderMismatch(
+            f"The corpus was embedded with other weights of {given.name} ({stored.digest[:8]}) than this machine has"
+            f" ({given.digest[:8]})",
+            "Bring those weights here, or embed again: index without this encoder, then with it",
+        )
     raise EncoderMismatch(
         f"The corpus was embedded with {stored.name} ({stored.digest[:8]}), not with {given.name} ({given.digest[:8]})",
         f"Open it with encoder={stored.name!r}, or index its folders again with encoder={given.name!r}",

@@ -321,7 +321,7 @@ class StoredRecords:
             "encoder": self._manifest.encoders[self._manifest.encoder].name if self._manifest.encoder else "",
             "encoders": [
                 {"name": e.name, "digest": e.digest, "runtime": e.runtime, "dim": e.dim, "max_tokens": e.max_tokens}
-                for _, e in sorted(self._manifest.encoders.items())
+                for _, e in self._encoders()
             ],
             "digest": self.digest(scope),
         }
@@ -344,3 +344,8 @@ def _counted(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
 def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     mask.flags.writeable = False
     return mask
+    def _encoders(self) -> list[tuple[str, EncoderIdentity]]:
+        """Key and identity, the corpus's own first."""
+        own = self._manifest.encoder
+        return sorted(self._manifest.encoders.items(), key=lambda item: (item[0] != own, item[0]))
+

@@ -88,14 +88,20 @@ def _overview(corpus: Corpus) -> None:
     engine = corpus.engine
     scope = engine.records.scope(corpus.principal, None, ())
     catalogue = Catalogue(engine.opened)
-    encoder = next((e for e in info["encoders"] if e["name"] == info["encoder"]), None)
+    encoders = [
+        (
+            "Encoder" if e["name"] == info["encoder"] else f"Encoder of vector:{e['name']}",
+            f"{e['name']}, {e['dim']} dimensions, {e['runtime']}",
+        )
+        for e in info["encoders"]
+    ]
     facts = [
         ("Documents", f"{info['documents']:,}"),
         ("Chunks and whole-document records", f"{info['records']:,}"),
         ("Size of the originals", corpus_parts.size(info["bytes"])),
         ("Generation", str(info["generation"])),
         ("Digest", str(info["digest"])),
-        ("Encoder", f"{encoder['name']}, {encoder['dim']} dimensions, {encoder['runtime']}" if encoder else "none"),
+        *(encoders or [("Encoder", "none")]),
     ]
     st.html(corpus_parts.table(("This corpus", ""), facts, name="Facts"))
     columns = st.columns(4, gap="medium")
