@@ -11,9 +11,10 @@ from __future__ import annotations
 from workbench.charts.changes import change_figure
 from workbench.charts.corpus import token_figure
 from workbench.charts.distances import Histogram, distance_figure, histogram
-from workbench.charts.explain import Place, bump_figure, contribution_figure, places, plane_figure
+from workbench.charts.explain import bump_figure, contribution_figure, plane_figure
 from workbench.charts.measures import means_figure
 from workbench.charts.palette import LABELS, SOURCES, source_colour
+from workbench.charts.place import Place, places
 from workbench.charts.results import (
     MOST_POINTS,
     funnel_figure,

@@ -5,9 +5,7 @@ They read `Place` records, one a fused candidate in the final order, so the tabl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from workbench.charts.layout import LEGEND_ABOVE, LEGEND_BELOW, figure, name_of, row_figure
 from workbench.charts.palette import BLUE, CUT, GREY, LABELS, ORANGE, PURPLE, source_colour
+from workbench.charts.place import Place
 from workbench.charts.results import MOST_POINTS, RANK_TICKS, depth_of
 from workbench.ranking.candidates import Column
 from workbench.ranking.fuse import Fused
@@ -35,73 +34,6 @@ _LINES: Mapping[str, dict[str, Any]] = {
     ABSENT: {"color": GREY, "width": 1, "dash": "dot"},
 }
 _GRADES = {0: "x", 1: "triangle-up", 2: "square", 3: "star"}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One fused candidate.
-
-    Attributes:
-        rank: In the final order, from 1.
-        fused_rank: In the fused order before dedupe and reranking, from 1.
-        name: Path and first line.
-        chunk_id, path: The chunk.
-        label: Which kinds of source retrieved it.
-        ranks: Source -> rank from 1, only sources that retrieved it.
-        scores: Source -> raw score, where it has one.
-        contributions: Source -> what it added, every source.
-        score: The `math.fsum` of the contributions.
-        rerank: A reranking model's score, or None.
-    """
-
-    rank: int
-    fused_rank: int
-    name: str
-    chunk_id: str
-    path: str
-    label: Label
-    ranks: Mapping[str, int]
-    scores: Mapping[str, float]
-    contributions: Mapping[str, float]
-    score: float
-    rerank: float | None = None
-
-
-def places(
-    fused: Fused, order: NDArray[np.int64], most: int, rerank: Mapping[int, float] | None = None
-) -> tuple[Place, ...]:
-    """The first `most` of the final order.
-
-    Args:
-        fused: A fused ranking.
-        order: int64 positions in it, in the final order.
-        most: How many at most.
-        rerank: Position -> a reranking model's score.
-    """
-    made = []
-    for rank, position in enumerate(order[:most].tolist(), 1):
-        row = int(fused.rows[position])
-        scores = {}
-        for column in fused.candidates.columns:
-            value = float(column.score[row])
-            if not math.isnan(value):
-                scores[column.source] = value
-        made.append(
-            Place(
-                rank=rank,
-                fused_rank=position + 1,
-                name=f"{fused.candidates.paths[row]}:{int(fused.candidates.start_lines[row])}",
-                chunk_id=fused.chunk_ids[position],
-                path=fused.candidates.paths[row],
-                label=fused.labels[position],
-                ranks={s: int(r[position]) for s, r in fused.ranks.items() if r[position]},
-                scores=scores,
-                contributions={s: float(c[position]) for s, c in fused.contributions.items()},
-                score=float(fused.scores[position]),
-                rerank=(rerank or {}).get(position),
-            )
-        )
-    return tuple(made)
 
 
 def most_places(sources: int, reranked: bool = False) -> int:
@@ -129,6 +61,34 @@ def bump_figure(shown: Sequence[Place], sources: Sequence[str], *, reranked: boo
     even, deepest = max(len(shown), 5), max(known, default=1)
     floor = depth_of(max(deepest, even), even) + max(1.5, even * 0.08)
     height_of = [[floor if r is None else depth_of(r, even) for r in row] for row in rows]
+    traces = [*_moves(columns, rows, height_of), *_stops(shown, columns, rows, height_of)]
+    ticks = [t for t in RANK_TICKS if t <= max(deepest, even)]
+    absent = any(r is None for row in rows for r in row)
+    return figure(
+        traces,
+        height=height,
+        hovermode="closest",
+        showlegend=True,
+        legend=LEGEND_BELOW,
+        xaxis={"type": "category", "categoryarray": columns, "side": "top", "fixedrange": True, "showgrid": False,
+               "autorange": False, "range": [-0.12, len(columns) - 0.88]},
+        yaxis={
+            "fixedrange": True, "zeroline": False, "autorange": False, "range": [floor + 0.7, 0.4],
+            "title": {"text": "rank"},
+            "tickvals": [depth_of(t, even) for t in ticks] + ([floor] if absent else []),
+            "ticktext": [str(t) for t in ticks] + ([ABSENT] if absent else []),
+        },
+        annotations=[_beside(p, columns[-1], heights[-1]) for p, heights in zip(shown, height_of, strict=True)]
+        if len(shown) <= 24
+        else [],
+        margin={"l": 8, "r": 170, "t": 8, "b": 8},
+    )  # fmt: skip
+
+
+def _moves(
+    columns: Sequence[str], rows: Sequence[Sequence[int | None]], height_of: Sequence[Sequence[float]]
+) -> list[dict[str, Any]]:
+    """A trace for each way to move that occurs: the lines from column to column; none between two crosses."""
     lines: dict[str, tuple[list[Any], list[Any]]] = {kind: ([], []) for kind in _LINES}
     for row, heights in zip(rows, height_of, strict=True):
         for at in range(len(columns) - 1):
@@ -137,14 +97,23 @@ def bump_figure(shown: Sequence[Place], sources: Sequence[str], *, reranked: boo
             xs, ys = lines[_direction(row[at], row[at + 1])]
             xs += [columns[at], columns[at + 1], None]
             ys += [heights[at], heights[at + 1], None]
-    traces: list[dict[str, Any]] = [
+    return [
         {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": _LINES[kind], "name": _SAID[kind], "hoverinfo": "skip"}
         for kind, (xs, ys) in lines.items()
         if xs
     ]  # fmt: skip
+
+
+def _stops(
+    shown: Sequence[Place],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[int | None]],
+    height_of: Sequence[Sequence[float]],
+) -> list[dict[str, Any]]:
+    """A trace for each label that occurs: a point where a place has a rank, a cross where it is absent."""
+    traces = []
     for label in Label:
-        at_label = [i for i, p in enumerate(shown) if p.label is label]
-        points = [(c, i) for i in at_label for c in range(len(columns))]
+        points = [(c, i) for i, p in enumerate(shown) if p.label is label for c in range(len(columns))]
         if not points:
             continue
         traces.append(
@@ -167,27 +136,7 @@ def bump_figure(shown: Sequence[Place], sources: Sequence[str], *, reranked: boo
                 "hovertemplate": "%{customdata[1]}<br>%{customdata[0]} in %{x}<extra></extra>",
             }
         )
-    ticks = [t for t in RANK_TICKS if t <= max(deepest, even)]
-    absent = any(r is None for row in rows for r in row)
-    return figure(
-        traces,
-        height=height,
-        hovermode="closest",
-        showlegend=True,
-        legend=LEGEND_BELOW,
-        xaxis={"type": "category", "categoryarray": columns, "side": "top", "fixedrange": True, "showgrid": False,
-               "autorange": False, "range": [-0.12, len(columns) - 0.88]},
-        yaxis={
-            "fixedrange": True, "zeroline": False, "autorange": False, "range": [floor + 0.7, 0.4],
-            "title": {"text": "rank"},
-            "tickvals": [depth_of(t, even) for t in ticks] + ([floor] if absent else []),
-            "ticktext": [str(t) for t in ticks] + ([ABSENT] if absent else []),
-        },
-        annotations=[_beside(p, columns[-1], heights[-1]) for p, heights in zip(shown, height_of, strict=True)]
-        if len(shown) <= 24
-        else [],
-        margin={"l": 8, "r": 170, "t": 8, "b": 8},
-    )  # fmt: skip
+    return traces
 
 
 _SAID = {_UP: "goes up", _DOWN: "goes down", _SAME: "stays", ABSENT: "was absent"}

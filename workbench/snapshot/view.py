@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.charts.explain import Place
+from workbench.charts.place import Place
 from workbench.records import Hit, Label, Span
 
 if TYPE_CHECKING:
