@@ -132,7 +132,7 @@ class OpenCorpus:
         return jobs_frame(visible_jobs(self.path, records, records.scope(self.principal, None, ())))
 
     def sources(self) -> polars.DataFrame:
-        """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified."""
+        """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified, copies."""
         from workbench.desk.inventory import sources_frame
 
         records = self.engine.records

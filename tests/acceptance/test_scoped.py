@@ -304,7 +304,7 @@ def test_sources_and_ingest_jobs_are_listed(tmp_path: Path) -> None:
     assert (newest["found"], newest["indexed"], newest["unchanged"], newest["documents"]) == (3, 1, 2, 3)
     assert newest["generation"] == report.generation
     assert newest["queued"] <= newest["started"] <= newest["ended"]
-    assert sources.drop("modified").rows() == [(str(files), "folder", 3, 3, 16)]
+    assert sources.drop("modified").rows() == [(str(files), "folder", 3, 3, 16, 0)]
 
 
 def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:

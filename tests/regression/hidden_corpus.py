@@ -1,7 +1,8 @@
 """A corpus of several tenants, roles and sensitivities, and for each principal the one that was built without the rest.
 
 Every group of documents has words, a phrase and a front matter key of its own, and shares other words with all groups; some
-documents of different groups have the same text, the same path (under two roots) or stand in the same file.
+documents of different groups have the same text, the same path (under two roots) or stand in the same file. Two of each group
+are there twice, and the same bytes in several groups.
 """
 
 from __future__ import annotations
@@ -124,4 +125,6 @@ def _documents(group: Group) -> dict[str, str]:
         body = f"# {group.name.title()} {number}\n\n{paragraph(30)}\n## Details\n\n{paragraph(160)}\n## Examples\n\n"
         code = f"Show {rng.choice(SHARED)}\n\n```\n{group.name}_run({number})\n```\n"
         files[f"{'art' if number > 4 else 'page'}{number}.md"] = front + body + code
+    # The same bytes again, once before and once after the first in the order of paths.
+    files["art6 copy.md"], files["again/page3.md"] = files["art6.md"], files["page3.md"]
     return files

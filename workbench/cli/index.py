@@ -176,6 +176,7 @@ def _print_tables(tables: Mapping[str, polars.DataFrame], *, as_json: bool) -> N
         else:
             for row in frame.to_dicts():
                 counts = f"{row['documents']:,} documents, {row['chunks']:,} chunks, {row['bytes']:,} bytes"
+                counts += f", {row['copies']:,} copies of documents" if row["copies"] else ""
                 out.print(Text(output.plain(f"{row['path']}: {row['kind']}, {counts}")), soft_wrap=True)
 
 
@@ -197,6 +198,7 @@ def report_dict(report: IndexReport) -> dict[str, object]:
     """An indexing report as JSON values."""
     data = dataclasses.asdict(report)
     data["found"] = report.found
+    data["copies"] = report.copies
     data["kinds"] = [{**dataclasses.asdict(kind), "files_a_second": kind.rate} for kind in by_kind(report)]
     data["slowest"] = [{"path": file.path, "seconds": file.seconds} for file in slowest(report)]
     data["counts"] = {status.value: report.count(status) for status in FileStatus}
@@ -248,12 +250,18 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
             f"embedding {report.embedding_seconds:.1f} s, {share:.0%} of the run, "
             f"{report.embedded / report.embedding_seconds:,.0f} texts a second"
         )
-    _print_kinds(report, every=list_files)
-    for warning in report.warnings:
     if len(report.encoders) > 1:
         own, *others = report.encoders
         named = ", ".join((f"{own} (vector)", *(f"{name} (vector:{name})" for name in others)))
         out.print(Text(output.plain(f"encoders: {named}")), soft_wrap=True)
+    if report.copies:
+        out.print(
+            "1 file is a copy of another and was indexed once"
+            if report.copies == 1
+            else f"{report.copies:,} files are copies of another and were indexed once"
+        )
+    _print_kinds(report, every=list_files)
+    for warning in report.warnings:
         out.print(Text("warning: " + output.plain(warning), style="yellow"))
     shown = [f for f in report.files if list_files or f.status is FileStatus.FAILED]
     for file in shown:

@@ -48,11 +48,19 @@ def highlighted(text: str, matches: Sequence[Span], most: int | None = None) -> 
     return shown + Text("…") if end < len(text) else shown
 
 
+def also(copies: Sequence[str], most: int = 5) -> str:
+    """The other paths of a text, the first few by name."""
+    more = f" and {len(copies) - most:,} more" if len(copies) > most else ""
+    return f"the same text: {', '.join(copies[:most])}{more}"
+
+
 def print_passages(passages: Sequence[Passage]) -> None:
     """Passages as grep prints them: a citation, then numbered lines, matching ones marked with a colon."""
     out = console()
     for passage in passages:
         out.print(Text(plain(passage.citation), style="bold"))
+        if passage.copies:
+            out.print(Text(plain(also(passage.copies)), style="dim"), soft_wrap=True)
         offset = 0
         for number, line in enumerate(passage.text.split("\n"), passage.start_line):
             spans = [

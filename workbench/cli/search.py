@@ -127,8 +127,7 @@ def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: in
         if title:
             out.print(Text("     " + output.plain(title), style="italic"))
         if hit.copies:
-            shown = ", ".join(hit.copies[:5]) + (f" and {len(hit.copies) - 5:,} more" if len(hit.copies) > 5 else "")
-            out.print(Text("     " + output.plain(f"the same text: {shown}"), style="dim"), soft_wrap=True)
+            out.print(Text("     " + output.plain(output.also(hit.copies)), style="dim"), soft_wrap=True)
         out.print(output.highlighted(hit.text, hit.matches, most), soft_wrap=True)
         out.print()
     for message in result.messages:

@@ -64,7 +64,9 @@ def jobs_frame(jobs: Sequence[Job]) -> polars.DataFrame:
 
 
 def sources_frame(records: RecordStore, scope: Scope) -> polars.DataFrame:
-    """One row a source: path, kind (`folder`, or `files` indexed one by one), documents, chunks, bytes, modified (UTC)."""
+    """One row a source: path, kind (`folder`, or `files` indexed one by one), documents, chunks, bytes, modified (UTC), copies:
+    how many more there are that are indexed under another path.
+    """
     import polars as pl
 
     schema: dict[str, Any] = {
@@ -74,5 +76,6 @@ def sources_frame(records: RecordStore, scope: Scope) -> polars.DataFrame:
         "chunks": pl.Int64,
         "bytes": pl.Int64,
         "modified": pl.Datetime("us", "UTC"),
+        "copies": pl.Int64,
     }
     return pl.DataFrame([asdict(source) for source in records.sources(scope)], schema=schema)

@@ -86,7 +86,8 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         old = previous.files.get(key)
         recipe = recipe_of(run, item, rules)
         if old is not None and not run.anew and _unchanged(old, item, rules, recipe):
-            run.reports.append(_as_before(item.path, old))
+            run.reports.append((key, _as_before(item.path, old)))
+            run.kept[key] = Task(item, rules, run.roots[item.root].salt)
         else:
             if old is not None:
                 run.dropped.add(key)
@@ -99,7 +100,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         if key[0] not in run.roots or any(inside(where, target) for target in asked):
             run.dropped.add(key)
             if old.status is FileStatus.INDEXED:
-                run.reports.append(FileReport(key[1], FileStatus.REMOVED, "It is no longer there"))
+                run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It is no longer there")))
     return tasks
 
 
@@ -157,13 +158,14 @@ def _unchanged(old: StoredFile, item: FoundFile, rules: FileRules, recipe: str) 
 def _as_before(path: str, old: StoredFile) -> FileReport:
     """The report of an unchanged file; one that its reader skipped is skipped again, for the same reason."""
     status = FileStatus.UNCHANGED if old.status is FileStatus.INDEXED else old.status
-    return FileReport(path, status, old.reason, old.remedy, old.documents, old.chunks)
+    return FileReport(path, status, old.reason, old.remedy)
 
 
 def _left_out(run: Run, item: SkippedFile) -> None:
-    run.reports.append(FileReport(item.path, item.status, item.reason, item.remedy))
-    if (item.root, item.path) in run.previous.files:
-        run.dropped.add((item.root, item.path))
+    key = (item.root, item.path)
+    run.reports.append((key, FileReport(item.path, item.status, item.reason, item.remedy)))
+    if key in run.previous.files:
+        run.dropped.add(key)
     run.rows.append(
         (item.root, item.path, 0, 0, "", "", [], item.status.value, item.reason, item.remedy, 0, 0)
     )  # fmt: skip

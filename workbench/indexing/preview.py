@@ -117,7 +117,7 @@ def preview(
         )
         also = settle_encoders(run, asked)
         tasks = compare(run, find_files(run, asked, also), (*asked, *also))
-        files = [FilePreview(f.path, _ACTIONS[f.status], f.reason, f.remedy) for f in run.reports]
+        files = [FilePreview(f.path, _ACTIONS[f.status], f.reason, f.remedy) for _, f in run.reports]
         for task in tasks:
             known = (task.found.root, task.found.path) in previous.files
             files.append(FilePreview(task.found.path, Action.CHANGED if known else Action.NEW, size=task.found.size))

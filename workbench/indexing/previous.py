@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.indexing.roots import Root
 from workbench.records import EncoderIdentity, Granularity
@@ -13,12 +14,15 @@ from workbench.store import generations
 from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import DATABASE, Pin
 
+if TYPE_CHECKING:
+    import duckdb
+
 FileKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as the generation before recorded it."""
+    """A file as the generation before recorded it; see `FileReport` for the last four."""
 
     size: int
     modified_ns: int
@@ -30,6 +34,8 @@ class StoredFile:
     remedy: str
     documents: int
     chunks: int
+    copies: int = 0
+    same_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,11 @@ class Previous:
         """The database of the generation, or None."""
         return self.pin.folder / DATABASE if self.pin is not None else None
 
+    @property
+    def copies(self) -> bool:
+        """Whether any of its documents is indexed as another one; one made before there were copies has none."""
+        return self.pin is not None and self.pin.manifest.counts.get("copies", 0) > 0
+
     def close(self) -> None:
         """Let the generation go."""
         if self.pin is not None:
@@ -66,11 +77,7 @@ def load_previous(corpus: Path) -> Previous:
     try:
         connection = open_reading(pin.folder / DATABASE)
         try:
-            rows = fetch(
-                connection,
-                "SELECT root, path, size, modified_ns, sha256, recipe, collections, status, reason, remedy, documents,"
-                " chunks FROM files",
-            )
+            files = stored_files(connection, pin.manifest.counts.get("copies", 0) > 0)
             roots = fetch(connection, "SELECT root, whole, salt, options FROM roots")
             named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
         finally:
@@ -78,10 +85,6 @@ def load_previous(corpus: Path) -> Previous:
     except BaseException:
         pin.close()
         raise
-    files = {
-        (root, path): StoredFile(size, modified, sha256, recipe, tuple(names), FileStatus(status), *rest)
-        for root, path, size, modified, sha256, recipe, names, status, *rest in rows
-    }
     return Previous(
         pin,
         files,
@@ -89,3 +92,32 @@ def load_previous(corpus: Path) -> Previous:
         {name: Granularity(granularity) for name, granularity, _ in named},
         frozenset(name for name, _, chunking in named if chunking == "whole"),
     )
+
+
+def stored_files(connection: duckdb.DuckDBPyConnection, copies: bool) -> dict[FileKey, StoredFile]:
+    """Every file that a generation knows.
+
+    Args:
+        connection: Its database.
+        copies: Whether it has any.
+    """
+    rows = fetch(
+        connection,
+        "SELECT number, root, path, size, modified_ns, sha256, recipe, collections, status, reason, remedy, documents,"
+        " chunks FROM files",
+    )
+    same: dict[int, tuple[int, str]] = {}
+    if copies:
+        found = fetch(
+            connection,
+            "SELECT c.file_number, count(*), min_by(d.path, (c.path, d.path)) FROM copies c"
+            " JOIN documents d ON d.number = c.document_number GROUP BY c.file_number",
+        )
+        same = {number: (count, path) for number, count, path in found}
+    files = {}
+    for number, root, path, size, modified, sha256, recipe, names, status, reason, remedy, documents, chunks in rows:
+        files[root, path] = StoredFile(
+            size, modified, sha256, recipe, tuple(names), FileStatus(status), reason, remedy, documents, chunks,
+            *same.get(number, (0, "")),
+        )  # fmt: skip
+    return files

@@ -83,7 +83,7 @@ def _remove(folder: Path, paths: Sequence[str | Path], previous: Previous, tell:
     run.roots = {path: root for path, root in previous.roots.items() if path in left}
     for key in sorted(run.dropped):
         if previous.files[key].status is FileStatus.INDEXED:
-            run.reports.append(FileReport(key[1], FileStatus.REMOVED, "It was taken out"))
+            run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It was taken out")))
     run.cutting = cutting_for(run, previous.granularities)
     building = Layout(folder).building
     building.mkdir()

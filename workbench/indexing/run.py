@@ -20,15 +20,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench import settings
 from workbench.desk.jobs import recording
 from workbench.errors import UsageError
 from workbench.indexing.compare import compare, find_files
-from workbench.indexing.encoders import choose_encoders, settle_encoders
 from workbench.indexing.embedding import Abort
+from workbench.indexing.encoders import choose_encoders, settle_encoders
 from workbench.indexing.previous import Previous
 from workbench.indexing.progress import Tell
-from workbench.indexing.roots import inside, targets
+from workbench.indexing.roots import targets
 from workbench.indexing.session import ignore_progress, locked, never
 from workbench.indexing.stage import stage_files
 from workbench.indexing.state import Options, Run
@@ -37,7 +36,6 @@ from workbench.ingest.rules import load_rules
 from workbench.reports import IndexReport
 from workbench.store.generations import Layout
 from workbench.store.staging import Staging
-from workbench.store.writer import vector_key
 
 
 def index(
@@ -141,7 +139,7 @@ def _index(
         if not (run.read or run.anew or run.fewer or previous.pin is None or _lost_documents(run)):
             held = previous.pin.manifest
             counts = held.counts["documents"], held.counts["records"]
-            return report_of(run, held.generation, 0, counts[1] * len(encoders), counts, changed=False)
+            return report_of(run, held.generation, 0, counts[1] * len(encoders), counts)
         return write(run, staging)
     finally:
         staging.close()
@@ -149,4 +147,5 @@ def _index(
 
 def _lost_documents(run: Run) -> bool:
     """Whether documents of the old generation are to go."""
-    return any(run.previous.files[key].documents for key in run.dropped)
+    files = run.previous.files
+    return any(files[key].documents or files[key].copies for key in run.dropped)

@@ -13,9 +13,12 @@ from workbench.indexing.embedding import check
 from workbench.indexing.progress import Meter
 from workbench.indexing.reading import Batch, Outcome, Task, read_all
 from workbench.indexing.state import Run
+from workbench.ingest.readers import READERS
+from workbench.records import Document
 from workbench.reports import FileReport, FileStatus
 from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import file_digest, step
+from workbench.store.grouping import content_key
 from workbench.store.staging import Staging
 
 _FILES_PER_WORKER = 40
@@ -34,7 +37,7 @@ def stage_files(run: Run, staging: Staging, tasks: Sequence[Task]) -> None:
             check(run.abort)
             file = file or _StagedFile(run, staging, task, taken)
             if isinstance(item, Outcome):
-                run.reports.append(file.finish(item))
+                run.reports.append(((task.found.root, task.found.path), file.finish(item)))
                 file = None
                 meter.advance(1, task.found.path, float(task.found.size))
                 step("read")
@@ -75,7 +78,10 @@ class _StagedFile:
                 self._doubled += 1
                 continue
             location = found.absolute if document.path == found.path else ""
-            self._staging.add_document(document, records, file=(found.root, found.path), location=location)
+            content = content_key(document, [record for record, _ in records], _reader_of(document))
+            self._staging.add_document(
+                document, records, file=(found.root, found.path), location=location, content=content
+            )
             self._documents += 1
             self._chunks += len(records)
 
@@ -104,6 +110,14 @@ class _StagedFile:
         return FileReport(found.path, status, reason, remedy, self._documents, self._chunks, outcome.seconds)
 
 
+def _reader_of(document: Document) -> str:
+    """What reads a document, as far as its name decides: with the same bytes the rest is the same."""
+    if "record_id" in document.metadata:
+        return "record"
+    suffix = os.path.splitext(document.path)[1].lower()
+    return next((reader.name for reader in READERS if suffix in reader.suffixes), "")
+
+
 class _TakenIds:
     """Ids of documents that are carried over or staged: two documents never share one."""
 
@@ -113,10 +127,10 @@ class _TakenIds:
         if database is not None:
             connection = open_reading(database)
             try:
-                rows = fetch(
-                    connection,
-                    "SELECT d.document_id, f.root, f.path FROM documents d JOIN files f ON f.number = d.file_number",
-                )
+                held = "SELECT d.document_id, f.root, f.path FROM {} d JOIN files f ON f.number = d.file_number"
+                rows = fetch(connection, held.format("documents"))
+                if run.previous.copies:
+                    rows += fetch(connection, held.format("copies"))
             finally:
                 connection.close()
             self._ids.update(row[0] for row in rows if (row[1], row[2]) not in run.dropped)

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import FileKey, Previous
 from workbench.indexing.progress import Tell
-from workbench.indexing.reading import Cutting
+from workbench.indexing.reading import Cutting, Task
 from workbench.indexing.roots import Root
 from workbench.ingest.rules import CorpusRules, FileRules
 from workbench.records import EncoderIdentity
@@ -56,6 +56,8 @@ class Run:
         fewer: The corpus loses an encoder.
         roots: All roots of the corpus from now on.
         dropped: Files of the generation before whose documents are not carried over.
+        reports: What became of each file.
+        kept: Files that this run met unchanged, as they would be read.
         rows: Rows of the table `files` for files that were read or left out.
         read: Files that gave documents.
     """
@@ -69,12 +71,13 @@ class Run:
     encoders: tuple[tuple[str, EncoderIdentity], ...]
     started: float
     anew: bool = False
+    fewer: bool = False
     cutting: Cutting = field(init=False)
     roots: dict[str, Root] = field(default_factory=dict)
-    fewer: bool = False
-    reports: list[FileReport] = field(default_factory=list)
+    reports: list[tuple[FileKey, FileReport]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     dropped: set[FileKey] = field(default_factory=set)
+    kept: dict[FileKey, Task] = field(default_factory=dict)
     rows: list[tuple[object, ...]] = field(default_factory=list)
     read: int = 0
     embedding_seconds: float = 0.0

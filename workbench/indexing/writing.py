@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 
+from workbench.indexing.copies import settle
 from workbench.indexing.embedding import check, embed_missing
-from workbench.indexing.previous import Previous
+from workbench.indexing.previous import FileKey, Previous, StoredFile, stored_files
 from workbench.indexing.state import Run
 from workbench.records import EncoderIdentity
-from workbench.reports import FileStatus, IndexReport
-from workbench.store.generations import Layout
+from workbench.reports import FileReport, FileStatus, IndexReport
+from workbench.store.duck import open_reading
+from workbench.store.generations import DATABASE, Layout
 from workbench.store.journal import Journal, forget
 from workbench.store.staging import Staging
 from workbench.store.writer import build_generation, vector_key
@@ -30,8 +33,8 @@ def write(run: Run, staging: Staging) -> IndexReport:
     from workbench.encode.load import load_encoder
 
     previous, corpus = run.previous, run.corpus
+    settle(run, staging)
     staging.add("files", *run.rows)
-    staging.add("dropped", *sorted(run.dropped))
     staging.add("roots", *((r.root, r.whole, r.salt, r.options) for _, r in sorted(run.roots.items())))
     cutting = run.cutting
     staging.add(
@@ -68,24 +71,58 @@ def write(run: Run, staging: Staging) -> IndexReport:
         run.warnings += built.warnings
         for _, made_by in journals.values():
             forget(made_by, built.text_hashes, built.manifest.counts["records"])
+    held_now = _held_now(run, built.manifest.generation)
     counts = built.manifest.counts["documents"], built.manifest.counts["records"]
-    return report_of(run, built.manifest.generation, embedded, there + built.carried * len(run.encoders), counts)
+    return report_of(
+        run, built.manifest.generation, embedded, there + built.carried * len(run.encoders), counts, held_now
+    )
+
+
+def _held_now(run: Run, generation: str) -> dict[FileKey, StoredFile]:
+    """What a new generation holds of each file: a copy may have become a primary, or a primary a copy."""
+    connection = open_reading(Layout(run.corpus).folder(generation) / DATABASE)
+    try:
+        return stored_files(connection, copies=True)
+    finally:
+        connection.close()
+
+
+def _told(key: FileKey, report: FileReport, held: Mapping[FileKey, StoredFile]) -> FileReport:
+    file = held.get(key)
+    if file is None or report.status is FileStatus.REMOVED:
+        return report
+    return report.counted(file.documents, file.chunks, file.copies, file.same_as)
 
 
 def report_of(
-    run: Run, generation: str, embedded: int, reused: int, counts: tuple[int, int], *, changed: bool = True
-) -> IndexReport:  # fmt: skip
-    """The run's report; `counts` are the documents and records of the generation that answers now."""
+    run: Run,
+    generation: str,
+    embedded: int,
+    reused: int,
+    counts: tuple[int, int],
+    held: Mapping[FileKey, StoredFile] | None = None,
+) -> IndexReport:
+    """The run's report.
+
+    Args:
+        run: The run.
+        generation: Id of the generation that answers now.
+        embedded, reused: Texts.
+        counts: Documents and records of that generation.
+        held: What it holds of each file; None: nothing changed, and it is the generation from before.
+    """
+    files = run.previous.files if held is None else held
+    told = (_told(key, report, files) for key, report in run.reports)
     return IndexReport(
         generation=generation,
-        files=tuple(sorted(run.reports, key=lambda f: (f.path, f.status is FileStatus.REMOVED))),
+        files=tuple(sorted(told, key=lambda f: (f.path, f.status is FileStatus.REMOVED))),
         documents=counts[0],
         chunks=counts[1],
         embedded=embedded,
         reused=reused,
         seconds=time.monotonic() - run.started,
-        changed=changed,
+        changed=held is not None,
         warnings=tuple(run.warnings),
         embedding_seconds=run.embedding_seconds,
-    )
         encoders=tuple(identity.name for _, identity in run.encoders),
+    )

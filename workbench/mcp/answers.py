@@ -105,6 +105,7 @@ class PassageAnswer(_Answer):
     matches: list[list[int]] = Field(description="[start, end) character spans of the text that match")
     document_id: str
     chunk_id: str
+    copies: list[str] = Field(description="Other paths of the same file, which are not listed again")
 
 
 class GrepAnswer(_Answer):
@@ -146,6 +147,7 @@ class InfoAnswer(_Answer):
     status: str
     generation: str
     documents: int
+    copies: int = Field(description="Other paths of files with the same bytes, which are indexed once")
     records: int = Field(description="Chunks, and documents that are searched whole")
     bytes: int
     types: dict[str, int]
@@ -185,6 +187,7 @@ def passage_answer(passage: Passage) -> PassageAnswer:
         matches=[[m.start, m.end] for m in passage.matches],
         document_id=passage.document_id,
         chunk_id=passage.chunk_id,
+        copies=list(passage.copies),
     )
 
 

@@ -35,7 +35,7 @@ def grep_text(answer: GrepAnswer) -> str:
         parts.append(NOTICE.format(mark=mark))
     for number, p in enumerate(answer.passages, 1):
         lines = _numbered(p.text, p.start_line, p.end_line, p.matches)
-        parts.append(f"{number}. {_line(p.citation)}\n{_quoted(mark, lines)}")
+        parts.append(f"{number}. {_line(p.citation)}{_also(p.copies)}\n{_quoted(mark, lines)}")
     return "\n\n".join(parts)
 
 
@@ -86,7 +86,7 @@ def _about(hit: HitAnswer) -> list[str]:
         lines = [f"- {_line(hit.citation)} · {hit.label}: beside a result, not found itself"]
     else:
         score = "" if hit.score is None else f" · score {hit.score:.4f}"
-        lines = [f"{hit.rank}. {_line(hit.citation)} · {hit.label}{score}"]
+        lines = [f"{hit.rank}. {_line(hit.citation)} · {hit.label}{score}{_also(hit.copies)}"]
         shares = [
             f"{source} #{rank} (+{hit.contributions.get(source) or 0.0:.4f})"
             for source, rank in sorted(hit.ranks.items())
@@ -135,3 +135,9 @@ def _line(text: str) -> str:
 
 def _counts(values: dict[str, int]) -> str:
     return ", ".join(f"{_line(name) or 'none'} {number:,}" for name, number in values.items())
+
+
+def _also(copies: Sequence[str], most: int = 5) -> str:
+    """The other paths of a text, the first few by name."""
+    more = f" and {len(copies) - most:,} more" if len(copies) > most else ""
+    return f" · the same text in {', '.join(map(_line, copies[:most]))}{more}" if copies else ""

@@ -89,4 +89,5 @@ def _added(row: ChunkRow, like: Hit) -> Hit:
         distance=None,
         metadata=like.metadata,
         added=True,
+        copies=like.copies,
     )

@@ -19,6 +19,7 @@ from workbench.assist.load import load_rewriter
 from workbench.errors import AssistError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.plan_fields import OFF
 from workbench.records import Unavailable
+from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords, quoted_phrases
 from workbench.retrieve.request import Request, base_of, collection_of, encoder_of, folded, sources_of
@@ -94,7 +95,7 @@ def retrieve(
         scope=scope,
         answers=answers,
         unavailable=tuple(unavailable),
-        columns=engine.records.columns(union),
+        columns=as_asked(engine.records.columns(union), scope),
         timings=timings,
         visible=visible,
         allowed=allowed,

@@ -47,10 +47,15 @@ class Catalogue:
     def __init__(self, generation: Generation) -> None:
         self._arrays = generation.records.arrays
         self._connection = generation.records.connection
+        self._paths = "documents"
+        if generation.records.copies.total:
+            self._paths = (
+                "(SELECT number, path, root FROM documents UNION ALL SELECT document_number, path, root FROM copies)"
+            )
 
     def paths(self, scope: Scope, most: int, part: str = "") -> list[str]:
-        """Paths of visible documents in path order, each once; only those that hold `part`, whatever the case."""
-        sql = "SELECT number, path FROM documents WHERE contains(lower(path), lower(?)) ORDER BY number"
+        """Paths of visible documents and their copies in path order, each once; only those that hold `part`, any case."""
+        sql = f"SELECT number, path FROM {self._paths} WHERE contains(lower(path), lower(?)) ORDER BY path, number"
         seen = scope.visible_documents
         if seen is None:
             # A path may be there twice (from two folders), so twice as many rows give enough of them nearly always.
@@ -59,11 +64,11 @@ class Catalogue:
         return list(dict.fromkeys(path for number, path in rows if seen is None or seen[number]))[:most]
 
     def folder(self, path: str, root: str, scope: Scope) -> list[Listed]:
-        """Visible documents in the same folder as a path of a root, in path order."""
+        """Visible documents and copies in the same folder as a path of a root, in path order."""
         head = path[: path.rfind("/") + 1]
         sql = (
-            "SELECT number, path FROM documents WHERE root = $1 AND starts_with(path, $2)"
-            " AND NOT contains(path[$3:], '/') ORDER BY number"
+            f"SELECT number, path FROM {self._paths} WHERE root = $1 AND starts_with(path, $2)"
+            " AND NOT contains(path[$3:], '/') ORDER BY path, number"
         )
         seen = scope.visible_documents
         return [
@@ -108,9 +113,9 @@ class Catalogue:
     def holding(self, scope: Scope, part: str) -> NDArray[np.int64]:
         """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64."""
         sql = (
-            "SELECT r.number FROM records r JOIN documents d ON d.number = r.document_number"
-            " WHERE contains(lower(r.text), lower($1)) OR contains(lower(d.path), lower($1))"
-            " OR contains(lower(r.section), lower($1)) ORDER BY r.number"
+            "SELECT r.number FROM records r WHERE contains(lower(r.text), lower($1)) OR contains(lower(r.section), lower($1))"
+            f" OR r.document_number IN (SELECT number FROM {self._paths} WHERE contains(lower(path), lower($1)))"
+            " ORDER BY r.number"
         )
         if part:
             numbers = np.asarray(fetch_columns(self._connection, sql, [part])["number"], np.int64)

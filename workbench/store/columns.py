@@ -7,8 +7,9 @@ file with offsets each. All are derived from `corpus.duckdb` and opened memory-m
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,13 +144,25 @@ def write_columns(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     documents["records"], documents["first_record"] = counts, np.concatenate(([0], np.cumsum(counts)[:-1]))[:total]
     np.save(folder / "record_order.npy", np.argsort(owners, kind="stable").astype(np.int32))
     np.save(folder / "documents.npy", np.stack([np.asarray(documents[name], np.int64) for name in DOCUMENT_COLUMNS]))
-    digests = b"".join(
-        bytes.fromhex(row[0]) for row in fetch(connection, "SELECT digest FROM documents ORDER BY number")
-    )
+    digests = b"".join(_digests(connection))
     np.save(folder / "digests.npy", np.frombuffer(digests, np.uint8).reshape(-1, 16))
     Strings.write(folder, "chunk_ids", _texts(connection, "SELECT chunk_id FROM records ORDER BY number"))
     Strings.write(folder, "document_ids", _texts(connection, "SELECT document_id FROM documents ORDER BY number"))
     Strings.write(folder, "paths", _texts(connection, "SELECT path FROM documents ORDER BY number"))
+
+
+def _digests(connection: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
+    """The digest of each document: of what is indexed of it, and of the ids that its copies would have."""
+    copies = dict(
+        fetch(
+            connection,
+            "SELECT document_number, string_agg(document_id, ' ' ORDER BY path, document_id) FROM copies GROUP BY 1",
+        )
+    )
+    for number, digest in fetch(connection, "SELECT number, digest FROM documents ORDER BY number"):
+        if number in copies:
+            digest = hashlib.blake2b(f"{digest} {copies[number]}".encode(), digest_size=16).hexdigest()
+        yield bytes.fromhex(digest)
 
 
 def _distinct(connection: duckdb.DuckDBPyConnection, column: str) -> list[str]:

@@ -96,7 +96,7 @@ class Manifest:
         generation: Its id: a number that only grows within a corpus, and the start of `digest`.
         created: UTC, ISO 8601.
         digest: Hex digest of what is indexed (documents, records, encoders), whatever order it came in.
-        counts: `documents`, `records`, `files`, `bytes`.
+        counts: `documents`, `records`, `files`, `bytes`, and `copies` (documents indexed as another one).
         parts: File below the generation's folder, with `/`, to size and digest.
         encoders: Key of the folder below `vectors/` to the encoder's identity.
         encoder: Key of the corpus's own encoder, whose tokenizer cut the texts.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.store.columns import Columns
+from workbench.store.copies import Copy
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.protocols import Scope, Source
 
@@ -15,13 +18,16 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def sources(connection: duckdb.DuckDBPyConnection, arrays: Columns, scope: Scope) -> list[Source]:
-    """One row for each root that holds visible documents, by path.
+def sources(
+    connection: duckdb.DuckDBPyConnection, arrays: Columns, scope: Scope, copies: Sequence[Copy] = ()
+) -> list[Source]:
+    """One row for each root that holds visible documents or copies of some, by path.
 
     Args:
         connection: The generation's database.
         arrays: Its mapped columns.
         scope: What is visible; only `visible` masks are used.
+        copies: The visible copies.
     """
     names = arrays.names["roots"]
     whole = {row[0] for row in fetch(connection, "SELECT root FROM roots WHERE whole")}
@@ -35,11 +41,15 @@ def sources(connection: duckdb.DuckDBPyConnection, arrays: Columns, scope: Scope
     sizes = np.bincount(codes[seen], weights=arrays.documents["size"][seen], minlength=len(names))
     rows = fetch_columns(connection, "SELECT epoch(modified) AS at FROM documents ORDER BY number")
     times = np.asarray(rows["at"], np.float64)
+    copied = Counter(copy.root for copy in copies)
     made = []
     for code, name in enumerate(names):
         if documents[code]:
             own = times[seen & (codes == code) & np.isfinite(times)]
             newest = datetime.fromtimestamp(float(own.max()), UTC) if len(own) else None
             kind = "folder" if name in whole else "files"
-            made.append(Source(name, kind, int(documents[code]), int(chunks[code]), int(sizes[code]), newest))
+            counts = int(documents[code]), int(chunks[code]), int(sizes[code])
+            made.append(Source(name, kind, *counts, newest, copied.pop(name, 0)))
+    for name, number in copied.items():
+        made.append(Source(name, "folder" if name in whole else "files", 0, 0, 0, None, number))
     return sorted(made, key=lambda source: source.path)

@@ -247,8 +247,8 @@ class RecordStore(Protocol):
     def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
         """Numbers of the visible documents that each name means, up; names that mean none are left out.
 
-        A name is a path, a document id, a record's own id, the part after `#` of a record's path, or a url; where it could
-        be several of these, the first counts.
+        A name is a path (of a copy, too), a document id, a record's own id, the part after `#` of a record's path, a url, or
+        a path or id under which the same content was there before; where it could be several of these, the first counts.
         """
 
     def fields(self, scope: Scope) -> tuple[str, ...]:

@@ -5,12 +5,15 @@ of the old one: its tables are written whole, sorted by number, from the old fil
 (Appending to a copy grew the file by half over fifteen small changes and made its bytes depend on history.) Sorted tables
 also make range look-ups by number touch few blocks.
 
-Tables beside `documents` and `records`: `files` (every file seen, also skipped and failed ones), `fields` (front matter, one
+Tables beside `documents` and `records`: `copies` (documents that are indexed as another one), `former` (paths that a document
+had, by which judgments are found again), `files` (every file seen, also skipped and failed ones), `fields` (front matter, one
 row a value, for filters), `places` (where a text stands in its original), `access` (distinct combinations of tenant, roles and
 sensitivity), `collections`, `roots`; and `terms` and `postings`, which the word index builds.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 DOCUMENT_COLUMNS = {
     "document_id": "VARCHAR NOT NULL",
@@ -33,12 +36,14 @@ DOCUMENT_COLUMNS = {
     "location": "VARCHAR NOT NULL",
     "year": "INTEGER",
     "digest": "VARCHAR NOT NULL",
+    "content": "VARCHAR NOT NULL",
     "file_root": "VARCHAR NOT NULL",
     "file_path": "VARCHAR NOT NULL",
     "text": "VARCHAR NOT NULL",
 }
 """A document as staged. `location` is the absolute path of the file that is this document, "" for one of several records of
-a file; `digest` names its content and access; `file_root` and `file_path` name its row of `files`."""
+a file; `digest` names what is indexed of it and its access, `content` what it shares with its copies ("" where it can have
+none); `file_root` and `file_path` name its row of `files`."""
 
 RECORD_COLUMNS = {
     "document_id": "VARCHAR NOT NULL",
@@ -98,6 +103,31 @@ PART_COLUMNS = {"chunk_id": "VARCHAR NOT NULL", "position": "INTEGER NOT NULL", 
 TEXT_COLUMNS = {"hash": "VARCHAR NOT NULL", "tokens": "INTEGER NOT NULL", "text": "VARCHAR NOT NULL"}
 """What may have to be embedded, by the hash of it; the same text may be staged more than once."""
 
+MEMBER_COLUMNS = {
+    "document_id": "VARCHAR NOT NULL",
+    "path": "VARCHAR NOT NULL",
+    "content": "VARCHAR NOT NULL",
+    "origin": "VARCHAR NOT NULL",
+    "number": "INTEGER",
+    "primary_id": "VARCHAR NOT NULL",
+}
+"""A document of the next generation, and the one it is indexed as (mostly itself). `origin` is where it is known from:
+`staged`, or `document` or `copy` of the old generation, whose document `number` then holds its text."""
+
+COPY_COLUMNS = {
+    "primary_id": "VARCHAR NOT NULL",
+    "document_id": "VARCHAR NOT NULL",
+    "root": "VARCHAR NOT NULL",
+    "path": "VARCHAR NOT NULL",
+    "title": "VARCHAR NOT NULL",
+    "modified": "TIMESTAMP",
+    "year": "INTEGER",
+    "location": "VARCHAR NOT NULL",
+    "file_root": "VARCHAR NOT NULL",
+    "file_path": "VARCHAR NOT NULL",
+}
+"""A copy: what is its own. All else is its primary's."""
+
 STAGED = {
     "documents": DOCUMENT_COLUMNS,
     "records": RECORD_COLUMNS,
@@ -106,14 +136,24 @@ STAGED = {
     "files": FILE_COLUMNS,
     "parts": PART_COLUMNS,
     "texts": TEXT_COLUMNS,
+    "members": MEMBER_COLUMNS,
+    "copies": COPY_COLUMNS,
+    "former": {"document_id": "VARCHAR NOT NULL", "path": "VARCHAR NOT NULL", "former_id": "VARCHAR NOT NULL"},
+    "carried": {"number": "INTEGER NOT NULL", "document_id": "VARCHAR NOT NULL"},
+    "relabelled": {"number": "INTEGER NOT NULL", "chunk_id": "VARCHAR NOT NULL"},
+    "promoted": {"document_id": "VARCHAR NOT NULL", "digest": "VARCHAR NOT NULL"},
     "dropped": {"root": "VARCHAR NOT NULL", "path": "VARCHAR NOT NULL"},
+    "retried": {"root": "VARCHAR NOT NULL", "path": "VARCHAR NOT NULL"},
     "roots": {
         "root": "VARCHAR NOT NULL", "whole": "BOOLEAN NOT NULL", "salt": "VARCHAR NOT NULL",
         "options": "VARCHAR NOT NULL",
     },
     "collections": {"name": "VARCHAR NOT NULL", "granularity": "VARCHAR NOT NULL", "chunking": "VARCHAR NOT NULL"},
 }  # fmt: skip
-"""Tables of the staging file. `dropped` names the files of the old generation whose documents are not carried over."""
+"""Tables of the staging file. `dropped` names the files of the old generation whose documents are not carried over, `retried`
+those that the next run reads again. `carried` are old documents whose records are carried over, under the id that they have from
+now on; it differs where a copy takes the place of its primary (`promoted`), and then the records' ids do (`relabelled`).
+`former` are paths and ids under which the content of a document was there and is no more."""
 
 
 def create(table: str, columns: dict[str, str]) -> str:
@@ -126,41 +166,50 @@ def staging_tables() -> list[str]:
     return [create(name, columns) for name, columns in STAGED.items()]
 
 
-def build_tables(has_old: bool, old_places: bool = True) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Old:
+    """Whether there is an old generation, and what it knows; one that was made before lacks some tables."""
+
+    there: bool = False
+    places: bool = True
+    copies: bool = True
+
+
+def build_tables(old: Old) -> list[str]:
     """The statements that fill a new generation, in order; `old` (where there is one) and `staged` are attached.
 
     Documents are numbered by (path, document id), records by (path, start line, chunk id); text compares by its UTF-8 bytes,
     which is code-point order. Temporary tables hold only keys and numbers, so the texts are moved once and the sort of them
     may spill to disk.
     """
+    has_old = old.there
     return [
         _file_numbers(has_old),
-        _document_numbers(has_old),
+        _document_numbers(old),
         _record_numbers(has_old),
         "CREATE TABLE access AS SELECT (row_number() OVER (ORDER BY tenant NULLS FIRST, roles, sensitivity) - 1)::INTEGER"
         " AS code, tenant, roles, sensitivity FROM ("
         + _all("documents", "tenant, roles, sensitivity", has_old, True)
         + ")"
         " ORDER BY code",
-        "CREATE TABLE files AS SELECT n.number, f.* FROM (" + _files(has_old) + ") f"
-        " JOIN file_numbers n ON n.root = f.root AND n.path = f.path ORDER BY n.number",
-        _documents(has_old),
+        _documents(old),
         _records(has_old),
         "CREATE TABLE fields AS SELECT n.number AS document_number, f.key, f.position, f.text, f.number, f.time, f.listed"
         " FROM (" + _fields(has_old) + ") f JOIN document_numbers n ON n.document_id = f.document_id"
         " ORDER BY f.key, n.number, f.position",
         "CREATE TABLE places AS SELECT n.number AS document_number, p.start, p.locator FROM ("
-        + _places(has_old and old_places)
+        + _places(has_old and old.places)
         + ") p JOIN document_numbers n ON n.document_id = p.document_id ORDER BY n.number, p.start",
+        "CREATE TABLE copies AS SELECT n.number AS document_number, c.document_id, c.root, c.path, c.title, c.modified, c.year,"
+        " c.location, f.number AS file_number FROM staged.copies c JOIN document_numbers n ON n.document_id = c.primary_id"
+        " JOIN file_numbers f ON f.root = c.file_root AND f.path = c.file_path ORDER BY n.number, c.path, c.document_id",
+        "CREATE TABLE former AS SELECT n.number AS document_number, s.path, s.former_id FROM staged.former s"
+        " JOIN document_numbers n ON n.document_id = s.document_id ORDER BY n.number, s.path, s.former_id",
+        _files_table(has_old),
         "CREATE TABLE collections AS SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS code, name, granularity,"
         " chunking FROM staged.collections WHERE name IN (SELECT collection FROM records) ORDER BY code",
         "CREATE TABLE roots AS SELECT root, whole, salt, options FROM staged.roots ORDER BY root",
     ]
-
-
-KEPT_DOCUMENTS = """SELECT d.number, d.document_id FROM old.documents d JOIN old.files f ON f.number = d.file_number
- WHERE NOT EXISTS (SELECT 1 FROM staged.dropped x WHERE x.root = f.root AND x.path = f.path)"""
-"""Documents of the old generation that are carried over."""
 
 
 def _files(has_old: bool) -> str:
@@ -168,11 +217,26 @@ def _files(has_old: bool) -> str:
     new = f"SELECT {columns} FROM staged.files"
     if not has_old:
         return new
+    again = "EXISTS (SELECT 1 FROM staged.retried x WHERE x.root = f.root AND x.path = f.path)"
+    columns = columns.replace("recipe", f"CASE WHEN {again} THEN '' ELSE recipe END AS recipe")
     kept = (
         f"SELECT {columns} FROM old.files f WHERE NOT EXISTS"
         " (SELECT 1 FROM staged.dropped x WHERE x.root = f.root AND x.path = f.path)"
     )
     return f"{new} UNION ALL {kept}"
+
+
+def _files_table(has_old: bool) -> str:
+    """Documents and chunks of a file are those that are indexed under it: none for a copy, whose primary has them."""
+    own = ", ".join(f"f.{column}" for column in FILE_COLUMNS if column not in ("documents", "chunks"))
+    return (
+        f"CREATE TABLE files AS SELECT n.number, {own}, coalesce(c.documents, 0)::INTEGER AS documents,"
+        f" coalesce(c.chunks, 0)::INTEGER AS chunks FROM ({_files(has_old)}) f"
+        " JOIN file_numbers n ON n.root = f.root AND n.path = f.path"
+        " LEFT JOIN (SELECT d.file_number, count(*) AS documents, sum(coalesce(r.chunks, 0)) AS chunks FROM documents d"
+        " LEFT JOIN (SELECT document_number, count(*) AS chunks FROM records GROUP BY document_number) r"
+        " ON r.document_number = d.number GROUP BY d.file_number) c ON c.file_number = n.number ORDER BY n.number"
+    )
 
 
 def _all(table: str, columns: str, has_old: bool, distinct: bool = False) -> str:
@@ -186,18 +250,25 @@ def _all(table: str, columns: str, has_old: bool, distinct: bool = False) -> str
 
 
 def _file_numbers(has_old: bool) -> str:
-    kept = f"CREATE TEMP TABLE kept AS {KEPT_DOCUMENTS}; " if has_old else ""
+    kept = "CREATE TEMP TABLE kept AS SELECT number, document_id FROM staged.carried; " if has_old else ""
     return (
         f"{kept}CREATE TEMP TABLE file_numbers AS SELECT (row_number() OVER (ORDER BY root, path) - 1)::INTEGER AS number,"
         f" root, path FROM ({_files(has_old)})"
     )
 
 
-def _document_numbers(has_old: bool) -> str:
-    source = "SELECT document_id, path, NULL::INTEGER AS old_number FROM staged.documents"
-    if has_old:
+def _document_numbers(old: Old) -> str:
+    source = (
+        "SELECT document_id, path, NULL::INTEGER AS old_number FROM staged.documents"
+        " WHERE document_id NOT IN (SELECT document_id FROM staged.copies)"
+    )
+    if old.there:
+        path, copies = "d.path", ""
+        if old.copies:
+            path, copies = "coalesce(c.path, d.path)", " LEFT JOIN old.copies c ON c.document_id = k.document_id"
         source += (
-            " UNION ALL SELECT d.document_id, d.path, d.number FROM old.documents d JOIN kept k ON k.number = d.number"
+            f" UNION ALL SELECT k.document_id, {path}, d.number FROM kept k"
+            f" JOIN old.documents d ON d.number = k.number{copies}"
         )
     return (
         "CREATE TEMP TABLE document_numbers AS SELECT (row_number() OVER (ORDER BY path, document_id) - 1)::INTEGER"
@@ -209,8 +280,8 @@ def _record_numbers(has_old: bool) -> str:
     source = "SELECT document_id, chunk_id, start_line, NULL::INTEGER AS old_number FROM staged.records"
     if has_old:
         source += (
-            " UNION ALL SELECT k.document_id, r.chunk_id, r.start_line, r.number FROM old.records r"
-            " JOIN kept k ON k.number = r.document_number"
+            " UNION ALL SELECT k.document_id, coalesce(l.chunk_id, r.chunk_id), r.start_line, r.number FROM old.records r"
+            " JOIN kept k ON k.number = r.document_number LEFT JOIN staged.relabelled l ON l.number = r.number"
         )
     return (
         "CREATE TEMP TABLE record_numbers AS SELECT"
@@ -220,21 +291,34 @@ def _record_numbers(has_old: bool) -> str:
     )
 
 
-def _documents(has_old: bool) -> str:
+_COPYS_OWN = ("root", "path", "title", "location", "modified", "year")
+
+
+def _documents(old: Old) -> str:
     plain = [c for c in DOCUMENT_COLUMNS if c not in ("file_root", "file_path", "text")]
-    listed = ", ".join(f"d.{c}" for c in plain)
-    tail = "f.number AS file_number, a.code AS access, d.text"
     access = "JOIN access a ON a.tenant IS NOT DISTINCT FROM d.tenant AND a.roles = d.roles AND a.sensitivity = d.sensitivity"
+    listed, tail = ", ".join(f"d.{c}" for c in plain), "f.number AS file_number, a.code AS access, d.text"
     sql = (
         f"SELECT n.number, {listed}, {tail} FROM staged.documents d"
         " JOIN document_numbers n ON n.document_id = d.document_id AND n.old_number IS NULL"
         f" JOIN file_numbers f ON f.root = d.file_root AND f.path = d.file_path {access}"
     )
-    if has_old:
+    if old.there:
+        special, promoted, file = {"document_id": "n.document_id", "content": "''"}, "", "d.file_number"
+        if old.copies:
+            # A copy that takes the place of its primary brings what is its own.
+            special = {c: f"CASE WHEN c.document_id IS NULL THEN d.{c} ELSE c.{c} END" for c in _COPYS_OWN}
+            special |= {"document_id": "n.document_id", "digest": "coalesce(p.digest, d.digest)"}
+            promoted = (
+                " LEFT JOIN staged.promoted p ON p.document_id = n.document_id"
+                " LEFT JOIN old.copies c ON c.document_id = p.document_id"
+            )
+            file = "coalesce(c.file_number, d.file_number)"
+        listed = ", ".join(f"{special.get(c, f'd.{c}')} AS {c}" for c in plain)
         sql += (
             f" UNION ALL SELECT n.number, {listed}, {tail} FROM old.documents d"
-            " JOIN document_numbers n ON n.old_number = d.number"
-            " JOIN old.files o ON o.number = d.file_number"
+            f" JOIN document_numbers n ON n.old_number = d.number{promoted}"
+            f" JOIN old.files o ON o.number = {file}"
             f" JOIN file_numbers f ON f.root = o.root AND f.path = o.path {access}"
         )
     return f"CREATE TABLE documents AS SELECT * FROM ({sql}) ORDER BY number"
@@ -248,7 +332,7 @@ def _records(has_old: bool) -> str:
     )
     if has_old:
         sql += (
-            f" UNION ALL SELECT n.number, n.document_number, {listed} FROM old.records r"
+            f" UNION ALL SELECT n.number, n.document_number, {listed.replace('r.chunk_id', 'n.chunk_id')} FROM old.records r"
             " JOIN record_numbers n ON n.old_number = r.number"
         )
     return f"CREATE TABLE records AS SELECT * FROM ({sql}) ORDER BY number"

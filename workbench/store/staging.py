@@ -11,13 +11,17 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.records import Chunk, Document
 from workbench.store import schema
 from workbench.store.duck import fetch, open_writing
+
+if TYPE_CHECKING:
+    import duckdb
 
 _BATCH_CHARACTERS = 8_000_000
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
@@ -43,6 +47,7 @@ class Staging:
         *,
         file: tuple[str, str],
         location: str,
+        content: str = "",
     ) -> None:
         """Stage a document and its records.
 
@@ -51,6 +56,7 @@ class Staging:
             records: Each record with the chunks that its vector is made of: itself, or a whole document's chunks.
             file: Root and path of the file it was read from.
             location: Absolute path of the file that is this document, or "".
+            content: What it shares with its copies (`grouping.content_key`); "" for a document that has none.
         """
         metadata = json.dumps(document.metadata, sort_keys=True)
         staged = [_record_row(record) for record, _ in records]
@@ -70,7 +76,7 @@ class Staging:
                 _naive(document.modified), document.size, document.sha256, len(document.text),
                 document.text.count("\n") + (1 if document.text and not document.text.endswith("\n") else 0),
                 list(document.page_starts), metadata, location, year_of(document),
-                document_digest(document, metadata, [record for record, _ in records]), *file, document.text,
+                document_digest(document, metadata, [record for record, _ in records]), content, *file, document.text,
             )
         )  # fmt: skip
         self._held += len(document.text) + sum(len(record.text) for record, _ in records)
@@ -116,22 +122,31 @@ class Staging:
         """
         import pyarrow as pa
 
-        self._connection.register("known", pa.table({"hash": pa.array(known, pa.string())}))
-        there = "SELECT hash FROM known"
-        if old_database is not None:
-            self._connection.execute(f"ATTACH {quoted(old_database)} AS old (READ_ONLY)")
-            there += " UNION ALL SELECT text_hash FROM old.records WHERE granularity = 'chunk'"
-        self._connection.execute(
-            "CREATE OR REPLACE TABLE missing AS SELECT min(rowid) AS row, hash, any_value(tokens) AS tokens FROM texts"
-            f" WHERE hash NOT IN ({there}) GROUP BY hash"
-        )
-        self._connection.unregister("known")
-        if old_database is not None:
-            self._connection.execute("DETACH old")
+        with self.attached(old_database) as connection:
+            connection.register("known", pa.table({"hash": pa.array(known, pa.string())}))
+            there = "SELECT hash FROM known"
+            if old_database is not None:
+                there += " UNION ALL SELECT text_hash FROM old.records WHERE granularity = 'chunk'"
+            connection.execute(
+                "CREATE OR REPLACE TABLE missing AS SELECT min(rowid) AS row, hash, any_value(tokens) AS tokens FROM texts"
+                f" WHERE hash NOT IN ({there}) GROUP BY hash"
+            )
+            connection.unregister("known")
         ((missing, tokens, every),) = self.query(
             "SELECT count(*), coalesce(sum(tokens), 0)::BIGINT, (SELECT count(DISTINCT hash) FROM texts) FROM missing"
         )
         return missing, tokens, every - missing
+
+    @contextmanager
+    def attached(self, old_database: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The file's connection, with a generation's database (if there is one) attached as `old`."""
+        if old_database is not None:
+            self._connection.execute(f"ATTACH {quoted(old_database)} AS old (READ_ONLY)")
+        try:
+            yield self._connection
+        finally:
+            if old_database is not None:
+                self._connection.execute("DETACH old")
 
     def missing_texts(self, window: int) -> Iterator[list[tuple[str, int, str]]]:
         """Hash, tokens and text of what `find_missing` found, each once, at most `window` at a time."""
@@ -148,6 +163,12 @@ class Staging:
     def close(self) -> None:
         """Close the file, so that it can be attached."""
         self._connection.close()
+
+
+def has_table(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Whether the generation attached as `old` has a table; one that was made before there was such a table does not."""
+    sql = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'old' AND table_name = ?"
+    return bool(fetch(connection, sql, [table])[0][0])
 
 
 def quoted(path: Path) -> str:
@@ -170,13 +191,19 @@ def document_digest(document: Document, metadata: str, records: Sequence[Chunk])
 
     Its root folder and modification time are left out, so that two copies of the same files have the same digest.
     """
-    said = [
+    known = [
         document.document_id, document.path, document.title, document.type, document.url, document.language,
         document.tenant, sorted(document.roles), document.sensitivity, document.sha256, metadata,
         text_hash(document.text),
-        [[r.chunk_id, r.collection, r.kind.value, r.section, text_hash(r.indexed_text)] for r in records],
     ]  # fmt: skip
-    return hashlib.blake2b(json.dumps(said, ensure_ascii=True).encode(), digest_size=16).hexdigest()
+    ordered = sorted(records, key=lambda r: (r.collection, r.chunk_index, r.chunk_id))
+    indexed = [[r.chunk_id, r.collection, r.kind.value, r.section, text_hash(r.indexed_text)] for r in ordered]
+    return digest_of(known, indexed)
+
+
+def digest_of(known: Sequence[Any], records: Sequence[Sequence[str]]) -> str:
+    """The digest of a document by its parts, as `document_digest` takes them from it."""
+    return hashlib.blake2b(json.dumps([*known, records], ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
 
 def year_of(document: Document) -> int | None:

@@ -21,6 +21,7 @@ from workbench.places import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal
 from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns
+from workbench.store.copies import Copy, StoredCopies
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.generations import Manifest
 from workbench.store.inventory import sources
@@ -40,9 +41,14 @@ WITH asked AS (SELECT unnest(?) AS name), named AS (
     UNION ALL SELECT document_id, number, 1 FROM documents
     UNION ALL SELECT text, document_number, 2 FROM fields WHERE key = 'record_id'
     UNION ALL SELECT regexp_extract(path, '#([^#]+)$', 1), number, 3 FROM documents WHERE contains(path, '#')
-    UNION ALL SELECT url, number, 4 FROM documents WHERE url <> '')
+    UNION ALL SELECT url, number, 4 FROM documents WHERE url <> ''{})
 SELECT DISTINCT name, number, place FROM asked JOIN named USING (name) ORDER BY name, number, place
 """
+_NAMED_COPIES = """
+    UNION ALL SELECT path, document_number, 0 FROM copies
+    UNION ALL SELECT document_id, document_number, 1 FROM copies
+    UNION ALL SELECT regexp_extract(path, '#([^#]+)$', 1), document_number, 3 FROM copies WHERE contains(path, '#')
+    UNION ALL SELECT path, document_number, 5 FROM former UNION ALL SELECT former_id, document_number, 6 FROM former"""
 
 
 class StoredRecords:
@@ -69,6 +75,7 @@ class StoredRecords:
         self.arrays = columns
         self._manifest = manifest
         self.policy: Policy = policy or SeeAll()
+        self.copies = StoredCopies(connection, manifest.counts)
         self.generation = manifest.generation
         self.documents_total = columns.documents_total
         self.records_total = columns.records_total
@@ -127,7 +134,7 @@ class StoredRecords:
         seen = None if seen_documents is None else _frozen(seen_documents[owner])
         who = json.dumps([None if principal is None else [principal.tenant, principal.roles], self.policy.name])
         # One row a collection, or a single row where the filter does not ask for the collection.
-        passed = None if node is None else self._evaluate(node, self._known_keys(who, seen_documents))
+        passed, paths = (None, {}) if node is None else self._evaluate(node, self._known_keys(who, seen_documents))
         if passed is None and not collections:
             return Scope(seen, seen, seen_documents, seen_documents, key)
         code = self.arrays.records["collection"]
@@ -143,19 +150,22 @@ class StoredRecords:
         else:
             assert passed is not None
             allowed_documents = passed[0] if seen_documents is None else passed[0] & seen_documents
-        return Scope(seen, _frozen(allowed), seen_documents, _frozen(allowed_documents), key)
+        return Scope(seen, _frozen(allowed), seen_documents, _frozen(allowed_documents), key, paths)
 
-    def _evaluate(self, node: filters.Node, keys: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether documents pass a filter: bool (c, d), c the collections, or 1 where the filter does not name them."""
+    def _evaluate(self, node: filters.Node, keys: Sequence[str]) -> tuple[NDArray[np.bool_], Mapping[int, str]]:
+        """Whether documents pass a filter: bool (c, d), c the collections, or 1 where the filter does not name them; and for
+        documents that pass by a copy's path alone, that path."""
         import duckdb
 
         names = self.arrays.names["collections"] if filter_sql.uses_collection(node) else []
-        statement = filter_sql.select(node, names, keys)
+        statement = filter_sql.select(node, names, keys, copies=self.copies.total > 0)
         try:
             columns = fetch_columns(self._connection, statement.sql, statement.values)
         except duckdb.Error as exc:
             raise FilterError(f"The filter {node} cannot be run: {exc}", "Look at its patterns and values") from exc
-        return np.stack([np.asarray(columns[f"c{i}"], bool) for i in range(max(1, len(names)))])
+        asked = columns.get("asked", np.zeros(0, object))
+        paths = {number: str(asked[number]) for number in np.flatnonzero(asked != "").tolist()}
+        return np.stack([np.asarray(columns[f"c{i}"], bool) for i in range(max(1, len(names)))]), paths
 
     def _known_keys(self, who: str, seen: NDArray[np.bool_] | None) -> tuple[str, ...]:
         """Front-matter keys that some visible document has, sorted."""
@@ -257,18 +267,20 @@ class StoredRecords:
     def find_document(self, path: str, scope: Scope) -> int | None:
         """Number of the visible document with that path, document id or absolute path, or None.
 
-        Several with one path (from several roots): the first in the total order.
+        Several with one path (from several roots): the first in the total order; one that has it by a copy comes last.
         """
         sql = "SELECT number FROM documents WHERE path = $1 OR document_id = $1 OR (location = $1 AND $1 <> '')"
-        for (number,) in sorted(fetch(self._connection, sql, [path])):
+        named = sorted(int(row[0]) for row in fetch(self._connection, sql, [path]))
+        for number in (*named, *self.copies.named(path)):
             if scope.visible_documents is None or scope.visible_documents[number]:
-                return int(number)
+                return number
         return None
 
     def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
         """Numbers of the visible documents that each name means, up; names that mean none are left out."""
         found: dict[str, dict[int, list[int]]] = {}
-        for name, number, place in fetch(self._connection, _NAMED, [list(dict.fromkeys(names))]):
+        sql = _NAMED.format(_NAMED_COPIES if self.copies.known else "")
+        for name, number, place in fetch(self._connection, sql, [list(dict.fromkeys(names))]):
             if scope.visible_documents is None or scope.visible_documents[number]:
                 found.setdefault(name, {}).setdefault(place, []).append(int(number))
         return {name: tuple(places[min(places)]) for name, places in found.items()}
@@ -282,11 +294,21 @@ class StoredRecords:
         seen = codes if scope.visible_documents is None else codes[scope.visible_documents]
         present = np.bincount(seen, minlength=len(self.arrays.names["roots"])) > 0
         whole = {row[0] for row in fetch(self._connection, "SELECT root FROM roots WHERE whole")}
-        return tuple(r for r, there in zip(self.arrays.names["roots"], present, strict=True) if there and r in whole)
+        held = {r for r, there in zip(self.arrays.names["roots"], present, strict=True) if there}
+        held.update(copy.root for copy in self._visible_copies(scope))
+        return tuple(sorted(held & whole))
 
     def sources(self, scope: Scope) -> list[Source]:
         """What the visible documents came from, by path."""
-        return sources(self._connection, self.arrays, scope)
+        return sources(self._connection, self.arrays, scope, self._visible_copies(scope))
+
+    def paths_of(self, document_numbers: Sequence[int]) -> Mapping[int, tuple[str, ...]]:
+        """Every path of documents that are there several times and were indexed once, their own first."""
+        return self.copies.paths(document_numbers)
+
+    def _visible_copies(self, scope: Scope) -> list[Copy]:
+        seen = scope.visible_documents
+        return [copy for copy in self.copies.all() if seen is None or seen[copy.number]]
 
     # --- what is there -----------------------------------------------------------------------------------------------
 
@@ -298,7 +320,8 @@ class StoredRecords:
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """Counts by type, collection and language, bytes and digest, of what is visible.
 
-        Hidden documents change nothing of it but the generation's id. `bytes` are those of the original files and records.
+        Hidden documents change nothing of it but the generation's id. `bytes` are those of the original files and records, each
+        content once; `copies` counts the other paths under which they are there.
         """
         arrays = self.arrays
         seen = slice(None) if scope.visible_documents is None else scope.visible_documents
@@ -307,6 +330,7 @@ class StoredRecords:
         return {
             "generation": self.generation,
             "documents": len(arrays.documents["access"][seen]),
+            "copies": len(self._visible_copies(scope)),
             "records": len(collections),
             "bytes": int(arrays.documents["size"][seen].sum()),
             "types": _counted(arrays.documents["type"][seen], arrays.names["types"]),
@@ -326,6 +350,11 @@ class StoredRecords:
             "digest": self.digest(scope),
         }
 
+    def _encoders(self) -> list[tuple[str, EncoderIdentity]]:
+        """Key and identity, the corpus's own first."""
+        own = self._manifest.encoder
+        return sorted(self._manifest.encoders.items(), key=lambda item: (item[0] != own, item[0]))
+
 
 def content_digest(document_digests: NDArray[np.uint8], encoders: Mapping[str, EncoderIdentity]) -> str:
     """Hex blake2b-16 over document digests (uint8 (d, 16), in number order) and encoders."""
@@ -344,8 +373,3 @@ def _counted(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
 def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     mask.flags.writeable = False
     return mask
-    def _encoders(self) -> list[tuple[str, EncoderIdentity]]:
-        """Key and identity, the corpus's own first."""
-        own = self._manifest.encoder
-        return sorted(self._manifest.encoders.items(), key=lambda item: (item[0] != own, item[0]))
-

@@ -28,7 +28,7 @@ from workbench.store.columns import write_columns
 from workbench.store.duck import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
 from workbench.store.journal import Journal
-from workbench.store.staging import quoted
+from workbench.store.staging import has_table, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -124,7 +124,9 @@ def _build_database(
         connection.execute(f"ATTACH {quoted(staged)} AS staged (READ_ONLY)")
         if old is not None:
             connection.execute(f"ATTACH {quoted(old.folder / DATABASE)} AS old (READ_ONLY)")
-        statements = schema.build_tables(old is not None, _has_places(connection))
+        statements = schema.build_tables(
+            schema.Old(old is not None, has_table(connection, "places"), has_table(connection, "copies"))
+        )
         for done, statement in enumerate(statements):
             tell(Progress("tables", done, len(statements)))
             connection.execute(statement)
@@ -138,7 +140,7 @@ def _build_database(
         (counts,) = fetch(
             connection,
             "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM records), (SELECT count(*) FROM files),"
-            " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents),"
+            " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents), (SELECT count(*) FROM copies),"
             " (SELECT coalesce(sum(length(text)), 0)::BIGINT FROM records)",
         )
         hashes = fetch(connection, "SELECT DISTINCT text_hash FROM records WHERE granularity = 'chunk'")
@@ -149,14 +151,8 @@ def _build_database(
     finally:
         connection.close()
     step("database")
-    named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=False))
-    return _Facts(sources, int(carried), named, int(counts[4]), frozenset(row[0] for row in hashes))
-
-
-def _has_places(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the old generation knows places; one that was made before there were any does not."""
-    sql = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'old' AND table_name = 'places'"
-    return bool(fetch(connection, sql)[0][0])
+    named = dict(zip(("documents", "records", "files", "bytes", "copies"), map(int, counts), strict=False))
+    return _Facts(sources, int(carried), named, int(counts[5]), frozenset(row[0] for row in hashes))
 
 
 def _vector_sources(

@@ -96,7 +96,10 @@ def _overview(corpus: Corpus) -> None:
         for e in info["encoders"]
     ]
     facts = [
-        ("Documents", f"{info['documents']:,}"),
+        (
+            "Documents",
+            f"{info['documents']:,}" + (f", and {info['copies']:,} copies of them" if info["copies"] else ""),
+        ),
         ("Chunks and whole-document records", f"{info['records']:,}"),
         ("Size of the originals", corpus_parts.size(info["bytes"])),
         ("Generation", str(info["generation"])),
