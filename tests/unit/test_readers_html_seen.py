@@ -41,3 +41,9 @@ def test_an_address_without_a_host_is_none(tmp_path: Path) -> None:
     shared = '<meta property="og:url" content="https://example.org/a/b">'
     (document,), _ = read(saved(tmp_path, "b.html", page.format(shared)))
     assert document.url == "https://example.org/a/b"
+
+
+def test_hard_spaces_alone_are_no_lines_and_rows_end_with_their_last_words() -> None:
+    """Old pages are laid out with them."""
+    page = "<p>One</p><p>&nbsp;</p><p>a&nbsp;b</p><table><tr><td>x</td><td>y</td><td>&nbsp;</td></tr></table>"
+    assert html_text(page)[0] == "One\n\na\xa0b\n\nx | y"

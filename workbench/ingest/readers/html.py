@@ -17,7 +17,7 @@ from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Outline, Section, Table, separate
 from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.titles import said_title
-from workbench.ingest.writing import find_header
+from workbench.ingest.writing import find_header, trimmed
 from workbench.records import Span
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class _Writer:
             return False
         caption = table.css_first("caption")
         lines = [_cell(caption)] if caption is not None else []
-        lines += [" | ".join(row) for row in rows if any(row)]
+        lines += [" | ".join(trimmed(row)) for row in rows if any(row)]
         self._break(2)
         if lines:
             self._flush()
@@ -265,9 +265,9 @@ class _Writer:
             self._append(clean(raw.replace("\r\n", "\n").replace("\r", "\n")))
             return
         words = clean(_SPACE.sub(" ", raw))
-        if words.startswith(" "):
+        if words.startswith((" ", "\xa0")):
             self.space = True
-        if words.strip(" "):
+        if words.strip(" \xa0"):  # a hard space alone holds a place in the layout, and is no line
             self._flush()
             self._append(words.strip(" "))
             self.space = words.endswith(" ")
