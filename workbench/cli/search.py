@@ -43,9 +43,8 @@ _CONTEXT = click.option(
 @_MODE
 @_FILTER
 @click.option("--limit", "-n", type=int, help="How many results (default: the plan's).")
-@options.plan_options
-@options.principal_options
-@options.corpus_option
+@options.takes_plan
+@options.takes_asker
 @options.json_option
 @click.option(
     "--format",
@@ -67,13 +66,8 @@ def search(
     mode: str,
     filters: str | None,
     limit: int | None,
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    plan: options.OnePlan,
+    asker: options.Asker,
     as_json: bool,
     form: str,
     timings: bool,
@@ -82,14 +76,13 @@ def search(
 ) -> None:
     """Search a corpus for QUERY: words, "phrases", -not, OR, prefix*."""
     from workbench.retrieve.textform import format_failure, format_text
-    from workbench.service import open_corpus
 
-    plan = options.read_plan(plan_text, preset, plan_file, changes)
+    chosen = plan.read()
     context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+    with asker.open() as opened:
         try:
             result = opened.search(
-                query, keywords=keywords, context=context, mode=mode, plan=plan, filters=filters, limit=limit
+                query, keywords=keywords, context=context, mode=mode, plan=chosen, filters=filters, limit=limit
             )
         except SourceUnavailable as exc:
             if as_json or form != "text":
@@ -145,9 +138,8 @@ def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: in
 @_KEYWORDS
 @_MODE
 @_FILTER
-@options.plan_options
-@options.principal_options
-@options.corpus_option
+@options.takes_plan
+@options.takes_asker
 @options.json_option
 @click.pass_context
 def explain(
@@ -157,21 +149,14 @@ def explain(
     keywords: str | None,
     mode: str,
     filters: str | None,
-    plan_text: str | None,
-    preset: str | None,
-    plan_file: Path | None,
-    changes: tuple[str, ...],
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    plan: options.OnePlan,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Say where TARGET (a path, path:line or chunk id) stands in the search for QUERY, and what would bring it in."""
-    from workbench.service import open_corpus
-
-    plan = options.read_plan(plan_text, preset, plan_file, changes)
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
-        result = opened.search(query, keywords=keywords, mode=mode, plan=plan, filters=filters)
+    chosen = plan.read()
+    with asker.open() as opened:
+        result = opened.search(query, keywords=keywords, mode=mode, plan=chosen, filters=filters)
         found = opened.explain(result, target)
     if as_json:
         options.print_json(dataclasses.asdict(found))
@@ -212,8 +197,7 @@ def _print_explanation(found: Explanation) -> None:
 @click.option("--word", "-w", is_flag=True, help="Match whole words only.")
 @click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most passages.")
 @_FILTER
-@options.principal_options
-@options.corpus_option
+@options.takes_asker
 @options.json_option
 @click.pass_context
 def grep(
@@ -225,15 +209,11 @@ def grep(
     word: bool,
     limit: int,
     filters: str | None,
-    tenant: str | None,
-    roles: tuple[str, ...],
-    corpus: Path | None,
+    asker: options.Asker,
     as_json: bool,
 ) -> None:
     """Print passages with lines that hold any PATTERN (fixed text unless --regex)."""
-    from workbench.service import open_corpus
-
-    with open_corpus(corpus, options.read_principal(tenant, roles)) as opened:
+    with asker.open() as opened:
         passages = opened.grep(
             pattern, context=context, regex=regex, case=case, word=word, filters=filters, limit=limit
         )
