@@ -47,3 +47,15 @@ def test_hard_spaces_alone_are_no_lines_and_rows_end_with_their_last_words() -> 
     """Old pages are laid out with them."""
     page = "<p>One</p><p>&nbsp;</p><p>a&nbsp;b</p><table><tr><td>x</td><td>y</td><td>&nbsp;</td></tr></table>"
     assert html_text(page)[0] == "One\n\na\xa0b\n\nx | y"
+
+
+def test_without_marks_a_header_is_told_by_bold_words_or_by_the_numbers_below_it() -> None:
+    """A list of places set as a table has none: its first place would stand above all the others."""
+
+    def header(*rows: tuple[str, str]) -> list[str]:
+        body = "".join(f"<tr><td>{a}</td><td>{b}</td></tr>" for a, b in rows)
+        return [table.header for table in html_text(f"<table>{body}</table>")[1].tables]
+
+    assert header(("The lake", "Frontispiece"), ("The rink", "at the end"), ("The hut", "at the end")) == []
+    assert header(("Crop", "Tons"), ("Corn", "1,200"), ("Rye", "80")) == ["Crop | Tons"]
+    assert header(("<b>Plate</b>", "<b>Place</b>"), ("The rink", "at the end")) == ["Plate | Place"]

@@ -181,13 +181,14 @@ def find_header(rows: Sequence[Sequence[str]]) -> int:
         return -1
     for index, row in enumerate(rows[:_LOOK_FOR_HEADER]):
         cells = [cell.strip() for cell in row if cell.strip()]
-        if any(map(_is_number, cells)):
+        if any(map(is_number, cells)):
             return -1
         if len(cells) * 2 >= width and (len(cells) > 1 or width == 1):
             return index if index + 1 < len(rows) else -1
     return -1
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, an amount, a time or a date in figures."""
     plain = cell.replace(",", "").replace(" ", "").strip("%$€£+-()")
     return plain.replace(".", "", 1).replace("-", "").replace(":", "").replace("/", "").isdigit()

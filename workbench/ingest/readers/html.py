@@ -17,7 +17,7 @@ from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Outline, Section, Table, separate
 from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.titles import said_title
-from workbench.ingest.writing import find_header, trimmed
+from workbench.ingest.writing import find_header, is_number, trimmed
 from workbench.records import Span
 
 if TYPE_CHECKING:
@@ -246,14 +246,14 @@ class _Writer:
             start = self.length
             self._append("\n".join(lines))
             self.blocks.append(Span(start, self.length))
-            named = [[cell.tag == "th" for cell in row] for row, words in zip(cells, rows, strict=True) if any(words)]
+            named = [list(map(_is_head, row)) for row, words in zip(cells, rows, strict=True) if any(words)]
             self._header(lines, [row for row in rows if any(row)], named, start)
             self._break(2)
         return True
 
     def _header(self, lines: list[str], rows: list[list[str]], named: list[list[bool]], start: int) -> None:
         """Note the header of a table that has just been written, where it has one or looks as if it had one."""
-        index = _marked_header(rows, named) if any(map(any, named)) else find_header(rows)
+        index = _marked_header(rows, named) if any(map(any, named)) else _told_header(rows)
         if index >= 0:
             index += len(lines) - len(rows)  # behind the caption
             body = start + sum(len(line) + 1 for line in lines[: index + 1])
@@ -291,6 +291,23 @@ class _Writer:
         if text:
             self.parts.append(text)
             self.length += len(text)
+
+
+def _is_head(cell: LexborNode) -> bool:
+    """A head by its element, or by all of its words being bold."""
+    if cell.tag == "th":
+        return True
+    bold = cell.css("b, strong")
+    return len(bold) == 1 and _squeeze(bold[0].text()) == _squeeze(cell.text())
+
+
+def _told_header(rows: list[list[str]]) -> int:
+    """Which row is a header where none is marked: one that looks so and has numbers below its words; -1 for none."""
+    index = find_header(rows)
+    columns = range(len(rows[index])) if index >= 0 else ()
+    below = [[row[column] for row in rows[index + 1 :] if column < len(row) and row[column]] for column in columns]
+    numbers = any(cells and sum(map(is_number, cells)) * 2 > len(cells) for cells in below)
+    return index if numbers else -1
 
 
 def _marked_header(rows: list[list[str]], named: list[list[bool]]) -> int:
