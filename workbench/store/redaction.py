@@ -28,6 +28,7 @@ from workbench.ingest.context import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
 from workbench.store.grep_passages import ELLIPSIS
 from workbench.store.grep_pattern import GrepPattern, prepare
+from workbench.store.overlaps import joined
 from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
 from workbench.store.visibility import MASK, Policy
 
@@ -388,10 +389,4 @@ def _matches(line: str, patterns: Sequence[GrepPattern]) -> tuple[set[int], list
             at = max(last, first + 1)
             while at < len(data) and data[at] & 0xC0 == 0x80:  # never start inside a character
                 at += 1
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(found):
-        if joined and first < joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
-        else:
-            joined.append((first, last))
-    return holding, joined
+    return holding, joined(found)
