@@ -1,8 +1,8 @@
 """A plan: every setting of one search, as a value whose text form parses back.
 
-`str(plan)` is a preset's name and what differs from it (`default fusion.k=20 limit=5`); `Plan.parse` reads it, so the same
-string serves as command-line argument, log line, cache key and column title. The fields are declared in `plan_fields`, the
-presets in `presets`.
+`str(plan)` is a preset's name and what differs from it (`default fusion.alpha=0.7 limit=5`); `Plan.parse` reads it, so the
+same string serves as command-line argument, log line, cache key and column title. The fields are declared in `plan_fields`,
+the presets in `presets`; a text that is kept says under which edition of the presets it was written (`presets.recorded`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from workbench.errors import PlanError
 
 @dataclass(frozen=True, slots=True)
 class FusionPlan:
-    """The part of a plan that `workbench.fuse` reads: nothing in it needs a store.
+    """The part of a plan that `workbench.fuse` reads: nothing in it needs a store. Its defaults are the fields'.
 
     `weights` and `normalise` map a source to its value; a source that they lack has the field's default. A source
-    `vector@artifacts` falls back to `vector`.
+    `vector@artifacts` falls back to `vector`, and for `normalise` another encoder's `vector:NAME` does too: cosines are
+    made comparable alike, whoever made the vectors.
     """
 
     method: str = "rrf"
@@ -38,18 +39,15 @@ class FusionPlan:
 
     def weight(self, source: str) -> float:
         """The weight of a source."""
-        return float(_family(self.weights, source, plan_fields.BY_NAME["fusion.weights"].default))
+        return float(_family(self.weights, source, plan_fields.BY_NAME["fusion.weights"]))
 
     def normalisation(self, source: str) -> str:
         """The normalisation of a source."""
-        return str(_family(self.normalise, source, plan_fields.BY_NAME["fusion.normalise"].default))
+        return str(_family(self.normalise, source, plan_fields.BY_NAME["fusion.normalise"]))
 
 
-def _family(values: Mapping[str, Any], source: str, default: Any) -> Any:
-    for name in (source, source.partition("@")[0]):
-        if name in values:
-            return values[name]
-    return default
+def _family(values: Mapping[str, Any], source: str, spec: plan_fields.Field) -> Any:
+    return next((values[name] for name in spec.looked_up(source) if name in values), spec.default)
 
 
 class Plan:
@@ -57,7 +55,7 @@ class Plan:
 
     Args:
         values: Dotted field names and values, as text or typed; fields that are not named have their default.
-        preset: The preset that the text form is written from; it does not count in comparisons.
+        preset: The preset that the text form is written from; it does not count in comparisons. `rrf` is the field defaults.
 
     Raises:
         PlanError: An unknown field, or a value outside its bounds.
@@ -69,7 +67,7 @@ class Plan:
     _preset: str
     _values: Mapping[str, Any]
 
-    def __init__(self, values: Mapping[str, Any] | None = None, preset: str = "default") -> None:
+    def __init__(self, values: Mapping[str, Any] | None = None, preset: str = "rrf") -> None:
         cleaned: dict[str, Any] = {}
         for name, value in (values or {}).items():
             spec, source = plan_fields.locate(name)
@@ -86,11 +84,6 @@ class Plan:
     def _check(self) -> None:
         if self["limit"] > self["limit.max"]:
             raise PlanError(f"limit is {self['limit']}", f"It must be a whole number from 1 to {self['limit.max']}")
-        if self["fusion.method"] == "convex" and set(self.bases()) != {"keyword", "vector"}:
-            raise PlanError(
-                "fusion.method convex mixes exactly keyword and vector",
-                "Set sources to keyword,vector, or fusion.method to weighted",
-            )
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("A plan does not change; plan.replace({...}) makes another one")
@@ -100,8 +93,9 @@ class Plan:
         if name in self._values:
             return self._values[name]
         spec, source = plan_fields.locate(name)
-        if source and "@" in source:
-            return self[f"{spec.name}.{source.partition('@')[0]}"]
+        for other in spec.looked_up(source)[1:]:
+            if f"{spec.name}.{other}" in self._values:
+                return self._values[f"{spec.name}.{other}"]
         return spec.default
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
@@ -134,21 +128,11 @@ class Plan:
 
     @classmethod
     def parse(cls, text: str) -> Plan:
-        """Read the text form: an optional preset name, then `field=value` words. Raises PlanError."""
+        """Read the text form: an optional preset name (else `default`), then `field=value` words. Raises PlanError."""
         from workbench.presets import preset
 
-        try:
-            words = shlex.split(text)
-        except ValueError as exc:
-            raise PlanError(f"The plan {text!r} has an open quote", "Close it") from exc
-        base = preset(words.pop(0)) if words and "=" not in words[0] else preset("default")
-        changes: dict[str, str] = {}
-        for word in words:
-            name, equals, value = word.partition("=")
-            if not equals:
-                raise PlanError(f"{word!r} is not field=value", "Write for example fusion.k=20")
-            changes[name] = value
-        return base.replace(changes)
+        name, changes = read_words(text)
+        return preset(name).replace(changes)
 
     @classmethod
     def of(cls, plan: Plan | str) -> Plan:
@@ -205,31 +189,51 @@ class Plan:
         """The preset and the fields that differ from it, as YAML that `from_yaml` reads back."""
         import yaml
 
+        from workbench.presets import EDITION
+
         values = {name: plan_fields.plain(value) for name, value in self.changes().items()}
-        return str(yaml.safe_dump({"preset": self._preset, "fields": values}, sort_keys=False, allow_unicode=True))
+        content = {"preset": self._preset, "edition": EDITION, "fields": values}
+        return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
     @classmethod
     def from_yaml(cls, text: str) -> Plan:
-        """Read a plan file: `preset: NAME` to start from, and `fields:` to change. Raises PlanError."""
+        """Read a plan file: `preset: NAME` to start from, and `fields:` to change. Raises PlanError.
+
+        `edition:` says under which edition of the presets it was written; without it the names mean what they mean now.
+        """
         import yaml
 
-        from workbench.presets import preset
+        from workbench.presets import EDITION, recorded
 
+        remedy = "Write `preset: default` and `fields:` below it"
         try:
             data = yaml.safe_load(text) or {}
         except yaml.YAMLError as exc:
-            raise PlanError(
-                f"The plan file is not YAML: {exc}", "Write `preset: default` and `fields:` below it"
-            ) from exc
+            raise PlanError(f"The plan file is not YAML: {exc}", remedy) from exc
         if (
             not isinstance(data, dict)
-            or set(data) - {"preset", "fields"}
+            or set(data) - {"preset", "edition", "fields"}
             or not isinstance(data.get("fields") or {}, dict)
         ):
-            raise PlanError(
-                "The plan file has keys other than preset and fields", "Write `preset: default` and `fields:` below it"
-            )
-        return preset(str(data.get("preset", "default"))).replace(_flatten(data.get("fields") or {}))
+            raise PlanError("The plan file has keys other than preset, edition and fields", remedy)
+        changes = _flatten(data.get("fields") or {})
+        return recorded(str(data.get("preset", "default")), changes, data.get("edition", EDITION))
+
+
+def read_words(text: str) -> tuple[str, dict[str, str]]:
+    """The preset's name and the fields that a plan's text form names. Raises PlanError."""
+    try:
+        words = shlex.split(text)
+    except ValueError as exc:
+        raise PlanError(f"The plan {text!r} has an open quote", "Close it") from exc
+    preset = words.pop(0) if words and "=" not in words[0] else "default"
+    changes: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise PlanError(f"{word!r} is not field=value", "Write for example fusion.alpha=0.7")
+        changes[name] = value
+    return preset, changes
 
 
 _UNSET = object()
@@ -254,11 +258,10 @@ def _position(name: str) -> tuple[int, str]:
 
 def _drop_default_families(values: dict[str, Any]) -> None:
     """Forget `family.source` values that say what the fallback would say anyway, so that equal plans compare equal."""
-    for name in sorted(values, key=lambda n: "@" not in n):
+    for name in sorted(values, key=lambda n: (n.count("@") + n.count(":"), n)):
         spec, source = plan_fields.locate(name)
         if not source:
             continue
-        base = f"{spec.name}.{source.partition('@')[0]}"
-        fallback = values.get(base, spec.default) if base != name else spec.default
-        if values[name] == fallback:
+        others = (f"{spec.name}.{other}" for other in spec.looked_up(source)[1:])
+        if values[name] == next((values[other] for other in others if other in values), spec.default):
             del values[name]

@@ -57,10 +57,6 @@ def _scores(plan: Plan) -> bool:
     return not _rrf(plan)
 
 
-def _weights(plan: Plan) -> bool:
-    return not _convex(plan)
-
-
 def _documents(plan: Plan) -> bool:
     return bool(plan["fusion.unit"] == "document")
 
@@ -86,7 +82,7 @@ GROUPS: tuple[Group, ...] = (
             Slot("fusion.k", "k", 1.0, 200.0, 1.0, shown=_rrf),
             Slot("fusion.rank_base", "Ranks count from", shown=_rrf),
             Slot("fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01, shown=_convex),
-            Slot("fusion.weights", "Weight of {source}", 0.0, 2.0, 0.05, shown=_weights),
+            Slot("fusion.weights", "Weight of {source}", 0.0, 2.0, 0.05),
             Slot("fusion.normalise", "Normalise {source}", shown=_scores),
             Slot("fusion.missing", "Missing scores", shown=_scores),
             Slot("fusion.unit", "Rank"),

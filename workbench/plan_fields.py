@@ -23,7 +23,11 @@ MISSING = ("computed", "zero", "floor")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One plan field. `read` turns text or a YAML value into the value, or raises ValueError."""
+    """One plan field. `read` turns text or a YAML value into the value, or raises ValueError.
+
+    A family has one value a source. `vector@artifacts` falls back to `vector`; with `every_encoder`, which is for what belongs
+    to a kind of score, `vector:NAME` does too.
+    """
 
     name: str
     default: Any
@@ -34,6 +38,13 @@ class Field:
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    every_encoder: bool = False
+
+    def looked_up(self, source: str) -> tuple[str, ...]:
+        """The sources whose value may be this source's, the source itself first."""
+        base = source.partition("@")[0]
+        names = (source, base, base.partition(":")[0]) if self.every_encoder else (source, base)
+        return tuple(dict.fromkeys(names))
 
 
 def _number(name: str, default: Any, help: str, low: float, high: float, *, family: bool = False) -> Field:
@@ -43,10 +54,13 @@ def _number(name: str, default: Any, help: str, low: float, high: float, *, fami
     return Field(name, default, help, values.number(low, high, whole), bounds, family, low=low, high=high)
 
 
-def _choice(name: str, default: str, help: str, choices: tuple[str, ...], *, family: bool = False) -> Field:
+def _choice(
+    name: str, default: str, help: str, choices: tuple[str, ...], *, family: bool = False, every_encoder: bool = False
+) -> Field:
     """One of some names."""
     bounds = f"{', '.join(choices[:-1])} or {choices[-1]}"
-    return Field(name, default, help, values.choice(*choices), bounds, family, choices)
+    read = values.choice(*choices)
+    return Field(name, default, help, read, bounds, family, choices, every_encoder=every_encoder)
 
 
 def _switch(name: str, default: bool, help: str) -> Field:
@@ -134,9 +148,16 @@ FIELDS: tuple[Field, ...] = (
     _choice("fusion.method", "rrf", "How rankings become one.", METHODS),
     _number("fusion.k", 60.0, "rrf: how much more a top rank counts than the next.", 1, 100_000),
     _number("fusion.rank_base", 1, "rrf: whether ranks count from 1 or from 0.", 0, 1),
-    _number("fusion.alpha", 0.5, "convex: the vector side's weight; the keyword side has 1 - alpha.", 0, 1),
+    _number("fusion.alpha", 0.5, "convex: the share of vector sources; keyword and grep have 1 - alpha.", 0, 1),
     _number("fusion.weights", 1.0, "A source's weight; not rescaled.", 0, 1000, family=True),
-    _choice("fusion.normalise", "minmax", "How a source's scores are made comparable.", NORMALISATIONS, family=True),
+    _choice(
+        "fusion.normalise",
+        "minmax",
+        "How a source's scores are made comparable.",
+        NORMALISATIONS,
+        family=True,
+        every_encoder=True,
+    ),
     _choice("fusion.missing", "computed", "Score of a candidate that a source did not retrieve.", MISSING),
     _choice("fusion.unit", "chunk", "What is ranked: chunks, or documents by their best chunk.", ("chunk", "document")),
     _switch(

@@ -1,9 +1,14 @@
 """The presets: named plans of the one pipeline.
 
-`default` is the field defaults; `tmm` is a convex combination over theoretical minimum-maximum scores with computed missing
-scores (Bruch, Gai, Ingber: An Analysis of Fusion Functions for Hybrid Retrieval, arXiv 2210.11934). The other five are
-retrieval systems in use, each as one plan, so that they run side by side on the same corpus. The setting
-`vector_score_threshold` is the default threshold of all but those that have none.
+`default` is a convex combination over theoretical minimum-maximum scores with computed missing scores (Bruch, Gai, Ingber:
+An Analysis of Fusion Functions for Hybrid Retrieval, arXiv 2210.11934), because over nine judged collections it is better
+than reciprocal rank fusion (GUIDE, Nine collections); `tmm` is the same under the method's name. `rrf` is the field defaults,
+reciprocal rank fusion with k 60. The other five are retrieval systems in use, each as one plan, so that they run side by side
+on the same corpus; they build on the field defaults and on no other preset. The setting `vector_score_threshold` is the
+default threshold of all but those that have none.
+
+A preset's name may come to mean something else, and then plans that were recorded under it must stay what they were: what is
+kept says its `EDITION`, and `recorded` reads it.
 """
 
 from __future__ import annotations
@@ -14,7 +19,16 @@ from typing import Any
 
 from workbench import settings
 from workbench.errors import PlanError
-from workbench.plan import Plan
+from workbench.plan import Plan, read_words
+from workbench.plan_fields import plain
+
+EDITION = 2
+"""What the presets' names mean; a recorded plan says under which edition it was written.
+
+1: `default` was what `rrf` is now; `convex` mixed exactly keyword and vector, read no weights, and grep did not join it by
+itself; another encoder's scores were normalised by minmax where nothing was said of that encoder.
+2: `default` is what `tmm` is.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +40,25 @@ class Preset:
     values: Mapping[str, Any]
 
 
+_TMM: Mapping[str, Any] = {
+    "fusion.method": "convex",
+    "fusion.alpha": 0.8,
+    "fusion.missing": "computed",
+    "fusion.normalise.grep": "tmm",
+    "fusion.normalise.keyword": "tmm",
+    "fusion.normalise.vector": "tmm",
+}
+
 PRESETS: tuple[Preset, ...] = (
-    Preset("default", "Keyword and vector by reciprocal rank fusion, k 60: a safe start on any corpus.", {}),
     Preset(
-        "tmm",
-        "Keyword and vector scores mixed 0.2 to 0.8 on a common scale, missing ones computed: best where scores are trusted.",
-        {
-            "fusion.method": "convex",
-            "fusion.alpha": 0.8,
-            "fusion.missing": "computed",
-            "fusion.normalise.keyword": "tmm",
-            "fusion.normalise.vector": "tmm",
-        },
+        "default",
+        "Keyword and vector scores mixed 0.2 to 0.8 on a common scale, missing ones computed: best over the judged collections.",
+        _TMM,
     ),
+    Preset(
+        "rrf", "Keyword and vector by reciprocal rank fusion, k 60: reads ranks only, so no score need be trusted.", {}
+    ),
+    Preset("tmm", "The same as default, under the name of its normalisation: theoretical minimum, maximum.", _TMM),
     Preset(
         "passages",
         "Grep passages of ten lines around exact keywords, and vectors on the question, by rrf 60.",
@@ -150,3 +170,54 @@ def _from_settings(name: str) -> Mapping[str, Any]:
         "limit.max": most,
         "limit": min(5, most),
     }
+
+
+def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
+    """The plan that a preset's name and changes meant under an edition. Raises PlanError."""
+    if not isinstance(edition, int) or not 1 <= edition <= EDITION:
+        raise PlanError(
+            f"The plan is of edition {edition}", f"This version reads 1 to {EDITION}; a newer one may read it"
+        )
+    if edition == EDITION:
+        return preset(name).replace(changes)
+    plan = preset("rrf" if name == "default" else name).replace(changes)
+    if name == "tmm" and plan["fusion.method"] != "convex" and "fusion.normalise.grep" not in changes:
+        plan = plan.replace({"fusion.normalise.grep": "minmax"})
+    return _from_first(plan)
+
+
+def recorded_text(text: str, edition: int) -> str:
+    """The text form, now, of a plan's text that was written under an edition; what cannot be read stays as it is."""
+    if edition >= EDITION:
+        return text
+    try:
+        return str(recorded(*read_words(text), edition))
+    except PlanError:
+        return text
+
+
+def recorded_fields(fields: Mapping[str, Any], edition: int) -> Mapping[str, Any]:
+    """Every field's value, now, of fields written out in full under an edition; what cannot be read stays as it is."""
+    if edition >= EDITION:
+        return fields
+    try:
+        before = Plan(fields)
+        after = _from_first(before)
+    except PlanError:
+        return fields
+    return {**fields, **{name: plain(value) for name, value in after if before[name] != value}}
+
+
+def _from_first(plan: Plan) -> Plan:
+    """A plan of edition 1 in the words of now."""
+    said: dict[str, Any] = {}
+    if plan["fusion.method"] == "convex":
+        said = {name: 1.0 for name, _ in plan if name.startswith("fusion.weights.")}
+        if plan["grep.when"] == "auto":
+            said["grep.when"] = "never"
+    named = dict(plan)
+    for source in plan.sources:
+        own = f"fusion.normalise.{source.partition('@')[0]}"
+        if ":" in own and own not in named:
+            said[own] = "minmax"
+    return plan.replace(said)

@@ -58,7 +58,7 @@ def test_ranks_two_and_five_from_zero_give_0_0315() -> None:
         ids = [f"other{next(filler)}" for _ in range(at)]
         return [(i, 1.0 - n / 100) for n, i in enumerate([*ids, "wanted"])]
 
-    plan = wb.Plan.parse("fusion.rank_base=0 fusion.unit=document fusion.renumber=no")
+    plan = wb.Plan.parse("rrf fusion.rank_base=0 fusion.unit=document fusion.renumber=no")
     for fusion in (plan.fusion, wb.preset("collections").fusion):
         fused = wb.fuse({"vector@artifacts": ranking(2), "vector@artifact_chunks": ranking(5)}, fusion)
         at = fused.document_ids.index("wanted")

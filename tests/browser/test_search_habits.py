@@ -124,17 +124,17 @@ def test_more_like_this_and_back(page: Any, server: str) -> None:
 def test_why_opens_the_explain_page_with_the_plan_of_the_moment(page: Any, server: str) -> None:
     """Query, target and the shared plan as it was moved are in its address."""
     open_search(page, server, q=QUERY, columns="hybrid")
-    handle = page.locator(".st-key-wb-w-fusion-k input[type=range]")
+    handle = page.locator(".st-key-wb-w-fusion-alpha input[type=range]")
     handle.focus()
     page.keyboard.press("ArrowLeft")
-    page.wait_for_url(lambda url: "fusion.k%3D59" in url)
+    page.wait_for_url(lambda url: "fusion.alpha%3D0.79" in url)
     settled(page)
     with page.context.expect_page() as opened:
         region(page, "Hybrid").locator("a.wb-why").first.click()
     explain = opened.value
     explain.wait_for_url(re.compile("/explain"))
     asked = address(explain)
-    assert (asked["q"], asked["plan"]) == (QUERY, "default fusion.k=59")
+    assert (asked["q"], asked["plan"]) == (QUERY, "default fusion.alpha=0.79")
     assert asked["target"].endswith((".md", ".py", ".txt"))
 
 

@@ -67,7 +67,7 @@ def test_a_question_is_answered_four_ways(page: Any, server: str, tmp_path: Path
 
 MOVES = [
     ("limit", "ArrowLeft", "default", "Hybrid"),
-    ("fusion.k", "ArrowLeft", "default", "Hybrid"),
+    ("fusion.k", "ArrowLeft", "rrf", "Hybrid"),
     ("fusion.weights.keyword", "ArrowLeft", "default", "Hybrid"),
     ("fusion.weights.vector", "ArrowRight", "default", "Hybrid"),
     ("fusion.alpha", "ArrowLeft", "tmm", "Hybrid"),

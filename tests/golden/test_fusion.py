@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -39,6 +40,7 @@ def four() -> Candidates:
 
 
 def check(fused: Fused, expected: Mapping[str, F]) -> None:
+    """Ids in this order, with these scores."""
     assert list(fused.chunk_ids) == list(expected)
     assert fused.scores.tolist() == pytest.approx([float(score) for score in expected.values()], abs=1e-15)
 
@@ -66,8 +68,12 @@ CASES = {
         {"a": F(81, 10), "b": F(49, 10), "d": F(25, 10), "c": F(21, 10)},
     ),
     "convex over tmm, alpha is the vector's": (
-        FusionPlan("convex", alpha=0.8, normalise=BOTH, weights={"keyword": 7.0}),
+        FusionPlan("convex", alpha=0.8, normalise=BOTH),
         {"b": F(9, 10), "a": F(63, 95), "d": F(499, 760), "c": F(163, 380)},
+    ),
+    "convex, a weight is a factor of its source's share: 0.8 of the vector's, twice 0.2 of keyword's": (
+        FusionPlan("convex", alpha=0.8, normalise=BOTH, weights={"keyword": 2.0}),
+        {"b": F(9, 10) + F(1, 10), "a": F(63, 95) + F(1, 5), "d": F(499, 760) + F(1, 40), "c": F(163, 380) + F(1, 20)},
     ),
     "max: equal scores and coverage go by row": (
         FusionPlan("max"),
@@ -199,6 +205,27 @@ def test_a_source_that_cannot_compute_gives_a_missing_score_of_0() -> None:
     assert np.isnan(fused.normalised["grep"][1])
 
 
+def test_grep_beside_keyword_and_vector_is_a_voice_of_its_own_under_convex() -> None:
+    """Grep finds c with 2.5 and a with 1.5, of the 0.2 of a keyword source: 1/5 and 3/25; what the others give stays."""
+    grep = column("grep", [2, 0, 1, 0], [1.5, NAN, 2.5, NAN])
+    plan = FusionPlan("convex", alpha=0.8, normalise={**BOTH, "grep": "tmm"})
+    fused = fuse(replace(four(), columns=(*four().columns, grep)), plan)
+    check(fused, {"b": F(9, 10), "a": F(63, 95) + F(3, 25), "d": F(499, 760), "c": F(163, 380) + F(1, 5)})
+    nothing = fuse(replace(four(), columns=(*four().columns, column("grep", [0] * 4, [NAN] * 4))), plan)
+    assert nothing.scores.tolist() == fuse(four(), plan).scores.tolist()
+
+
+def test_another_encoder_has_the_share_and_the_normalisation_of_a_vector_source() -> None:
+    """Two encoders that say the same: each gives alpha; one source alone keeps its order."""
+    other = replace(four().columns[1], source="vector:static")
+    plan = FusionPlan("convex", alpha=0.8, normalise=BOTH)
+    fused = fuse(replace(four(), columns=(*four().columns, other)), plan)
+    assert fused.contributions["vector"].tolist() == fused.contributions["vector:static"].tolist()
+    alone = fuse(replace(four(), columns=four().columns[:1]), plan)
+    assert alone.chunk_ids == ("a", "b", "c")
+    assert alone.scores.tolist() == pytest.approx([0.2, 0.1, 0.05])
+
+
 def test_passthrough_is_the_sources_own_list() -> None:
     fused = passthrough(four(), "vector")
     assert fused.chunk_ids == ("b", "d", "a")
@@ -216,8 +243,7 @@ def test_nothing_retrieved_is_an_empty_list() -> None:
 @pytest.mark.parametrize(
     ("rankings", "plan", "message"),
     [
-        ({"keyword": [("a", 1.0)]}, FusionPlan("convex"), r"convex mixes one keyword and one vector source.*Set"),
-        ({"keyword": [], "vector": [], "grep": []}, FusionPlan("convex"), "and there are grep, keyword, vector"),
+        ({"bm25": [("a", 1.0)]}, FusionPlan("convex"), r"convex cannot tell on which side bm25 is.*Name sources"),
         ({"keyword": []}, FusionPlan("borda"), "fusion.method is 'borda'. It must be rrf"),
         ({"keyword": []}, FusionPlan(k=0.0), "fusion.k is 0.0. It must be a number from 1"),
         ({"keyword": []}, FusionPlan(weights={"keyword": -1.0}), "fusion.weights.keyword is -1.0"),

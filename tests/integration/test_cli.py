@@ -97,9 +97,9 @@ def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) ->
     from workbench.demo.data import sample_folder
 
     at = ("--corpus", sample_path, *SEE_ALL)
-    done = run("eval", sample_folder(), "--plan", "default", "--plan", "tmm", "--run", tmp_path / "run.txt", *at)
+    done = run("eval", sample_folder(), "--plan", "default", "--plan", "rrf", "--run", tmp_path / "run.txt", *at)
     assert done.exit_code == 0, done.output
-    assert "tmm" in done.output
+    assert "rrf" in done.output
     assert "default: nDCG@10" in " ".join(done.output.split())
     assert (tmp_path / "run.txt").read_text().startswith("s01 Q0 ")
     data = json.loads(run("eval", sample_folder(), "--json", "--mode", "keyword", *at).output)

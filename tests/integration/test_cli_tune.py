@@ -53,11 +53,21 @@ def test_tune_prints_a_verdict_and_writes_the_plan(place: Path, tmp_path: Path) 
 
 def test_tune_gives_json(place: Path) -> None:
     """Everything that the table says, and the best plan's fields."""
-    done = run(place, "tune", "--grid", "fusion.k=1,60", "--json", "--curve", "fusion.k")
+    done = run(place, "tune", "--grid", "fusion.k=1,60", "--plan", "rrf", "--json", "--curve", "fusion.k")
     data = json.loads(done.output)
     assert data["plans"] == 2
     assert len(data["curves"]["fusion.k"]) == 2
     assert data["queries"] == data["wins"] + data["losses"] + data["ties"] == 12
+
+
+def test_tune_says_which_field_does_nothing(place: Path) -> None:
+    """k under the plan `default`: the run goes on, its curve is level, and the remedy is told."""
+    done = run(place, "tune", "--grid", "fusion.k=1,60", "--json", "--curve", "fusion.k")
+    assert done.exit_code == 0
+    data = json.loads(done.output)
+    assert "fusion.k has no effect with fusion.method convex; add fusion.method=rrf" in data["warnings"]
+    assert data["plans"] == 1
+    assert len({point["mean"] for point in data["curves"]["fusion.k"]}) == 1
 
 
 def test_tune_says_what_it_cannot_read(place: Path) -> None:

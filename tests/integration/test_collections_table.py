@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -36,18 +37,60 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(folder: Path, tmp_path: Path) -> None:
-    """Fixed plans, the plan chosen on the train split, and an oracle that no plan beats; from the command too."""
-    done = CliRunner().invoke(main, ["table", str(folder), "--keep", str(tmp_path), "--json"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    (row,) = json.loads(done.output)
+    """Fixed plans, what users get, the plan chosen on the train split, and an oracle that no plan beats."""
+    said = json.loads(run("table", folder, "--keep", tmp_path, "--json"))
+    (row,) = said["collections"]
     judged = wb.load_judgments(folder)
     with wb.open_corpus(tmp_path / "tiny.one") as corpus:
         for name, plan in collections.FIXED.items():
             assert row["figures"][name] == pytest.approx(corpus.evaluate(judged, plan, "nDCG@10").mean("nDCG@10")), name
         tuned = corpus.evaluate(judged, row["tuned"], "nDCG@10").mean("nDCG@10")
     assert row["figures"]["tuned"] == pytest.approx(tuned)
-    assert row["how"] == "chosen on 6 train queries"
+    assert row["tuned_on"] == "the 6 train queries"
+    assert set(row["figures"]) == set(collections.COLUMNS) == set(row["per_query"])
     assert row["figures"]["oracle"] >= max(row["figures"].values())
+    assert row["against"]["default"]["to"] == "rrf"
+    difference = row["figures"]["default"] - row["figures"]["rrf"]
+    assert row["against"]["default"]["difference"] == pytest.approx(difference)
+    assert said["pooled"]["default minus rrf"]["difference"] == pytest.approx(difference)
+    assert {said["machine"]["cores"] > 0, len(row["digest"]) > 8, said["date"][:2] == "20"} == {True}
+
+
+def test_the_table_says_where_the_tuned_plan_comes_from_and_where_a_mix_loses(folder: Path, tmp_path: Path) -> None:
+    """A sample of the split where that is asked for, folds where there is none; intervals, the pooled line, the losses."""
+    sampled = run("table", folder, "--keep", tmp_path, "--most", 10)
+    assert "12 test queries; tuned on the 6 train queries" in sampled
+    many = folder.parent / "tiny2"
+    shutil.copytree(folder, many)
+    for name in ("queries.train.jsonl", "qrels.train.tsv"):
+        (many / name).unlink()
+    (tmp_path / "tiny2.one").symlink_to(tmp_path / "tiny.one")
+    both = run("table", folder, many, "--keep", tmp_path)
+    assert "12 test queries; tuned on 4 of 5 folds at a time (it has no train or dev split)" in both
+    assert "default against rrf: " in both
+    assert "All, default minus rrf: " in both
+    assert "of 2 collections" in both
+    assert "is below one source alone on: " in both
+    drawn = collections._drawn(wb.load_judgments(folder), 10, 0)
+    assert len(drawn) == 10
+    assert drawn.query_ids == collections._drawn(wb.load_judgments(folder), 10, 0).query_ids
+    assert drawn.query_ids != collections._drawn(wb.load_judgments(folder), 10, 1).query_ids
+
+
+def test_the_reference_plans_are_those_of_published_figures() -> None:
+    """1,000 candidates a source, no threshold, no grep; `default` and `rrf` are the presets untouched."""
+    for name, plan in collections.FIXED.items():
+        if name in ("default", "rrf"):
+            assert plan == wb.preset(name)
+        else:
+            assert (plan.depth("keyword"), plan["vector.threshold"], plan["grep.when"]) == (1000, "off", "never")
+
+
+def run(*words: object) -> str:
+    """What the command prints, when it succeeds, in one line."""
+    done = CliRunner().invoke(main, [str(w) for w in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())
 
 
 @pytest.mark.slow

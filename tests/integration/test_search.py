@@ -225,7 +225,9 @@ def test_one_source_empty_passes_the_other_through(sample: wb.Corpus) -> None:
     assert "Only keyword found anything" in " ".join(lone.messages)
     fused = sample.search("retries", plan="vector.threshold=0.01 fusion.single_source=fuse")
     assert fused.hits[0].score_kind == "fused"
-    assert fused.hits[0].score == 1 / 61
+    assert fused.hits[0].score == pytest.approx(0.2)  # keyword's share, 1 - alpha, of the best score on the scale
+    ranked = sample.search("retries", plan="rrf vector.threshold=0.01 fusion.single_source=fuse")
+    assert ranked.hits[0].score == 1 / 61
 
 
 def test_the_threshold_keeps_what_is_strictly_below_it(sample: wb.Corpus) -> None:
@@ -274,8 +276,35 @@ def test_a_result_is_kept_until_asked_otherwise(sample: wb.Corpus) -> None:
 
 
 def test_keywords_that_nobody_reads_are_named(sample: wb.Corpus) -> None:
-    result = sample.search("retries", keywords="backoff", plan="tmm")
+    result = sample.search("retries", keywords="backoff", plan="tmm grep.when=never")
     assert "keywords were not used" in " ".join(result.warnings)
+
+
+def test_keywords_make_grep_a_third_voice_of_the_default_plan(sample: wb.Corpus) -> None:
+    """A chunk that holds them gets grep's share on top; what keyword and vector give is what they give without it."""
+    plain = sample.search("how do retries work", limit=50)
+    named = sample.search("how do retries work", keywords="backoff", limit=50)
+    assert sorted(named.rankings) == ["grep", "keyword", "vector"]
+    before = {h.chunk_id: h for h in plain.hits}
+    found = [h for h in named.hits if h.contributions.get("grep", 0.0) > 0 and h.chunk_id in before]
+    assert found
+    for hit in found:
+        assert 0 < hit.contributions["grep"] <= 0.2 + 1e-12
+        assert {s: v for s, v in hit.contributions.items() if s != "grep"} == before[hit.chunk_id].contributions
+    assert not named.warnings
+
+
+def test_a_setting_that_does_nothing_is_told_with_the_remedy(sample: wb.Corpus) -> None:
+    """In a hybrid search, of the fields that were changed; one mode alone fuses nothing and says nothing of fusion."""
+    said = "fusion.k has no effect with fusion.method convex; add fusion.method=rrf"
+    result = sample.search("retries", plan="fusion.k=20")
+    assert said in result.warnings
+    assert [h.chunk_id for h in result.hits] == [h.chunk_id for h in sample.search("retries").hits]
+    assert said not in sample.search("retries", plan="fusion.k=20 fusion.method=rrf").warnings
+    assert said not in sample.search("retries", plan="fusion.k=20", mode="keyword").warnings
+    assert said in sample.search("retries").with_plan("fusion.k=20").warnings
+    for name in ("default", "rrf", "passages", "contract", "pages"):
+        assert not sample.search("retries", plan=name).warnings, name
 
 
 def test_modes_and_plans_that_do_not_exist_are_refused(sample: wb.Corpus) -> None:

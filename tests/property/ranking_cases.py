@@ -76,10 +76,8 @@ def fusion_plans(draw: st.DrawFn, methods: tuple[str, ...] = ("rrf", "weighted",
 
 @st.composite
 def cases(draw: st.DrawFn, cuts: bool = True) -> tuple[Candidates, FusionPlan]:
-    """Candidates and a plan of any method; convex gets the two sources that it mixes."""
-    plan = draw(fusion_plans(plan_fields.METHODS))
-    sources = ("keyword", draw(st.sampled_from(["vector", "vector@notes"]))) if plan.method == "convex" else None
-    return draw(candidate_sets(cuts=cuts, sources=sources)), plan
+    """Candidates and a plan of any method."""
+    return draw(candidate_sets(cuts=cuts)), draw(fusion_plans(plan_fields.METHODS))
 
 
 def with_columns(candidates: Candidates, columns: tuple[Column, ...]) -> Candidates:

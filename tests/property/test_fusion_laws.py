@@ -222,8 +222,7 @@ def test_leaving_out_hopeless_items_changes_no_rank_within_the_cutoff(seed: int,
         FusionPlan(m, missing=x, weights=w) for m in ("rrf", "weighted") for x in plan_fields.MISSING for w in weights
     ]
     plans += [FusionPlan("max"), FusionPlan("combmnz")]
-    if len(sources) == 2:
-        plans += [FusionPlan("convex", alpha=alpha) for alpha in (0.0, 0.3, 1.0)]
+    plans += [FusionPlan("convex", alpha=alpha, weights=w) for alpha in (0.0, 0.3, 1.0) for w in weights]
     whole = ranks_of(candidates, plans, range(400))
     for cutoff in (1, 7, 40):
         assert (ranks_of(candidates, plans, range(400), cutoff=cutoff) == np.where(whole <= cutoff, whole, 0)).all()

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from snapshot_cases import shrunk, small
 
 import workbench as wb
+from workbench.presets import EDITION
 from workbench.records import EncoderIdentity, Label, Step, Unavailable
 from workbench.snapshot import parts
-from workbench.snapshot.model import TABLES, About, Content, Origin, SavedSearch, columns
+from workbench.snapshot.model import PLANS, TABLES, About, Content, Origin, SavedSearch, columns
 from workbench.snapshot.page import Room, _page
 
 # Any text that UTF-8 can hold, with what YAML, JSON and HTML find hard.
@@ -66,7 +67,8 @@ PRINCIPALS = st.none() | st.builds(wb.Principal, st.none() | TEXT, st.lists(TEXT
 ENCODERS = st.lists(st.builds(EncoderIdentity, TEXT, TEXT, TEXT, WHOLE, WHOLE), max_size=2).map(tuple)
 ABOUTS = st.builds(
     About, created=TEXT, by=TEXT, note=TEXT, principal=PRINCIPALS,
-    origin=st.builds(Origin, TEXT, TEXT, WHOLE, WHOLE, ENCODERS), packages=st.dictionaries(TEXT, TEXT, max_size=3),
+    origin=st.builds(Origin, TEXT, TEXT, WHOLE, WHOLE, ENCODERS),
+    packages=st.dictionaries(TEXT, TEXT, max_size=3).map(lambda named: {**named, PLANS: str(EDITION)}),
 )  # fmt: skip
 
 

@@ -50,3 +50,20 @@ def test_schema_1_says_what_it_said() -> None:
     assert old.verify().evaluations[0].same
     assert old.sweeps[0].fields == ("fusion.k",)
     assert old.sweeps[0].combinations == 2
+
+
+def test_plans_of_an_older_snapshot_are_the_plans_that_they_were() -> None:
+    """It was made when `default` was rrf, and grep did not join a convex plan; its bytes stay as they were saved."""
+    old = wb.Snapshot.load(FOLDER / "schema-1.snapshot")
+    assert [s.plan for s in old.searches] == [
+        "rrf limit=3 vector.threshold=off depth.keyword=20 depth.vector=20", "tmm limit=2 grep.when=never",
+    ]  # fmt: skip
+    plans = [wb.Plan(dict(s.settings)) for s in old.searches]
+    without_grep = {"fusion.normalise.grep": "minmax"}  # which it never reads
+    assert plans == [wb.Plan.parse(s.plan).replace(without_grep) for s in old.searches]
+    assert plans[0].fusion.method == "rrf"
+    assert (old.sweeps[0].baseline, old.evaluations[0].name) == ("rrf", "rrf")
+    assert set(old.content.tables["points"]["plan"]) == {"rrf", "rrf fusion.k=1"}
+    assert old.to_bytes() == (FOLDER / "schema-1.snapshot").read_bytes()
+    again = wb.Snapshot.load(old.redacted().to_bytes())
+    assert [s.plan for s in again.searches] == [s.plan for s in old.searches]

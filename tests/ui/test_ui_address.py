@@ -91,7 +91,7 @@ def mini() -> None:
 
     state.enter(st.session_state.get("page", "search"))
     controls.text_box("query", "Query", "help")
-    controls.slider(state.current().plan, "fusion.k", "k", 1.0, 200.0, 1.0)
+    controls.slider(state.current().plan, "fusion.alpha", "alpha", 0.0, 0.9, 0.01)
     st.text(state.current().query)
 
 
@@ -99,20 +99,20 @@ def test_a_widget_changes_the_state_and_the_address() -> None:
     """What is typed and moved is in the address in the same run."""
     at = AppTest.from_function(mini).run()
     at.text_input(key="wb.w.query").set_value("retries").run()
-    at.slider(key="wb.w.fusion.k").set_value(20.0).run()
+    at.slider(key="wb.w.fusion.alpha").set_value(0.2).run()
     assert not at.exception
-    assert at.query_params == {"q": "retries", "plan": "default fusion.k=20"}
+    assert at.query_params == {"q": "retries", "plan": "default fusion.alpha=0.2"}
 
 
 def test_a_first_visit_takes_the_address() -> None:
     """Widgets show what the address says, also beyond a slider's usual end."""
     at = AppTest.from_function(mini)
-    at.query_params.update({"q": "retries", "plan": "default fusion.k=1000"})
+    at.query_params.update({"q": "retries", "plan": "default fusion.alpha=1"})
     at.run()
     assert not at.exception
     assert at.text_input(key="wb.w.query").value == "retries"
-    assert at.slider(key="wb.w.fusion.k").value == 1000.0
-    assert at.query_params == {"q": "retries", "plan": "default fusion.k=1000"}
+    assert at.slider(key="wb.w.fusion.alpha").value == 1.0
+    assert at.query_params == {"q": "retries", "plan": "default fusion.alpha=1"}
 
 
 def test_the_back_button_wins_over_the_state() -> None:
@@ -130,10 +130,10 @@ def test_the_back_button_wins_over_the_state() -> None:
 def test_a_widget_wins_over_an_address_that_is_a_run_behind() -> None:
     """While a slider is dragged the browser still shows the address of the run before."""
     at = AppTest.from_function(mini).run()
-    at.slider(key="wb.w.fusion.k").set_value(20.0).run()
+    at.slider(key="wb.w.fusion.alpha").set_value(0.2).run()
     at.query_params.clear()
-    at.slider(key="wb.w.fusion.k").set_value(30.0).run()
-    assert at.query_params == {"plan": "default fusion.k=30"}
+    at.slider(key="wb.w.fusion.alpha").set_value(0.3).run()
+    assert at.query_params == {"plan": "default fusion.alpha=0.3"}
 
 
 def test_a_page_switch_keeps_the_state() -> None:
@@ -164,14 +164,14 @@ def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:
         from workbench.ui import controls, state
 
         state.enter("search")
-        controls.many(state.current().plan, "sources", "Sources", ("grep", "keyword", "vector"))
+        controls.slider(state.current().plan, "limit", "Results", 1, 50, 1, whole_page=True)
         for sentence in state.take_notices():
             st.warning(sentence)
 
     at = AppTest.from_function(page)
-    at.query_params["plan"] = "tmm"
+    at.query_params["plan"] = "tmm limit.max=20"
     at.run()
-    at.button_group(key="wb.w.sources").set_value(["grep", "keyword", "vector"]).run()
+    at.slider(key="wb.w.limit").set_value(50).run()
     assert not at.exception
-    assert "convex mixes exactly keyword and vector" in at.warning[0].value
-    assert at.query_params == {"plan": "tmm"}
+    assert "It must be a whole number from 1 to 20" in at.warning[0].value
+    assert at.query_params == {"plan": "tmm limit.max=20"}

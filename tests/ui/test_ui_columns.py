@@ -99,9 +99,9 @@ def test_a_copy_of_the_shared_plan_can_be_moved_beside_it(open_app: Open, small_
     at = opened(open_app, small_corpus, columns="hybrid,hybrid", plan="default limit=4")
     assert headings(at) == ["Hybrid", "Hybrid (2)"]
     choose(at, 2, "copy")
-    at.slider(key="wb.w.fusion.k").set_value(1.0)
+    at.slider(key="wb.w.fusion.alpha").set_value(1.0)
     run(at)
-    assert at.query_params["column2"] == "default limit=4 fusion.k=1"
+    assert at.query_params["column2"] == "default limit=4 fusion.alpha=1"
     assert at.query_params["plan"] == "default limit=4"
 
 

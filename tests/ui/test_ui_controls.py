@@ -65,6 +65,7 @@ def test_results_is_the_number_of_cards(page: AppTest) -> None:
 
 def test_k_changes_the_fused_scores(page: AppTest) -> None:
     """With k 1 the first of both lists has 1/2 + 1/2 at most; other columns stay as they are."""
+    moved(page, "selectbox", "preset", "rrf")
     before, keyword = searches(page), column(page, "keyword")
     moved(page, "slider", "fusion.k", 1.0)
     assert max(scores(page, "hybrid")) <= 1.0
@@ -87,7 +88,6 @@ def test_a_weight_of_nought_takes_a_source_out(page: AppTest) -> None:
 def test_alpha_moves_between_the_two_sides(page: AppTest) -> None:
     """1 is the vector side alone, 0 the keyword side alone."""
     before = searches(page)
-    moved(page, "selectbox", "fusion.method", "convex")
     moved(page, "slider", "fusion.alpha", 1.0)
     assert chunks(page, "hybrid") == chunks(page, "vector")
     moved(page, "slider", "fusion.alpha", 0.0)
@@ -96,7 +96,7 @@ def test_alpha_moves_between_the_two_sides(page: AppTest) -> None:
 
 
 def test_every_method_fuses_without_a_search(page: AppTest) -> None:
-    """Its controls are there: k for rrf, alpha for convex, normalisation and missing scores for the rest."""
+    """Its controls are there: k for rrf, alpha for convex, normalisation and missing scores for all but rrf, weights for all."""
     before = searches(page)
     for method in plan_fields.METHODS:
         moved(page, "selectbox", "fusion.method", method)
@@ -105,7 +105,7 @@ def test_every_method_fuses_without_a_search(page: AppTest) -> None:
         assert ("wb.w.fusion.k" in keys) is (method == "rrf")
         assert ("wb.w.fusion.alpha" in keys) is (method == "convex")
         assert ("wb.w.fusion.normalise.keyword" in keys) is (method != "rrf")
-        assert ("wb.w.fusion.weights.keyword" in keys) is (method != "convex")
+        assert {"wb.w.fusion.weights.keyword", "wb.w.fusion.weights.vector"} <= keys
     assert searches(page) == before
 
 
@@ -257,7 +257,7 @@ def test_rank_documents(page: AppTest) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), [
-    ("button_group", "vector.exact", "yes"), ("button_group", "fusion.rank_base", 0), ("toggle", "dedupe", False),
+    ("button_group", "vector.exact", "yes"), ("toggle", "dedupe", False),
     ("slider", "neighbours", 1),
 ])  # fmt: skip
 def test_the_other_controls_are_in_the_plan(page: AppTest, kind: str, name: str, value: Any) -> None:
@@ -281,7 +281,7 @@ def test_a_preset_sets_every_control_and_reset_goes_back(page: AppTest) -> None:
 
 
 def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threshold, k, weights, depth and limit fuse what is there; a new k1 searches, with the query's vector kept."""
+    """Threshold, alpha, weights, depth and limit fuse what is there; a new k1 searches, with the query's vector kept."""
     from workbench.encode.hashing import HashingEncoder
 
     asked: list[str] = []
@@ -290,7 +290,7 @@ def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest
         HashingEncoder, "encode_query", lambda self, text: (asked.append(text), original(self, text))[1]
     )
     for name, value in (
-        ("fusion.k", 3.0),
+        ("fusion.alpha", 0.3),
         ("vector.threshold", 0.4),
         ("depth.keyword", 20),
         ("limit", 5),
@@ -310,7 +310,7 @@ def test_a_slider_reads_no_text_twice(page: AppTest, monkeypatch: pytest.MonkeyP
     for owner, name in ((StoredRecords, "rows"), (StoredRecords, "documents"), (MappedLexical, "highlight")):
         monkeypatch.setattr(owner, name, lambda *args, name=name, **kwargs: calls.append(name))
     before = chunks(page, "hybrid")
-    moved(page, "slider", "fusion.k", 1.0)
+    moved(page, "slider", "fusion.alpha", 0.6)
     moved(page, "slider", "fusion.weights.vector", 0.1)
     assert calls == []
     assert chunks(page, "hybrid") != before
@@ -331,11 +331,11 @@ def test_a_closed_section_draws_no_widgets_and_loses_no_setting(page: AppTest) -
 def test_a_slider_before_there_are_answers_runs_the_page(open_app: Open, small_corpus: Path) -> None:
     """With no query there is nothing to fuse again: the setting is taken and the page stays."""
     at = open_app(small_corpus)
-    at.slider(key="wb.w.fusion.k").set_value(9.0)
+    at.slider(key="wb.w.fusion.alpha").set_value(0.9)
     run(at)
-    assert at.query_params == {"plan": "default fusion.k=9"}
-    assert at.slider(key="wb.w.fusion.k").value == 9.0
-    assert '<code class="wb-plantext">default fusion.k=9</code>' in all_text(at)
+    assert at.query_params == {"plan": "default fusion.alpha=0.9"}
+    assert at.slider(key="wb.w.fusion.alpha").value == 0.9
+    assert '<code class="wb-plantext">default fusion.alpha=0.9</code>' in all_text(at)
 
 
 def test_every_widget_has_a_key_and_help_from_the_table(page: AppTest) -> None:

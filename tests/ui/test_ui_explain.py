@@ -84,7 +84,7 @@ def test_the_table_has_the_results_in_their_order(open_app: Open, small_corpus: 
 SLIDERS = [
     ("fusion.weights.keyword", "default", 0.25),
     ("fusion.weights.vector", "default", 0.5),
-    ("fusion.k", "default", 5.0),
+    ("fusion.k", "rrf", 5.0),
     ("fusion.alpha", "tmm", 0.2),
     ("vector.threshold", "default", 0.42),
     ("limit", "default", 3),

@@ -18,7 +18,7 @@ Open = Callable[..., AppTest]
 def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_corpus: Path) -> None:
     """What was set is there again, in the controls, the columns and the address."""
     at = open_app(small_corpus, q="retry request")
-    at.slider(key="wb.w.fusion.k").set_value(7.0)
+    at.slider(key="wb.w.fusion.alpha").set_value(0.7)
     run(run(at))
     address, before = dict(at.query_params), chunks(at, "hybrid")
     at.query_params.clear()
@@ -28,7 +28,7 @@ def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_c
     at.switch_page("views/search.py")
     run(at)
     assert at.query_params == address
-    assert at.slider(key="wb.w.fusion.k").value == 7.0
+    assert at.slider(key="wb.w.fusion.alpha").value == 0.7
     assert chunks(at, "hybrid") == before
 
 

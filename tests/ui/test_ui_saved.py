@@ -133,8 +133,8 @@ def test_undo_takes_back_settings_and_queries(open_app: Open, own_corpus: Path) 
 def test_a_dragged_slider_is_one_change(open_app: Open, own_corpus: Path) -> None:
     """Undo goes back to where the drag began."""
     at = open_app(own_corpus, q=QUERY)
-    for value in (50.0, 40.0, 30.0):
-        at.slider(key="wb.w.fusion.k").set_value(value)
+    for value in (0.7, 0.6, 0.5):
+        at.slider(key="wb.w.fusion.alpha").set_value(value)
         run(run(at))
     undo(at)
     assert at.query_params == {"q": QUERY}

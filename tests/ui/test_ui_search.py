@@ -97,7 +97,7 @@ def test_every_picture_is_drawn(open_app: Open, small_corpus: Path) -> None:
 def test_the_address_restores_the_same_page(open_app: Open, small_corpus: Path) -> None:
     """Every byte of every column, and every control, in another session."""
     at = open_app(small_corpus, q=QUERY)
-    at.slider(key="wb.w.fusion.k").set_value(7.0)
+    at.slider(key="wb.w.fusion.alpha").set_value(0.7)
     run(run(at))
     at.slider(key="wb.w.limit").set_value(4)
     run(at)

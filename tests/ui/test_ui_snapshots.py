@@ -45,14 +45,14 @@ def test_without_a_query_the_page_says_what_to_do(open_app: Callable[..., AppTes
 
 def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """A search a column, under one id, with a link and a copy button."""
-    at = open_page(open_app, corpus, q="retry", columns="keyword,hybrid", plan="default fusion.k=7")
+    at = open_page(open_app, corpus, q="retry", columns="keyword,hybrid", plan="rrf fusion.k=7")
     at.text_input(key=K + "note").set_value("kept <b>for</b> later")
     at.button(key=K + "save").click()
     run(at)
     (path,) = (corpus / "snapshots").iterdir()
     made = wb.Snapshot.load(path)
     assert [s.mode for s in made.searches] == ["keyword", "hybrid"]
-    assert made.searches[1].plan == "default fusion.k=7"
+    assert made.searches[1].plan == "rrf fusion.k=7"
     assert made.title == "kept <b>for</b> later"
     (table,) = (b for b in bodies(at) if 'class="wb-table"' in b)
     assert f'href="/s/{made.id}"' in table
@@ -81,8 +81,8 @@ def test_what_is_saved_can_leave_the_passages_out(open_app: Callable[..., AppTes
 def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """Sentences, a bump chart, and the rows."""
     with wb.open_corpus(corpus) as opened:
-        first = opened.search("retry pause").snapshot("one")
-        second = opened.search("retry pause", plan="default fusion.k=5").snapshot("two")
+        first = opened.search("retry pause", plan="rrf").snapshot("one")
+        second = opened.search("retry pause", plan="rrf fusion.k=5").snapshot("two")
     for made in (first, second):
         Shelf(corpus).keep(made)
     at = open_page(open_app, corpus)

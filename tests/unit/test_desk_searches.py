@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
 import pytest
 
 from workbench.desk import searches as kept
-from workbench.desk.searches import HISTORY, PLAN, SEARCH, Searches, owner_of
+from workbench.desk.database import Group, open_desk
+from workbench.desk.searches import HISTORY, PLAN, SEARCH, SEARCHES, Searches, owner_of
 from workbench.errors import UsageError
 
 
@@ -44,6 +46,32 @@ def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
     assert old.params == {"q": "a"}
     assert [(e.name, e.params) for e in mine.kept(SEARCH)] == [("best of", {"q": "b"})]
     assert [(e.name, e.value, e.params) for e in mine.kept(PLAN)] == [("best of", "tmm", {})]
+
+
+def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine: Searches) -> None:
+    """A desk of the first version: `default`, and an address that names no plan, meant rrf; what is kept now stays."""
+    first = Group("searches", SEARCHES.migrations[:1])
+    columns = {"q": "c", "columns": "hybrid,plan", "column2": "default limit=3", "plan": "passages"}
+    rows = [
+        (PLAN, "mine", "default fusion.k=5"),
+        (PLAN, "mixed", "tmm limit=3"),
+        (SEARCH, "plain", json.dumps({"q": "a"})),
+        (SEARCH, "set", json.dumps(columns)),
+    ]
+    with open_desk(tmp_path).writing(first) as db:
+        db.executemany(
+            "INSERT INTO searches_kept (owner, kind, name, value, at) VALUES (?, ?, ?, ?, 1)",
+            [(mine.owner, *row) for row in rows],
+        )
+    open_desk(tmp_path).close()
+    desk = Searches(tmp_path, mine.owner)
+    assert [e.value for e in desk.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never"]
+    assert [e.params for e in desk.kept(SEARCH)] == [{"q": "a", "plan": "rrf"}, {**columns, "column2": "rrf limit=3"}]
+    desk.restore([gone] if (gone := desk.delete(desk.kept(PLAN)[1].number)) else [])
+    desk.save_plan("new", "default")
+    desk.save_search("plain", {"q": "b"})
+    assert [e.value for e in desk.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never", "default"]
+    assert desk.kept(SEARCH)[0].params == {"q": "b"}
 
 
 def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:

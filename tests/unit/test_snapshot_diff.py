@@ -30,18 +30,18 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> tuple[wb.Snapshot, ...]:
     source, path = write_files(folder / "notes", NOTES), folder / "corpus"
     wb.index([source], corpus=path, encoder="hashing")
     with wb.open_corpus(path) as corpus:
-        first = wb.Snapshot.of([corpus.search(QUERY), corpus.search("kettles")], note="before")
-        same = corpus.search(QUERY).snapshot("the same")
+        first = wb.Snapshot.of([corpus.search(QUERY, plan="rrf"), corpus.search("kettles")], note="before")
+        same = corpus.search(QUERY, plan="rrf").snapshot("the same")
     write_files(source, EDITED)
     wb.index([source], corpus=path, encoder="hashing")
     with wb.open_corpus(path) as corpus:
-        edited = corpus.search(QUERY, plan="default fusion.k=5")
+        edited = corpus.search(QUERY, plan="rrf fusion.k=5")
         second = wb.Snapshot.of([corpus.search("kettles"), edited], note="after")
     (source / "note-00.md").unlink()
     write_files(source, {"new.md": "# New\n\nretry request pause, all three and nothing else: retry request pause\n"})
     wb.index([source], corpus=path, encoder="hashing")
     with wb.open_corpus(path) as corpus:
-        third = corpus.search(QUERY, plan="default fusion.k=5", mode="keyword").snapshot("later")
+        third = corpus.search(QUERY, plan="rrf fusion.k=5", mode="keyword").snapshot("later")
     return first, second, third, same
 
 

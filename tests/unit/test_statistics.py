@@ -11,7 +11,7 @@ import pytest
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import score_run
 from workbench.evaluate.judgments import Judgments, Topic
-from workbench.evaluate.statistics import bootstrap_interval, paired_difference, randomisation_test
+from workbench.evaluate.statistics import bootstrap_interval, paired_difference, pooled_difference, randomisation_test
 
 
 def test_the_interval_repeats_and_moves_with_the_seed() -> None:
@@ -94,3 +94,19 @@ def test_only_evaluations_on_the_same_judgments_are_compared() -> None:
         good.compare(score_run({}, one, ["AP"]))
     with pytest.raises(UsageError, match=r"AP was not computed\. Computed are: RR"):
         good.mean("AP")
+
+
+def test_a_pooled_difference_is_the_mean_of_the_sets_means() -> None:
+    """A set of four queries counts as much as one of two hundred; its interval is about what the sets' own say together."""
+    random = np.random.default_rng(3)
+    sets = [random.normal(0.05, 0.1, 200), np.array([0.1, 0.1, 0.1, 0.1])]
+    made = pooled_difference(sets)
+    assert made.difference == pytest.approx((sets[0].mean() + 0.1) / 2)
+    wide = bootstrap_interval(sets[0])
+    assert (made.low, made.high) == pytest.approx(((wide[0] + 0.1) / 2, (wide[1] + 0.1) / 2), abs=0.001)
+    assert (made.better, made.worse, made.sets, made.queries) == (2, 0, 2, 204)
+    assert "clear of 0; better on 2 of 2 collections" in made.brief
+    level = pooled_difference([np.array([0.1, -0.1]), np.array([-0.2, 0.1])])
+    assert "not clear of 0; better on 0 of 2 collections, worse on 1" in level.brief
+    with pytest.raises(UsageError, match="nothing to pool"):
+        pooled_difference([])

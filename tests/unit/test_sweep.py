@@ -42,20 +42,46 @@ GRID = {"fusion.k": [1, 60], "fusion.weights.vector": [0, 0.5, 1], "fusion.metho
 
 @pytest.fixture(scope="module")
 def swept(corpus: wb.Corpus, judgments: Judgments) -> Sweep:
-    return corpus.sweep(judgments, GRID, folds=4, measures=["R@5"])
+    return corpus.sweep(judgments, GRID, plan="rrf", folds=4, measures=["R@5"])
 
 
 # --- what is tried ------------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_is_tried_once_whatever_its_unread_fields(swept: Sweep) -> None:
-    """Twelve combinations: six of rrf, and convex reads neither k nor weights, so it is one plan; one is the baseline."""
+    """Twelve combinations: six of rrf, and convex does not read k, so it is three plans; one of rrf is the baseline."""
     assert swept.combinations == 12
     assert [str(p) for p in swept.plans] == [
-        "default", "default fusion.k=1 fusion.weights.vector=0", "default fusion.method=convex",
-        "default fusion.k=1 fusion.weights.vector=0.5", "default fusion.k=1", "default fusion.weights.vector=0",
-        "default fusion.weights.vector=0.5",
+        "rrf", "rrf fusion.k=1 fusion.weights.vector=0", "rrf fusion.method=convex fusion.weights.vector=0",
+        "rrf fusion.k=1 fusion.weights.vector=0.5", "rrf fusion.method=convex fusion.weights.vector=0.5",
+        "rrf fusion.k=1", "rrf fusion.method=convex", "rrf fusion.weights.vector=0", "rrf fusion.weights.vector=0.5",
     ]  # fmt: skip
+    assert not [w for w in swept.warnings if "no effect" in w]
+
+
+def test_a_field_that_does_nothing_in_the_whole_sweep_is_told(corpus: wb.Corpus, judgments: Judgments) -> None:
+    """`default` does not read k: a script that varies it goes on, the curve over it is level, and the remedy is said."""
+    made = corpus.sweep(judgments, {"fusion.k": [1, 10, 60], "fusion.weights.vector": [0, 0.5, 1]}, folds=5)
+    assert made.combinations == 9
+    assert [str(p) for p in made.plans] == [
+        "default", "default fusion.weights.vector=0", "default fusion.weights.vector=0.5",
+    ]  # fmt: skip
+    assert "fusion.k has no effect with fusion.method convex; add fusion.method=rrf" in made.warnings
+    curve = made.sensitivity("fusion.k")
+    assert curve["value"].to_list() == ["1", "10", "60"]
+    assert curve["mean"].n_unique() == 1
+    assert made.heat("fusion.k", "fusion.weights.vector").height == 9
+
+
+def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus: wb.Corpus, judgments: Judgments) -> None:
+    """They say the same, the ratio of the two sides; weights vary where alpha does not, or a third source takes part."""
+    grid = {"fusion.alpha": [0.5, 0.8], "fusion.weights.vector": [0.5, 1], "fusion.weights.keyword": [1, 2]}
+    plans = [Space("default", grid).plan(c) for c in Space("default", grid).combinations()]
+    assert list(dict.fromkeys(map(str, plans))) == ["default fusion.alpha=0.5", "default"]
+    third = Space("default sources=keyword,vector,vector:b", grid)
+    assert len({third.plan(c) for c in third.combinations()}) == 8
+    grep = Space("default", {"fusion.alpha": [0.8], "fusion.weights.grep": [0, 1]})
+    assert len({grep.plan(c) for c in grep.combinations()}) == 2
 
 
 def test_fields_are_read_from_words() -> None:
@@ -67,8 +93,8 @@ def test_fields_are_read_from_words() -> None:
     assert space.listed("sources") == (("keyword",), ("keyword", "vector"))
     assert space.listed("fusion.alpha") == (0.0, 0.25, 0.5, 0.75, 1.0)
     assert space.size == 2 * 2 * 5 * 2
-    assert Space("default", {"fusion.normalise": ["tmm"]}).plan({"fusion.normalise": "tmm"}) == Plan.parse("default")
-    convex = Space("default", {"fusion.method": ["convex"], "fusion.normalise": ["tmm"]})
+    assert Space("rrf", {"fusion.normalise": ["tmm"]}).plan({"fusion.normalise": "tmm"}) == Plan.parse("rrf")
+    convex = Space("rrf", {"fusion.method": ["convex"], "fusion.normalise": ["tmm"]})
     assert convex.plan({"fusion.method": "convex", "fusion.normalise": "tmm"})["fusion.normalise.keyword"] == "tmm"
     assert Range(1, 100, log=True).values()[5] == pytest.approx(10)
 
@@ -90,16 +116,12 @@ def test_what_cannot_be_tried_is_refused(words: list[str], said: str) -> None:
 
 
 def test_combinations_that_are_no_plan_are_counted(corpus: wb.Corpus, judgments: Judgments) -> None:
-    """convex needs both sources."""
-    made = corpus.sweep(
-        judgments, {"sources": ["keyword", "keyword,vector"], "fusion.method": ["rrf", "convex"]}, folds=0
-    )
+    """A limit above the largest that may be asked for."""
+    made = corpus.sweep(judgments, {"limit": [5, 20], "limit.max": [10, 50]}, folds=0)
     assert sum(made.skipped.values()) == 1
     assert made.combinations == 4
-    third = corpus.sweep(judgments, {"fusion.method": ["convex"], "grep.when": ["always", "never"]}, folds=0)
-    assert list(third.skipped.values()) == [1]
     with pytest.raises(PlanError, match="No combination is a plan"):
-        corpus.sweep(judgments, {"fusion.method": ["convex"]}, plan="default sources=keyword", folds=0)
+        corpus.sweep(judgments, {"limit": [20], "limit.max": [10]}, folds=0)
 
 
 # --- how it chooses -----------------------------------------------------------------------------------------------------
@@ -179,7 +201,7 @@ def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
     frame = swept.frame(None)
     assert frame.height == len(swept.plans)
     assert frame["mean"].is_sorted(descending=True)
-    assert frame.filter(frame["plan"] == "default")["p"].to_list() == [None]
+    assert frame.filter(frame["plan"] == "rrf")["p"].to_list() == [None]
     assert (frame["wins"] + frame["losses"] + frame["ties"]).to_list() == [20] * frame.height
     per_query = swept.per_query()
     assert per_query["oracle"].mean() == pytest.approx(swept.oracle)
@@ -189,13 +211,13 @@ def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
 
 def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
     """Values in order, marks at the current, best and default one, the band around the mean."""
-    curve = swept.sensitivity("fusion.weights.vector", at="default")
+    curve = swept.sensitivity("fusion.weights.vector", at="rrf")
     assert curve["value"].to_list() == ["0", "0.5", "1"]
     assert "current" in curve["marks"].to_list()[2]
     assert (curve["low"] <= curve["mean"]).all()
     with pytest.raises(UsageError, match="did not vary"):
         swept.sensitivity("keyword.k1")
-    heat = swept.heat("fusion.k", "fusion.weights.vector", at="default")
+    heat = swept.heat("fusion.k", "fusion.weights.vector", at="rrf")
     assert heat.height == 6
 
 
@@ -208,7 +230,7 @@ def test_the_winner_can_be_taken_away(swept: Sweep) -> None:
 
 
 def test_nothing_held_out_is_said(corpus: wb.Corpus, judgments: Judgments) -> None:
-    made = corpus.sweep(judgments, {"fusion.k": [1]}, folds=0)
+    made = corpus.sweep(judgments, {"fusion.alpha": [1]}, folds=0)
     assert made.choice is None
     assert any("held out" in w for w in made.warnings)
     assert "flattering" in made.how
@@ -267,7 +289,7 @@ def test_optuna_never_shows_a_fold_to_the_search_that_is_reported_on_it(
 
     def run() -> Sweep:
         space = {"fusion.k": Range(1, 100, log=True), "fusion.weights.vector": Range(0, 2)}
-        return corpus.sweep(judgments, space, folds=2, search="optuna", trials=6, resume=tmp_path / "kept")
+        return corpus.sweep(judgments, space, plan="rrf", folds=2, search="optuna", trials=6, resume=tmp_path / "kept")
 
     made, again = run(), run()
     assert made.combinations == 18

@@ -46,7 +46,7 @@ def search(ground: Ground) -> Row:
 
 
 def refuse(ground: Ground) -> Row:
-    """A slider: the same candidates under another k, another weight."""
+    """A slider: the same candidates under another share of the vector side, another weight of one source."""
     return _refused(ground, "hybrid.refuse", f"fuse 2 x {DEPTH:,} candidates again (with_plan)", False)
 
 
@@ -57,7 +57,7 @@ def refuse_shown(ground: Ground) -> Row:
 
 def _refused(ground: Ground, key: str, title: str, shown: bool) -> Row:
     plan = _deep()
-    moved = [plan.replace({"fusion.k": k, "fusion.weights.vector": w}) for k in (5, 20, 90) for w in (0.5, 2.0)]
+    moved = [plan.replace({"fusion.alpha": a, "fusion.weights.vector": w}) for a in (0.3, 0.6, 0.9) for w in (0.5, 2.0)]
     results = [ground.corpus.search(q.typed, plan=plan, bypass_cache=True) for q in ground.questions[:20]]
     inputs = [(result, other) for result in results for other in moved]
 
@@ -102,11 +102,8 @@ def _plans(plan: Plan) -> Sequence[Plan]:
     """Half rrf over k and weight, half convex over alpha."""
     half = PLANS // 2
     ranked = [
-        plan.replace({"fusion.k": float(k), "fusion.weights.vector": float(w)})
+        plan.replace({"fusion.method": "rrf", "fusion.k": float(k), "fusion.weights.vector": float(w)})
         for k in np.linspace(1, 120, 25)
         for w in np.linspace(0.1, 3.0, half // 25)
     ]
-    mixed = plan.replace(
-        {"fusion.method": "convex", "fusion.normalise.keyword": "tmm", "fusion.normalise.vector": "tmm"}
-    )
-    return [*ranked, *(mixed.replace({"fusion.alpha": float(a)}) for a in np.linspace(0, 1, half))]
+    return [*ranked, *(plan.replace({"fusion.alpha": float(a)}) for a in np.linspace(0, 1, half))]

@@ -74,7 +74,9 @@ def pages(ground: Ground) -> tuple[Row, ...]:
     """
     question = ground.questions[0].typed
     first, slider = measure(ground.built.folder, question, ground)
-    note = f"Four columns of 20 results for {question!r}; the slider is fusion.k, {len(slider)} presses"
+    note = (
+        f"Four columns of 20 results for {question!r}; the slider is fusion.k of the preset rrf, {len(slider)} presses"
+    )
     return (
         Row(FIRST, "app: first page, from the address to the question box", "s", Figure.of(first), at_most=3, notes=(
             "A new visitor each time; the server runs, the first of them finds it cold",)),
@@ -114,7 +116,7 @@ def _first_page(browser: Any, address: str) -> float:
 def _presses(browser: Any, address: str, query: str, ground: Ground | None) -> list[float]:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(_PATIENCE)
-    page.goto(f"{address}/?{urlencode({'q': query, 'plan': 'default limit=20'})}")
+    page.goto(f"{address}/?{urlencode({'q': query, 'plan': 'rrf limit=20'})}")
     page.locator(f"{_COLUMN} article").first.wait_for()
     page.wait_for_selector(_RUNNING, state="attached")
     page.locator(".st-key-wb-w-fusion-k input[type=range]").focus()

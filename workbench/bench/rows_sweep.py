@@ -79,7 +79,7 @@ def figures(asked: list[Asked], batch: Batch) -> Any:
 
 def _asked(ground: Ground) -> list[Asked]:
     """Candidates and ten judged rows of each query, drawn among the better ones of either source."""
-    plan = Plan.of("default").replace({"vector.threshold": "off", **{f"depth.{s}": DEPTH for s in _SOURCES}})
+    plan = Plan.of("rrf").replace({"vector.threshold": "off", **{f"depth.{s}": DEPTH for s in _SOURCES}})
     chosen = np.random.default_rng(7)
     asked: list[Asked] = []
     questions = ground.draw(QUERIES)

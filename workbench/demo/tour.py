@@ -30,7 +30,7 @@ CONTENDERS: tuple[tuple[str, str, str], ...] = (
     ("keyword", "keyword", "default"),
     ("vector", "vector", "default"),
     ("hybrid", "hybrid", "default"),
-    ("tmm", "hybrid", "tmm"),
+    ("rrf", "hybrid", "rrf"),
 )
 """What `check` compares: name, mode, plan."""
 
@@ -137,7 +137,7 @@ def ask(corpus: Corpus, limit: int = 3) -> tuple[Answered, ...]:
 
 
 def check(corpus: Corpus, progress: Callable[[Progress], None] | None = None) -> tuple[Contender, ...]:
-    """Evaluate every mode, and the plan `tmm`, on the demo's judged questions, in the order of `CONTENDERS`.
+    """Evaluate every mode, and the plan `rrf`, on the demo's judged questions, in the order of `CONTENDERS`.
 
     Grep gets the questions' keywords. The others read the questions as typed: the keywords are words of the question, and
     giving them to hybrid too would only count the same evidence twice.

@@ -1,8 +1,9 @@
 """What a person keeps of their searching: history, saved searches, saved plans, notes on passages.
 
 Everything belongs to one owner and is seen by nobody else. A search is kept as the address of its page (query, columns,
-plan, filter), so that opening it restores exactly that page, also in a later version. A note is keyed like a judgment: by
-path, character span and quoted text, so that it is found again after indexing and cutting anew.
+plan, filter), so that opening it restores exactly that page, also in a later version: what was kept under an older edition of
+the presets is read as the plan that it was. A note is keyed like a judgment: by path, character span and quoted text, so that
+it is found again after indexing and cutting anew.
 
 Deleting gives back what was deleted; `restore` puts it back under its old number.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 from workbench.desk.database import Group, now, open_desk
 from workbench.errors import UsageError
+from workbench.presets import EDITION, recorded_text
 
 MOST_HISTORY = 1_000
 LONGEST_NAME = 200
@@ -38,10 +40,13 @@ SEARCHES = Group(
             UNIQUE (owner, path, start, "end", quote)
         ) STRICT
         """,
+        "ALTER TABLE searches_kept ADD COLUMN edition INTEGER NOT NULL DEFAULT 1",
     ),
 )
 
 HISTORY, SEARCH, PLAN = "history", "search", "plan"
+_COLUMN, _DIGITS = "column", "0123456789"
+"""How the parameters of an address begin that hold a column's own plan: `column1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,8 @@ class Searches:
         order = "at DESC, number DESC" if kind == HISTORY else "name, number"
         rows = self._desk.rows(
             SEARCHES,
-            f"SELECT number, kind, name, value, at FROM searches_kept WHERE owner = ? AND kind = ? ORDER BY {order} LIMIT ?",
+            "SELECT number, kind, name, value, at, edition FROM searches_kept WHERE owner = ? AND kind = ? "
+            f"ORDER BY {order} LIMIT ?",
             (self.owner, kind, most),
         )
         return [_kept(row) for row in rows]
@@ -152,7 +158,7 @@ class Searches:
         """Delete one entry of any kind and give it back; None where it is gone already."""
         with self._desk.writing(SEARCHES) as db:
             row = db.execute(
-                "DELETE FROM searches_kept WHERE owner = ? AND number = ? RETURNING number, kind, name, value, at",
+                "DELETE FROM searches_kept WHERE owner = ? AND number = ? RETURNING number, kind, name, value, at, edition",
                 (self.owner, number),
             ).fetchone()
         return None if row is None else _kept(row)
@@ -161,7 +167,7 @@ class Searches:
         """Delete the whole history and give it back."""
         with self._desk.writing(SEARCHES) as db:
             rows = db.execute(
-                "DELETE FROM searches_kept WHERE owner = ? AND kind = ? RETURNING number, kind, name, value, at",
+                "DELETE FROM searches_kept WHERE owner = ? AND kind = ? RETURNING number, kind, name, value, at, edition",
                 (self.owner, HISTORY),
             ).fetchall()
         return [_kept(row) for row in rows]
@@ -229,19 +235,31 @@ def _json(params: Mapping[str, str]) -> str:
 
 def _put(db: sqlite3.Connection, owner: str, kind: str, name: str, value: str, at: float | None = None) -> None:
     db.execute(
-        "INSERT INTO searches_kept (owner, kind, name, value, at) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT (owner, kind, name) DO UPDATE SET value = excluded.value, at = excluded.at",
-        (owner, kind, name, value, now() if at is None else at),
+        "INSERT INTO searches_kept (owner, kind, name, value, at, edition) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (owner, kind, name) DO UPDATE SET value = excluded.value, at = excluded.at, edition = excluded.edition",
+        (owner, kind, name, value, now() if at is None else at, EDITION),
     )
 
 
 def _one(db: sqlite3.Connection, owner: str, kind: str, name: str) -> Kept | None:
     row = db.execute(
-        "SELECT number, kind, name, value, at FROM searches_kept WHERE owner = ? AND kind = ? AND name = ?",
+        "SELECT number, kind, name, value, at, edition FROM searches_kept WHERE owner = ? AND kind = ? AND name = ?",
         (owner, kind, name),
     ).fetchone()
     return None if row is None else _kept(row)
 
 
 def _kept(row: Any) -> Kept:
-    return Kept(*row)
+    number, kind, name, value, at, edition = row
+    return Kept(number, kind, name, value if edition == EDITION else _now(kind, value, edition), at)
+
+
+def _now(kind: str, value: str, edition: int) -> str:
+    """What was kept under an older edition, in the words of now; an address that names no plan had the default one."""
+    if kind == PLAN:
+        return recorded_text(value, edition)
+    params = {"plan": "default", **json.loads(value)}
+    named = {
+        n: recorded_text(str(v), edition) for n, v in params.items() if n == "plan" or n.rstrip(_DIGITS) == _COLUMN
+    }
+    return _json({**params, **named})

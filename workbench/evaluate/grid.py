@@ -2,7 +2,9 @@
 
 A field is spelled as everywhere (`fusion.k`, `fusion.weights.vector`). A family without its source (`fusion.normalise`)
 stands for every source of the plan at once, and `preset` for the plan to start from. Values are listed, or a `Range`.
-Fields that a plan's method does not read are put back to the base plan's, so that one plan is not tried under many names.
+Fields that do nothing under a plan (`plan_effects`) are put back to the base plan's, so that one plan is not tried under many
+names. Under `convex` alpha and the weights of keyword and vector say the same thing, the ratio of the two: where both vary,
+alpha alone does.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 from workbench import plan_fields
 from workbench.errors import PlanError, UsageError
 from workbench.plan import Plan
+from workbench.plan_effects import DECIDING, unread, without_effect
 
 PRESET = "preset"
 MOST_PLANS = 100_000
@@ -32,6 +35,7 @@ DEFAULT_GRID = (
 )
 """What is tried where nobody says what to try."""
 
+_TWO = ("keyword", "vector")
 _RANGE = re.compile(r"(-?[\d.]+)\.\.(-?[\d.]+)(?::([\d.]+))?(~?)")
 
 
@@ -139,11 +143,29 @@ class Space:
             if name != PRESET:
                 changes |= dict.fromkeys(spelled(start, name), value)
         made = effective(start.replace(changes), start)
-        if made["fusion.method"] == "convex" and made["grep.when"] == "always":
-            raise PlanError(
-                "fusion.method convex mixes two sources, and grep.when always adds a third", "Vary one of them"
-            )
+        if "fusion.alpha" in combination and made["fusion.method"] == "convex" and made.sources == _TWO:
+            ratio = (f"fusion.weights.{source}" for source in _TWO)
+            made = made.replace({name: start[name] for name in ratio})
         return made
+
+    def idle(self) -> tuple[str, ...]:
+        """The fields that do nothing in any combination, in words with the remedy."""
+        return tuple(said for field in self.fields if field != PRESET and (said := self._idle(field)))
+
+    def _idle(self, field: str) -> str:
+        said = ""
+        deciding = [f for f in self.fields if f in (*DECIDING, PRESET)]
+        for values in itertools.product(*(self.listed(f) for f in deciding)):
+            combination = dict(zip(deciding, values, strict=True))
+            start = Plan.parse(str(combination.pop(PRESET))) if PRESET in combination else self.base
+            try:
+                plan = start.replace(combination)
+            except PlanError:
+                continue
+            if not (why := without_effect(plan, field)):
+                return ""
+            said = said or why
+        return said
 
     def describe(self) -> dict[str, list[str] | str]:
         """The fields and values as text, for the key of a resume file and for people."""
@@ -187,23 +209,8 @@ def spelled(plan: Plan, name: str) -> tuple[str, ...]:
 
 
 def effective(plan: Plan, base: Plan) -> Plan:
-    """The plan with every fusion field that its method does not read as the base has it: the same ranks, one name."""
-    method = plan["fusion.method"]
-    unread: list[str] = []
-    if method != "rrf":
-        unread += ["fusion.k", "fusion.rank_base"]
-    if method != "convex":
-        unread.append("fusion.alpha")
-    else:
-        unread += [f"fusion.weights.{s}" for s in plan.sources]
-    if method == "rrf":
-        unread += ["fusion.missing", *(f"fusion.normalise.{s}" for s in plan.sources)]
-    if plan["fusion.unit"] != "document":
-        unread += ["fusion.renumber", "fusion.prefer"]
-    for kind in ("keyword", "vector", "grep"):
-        if kind not in plan.bases() and not (kind == "grep" and plan["grep.when"] != "never"):
-            unread += [f.name for f in plan_fields.FIELDS if f.name.startswith(f"{kind}.") and f.name != "grep.when"]
-    changes = {name: base[name] for name in unread if plan[name] != base[name]}
+    """The plan with every field that does nothing under it as the base has it: the same ranks, one name."""
+    changes = {name: base[name] for name in unread(plan) if plan[name] != base[name]}
     return plan.replace(changes) if changes else plan
 
 

@@ -18,6 +18,7 @@ from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
 from workbench.evaluate.measures import parse_measures
 from workbench.evaluate.statistics import Difference, paired_difference
+from workbench.presets import EDITION, recorded_text
 
 _FORMAT = 1
 _FELL = 1e-9
@@ -60,6 +61,7 @@ def save_baseline(evaluation: Evaluation, path: Path) -> None:
     data = {
         "format": _FORMAT,
         "plan": evaluation.name,
+        "edition": EDITION,
         "judgments": evaluation.judgments.digest,
         "measures": list(evaluation.measures),
         "queries": dict(zip(evaluation.query_ids, evaluation.values.tolist(), strict=True)),
@@ -118,7 +120,8 @@ def read_baseline(path: Path, digest: str) -> tuple[str, tuple[str, ...], Mappin
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']}")
-        plan, measures, queries = str(data["plan"]), tuple(data["measures"]), dict(data["queries"])
+        plan = recorded_text(str(data["plan"]), int(data.get("edition", 1)))
+        measures, queries = tuple(data["measures"]), dict(data["queries"])
         judged = data["judgments"]
     except (OSError, ValueError, KeyError, TypeError) as exc:
         raise UsageError(

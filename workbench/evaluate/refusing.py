@@ -54,7 +54,7 @@ def cut_key(plan: Plan) -> tuple[object, ...]:
     """Equal for plans that cut candidates alike and whose lone lists go the same way."""
     sources = (*plan.sources, "grep")
     return (
-        plan.sources, plan["grep.when"], plan["fusion.method"] == "convex", tuple(plan.depth(s) for s in sources),
+        plan.sources, plan["grep.when"], tuple(plan.depth(s) for s in sources),
         plan["vector.threshold"], plan["vector.metric"], counts_documents(plan), plan["dedupe"],
         plan["fusion.single_source"], plan["fusion.unit"], plan["fusion.renumber"], plan["fusion.prefer"],
         plan["rerank.model"], plan["rerank.top"],
@@ -143,8 +143,6 @@ def _by_key(pooled: Pooled, plan: Plan, candidates: Candidates) -> Candidates:
 
 def _alone(candidates: Candidates, plan: Plan) -> bool:
     """Whether one source's list is handed on as it is, whatever the fusion says."""
-    if plan["fusion.method"] == "convex" and len(candidates.columns) < 2:
-        return True
     lists = sum(bool(c.retrieved.any()) for c in candidates.columns)
     return bool(plan["fusion.single_source"] == "passthrough" and lists == 1)
 

@@ -9,6 +9,7 @@ figures, on every machine.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,6 +175,66 @@ def paired_difference(
     return Difference(
         measure, *names, math.fsum(first) / n, math.fsum(second) / n, math.fsum(differences) / n, low, high,
         randomisation_test(differences, seed=seed), wins, losses, n - wins - losses, n,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A difference over several sets of queries, each set counting alike however many queries it has.
+
+    Attributes:
+        difference: Mean of the sets' mean differences.
+        low, high: Its bootstrap interval at 95 %, queries drawn within each set.
+        better, worse: Sets whose mean difference is above, below 0.
+        sets, queries: How many there are.
+    """
+
+    difference: float
+    low: float
+    high: float
+    better: int
+    worse: int
+    sets: int
+    queries: int
+
+    @property
+    def brief(self) -> str:
+        """In a line, without names."""
+        clear = "clear of 0" if self.low > 0 or self.high < 0 else "not clear of 0"
+        return (
+            f"{self.difference:+.4f}, 95 % interval {self.low:+.4f} to {self.high:+.4f}, {clear}; better on {self.better} "
+            f"of {self.sets} collections, worse on {self.worse} ({self.queries:,} queries)"
+        )
+
+
+def pooled_difference(
+    differences: Sequence[NDArray[np.float64]], *, resamples: int = RESAMPLES, seed: int = 0
+) -> Pooled:
+    """Pool the per-query differences of several sets: the mean of the sets' means, by a stratified percentile bootstrap.
+
+    Args:
+        differences: One float64 (n,) a set, n >= 1.
+        resamples: Number of bootstrap samples.
+        seed: Seed of the generator.
+
+    Raises:
+        UsageError: There is no set, or an empty one.
+    """
+    if not differences or not all(len(d) for d in differences):
+        raise UsageError("There is nothing to pool", "Give at least one set with at least one query")
+    generator = np.random.default_rng(seed)
+    total = np.zeros(resamples)
+    for own in differences:
+        step = max(1, _BLOCK // len(own))
+        for start in range(0, resamples, step):
+            stop = min(resamples, start + step)
+            total[start:stop] += own[generator.integers(0, len(own), (stop - start, len(own)))].mean(axis=1)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(total / len(differences), [tail, 1 - tail])
+    means = [math.fsum(d) / len(d) for d in differences]
+    return Pooled(
+        math.fsum(means) / len(means), float(low), float(high), sum(m > _SAME for m in means), sum(m < -_SAME for m in means),
+        len(means), sum(map(len, differences)),
     )  # fmt: skip
 
 

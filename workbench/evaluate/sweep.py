@@ -28,6 +28,7 @@ from workbench.evaluate.scoring import Stopped, score
 from workbench.evaluate.studying import study
 from workbench.evaluate.swept import Sweep
 from workbench.plan import Plan
+from workbench.presets import EDITION
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
 
@@ -96,7 +97,7 @@ def sweep(
     fold_of = deal(count, folds, seed) if folds else None
     pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
     parts = {
-        "corpus": engine.records.info(engine.records.scope(principal, filters or None, ()))["digest"],
+        "edition": EDITION, "corpus": engine.records.info(engine.records.scope(principal, filters or None, ()))["digest"],
         "judgments": judgments.digest, "keywords": [t.keywords for t in pool.topics], "base": str(space.base),
         "measures": list(names), "mode": mode, "filters": filters or "", "principal": repr(principal),
         "grid": space.describe(), "baseline": str(first), "search": [search, trials if search != "grid" else 0, seed],
@@ -170,7 +171,7 @@ def _sweep(
 ) -> Sweep:
     judgments = pool.judgments
     done = np.flatnonzero(~np.isnan(values).any(axis=(0, 2)))
-    warnings = list(pool.warnings)
+    warnings = [*pool.warnings, *space.idle()]
     if len(done) < len(pool):
         if len(done) < 2:
             raise KeyboardInterrupt

@@ -20,7 +20,7 @@ from workbench import plan_fields
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
 from workbench.evaluate.folds import Choice, best_of
-from workbench.evaluate.grid import PRESET, Space, spelled
+from workbench.evaluate.grid import PRESET, Space, effective, spelled
 from workbench.evaluate.measures import parse_measures
 from workbench.evaluate.statistics import (
     Difference,
@@ -289,7 +289,9 @@ class Sweep:
         listed = self.space.listed(name) if self.search == "grid" else ()
         drawn = sorted({p[fields[0]] for p in self.plans}, key=lambda v: (str(type(v)), v)) if not listed else ()
         for value in (*listed, *drawn, base[fields[0]]):
-            place = places.get(base.replace(dict.fromkeys(fields, value)))
+            moved = base.replace(dict.fromkeys(fields, value))
+            # A field that does nothing here was not tried under every value: the line is level, and says so.
+            place = places.get(moved, places.get(effective(moved, self.space.base)))
             if place is not None:
                 found.setdefault(plan_fields.read(fields[0], value), place)
         numbers = all(_number(v) is not None for v in found)

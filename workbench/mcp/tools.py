@@ -42,7 +42,9 @@ Filters = Annotated[
 ]
 PlanText = Annotated[
     _Text,
-    Field(description="A preset's name, or one with changed fields: `default fusion.alpha=0.7`. Empty: the server's plan."),
+    Field(
+        description="A preset's name, or one with changed fields: `default fusion.alpha=0.7`. Empty: the server's plan."
+    ),
 ]
 Form = Annotated[
     Literal["full", "brief"],

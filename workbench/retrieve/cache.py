@@ -70,4 +70,5 @@ def cache_key(request: Request, generation: str, policy: str) -> Hashable:
     principal = request.principal
     who = None if principal is None else (principal.tenant, principal.roles)
     asked = (request.mode, folded(request.query), folded(request.keywords), request.context, request.filters)
-    return (who, policy, asked, request.limit, request.plan, generation)
+    # A result says which plan it is of, by its preset's name too.
+    return (who, policy, asked, request.limit, request.plan, request.plan.preset, generation)

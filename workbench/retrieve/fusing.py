@@ -59,10 +59,6 @@ def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
     lists = [c for c in candidates.columns if bool(c.retrieved.any())]
     if len(lists) == 1 and plan["fusion.single_source"] == "passthrough":
         fused, score_kind = passthrough(candidates, lists[0].source, plan.fusion), lists[0].source
-    elif plan["fusion.method"] == "convex" and len(candidates.columns) < 2:
-        # One side could not run: there is nothing to mix it with, and its own order is the answer.
-        fused = passthrough(candidates, lists[0].source, plan.fusion) if lists else fuse(candidates)
-        score_kind = lists[0].source if lists else "fused"
     else:
         fused, score_kind = fuse(candidates, plan.fusion), "fused"
     kept, duplicate_of = _dedupe(fused, retrieved, plan)

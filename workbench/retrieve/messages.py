@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.plan import Plan
+from workbench.plan_effects import idle
 from workbench.records import Hit
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.request import base_of
@@ -45,7 +46,7 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
 
 
 def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
-    """Sources that could not run, approximate answers, and words that nobody read."""
+    """Sources that could not run, approximate answers, settings that do nothing, and words that nobody read."""
     said = [
         f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {_rest(retrieved)}"
         for u in retrieved.unavailable
@@ -56,6 +57,8 @@ def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[st
         if retrieved.answers[column.source].scored.approximate
     ]
     said += [*retrieved.messages, *outcome.notes]
+    if retrieved.request.mode == "hybrid":
+        said += idle(plan, plan.changes())
     grep_ran = any(base_of(s) == "grep" for s in retrieved.answers) or any(
         base_of(u.source) == "grep" for u in retrieved.unavailable
     )

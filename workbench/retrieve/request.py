@@ -113,8 +113,7 @@ def sources_of(plan: Plan, mode: str, query: str, keywords: str) -> tuple[str, .
     """Which sources a search runs, sorted.
 
     A mode narrows the plan to its own kind of source; where the plan has none of that kind, the plain source runs. Grep
-    joins a hybrid search beside the plan's sources by `grep.when`: `auto` with keywords or a quoted phrase, except under
-    `convex`, which mixes exactly two.
+    joins a hybrid search beside the plan's sources by `grep.when`: `auto` with keywords or a quoted phrase.
     """
     if mode != "hybrid":
         return tuple(s for s in plan.sources if base_of(s) == mode) or (mode,)
@@ -122,6 +121,6 @@ def sources_of(plan: Plan, mode: str, query: str, keywords: str) -> tuple[str, .
     when = plan["grep.when"]
     if when == "never":
         sources = {s for s in sources if base_of(s) != "grep"}
-    elif when == "always" or (plan["fusion.method"] != "convex" and (keywords or quoted_phrases(query))):
+    elif when == "always" or keywords or quoted_phrases(query):
         sources.add("grep")
     return tuple(sorted(sources))

@@ -21,10 +21,11 @@ import numpy as np
 from workbench import plan_fields, settings
 from workbench.errors import UsageError
 from workbench.plan import Plan
+from workbench.presets import EDITION
 from workbench.ranking.distance import to_distance
 from workbench.records import EncoderIdentity, Hit, Principal
 from workbench.retrieve.request import base_of
-from workbench.snapshot.model import SEARCH_TABLES, About, Content, Origin, SavedSearch, columns
+from workbench.snapshot.model import PLANS, SEARCH_TABLES, About, Content, Origin, SavedSearch, columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,10 +78,10 @@ def maker() -> str:
 
 
 def packages() -> dict[str, str]:
-    """Versions of Python, the workbench and the packages that decide a result; those that are not there are left out."""
+    """Versions of Python, the workbench, its presets and the packages that decide a result; those not there are left out."""
     from workbench import __version__
 
-    found = {"python": platform.python_version(), "workbench": __version__}
+    found = {"python": platform.python_version(), "workbench": __version__, PLANS: str(EDITION)}
     for name in PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 SCHEMA = 1
+PLANS = "plans"
+"""Under which name a snapshot's versions have the edition of the presets; where it is missing, it is the first."""
 
 
 class Passages(StrEnum):

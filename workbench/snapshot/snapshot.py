@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import SnapshotError, UsageError
 from workbench.records import Hit, Principal
-from workbench.snapshot import archive, audience, parts
+from workbench.snapshot import archive, audience, editions, parts
 from workbench.snapshot.model import About, Content, SavedEvaluation, SavedSearch, SavedSweep
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Snapshot:
         if not isinstance(source, bytes):
             source = _read(Path(source))
         manifest, data = archive.from_bytes(source)
-        return cls(manifest, data, parts.read(data))
+        return cls(manifest, data, editions.of_now(parts.read(data), manifest.about))
 
     def save(self, path: str | Path) -> Path:
         """Write the file, whole or not at all, and return its path; the suffix is `.snapshot` where none is given.
@@ -120,7 +120,7 @@ class Snapshot:
     @cached_property
     def content(self) -> Content:
         """Everything that the parts hold."""
-        return parts.read(self.parts) if self._content is None else self._content
+        return editions.of_now(parts.read(self.parts), self.about) if self._content is None else self._content
 
     @property
     def searches(self) -> tuple[SavedSearch, ...]:

@@ -68,9 +68,8 @@ def _settings(state: app_state.AppState) -> None:
         controls.choice(plan, "fusion.method", "Method")
         if method == "convex":
             controls.slider(plan, "fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01)
-        else:
-            for source in sources_of(plan, "hybrid", state.query, state.keywords):
-                controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
+        for source in sources_of(plan, "hybrid", state.query, state.keywords):
+            controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
         if method == "rrf":
             controls.slider(plan, "fusion.k", "k", 1.0, 200.0, 1.0)
         controls.threshold(plan)

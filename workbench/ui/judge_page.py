@@ -166,7 +166,7 @@ def _end(corpus: Corpus, made: Round) -> None:
     st.markdown("What to do next: measure plans with these judgments on the [Tune](tune) page, or in a terminal:")
     name, where = judge_sets.shell(made.choice.name), judge_sets.where(corpus)
     st.code(
-        f"workbench eval {name} --plan default --plan tmm {where}\nworkbench judge export {name} judgments.jsonl {where}",
+        f"workbench eval {name} --plan default --plan rrf {where}\nworkbench judge export {name} judgments.jsonl {where}",
         language=None, wrap_lines=True,
     )  # fmt: skip
     st.button("Undo", key=PREFIX + "judge.undo", shortcut="U", on_click=_undo, args=(corpus,))

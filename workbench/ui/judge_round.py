@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PLANS: Mapping[str, str] = {
     "default": "Hybrid",
-    "tmm": "Hybrid, tmm",
+    "rrf": "Hybrid, rrf",
     "default sources=keyword": "Keyword",
     "default sources=vector": "Vector",
 }
