@@ -114,6 +114,21 @@ def test_the_page_of_a_form_is_read_from_top_to_bottom(tmp_path: Path) -> None:
     assert document.text.split("\n") == ["The shop", "Customer", *(f"Field {n}" for n in range(4))]
 
 
+def test_what_lies_outside_of_the_page_is_no_text_of_it(tmp_path: Path) -> None:
+    """Marks of the printer beside a page that was cut out of a larger sheet."""
+    rows = [(40, 680, 10, "Field"), (40, 740, 10, "The shop"), (40, 5000, 10, "Sheet 7")]
+    (document,), _ = read(saved(tmp_path, "a.pdf", made(drawn(rows))))
+    assert document.text == "The shop\nField"
+
+
+def test_a_page_that_is_set_askew_is_read_as_it_was_drawn(tmp_path: Path) -> None:
+    """The boxes of slanted lines lie over one another and say nothing about their order."""
+    words = [(40, 300, "Second things"), (40, 280, "third things"), (40, 500, "First things")]
+    stream = "".join(f"BT /F1 10 Tf 0.94 0.34 -0.34 0.94 {x} {y} Tm ({w}) Tj ET " for x, y, w in words)
+    (document,), _ = read(saved(tmp_path, "a.pdf", made(stream)))
+    assert document.text.split("\n")[0] == "Second things"
+
+
 def test_two_columns_drawn_one_after_the_other_are_left_as_they_are() -> None:
     """The second column begins above the end of the first, and to its right."""
     columns = [Box(x, y, x + 200, y + 10) for x in (40, 300) for y in range(700, 500, -15)]

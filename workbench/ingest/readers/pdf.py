@@ -149,12 +149,13 @@ def _page(document: Any, index: int, form: Any) -> _Page:
         content = page.get_textpage()
         try:
             boxes = _boxes(content)
-            text = page_text(content, boxes)
-            parts = column_order(boxes, *_edges(page)) if len(text) > _FEWEST_CHARACTERS else None
+            edges = Box(*page.get_bbox())
+            text = page_text(content, boxes, edges)
+            parts = column_order(boxes, edges.left, edges.right) if len(text) > _FEWEST_CHARACTERS else None
             if parts is not None:
                 said = (str(content.get_text_bounded(b.left, b.bottom, b.right, b.top)) for b in parts)
                 text = normalise("\n".join(words.rstrip() for words in said if words.strip()))
-            title = title_of(content, *_heights(page)) if index == 0 else ""
+            title = title_of(content, edges.bottom, edges.top) if index == 0 else ""
         finally:
             content.close()
         pictured = len(text) < _FEWEST_CHARACTERS and _pictured(page, _LARGE if text.strip() else 0.0)
@@ -177,16 +178,6 @@ def _pictured(page: Any, share: float) -> bool:
 
 def _boxes(content: Any) -> list[Box]:
     return [Box(*content.get_rect(index)) for index in range(content.count_rects())]
-
-
-def _edges(page: Any) -> tuple[float, float]:
-    left, _, right, _ = page.get_bbox()
-    return left, right
-
-
-def _heights(page: Any) -> tuple[float, float]:
-    _, bottom, _, top = page.get_bbox()
-    return bottom, top
 
 
 def _attached(document: Any, problems: list[Problem]) -> tuple[Member, ...]:

@@ -13,6 +13,7 @@ cost searches, and each shows in the letters' boxes:
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ _MOST_LINES = 1.5
 _SPACED = 0.08  # of the line's height: gaps between letters that are wider than type is set
 _RAISED = 0.8  # of the size of the digits before it
 _WORD = 0.2  # of a line's height: the least space between two words
+_ASKEW = 0.05  # sine of twice the angle
 _TOUCHING = 0.35  # of a line's height that may overlap with the next one
 
 
@@ -54,12 +56,13 @@ class Letter:
     guessed: bool
 
 
-def page_text(content: Any, boxes: Sequence[Box]) -> str:
+def page_text(content: Any, boxes: Sequence[Box], page: Box) -> str:
     """The text of a page, with PDFium's wrong guesses put right.
 
     Args:
         content: The page's text (`pypdfium2.PdfTextPage`). Call it under the lock.
         boxes: The runs of text in the order in which they were drawn.
+        page: The page's edges; what lies outside of them is not shown, and is no text of the page.
 
     Returns:
         Normalised text.
@@ -67,9 +70,9 @@ def page_text(content: Any, boxes: Sequence[Box]) -> str:
     text = normalise(str(content.get_text_bounded()))
     lone = len(_LONE.findall(text))
     spaced = lone >= _FEWEST_LONE and lone >= _MANY_LONE * text.count(" ")
-    disordered = out_of_order(boxes)
+    disordered = out_of_order(boxes) and not _slanted(content)
     if spaced or disordered or _ARABIC.search(text):
-        lines = lines_of(_letters(content), spaced)
+        lines = lines_of(_letters(content, page), spaced)
         if len(lines) <= _MOST_LINES * (text.count("\n") + 1):  # else text that stands upright, a letter a line
             ordered = top_down(lines) if disordered else lines
             text = normalise("\n".join(line.text for line in ordered))
@@ -115,7 +118,7 @@ def _under(box: Box, upper: Box) -> bool:
     return lower and min(box.right, upper.right) - max(box.left, upper.left) > 1
 
 
-def _letters(content: Any) -> list[Letter]:
+def _letters(content: Any, page: Box) -> list[Letter]:
     """All letters of the page that lie on it, guessed spaces and line ends among them."""
     import pypdfium2.raw as raw
 
@@ -133,7 +136,10 @@ def _letters(content: Any) -> list[Letter]:
         raw.FPDFText_GetCharBox(content, index, left, right, bottom, top)
         box = Box(left.value, bottom.value, right.value, top.value)
         guessed = raw.FPDFText_IsGenerated(content, index) == 1 or (code == 32 and box.width <= 0)
-        found.append(Letter(chr(code or 0xFFFD), box, guessed))
+        if guessed or (
+            box.right >= page.left and box.left <= page.right and box.top >= page.bottom and box.bottom <= page.top
+        ):
+            found.append(Letter(chr(code or 0xFFFD), box, guessed))
     return found
 
 
@@ -212,6 +218,15 @@ def _belongs_before(letter: Letter, last: Letter) -> bool:
 
 def _covers(letter: Box, mark: Box) -> bool:
     return letter.left <= (mark.left + mark.right) / 2 <= letter.right
+
+
+def _slanted(content: Any) -> bool:
+    """Whether a part of the page is set askew, where the boxes of lines do not say which stands above which."""
+    import pypdfium2.raw as raw
+
+    count = content.count_chars()
+    angles = [raw.FPDFText_GetCharAngle(content, index) for index in range(0, count, max(1, count // 64))]
+    return sum(abs(math.sin(2 * angle)) > _ASKEW for angle in angles) > len(angles) / 8
 
 
 def _apart(content: Any, text: str) -> str:
