@@ -13,7 +13,7 @@ def text_of(value: Any) -> str:
 
 
 def number(low: float | None = None, high: float | None = None, whole: bool = False) -> Callable[[Any], Any]:
-    """A reader of numbers between bounds, both included."""
+    """A reader of numbers between bounds, both included; it raises ValueError for anything else."""
 
     def read(value: Any) -> Any:
         if isinstance(value, bool):
@@ -33,7 +33,7 @@ def number(low: float | None = None, high: float | None = None, whole: bool = Fa
 
 
 def choice(*names: str) -> Callable[[Any], str]:
-    """A reader of one of the names."""
+    """A reader of one of the names, in any case; it raises ValueError for any other text."""
 
     def read(value: Any) -> str:
         text = text_of(value).lower()
@@ -45,7 +45,7 @@ def choice(*names: str) -> Callable[[Any], str]:
 
 
 def boolean(value: Any) -> bool:
-    """Yes or no, in the usual spellings."""
+    """Yes or no, in the usual spellings. Raises ValueError for any other."""
     if isinstance(value, bool):
         return value
     text = text_of(value).lower()

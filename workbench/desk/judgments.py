@@ -163,7 +163,21 @@ class JudgmentLog:
         note: str = "",
         time: float | None = None,
     ) -> Judgment:
-        """`grade` inside a transaction, unchecked but for lengths. Raises JudgmentError."""
+        """`grade` inside a transaction of the caller's, unchecked but for lengths.
+
+        Args:
+            db: The desk, being written.
+            number: Of the query set.
+            query_id: Of the query in it.
+            anchor: What is judged.
+            grade: 0 (not relevant) to 3; imports may bring others.
+            judge: Who judges.
+            note: Why.
+            time: Seconds since 1970, UTC; None is now.
+
+        Raises:
+            JudgmentError: The judge has no name, or the name or the note is too long.
+        """
         judge = " ".join(judge.split())
         if not judge or len(judge) > LONGEST_JUDGE or len(note) > LONGEST_NOTE:
             raise JudgmentError(

@@ -215,6 +215,13 @@ def score_run(
 
     A judged query that the run lacks counts 0. A document that a ranking names twice counts at its first place.
 
+    Args:
+        run: What was found.
+        judgments: What counts; they fix the queries and their order.
+        measures: ir_measures names; the first is the one that comparisons use.
+        name: What to call it; None is the run's own name.
+        seed: Of the bootstrap intervals.
+
     Raises:
         UsageError: A measure that is unknown.
     """

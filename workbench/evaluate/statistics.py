@@ -159,7 +159,13 @@ def paired_difference(
     *,
     seed: int = 0,
 ) -> Difference:
-    """Compare two columns of per-query values, float64 (n,), the same query in the same row.
+    """Compare two columns of per-query values, the same query in the same row: second minus first.
+
+    Args:
+        measure: Its name, for the verdict.
+        names: What the two are called.
+        first, second: float64 (n,), n at least 1.
+        seed: Of the bootstrap interval and the randomisation test.
 
     Raises:
         UsageError: The columns differ in length, or are empty.

@@ -81,6 +81,19 @@ def study(
 ) -> Studied:
     """Search `trials` plans for all queries, and as many for each fold.
 
+    Args:
+        pool: The judged queries and what the sources answered.
+        space: The fields that vary, and their values.
+        baseline: The plan that is tried first.
+        measures: ir_measures names; the first is the one that is made greater.
+        depth: Ranks beyond it do not matter to the measures.
+        trials: Plans tried for each search.
+        fold_of: int64 (queries,), the fold of each query from 0; None searches for all queries only.
+        ledger: Where figures are kept, and taken from.
+        seed: Of the first search; each fold's is one more.
+        tell: Called with a Progress while sources answer, and after each plan.
+        stop: Asked before each plan; True ends the search with what is done.
+
     Raises:
         UsageError: Optuna is not installed, or a measure needs whole lists.
     """

@@ -49,7 +49,12 @@ def make_request(
     limit: int | None,
     principal: Principal | None,
 ) -> Request:
-    """A request from the caller's words. Raises QueryError, PlanError."""
+    """A request from the caller's words, as `Corpus.search` takes them: texts in NFC, trimmed, the mode by its own name.
+
+    Raises:
+        QueryError: A mode that there is not, or a text that is too long or none.
+        PlanError: A plan that cannot be read, or a limit outside its bounds.
+    """
     value = Plan.of(plan)
     if limit is not None:
         value = value.replace({"limit": limit})
