@@ -103,6 +103,30 @@ def test_text_that_word_does_not_show_is_read_and_said_to_be_hidden(tmp_path: Pa
     assert "hidden" not in plain.metadata
 
 
+def test_an_office_file_that_was_saved_as_xml_is_read_as_one(tmp_path: Path) -> None:
+    """Not as its relationships, styles and settings."""
+    source = zipfile.ZipFile(io.BytesIO(docx([("Heading 1", "Scope"), ("", "First words.")])))
+
+    def part(name: str) -> str:
+        words = re.sub(r"<\?xml[^>]*\?>", "", source.read(name).decode("utf-8"))
+        return f'<pkg:part pkg:name="/{name}"><pkg:xmlData>{words}</pkg:xmlData></pkg:part>'
+
+    names = ("_rels/.rels", "word/_rels/document.xml.rels", "word/document.xml", "word/styles.xml")
+    broken = '<pkg:part pkg:name="/x.bin"><pkg:binaryData>?</pkg:binaryData></pkg:part>'
+    mark = 'xmlns:pkg="http://schemas.microsoft.com/office/2006/xmlPackage"'
+    text = f"<?xml version='1.0'?><pkg:package {mark}>{''.join(map(part, names))}{broken}</pkg:package>"
+    (document,), problems = read(saved(tmp_path, "a.xml", text))
+    assert (document.type, document.text, problems) == ("word", "# Scope\n\nFirst words.\n", [])
+    assert locate(document.places, document.text.index("First"), len(document.text)) == "paragraph=2"
+
+
+def test_a_table_in_a_text_box_has_no_bars_behind_its_last_words(tmp_path: Path) -> None:
+    row = f"<w:tr><w:tc>{paragraph('in a box')}</w:tc><w:tc>{paragraph('')}</w:tc></w:tr>"
+    box = f"<w:p><w:r><w:txbxContent><w:tbl>{row}</w:tbl></w:txbxContent></w:r></w:p>"
+    (document,), _ = read(saved(tmp_path, "a.docx", word(box)))
+    assert document.text == "in a box\n"
+
+
 def test_a_slide_without_a_title_is_not_put_under_the_title_of_the_one_before(tmp_path: Path) -> None:
     file = saved(tmp_path, "a.pptx", pptx([("One", "alpha", ""), ("", "beta", "")]))
     assert sections(file) == [("One", "# One"), ("", "beta")]

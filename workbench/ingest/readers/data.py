@@ -3,7 +3,8 @@
 A JSON file of records (an array of objects with `text`) is read as a JSONL file is. Any other JSON keeps its own lines, which a
 citation then names; one without line ends is laid out first. XML becomes one line an element that holds words, `name: words`,
 and its place is the line of the file on which the element begins, `line=57`. HTML inside an element, as feeds have it, is read
-as HTML. Entities that a file declares are refused, external ones are never fetched.
+as HTML; an Office file that was saved as XML is read as the Office file that it is. Entities that a file declares are refused,
+external ones are never fetched.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Iterator
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem
 from workbench.ingest.outline import Outline
-from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.ingest.readers import flat
+from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.readers.records import read_objects
 from workbench.ingest.writing import TextWriter
 from workbench.places import locator
@@ -50,12 +52,15 @@ class _Entities(Exception):
     """The file declares entities."""
 
 
-def _read_xml(source: Source) -> Iterator[Parsed | Problem]:
+def _read_xml(source: Source) -> Iterator[Parsed | Member | Problem]:
     raw, metadata = source.text()
     if _HTML_ROOT.match(raw[:4096]):
         from workbench.ingest.readers.html import READER as HTML
 
-        yield from HTML.read(source)  # type: ignore[misc]
+        yield from HTML.read(source)
+        return
+    if flat.is_flat(raw):
+        yield from flat.read(source, raw)
         return
     tree = _Xml()
     try:

@@ -17,7 +17,7 @@ from workbench.ingest.errors import Problem
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.numbering import Numbering
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
-from workbench.ingest.writing import TextWriter
+from workbench.ingest.writing import TextWriter, trimmed
 from workbench.places import locator
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
@@ -269,7 +269,7 @@ def _texts(node: Any) -> Iterator[str]:
                 yield from _texts(box)
         else:
             for row in _rows(block):
-                yield " | ".join(_cell(cell) for cell in _cells(row))
+                yield " | ".join(trimmed([_cell(cell) for cell in _cells(row)]))
 
 
 def _rows(table: Any) -> Iterator[Any]:
