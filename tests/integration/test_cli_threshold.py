@@ -60,3 +60,24 @@ def test_the_threshold_table_says_how_to_take_it_over(place: Path) -> None:
     refused = run(place, "threshold", "--source", "grep")
     assert refused.exit_code == 2
     assert "keyword, vector, fused" in refused.output
+
+
+def test_the_table_of_tune_fits_a_terminal(place: Path) -> None:
+    """Eighty columns cut no word off; where the fields do not fit beside each other they stand below each other."""
+    grid = ("--grid", "keyword.k1=0.6,1.2", "--grid", "keyword.b=0.2,0.8", "--folds", "0", "--plan", "rrf")
+    done = run(place, "tune", *grid)
+    head = next(line for line in done.output.splitlines() if "p (Holm)" in line)
+    assert head.split()[:3] == ["k1", "b", "mean"]
+    many = (
+        "--grid",
+        "fusion.weights.vector=1,2",
+        "--grid",
+        "fusion.normalise.vector=tmm,minmax",
+        "--grid",
+        "fusion.alpha=0,1",
+    )
+    wide = run(place, "tune", *grid, *many, "--grid", "fusion.method=rrf,convex")
+    for output in (done.output, wide.output):
+        assert "…" not in output
+    assert "changes" in wide.output
+    assert "keyword.k1=1.2" in wide.output

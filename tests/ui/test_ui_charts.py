@@ -11,6 +11,7 @@ from hits_for_tests import hit
 
 from workbench import charts
 from workbench.charts import palette
+from workbench.charts.results import labels_of
 from workbench.errors import PlanError
 from workbench.plan import FusionPlan
 from workbench.ranking.candidates import Candidates
@@ -68,6 +69,18 @@ def test_a_deep_rank_is_in_the_picture_below_the_others() -> None:
     deep, less = (t.y[0] for t in drawn.data)
     assert 2 < less < deep <= drawn.layout.yaxis.range[0]
     assert [t.customdata[0][0] for t in drawn.data] == [400, 40]
+
+
+def test_results_of_one_title_have_labels_of_their_own() -> None:
+    """A title alone where it is one of a kind; else with the section; else with the place."""
+    hits = [
+        hit(rank=1, title="Guide", section="Install"), hit(rank=2, title="Guide", section="Use", start_line=9),
+        hit(rank=3, title="Guide", section="Use", start_line=30, end_line=40), hit(rank=4, title="Other"),
+    ]  # fmt: skip
+    assert labels_of(hits) == ["Guide · Install", "Guide · 9-9", "Guide · 30-40", "Other"]
+    drawn = charts.rank_figure(hits, ("keyword", "vector"))
+    assert len({a.text for a in drawn.layout.annotations}) == 4
+    assert len(set(charts.share_figure(hits, ("keyword",)).data[0].y)) == 4
 
 
 def test_shares_are_the_contributions() -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from workbench.errors import UsageError
 from workbench.ui import launch
+from workbench.ui.base_said import BaseSaid
+from workbench.ui.launch import PAGES, SCRIPT
 
 
 def test_the_server_is_local_and_reports_nothing() -> None:
@@ -51,3 +60,31 @@ def test_an_impossible_port_is_a_sentence() -> None:
     """From 1 to 65535."""
     with pytest.raises(UsageError, match="The port is 0"):
         launch.check_port("127.0.0.1", 0)
+
+
+def test_a_page_says_where_the_app_is_and_nothing_else_changes() -> None:
+    """The line stands once in the head of a page asked for by its name, unpacked and as long as it says; other answers are
+    passed on as they are, and what is no page of HTML keeps its bytes.
+    """
+
+    async def page(request: Request) -> Response:
+        return HTMLResponse("<html><head><title>x</title></head></html>", headers={"etag": "old"})
+
+    async def data(request: Request) -> Response:
+        return Response(b"<head>", media_type="application/octet-stream")
+
+    routes = [Route("/tune", page), Route("/tune/", page), Route("/guide", data), Route("/", page)]
+    app = Starlette(routes=routes, middleware=[Middleware(BaseSaid, pages=PAGES)])
+    with TestClient(app) as client:
+        told = client.get("/tune")
+        assert told.text.count("BACKEND_BASE_URL") == 1
+        assert (told.headers["content-length"], "etag" in told.headers) == (str(len(told.content)), False)
+        for path in ("/", "/tune/"):
+            assert "BACKEND" not in client.get(path).text
+        assert client.get("/guide").content == b"<head>"
+
+
+def test_every_page_of_the_app_is_named() -> None:
+    """The names are those of the router."""
+    house = (SCRIPT.parent / "house.py").read_text(encoding="utf-8")
+    assert set(re.findall(r'url_path="([^"]+)"', house)) == PAGES

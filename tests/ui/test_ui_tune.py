@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from app_for_tests import all_text, bodies, run
@@ -14,6 +17,7 @@ from workbench.desk.exchange import import_judgments
 from workbench.errors import JudgmentError
 from workbench.records import Progress
 from workbench.ui import tuning
+from workbench.ui.state import from_params
 
 Open = Callable[..., AppTest]
 
@@ -182,6 +186,47 @@ def test_two_plans_are_compared(open_app: Open, small_corpus: Path, judged: Path
     finished(at, "compare")
     assert "Agreement of the two lists" in all_text(at)
     assert any('href="./?q=' in body for body in bodies(at))
+
+
+def test_plans_are_compared_without_judgments(open_app: Open, small_corpus: Path) -> None:
+    """On typed queries: agreement and the queries that differ most, each a link that restores both plans; no verdict."""
+    at = page(open_app, small_corpus, "compare")
+    at.text_area(key="wb.w.compare.queries").set_value("kettle\nrate limits\n\nkettle\n")
+    run(at)
+    at.selectbox(key="wb.w.compare.second").set_value("rrf")
+    run(at)
+    at.button(key="wb.w.compare.run").click()
+    run(at)
+    finished(at, "compare")
+    assert "over 2 queries without judgments" in all_text(at)
+    assert not at.dataframe
+    (table,) = (b for b in bodies(at) if "only the second has" in b)
+    link = unescape(re.findall(r'href="\./\?([^"]+)"', table)[0])
+    state, said = from_params(dict(parse_qsl(link)))
+    assert said == ()
+    assert [c.plan for c in state.columns] == [wb.Plan.parse("default"), wb.Plan.parse("rrf")]
+
+
+def test_a_sweep_that_was_stopped_goes_on_where_it_was(own_corpus: Path, judged: Path) -> None:
+    """The same settings asked again retrieve only what is left; a corpus keeps the figures of few sweeps."""
+    with wb.open_corpus(own_corpus) as corpus:
+        work = tuning.sweep_work(
+            corpus, str(judged), True, ["fusion.alpha=0.2,0.8"], wb.preset("default"), "nDCG@10", 0, "grid", 10
+        )
+        told: list[Progress] = []
+        first = work(told.append, lambda: len(told) >= 3)
+        assert len(first.query_ids) == 3
+        told.clear()
+        second = work(told.append, lambda: False)
+        assert [r.done for r in told] == [4, 5, 6, 7, 8]
+        assert (second.complete, len(second.query_ids)) == (True, 8)
+        assert (second.values[:, :3] == first.values).all()
+        for n in range(tuning.MOST_KEPT + 2):
+            words = [f"fusion.alpha=0.{n},1"]
+            tuning.sweep_work(corpus, str(judged), True, words, wb.preset("default"), "RR@10", 0, "grid", 10)(
+                told.append, lambda: False
+            )
+    assert len(list((own_corpus / "sweeps").glob("*.npz"))) == tuning.MOST_KEPT
 
 
 def test_a_job_says_its_faults_and_can_be_stopped(sample: wb.Corpus) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,9 +37,11 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
     deepest = max((r for h in shown for r in h.ranks.values()), default=1)
     ticks = [t for t in RANK_TICKS if t <= max(deepest, even)]
     traces = []
+    named = dict(zip([h.rank for h in shown], labels_of(shown), strict=True))
+    beside = labels_of(shown, 28)
     for hit in shown:
         ranks = [hit.ranks.get(s) for s in sources] + [hit.rank]
-        label = name_of(hit.title or hit.path)
+        label = named[hit.rank]
         traces.append(
             {
                 "type": "scatter",
@@ -67,7 +70,7 @@ def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 34
             "tickvals": [depth_of(t, even) for t in ticks],
             "ticktext": [str(t) for t in ticks],
         },
-        annotations=[_name_beside(h) for h in shown] if len(shown) <= 24 else [],
+        annotations=[_beside(h, name) for h, name in zip(shown, beside, strict=True)] if len(shown) <= 24 else [],
         margin={"l": 8, "r": 190, "t": 8, "b": 8},
     )
 
@@ -77,9 +80,29 @@ def depth_of(rank: int, even: int) -> float:
     return float(rank) if rank <= even else even * (1 + math.log2(rank / even) / 3)
 
 
-def _name_beside(hit: Hit) -> dict[str, Any]:
-    text = name_of(hit.title or hit.path, 28)
-    return {"x": "result", "y": hit.rank, "text": text, "showarrow": False, "xanchor": "left", "xshift": 10}
+def labels_of(hits: Sequence[Hit], most: int = 40) -> list[str]:
+    """A label for each hit: its title; where others have the same, with its section; where that is the same too, its place.
+
+    Args:
+        hits: In any order.
+        most: Most characters of a label, about.
+    """
+    titles = [h.title or h.path for h in hits]
+    sections = [(title, h.section) for title, h in zip(titles, hits, strict=True)]
+    once, apart = Counter(titles), Counter(sections)
+    made = []
+    for hit, title, section in zip(hits, titles, sections, strict=True):
+        if once[title] == 1:
+            made.append(name_of(title, most))
+            continue
+        own = bool(hit.section) and hit.section != title and apart[section] == 1
+        tail = name_of(hit.section if own else hit.citation[len(hit.path) :].lstrip("#:"), most * 3 // 5)
+        made.append(f"{name_of(title, max(8, most - 3 - len(tail)))} · {tail}")
+    return made
+
+
+def _beside(hit: Hit, name: str) -> dict[str, Any]:
+    return {"x": "result", "y": hit.rank, "text": name, "showarrow": False, "xanchor": "left", "xshift": 10}
 
 
 def share_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | None = None) -> Any:
@@ -91,7 +114,7 @@ def share_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | N
         height: Pixels; by default what the number of bars needs.
     """
     shown = [h for h in hits if h.rank][: max(1, MOST_POINTS // max(len(sources), 1))]
-    names = [f"{h.rank}. {name_of(h.title or h.path, 30)}" for h in shown]
+    names = [f"{h.rank}. {name}" for h, name in zip(shown, labels_of(shown, 30), strict=True)]
     traces = [
         {
             "type": "bar",

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich import box
+from rich.measure import Measurement
+from rich.table import Table
 from rich.text import Text
 
 from workbench.cli import judged, options, output
@@ -14,6 +17,7 @@ from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
     from workbench.evaluate.swept import Sweep
+    from workbench.plan import Plan
 
 
 @click.command()
@@ -121,12 +125,10 @@ def tune(
 
 def _print(made: Sweep, top: int, curves: tuple[str, ...], out: Path | None) -> None:
     shown = output.console()
-    frame = made.frame(top).drop("plan", "rank", "low", "high", "p").rename({"p_holm": "p (Holm)"})
-    title = (
-        f"{len(made.plans):,} plans of {made.combinations:,} combinations on {len(made.query_ids)} judged queries, "
-        f"{made.seconds:.1f} s; {made.measure} on the queries that chose, best first"
-    )
-    shown.print(output.frame_table(frame, title))
+    table = _table(made, top)
+    if Measurement.get(shown, shown.options.update(width=1_000), table).maximum > shown.width:  # no word is cut off
+        table = _table(made, top, apart=False)
+    shown.print(table)
     for field in curves:
         shown.print(
             output.frame_table(made.sensitivity(field), f"{made.measure} over {field}, the rest as in the best plan")
@@ -149,3 +151,55 @@ def _print(made: Sweep, top: int, curves: tuple[str, ...], out: Path | None) -> 
         shown.print(Text(output.plain(f"Written to {out}; {use}")), soft_wrap=True)
     for warning in made.warnings:
         shown.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
+
+
+def _table(made: Sweep, top: int, apart: bool = True) -> Table:
+    """The plans, best first, and how each does against the baseline; `apart`: a column for each field that varied, else one
+    with a line for each field that a plan changes.
+    """
+    title = (
+        f"{len(made.plans):,} plans of {made.combinations:,} combinations on {len(made.query_ids)} judged queries, "
+        f"{made.seconds:.1f} s; {made.measure} on the queries that chose, best first"
+    )
+    table = Table(
+        title=title,
+        title_justify="left",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    fields = [field for field in made.space.fields if apart and len(made.space.listed(field)) > 1]
+    for name in _short(fields) or ["changes"]:
+        table.add_column(name, no_wrap=True)
+    for name in ("mean", "diff.", "w/l/t", "p (Holm)"):
+        table.add_column(name, justify="right", no_wrap=True)
+    plans = {str(plan): (n, plan) for n, plan in enumerate(made.plans)}
+    for row in made.frame(top).iter_rows(named=True):
+        n, plan = plans[row["plan"]]
+        named = [_value(plan, field) for field in fields] or [made.changes(n).replace(" ", "\n")]
+        p = "baseline" if row["p_holm"] is None else f"{row['p_holm']:.4f}"
+        counts = f"{row['wins']}/{row['losses']}/{row['ties']}"
+        figures = (f"{row['mean']:.4f}", f"{row['difference']:+.4f}", counts, p)
+        table.add_row(*(output.plain(cell) for cell in (*named, *figures)))
+    return table
+
+
+def _short(fields: list[str]) -> list[str]:
+    """Names for the heads of columns: without the group where that is still clear, else one part below the other."""
+    ends = [field.partition(".")[2] or field for field in fields]
+    return [
+        (end if ends.count(end) == 1 else field).replace(".", ".\n") for end, field in zip(ends, fields, strict=True)
+    ]
+
+
+def _value(plan: Plan, field: str) -> str:
+    """A plan's value of a field that was varied; a dash where it does nothing under the plan."""
+    from workbench import plan_fields
+    from workbench.evaluate.grid import PRESET, spelled
+    from workbench.plan_effects import without_effect
+
+    if field == PRESET:
+        return plan.preset
+    values = {plan_fields.show(plan[name]) for name in spelled(plan, field) if not without_effect(plan, name)}
+    return "/".join(sorted(values)) or "-"

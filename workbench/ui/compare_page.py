@@ -1,4 +1,7 @@
-"""The Compare page: two plans on the same queries. Who wins where, on which queries they differ most, and the verdict."""
+"""The Compare page: two plans on the same queries. Who wins where, on which queries they differ most, and the verdict.
+
+Where the two lists differ needs no judgments: queries that were typed, or a set that nobody has judged, will do.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from workbench.errors import PlanError
 from workbench.evaluate.differing import wins
 from workbench.plan import Plan
 from workbench.presets import PRESETS
-from workbench.ui import controls, tune_page, tuning
+from workbench.ui import controls, resources, tune_page, tuning
 from workbench.ui import state as app_state
 from workbench.ui.live_panel import MEASURES
 from workbench.ui.text import plain, visible
@@ -26,8 +29,15 @@ _ROWS = 30
 
 def draw(corpus: Corpus) -> None:
     """Draw the page."""
-    name = tune_page.judgments_box(corpus, "compare")
-    if not name:
+    name = tune_page.judgments_box(corpus, "compare", judged=False)
+    typed = st.text_area(
+        "or queries, one a line", key=_KEY + "queries", height=80, placeholder="how do retries work",
+        help="Needs no judgments: says on which queries the plans differ most. Goes before the set.",
+    )  # fmt: skip
+    queries = tuple(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
+    if not name and not queries:
+        st.text("Type queries, choose a set of them, or make one from your own documents in a terminal:")
+        st.code(f"workbench judge make --corpus {plain(str(resources.corpus_path()), 300)}", language=None)
         return
     now = str(app_state.current().plan)
     offered = list(dict.fromkeys([now, *(p.name for p in PRESETS)]))
@@ -53,7 +63,7 @@ def draw(corpus: Corpus) -> None:
             app_state.notice(str(exc))
             st.rerun()
         st.session_state[_JOB] = tuning.Job(
-            tuning.compare_work(corpus, name, tune_page.files_allowed(), *plans, measure)
+            tuning.compare_work(corpus, name, queries, tune_page.files_allowed(), *plans, measure)
         )  # fmt: skip
     tuning.watch(_JOB, _KEY)
     job = st.session_state.get(_JOB)
@@ -62,35 +72,38 @@ def draw(corpus: Corpus) -> None:
 
 
 def _found(made: tuning.Compared) -> None:
-    if made.first is None or made.second is None:
-        return
-    difference = made.first.compare(made.second, made.measure)
+    first, second = (Plan.parse(text) for text in made.lists.names)
     st.subheader("What was found")
-    st.text(difference.verdict)
+    agreement = f"Agreement of the two lists (RBO, 1 is the same list): {made.lists.agreement:.2f}"
+    if made.first is None or made.second is None:
+        st.text(f"{agreement}, over {len(made.lists.judgments)} queries without judgments.")
+        st.text("Queries on which they differ most: judge these first")
+        _most_different(made, (first, second))
+        return
+    st.text(made.first.compare(made.second, made.measure).verdict)
     judged = f"{made.first.coverage.judged:.0%} and {made.second.coverage.judged:.0%} of their first ten are judged"
     st.caption(
-        f"Agreement of the two lists (RBO, 1 is the same list): {made.lists.agreement:.2f}; {judged}."
+        f"{agreement}; {judged}."
         + (" Few judged: who finds what nobody judged looks worse." if made.second.coverage.judged < 0.5 else "")
     )
+    frame = wins(made.first, made.second, made.measure)
     bars, apart = st.columns(2)
     with bars:
-        tune_page.win_bars(
-            wins(made.first, made.second, made.measure), made.measure, ("the first", "the second"), "compare"
-        )  # fmt: skip
+        tune_page.win_bars(frame, made.measure, ("the first", "the second"), (first, second), "compare")
     with apart:
         st.text("Queries on which they differ most (no judgments needed): judge these first")
-        _most_different(made)
+        _most_different(made, (first, second))
     st.dataframe(
-        wins(made.first, made.second, made.measure), key=_KEY + "table", hide_index=True,
+        frame, key=_KEY + "table", hide_index=True,
         column_config={"first": made.lists.names[0], "second": made.lists.names[1]},
     )  # fmt: skip
 
 
-def _most_different(made: tuning.Compared) -> None:
+def _most_different(made: tuning.Compared, plans: tuple[Plan, Plan]) -> None:
     rows = []
     for row in made.lists.frame().head(_ROWS).iter_rows(named=True):
         query = row["query"] or row["query_id"]
-        link = f'<a href="{escape(tuning.search_link(query))}" target="_blank">{visible(plain(query, 120))}</a>'
+        link = f'<a href="{escape(tuning.search_link(query, *plans))}" target="_blank">{visible(plain(query, 120))}</a>'
         only = " · ".join(visible(plain(d, 60)) for d in row["only_second"][:2])
         rows.append(
             f"<tr>{tune_page.NUMBER.format(format(row['rbo'], '.2f'))}<td>{row['shared']}</td><td>{link}</td><td>{only}</td></tr>"

@@ -22,6 +22,8 @@ from workbench.charts.palette import BLUE, SKY
 from workbench.errors import SettingError, UsageError
 
 SCRIPT = Path(__file__).with_name("app.py")
+PAGES = frozenset({"explain", "judge", "tune", "compare", "snapshots", "document", "corpus", "guide"})
+"""The pages' names in their addresses; the first page has none."""
 
 
 def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
@@ -118,10 +120,13 @@ def run_app(corpus: Path, port: int = 8501, host: str = "127.0.0.1", open_browse
     check_port(host, port)
     os.environ["WORKBENCH_CORPUS"] = str(Path(corpus).absolute())
     import streamlit as st
+    from starlette.middleware import Middleware
 
-    from workbench.ui import snapshot_routes
+    from workbench.ui import base_said, snapshot_routes
 
-    st.App(SCRIPT, routes=snapshot_routes.routes()).run(config=server_options(port, host, open_browser))
+    middleware = [Middleware(base_said.BaseSaid, pages=PAGES)]
+    app = st.App(SCRIPT, routes=snapshot_routes.routes(), middleware=middleware)
+    app.run(config=server_options(port, host, open_browser))
 
 
 def check_port(host: str, port: int) -> None:

@@ -22,6 +22,7 @@ from workbench.ui.text import plain, visible
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from workbench.plan import Plan
     from workbench.service import Corpus
 
 OFFERED = {
@@ -71,11 +72,17 @@ def files_allowed() -> bool:
     return sign_in.may_index()
 
 
-def judgments_box(corpus: Corpus, page: str) -> str:
-    """The choice of judgments: a query set, or a path; "" where there is nothing to choose yet."""
-    sets = [s.name for s in corpus.judging.overview() if s.judgments]
+def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
+    """The choice of judgments: a query set, or a path; "" where there is nothing to choose yet.
+
+    Args:
+        corpus: The corpus.
+        page: Part of the widgets' keys.
+        judged: Sets without judgments are left out, and where there are none it is said how to get some.
+    """
+    sets = [s.name for s in corpus.judging.overview() if s.judgments or (s.queries and not judged)]
     files = files_allowed()
-    if not sets and not files:
+    if not sets and not files and judged:
         st.text("There are no judged query sets yet. Judge some results on the Judge page first.")
         return ""
     chosen, typed = st.columns([1, 2], vertical_alignment="bottom")
@@ -92,7 +99,7 @@ def judgments_box(corpus: Corpus, page: str) -> str:
                 help="Judgments on this machine; a path goes before the query set.",
             )  # fmt: skip
             name = path.strip() or name
-    if not name:
+    if not name and judged:
         st.text("Type the path of judgments, or make a query set from your own documents in a terminal:")
         st.code(f"workbench judge make --corpus {plain(str(resources.corpus_path()), 300)}", language=None)
     return str(name or "").strip()
@@ -139,6 +146,7 @@ def _form(corpus: Corpus, name: str) -> str:
             tuning.sweep_work(corpus, name, files_allowed(), words, plan, measure, int(folds), search, int(trials))
         )
     st.caption(
+        "A run that was stopped keeps what is measured: the same settings go on from there. "
         f"Everything else is as in the plan of the Search page: {visible(plain(str(app_state.current().plan), 300))}"
     )
     return str(measure)
@@ -163,6 +171,7 @@ def _found(made: Sweep) -> None:
     with use:
         if st.button("Use it on the Search page", type="primary", key=_KEY + "use"):
             app_state.update("the tuned plan", plan=made.best)
+            app_state.tell("The tuned plan is the shared plan now; Undo takes it back.")
             st.switch_page("views/search.py")
     yaml.download_button("As YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
     python.download_button("As Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
@@ -202,25 +211,35 @@ def _bars(made: Sweep) -> None:
         st.caption("The plan that you have is the best one tried.")
         return
     frame = wins(made.before, made.after, made.measure)
-    win_bars(frame, made.measure, ("the plan now", "the best plan"), "tune")
+    win_bars(frame, made.measure, ("the plan now", "the best plan"), (made.baseline, made.best), "tune")
 
 
-def win_bars(frame: Any, measure: str, names: tuple[str, str], page: str) -> None:
-    """Sorted bars of queries won and lost, and the queries as links to the Search page."""
+def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan, Plan], page: str) -> None:
+    """Sorted bars of queries won and lost, and the queries as links to the Search page under both plans; a bar that is
+    clicked shows its query alone.
+    """
     key = f"{controls.PREFIX}{page}.wins"
     event = st.plotly_chart(wins_figure(frame, measure, names), key=key, config=_CONFIG, on_select="rerun")
     chosen = [p["customdata"][0] for p in getattr(event, "selection", {}).get("points", []) if p.get("customdata")]
     moved = [r for r in frame.iter_rows(named=True) if abs(r["difference"]) > 1e-12]
     first = [r for r in moved if r["query_id"] in chosen]
+    for row in first[:1]:
+        query = row["query"] or row["query_id"]
+        link = escape(tuning.search_link(query, *plans))
+        st.html(
+            f'<a class="wb-button" href="{link}" target="_blank">Open under both plans: {visible(plain(query, 90))}</a>'
+        )
+    if not first and moved:
+        st.caption("Click a bar to open its query under both plans.")
     shown = first or (moved[: _ROWS // 2] + moved[max(_ROWS // 2, len(moved) - _ROWS // 2) :])
-    rows = "".join(_row(r) for r in shown)
+    rows = "".join(_row(r, plans) for r in shown)
     head = f"<tr><th>difference</th><th>{visible(names[0])}</th><th>{visible(names[1])}</th><th>query</th></tr>"
     st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{rows}</table></div>')
 
 
-def _row(row: dict[str, Any]) -> str:
+def _row(row: dict[str, Any], plans: tuple[Plan, Plan]) -> str:
     query = row["query"] or row["query_id"]
-    link = f'<a href="{escape(tuning.search_link(query))}" target="_blank">{visible(plain(query, 120))}</a>'
+    link = f'<a href="{escape(tuning.search_link(query, *plans))}" target="_blank">{visible(plain(query, 120))}</a>'
     numbers = (f"{row['difference']:+.3f}", f"{row['first']:.3f}", f"{row['second']:.3f}")
     return "<tr>" + "".join(NUMBER.format(n) for n in numbers) + f"<td>{link}</td></tr>"
 

@@ -5,8 +5,9 @@ The page draws what a `Job` says twice a second; the work itself is a thread tha
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from workbench.evaluate.differing import Lists
     from workbench.evaluate.evaluation import Evaluation
     from workbench.service import Corpus
+
+MOST_KEPT = 8
+"""How many sweeps a corpus keeps the figures of."""
 
 Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
 
@@ -138,24 +142,49 @@ def sweep_work(
         judged = read_judged(corpus, name, files)
         space = read_space(plan, words)
         most = min(folds, len(judged))
+        asked = [space.describe(), str(plan), judged.digest, measure, search, trials, repr(corpus.principal)]
         return corpus.sweep(
-            judged, space, measure, most if most > 1 else 0, search=search, trials=trials, progress=tell, stop=stop
+            judged, space, measure, most if most > 1 else 0, search=search, trials=trials, progress=tell, stop=stop,
+            resume=_kept_in(corpus, asked),
         )  # fmt: skip
 
     return work
 
 
-def compare_work(corpus: Corpus, name: str, files: bool, first: Plan, second: Plan, measure: str) -> Work:
-    """The work of a comparison."""
+def _kept_in(corpus: Corpus, asked: list[Any]) -> Path | None:
+    """The file that keeps what a sweep has measured, so that the same question goes on where it was stopped; the oldest ones
+    are let go. None where the corpus folder cannot be written to.
+    """
+    from workbench.evaluate.ledger import key_of
+
+    folder = corpus.path / "sweeps"
+    if not os.access(corpus.path, os.W_OK):
+        return None
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{key_of({'generation': corpus.engine.generation, 'asked': asked})[:32]}.npz"
+    others = sorted((p for p in folder.glob("*.npz") if p != path), key=lambda p: p.stat().st_mtime_ns, reverse=True)
+    for old in others[MOST_KEPT - 1 :]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def compare_work(
+    corpus: Corpus, name: str, queries: Sequence[str], files: bool, first: Plan, second: Plan, measure: str
+) -> Work:
+    """The work of a comparison: on queries that were typed, else on those of a set or of judgments. Without judgments the
+    lists alone are compared.
+    """
 
     def work(tell: Callable[[Progress], None], stop: Callable[[], bool]) -> Compared:
-        from workbench.evaluate.differing import lists_of
+        from workbench.evaluate.differing import lists_of, queries_only
         from workbench.evaluate.evaluation import score_run
         from workbench.evaluate.pool import Pool
 
-        judged = read_judged(corpus, name, files)
-        pool = Pool(corpus.engine, judged, principal=corpus.principal)
+        asked = queries_only(queries) if queries else _queries_of(corpus, name, files)
+        pool = Pool(corpus.engine, asked, principal=corpus.principal)
         lists = lists_of(pool, first, second, progress=tell, stop=stop)
+        if not any(asked.qrels.values()):
+            return Compared(lists, None, None, measure)
         one, two = (
             score_run(run, lists.judgments, [measure, "Judged@10"], name=text)
             for run, text in zip(lists.rankings, lists.names, strict=True)
@@ -165,9 +194,21 @@ def compare_work(corpus: Corpus, name: str, files: bool, first: Plan, second: Pl
     return work
 
 
+def _queries_of(corpus: Corpus, name: str, files: bool) -> Judgments:
+    """Judgments, or a set's queries where nobody has judged any yet."""
+    sets = {s.name: s.judgments for s in corpus.judging.overview()}
+    if sets.get(name, 1):
+        return read_judged(corpus, name, files)
+    queries = corpus.judging.queries(name)
+    return Judgments({q.query_id: q.topic for q in queries}, {q.query_id: {} for q in queries}, name)
+
+
 def search_link(query: str, *plans: Plan) -> str:
-    """Address of the Search page for a query, relative to the app, under a plan."""
+    """Address of the Search page for a query, relative to the app: under a plan, or under two of them beside each other."""
     parts = {"q": query}
     if plans:
-        parts["plan"] = str(plans[0])
+        parts["plan"] = str(plans[-1])
+    if len(plans) > 1:
+        parts["columns"] = ",".join(["plan"] * len(plans))
+        parts |= {f"column{n}": str(plan) for n, plan in enumerate(plans, 1)}
     return "./?" + urlencode(parts, errors="replace")
