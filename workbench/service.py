@@ -245,6 +245,8 @@ class Corpus(OpenCorpus):
         from workbench.evaluate.plans import evaluate_plan
 
         value = Plan.of(plan)
+        records = self.engine.records
+        judgments = judgments.renamed(records.indexed_as(records.scope(self.principal, filters, ())))
 
         def run(topic: Topic) -> SearchResult:
             keywords = topic.keywords or None

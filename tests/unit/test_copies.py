@@ -243,3 +243,31 @@ def test_records_of_a_copied_file_are_its_copies(tmp_path: Path, make_corpus: Ca
             if "#1" in h.path
         ]
         assert (hit.path, hit.copies) == ("a.jsonl#1", ("b.jsonl#1",))
+
+
+def test_judgments_by_the_path_of_a_copy_count(docs: Path, corpus: Path, tmp_path: Path) -> None:
+    """In `evaluate` and in a sweep alike; where two copies are judged, the document has the higher grade."""
+    run(docs, corpus)
+    (tmp_path / "q.tsv").write_text("1\tpump pressure\n")
+    (tmp_path / "qrels.txt").write_text("1 0 c/deep/note.md 2\n1 0 b/note.md 1\n1 0 z.md 0\n")
+    judged = wb.load_judgments(tmp_path / "qrels.txt", topics=tmp_path / "q.tsv")
+    plan = wb.Plan.of("default").replace({"sources": ("keyword",)})
+    with wb.open_corpus(corpus) as opened:
+        evaluation = opened.evaluate(judged, plan, ["RR", "R@10", "nDCG@10"])
+        assert [evaluation.mean(m) for m in ("RR", "R@10", "nDCG@10")] == [1.0, 1.0, 1.0]
+        for filters in (None, "path glob 'b/**'", "path = 'z.md'"):
+            found = filters != "path = 'z.md'"
+            assert opened.evaluate(judged, plan, ["R@10"], filters=filters).mean("R@10") == found
+            sweep = opened.sweep(judged, {"keyword.b": [0.4]}, "R@10", folds=0, plan=plan, filters=filters)
+            assert sweep.values[0, 0, 0] == found
+
+
+def test_where_two_folders_hold_one_path(tmp_path: Path, corpus: Path) -> None:
+    """The document that has the path itself comes before one that has it by a copy."""
+    one = write_files(tmp_path / "one", {"a.md": NOTE, "x.md": OTHER})
+    two = write_files(tmp_path / "two", {"x.md": NOTE})
+    run([one, two], corpus)
+    with wb.open_corpus(corpus) as opened:
+        assert opened.read_file("x.md") == OTHER
+        assert opened.read_file(str(two / "x.md")) == NOTE
+        assert {h.path for h in opened.search("pump cats", mode="keyword", filters="path = 'x.md'").hits} == {"x.md"}

@@ -101,6 +101,8 @@ class Pool:
         mode: str = "hybrid",
         filters: str | None = None,
     ) -> None:
+        # What is judged under the path of a copy is retrieved under that of its document.
+        judgments = judgments.renamed(engine.records.indexed_as(engine.records.scope(principal, filters, ())))
         self.engine, self.judgments, self.principal = engine, judgments, principal
         self.mode, self.filters = mode, filters
         self.topics: tuple[Topic, ...] = tuple(judgments.topic(i) for i in judgments.query_ids)

@@ -63,6 +63,16 @@ class StoredCopies:
         )
         return [row[0] for row in fetch(self._connection, sql, [name])]
 
+    def primaries(self) -> list[tuple[str, int, str]]:
+        """Path of each copy that is no document's own, the number of the document and its path."""
+        if not self.total:
+            return []
+        sql = (
+            "SELECT c.path, d.number, d.path FROM copies c JOIN documents d ON d.number = c.document_number"
+            " WHERE c.path NOT IN (SELECT path FROM documents) ORDER BY c.path, d.number DESC"
+        )
+        return [(copy, number, path) for copy, number, path in fetch(self._connection, sql)]
+
     def all(self) -> list[Copy]:
         """Every copy, by path."""
         if not self.total:

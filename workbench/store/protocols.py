@@ -238,6 +238,12 @@ class RecordStore(Protocol):
         Documents with one path are left out. Whoever sees the document may see them all: a copy is as visible as it.
         """
 
+    def indexed_as(self, scope: Scope) -> Mapping[str, str]:
+        """Paths of visible copies, and of their documents, to the path under which the scope shows the document.
+
+        Only paths that change: a copy's that is also another document's own stays that one's.
+        """
+
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:
         """Number of the visible record with that id, or None."""
 

@@ -151,7 +151,8 @@ class RedactedRecords:
         self.generation = records.generation
         self.documents_total, self.records_total = records.documents_total, records.records_total
         self.masks = redactor.policy.name
-        self.places, self.paths_of = records.places, records.paths_of  # masks hide no citation
+        # Masks hide no citation.
+        self.places, self.paths_of, self.indexed_as = records.places, records.paths_of, records.indexed_as
 
     def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which documents are shown with something masked, bool in the order asked."""

@@ -306,6 +306,16 @@ class StoredRecords:
         """Every path of documents that are there several times and were indexed once, their own first."""
         return self.copies.paths(document_numbers)
 
+    def indexed_as(self, scope: Scope) -> Mapping[str, str]:
+        """Each path under which a visible document may be named, to the one under which the scope shows it."""
+        seen = scope.visible_documents
+        named: dict[str, str] = {}
+        for copy, number, path in self.copies.primaries():
+            if seen is None or seen[number]:
+                shown = scope.paths.get(number, path)
+                named |= {name: shown for name in (copy, path) if name != shown}
+        return named
+
     def _visible_copies(self, scope: Scope) -> list[Copy]:
         seen = scope.visible_documents
         return [copy for copy in self.copies.all() if seen is None or seen[copy.number]]
