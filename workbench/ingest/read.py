@@ -7,7 +7,7 @@ the rest being indexed), whatever library it came from, so that one bad file nev
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,7 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
         documents, refused = 0, 0
         lost: list[ReadError] = []
         problems: list[Problem] = []
+        taken: set[str] = set()
         reason = judgments_reason(Path(source.found.absolute)) if not source.depth else ""
         if reason:
             raise skip(reason, "Load it with load_judgments, or rename it to have it indexed")
@@ -122,7 +123,7 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
             if isinstance(item, Member):
                 source.limits.count()
                 try:
-                    documents += yield from _read(_inside(source, item), rules, salt)
+                    documents += yield from _read(_inside(source, item, taken), rules, salt)
                 except ReadError as exc:
                     lost.append(exc)
                     yield Problem(f"{item.name}: {exc.message}", exc.remedy)
@@ -156,9 +157,15 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
         raise ReadError(f"It cannot be read ({words})", "Open and save it again, or convert it to text") from exc
 
 
-def _inside(source: Source, member: Member) -> Source:
-    """A member as a source. Raises ReadError where it lies too deep."""
+def _inside(source: Source, member: Member, taken: set[str]) -> Source:
+    """A member as a source, its path unlike those taken by members before it. Raises ReadError where it lies too deep."""
     inner = source.inner(member)
+    number = 1
+    while inner.found.path in taken:
+        number += 1
+        folder, mark, name = member.name.rpartition("/")
+        inner = source.inner(replace(member, name=f"{folder}{mark}{number}-{name}"))
+    taken.add(inner.found.path)
     if inner.depth > source.limits.deepest:
         raise ReadError(
             f"It lies in more than {source.limits.deepest} archives or messages, the most of the setting max_nesting",

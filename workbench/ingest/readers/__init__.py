@@ -43,6 +43,7 @@ READERS: tuple[Reader, ...] = (
     rtf.READER,
     archives.PACKED,
     archives.TAR,
+    later.TNEF,
     images.READER,
     notebook.READER,
     delimited.READER,
@@ -65,6 +66,8 @@ def reader_for(source: Source) -> Reader:
     Raises:
         ReadError: Nobody reads this kind of file yet (skipped), or the file cannot be opened.
     """
+    if source.read is not None:
+        return Reader("member", source.read, certain=True)
     head = source.head()
     for reader in READERS:
         if reader.certain and reader.sniff is not None and reader.sniff(head):

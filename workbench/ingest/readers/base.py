@@ -82,11 +82,14 @@ class Member:
         name: Its path inside, `/`; it is cited as `outer.zip!/name`.
         data: Its bytes.
         modified: Its own time, UTC, or None for that of the file around it.
+        read: How it is read where its bytes are no file by themselves, such as a message inside an Outlook message; None:
+            as its bytes and its name say.
     """
 
     name: str
     data: bytes
     modified: datetime | None = None
+    read: Callable[[Source], Iterator[Parsed | Member | Problem]] | None = None
 
 
 class Source:
@@ -96,13 +99,15 @@ class Source:
         found: The file. For a member the path is `outer!/inner`, and `absolute` is that of the file on disk.
         depth: 0 for a file on disk, 1 for a member of it, and so on.
         limits: What is left to unpack of the file on disk, shared by all members inside it.
+        read: How a member says it is read; None: a reader is looked for.
     """
 
-    __slots__ = ("_bytes", "_head", "depth", "found", "limits")
+    __slots__ = ("_bytes", "_head", "depth", "found", "limits", "read")
 
     def __init__(self, found: FoundFile, *, limits: Unpacking | None = None) -> None:
         self.found = found
         self.depth = 0
+        self.read: ReadFunction | None = None
         self.limits = limits or Unpacking()
         self._bytes: bytes | None = None
         self._head: bytes | None = None
@@ -114,6 +119,7 @@ class Source:
         source = Source(replace(self.found, path=path, size=len(member.data), modified_ns=moment), limits=self.limits)
         source.depth = self.depth + 1
         source._bytes = member.data
+        source.read = member.read
         return source
 
     @property

@@ -1,7 +1,8 @@
 """Old Office files and Outlook messages: whatever is an OLE compound file, by what is in it and not by its name.
 
 Word 97 to 2003 is read from its piece table ([MS-DOC] 2.4.1), which gives the words in order without their looks; workbooks by
-xlrd; messages by their properties. A new Office file with a password is an OLE file too, and is named as locked.
+xlrd; presentations by `ppt`; messages by their properties. A new Office file with a password is an OLE file too, and is named
+as locked.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import contextlib
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import Problem, ReadError, skip
-from workbench.ingest.readers import sheets
+from workbench.ingest.readers import ppt, sheets
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.readers.outlook import read_message
 from workbench.ingest.titles import said_title
@@ -58,7 +60,9 @@ def _parts(ole: Any, source: Source) -> Iterator[Parsed | Member | Problem]:
     elif ole.exists("Workbook") or ole.exists("Book"):
         yield from sheets.read_xls(source)
     elif ole.exists("PowerPoint Document"):
-        raise skip("It is an old presentation (PPT), which is not read", "Save it as PPTX or PDF")
+        parsed = ppt.read_slides(ole)
+        title, metadata = _summary(ole)
+        yield replace(parsed, title=title, metadata=metadata)
     elif not any(entry[-1] in _PACKED for entry in ole.listdir()):
         raise skip("It is an OLE file of a kind that is not read", "Save it as PDF or text")
     if not ole.exists("__properties_version1.0"):

@@ -1,4 +1,8 @@
-"""Outlook messages (MSG): headers, the body as text, HTML or RTF, and the attachments as members ([MS-OXMSG])."""
+"""Outlook messages (MSG): headers, the body as text, HTML or RTF, and the attachments as members ([MS-OXMSG]).
+
+A message that is attached is a folder of the same file: it is a document of its own all the same, `mail.msg!/Its subject.msg`,
+with its attachments inside it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,14 @@ from typing import Any
 
 from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem
-from workbench.ingest.readers.base import Member, Parsed
+from workbench.ingest.readers.base import Member, Parsed, ReadFunction
 from workbench.ingest.readers.mail import write_headers
 from workbench.ingest.writing import TextWriter
 from workbench.places import locator
 
 _SUBJECT, _FROM, _FROM_ADDRESS, _TO, _CC, _BCC = "0037", "0C1A", "0C1F", "0E04", "0E03", "0E02"
 _BODY, _HTML, _RTF, _SMTP = "1000", "1013", "1009", "5D01"
+_STORED = "__substg1.0_3701000D"
 _DATA, _LONG_NAME, _NAME, _SHOWN_NAME = "3701", "3707", "3704", "3001"
 _LZFU_START = (
     rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans SerifSymbolArial"
@@ -70,13 +75,29 @@ def read_message(ole: Any, folder: str = "") -> Iterator[Parsed | Member | Probl
     for number, name in enumerate(attached, 1):
         place = f"{folder}/{name}".lstrip("/")
         shown = word(_LONG_NAME, place) or word(_NAME, place) or word(_SHOWN_NAME, place) or f"attachment-{number}"
+        shown = shown.replace("/", "_").strip("\x00 ") or f"attachment-{number}"
         kind, data = raw(_DATA, place)
+        within = f"{place}/{_STORED}"
         if kind:
-            yield Member(shown.replace("/", "_").strip("\x00 ") or f"attachment-{number}", data)
+            yield Member(shown, data)
+        elif ole.exists(f"{within}/__properties_version1.0"):
+            name = shown if shown.lower().endswith(".msg") else f"{shown}.msg"
+            yield Member(name, _streams(ole, within), read=_reading(ole, within))
         else:
             yield Problem(
-                f"The attachment {shown!r} is a message or object inside the message", "Save it as a file of its own"
+                f"The attachment {shown!r} is an object of another program, or a link to a file",
+                "Save it as a file of its own",
             )
+
+
+def _reading(ole: Any, folder: str) -> ReadFunction:
+    return lambda source: read_message(ole, folder)
+
+
+def _streams(ole: Any, folder: str) -> bytes:
+    """The bytes of all streams in a folder, in the order of their names: what tells one message from another."""
+    inside = sorted(path for path in map("/".join, ole.listdir()) if path.startswith(f"{folder}/"))
+    return b"".join(ole.openstream(path).read() for path in inside)
 
 
 def _time(ole: Any, folder: str) -> datetime | None:

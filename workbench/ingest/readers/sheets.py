@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.word import embedded, main_part
@@ -69,7 +69,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
     with opened(source) as package:
         main = main_part(package, "xl/workbook.xml")
         if main.endswith(".bin"):
-            raise ReadError("It is a binary workbook (XLSB), which is not read", "Save it as XLSX or CSV")
+            raise skip("It is a binary workbook (XLSB), which is not read", "Save it as XLSX or CSV")
         relations = package.relations(main)
         parts = dict(relations.values())
         book = package.must(main)

@@ -1,0 +1,142 @@
+"""Old Office files and Outlook messages: what is read of them, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import ole_files as make
+from reader_files import docx, mail, pptx, read, saved, xlsx, zipped
+
+from workbench.ingest import ReadError
+from workbench.reports import FileStatus
+
+
+def test_slides_are_those_of_the_last_save(tmp_path: Path) -> None:
+    """What an earlier save held is still in the file, and is not read."""
+    data = make.ppt(
+        [("Now", "the heron\rthe weir", "said"), ("Second", "Ωmega", "")], before=[("Old", "the newt", "unsaid")]
+    )
+    (document,), told = read(saved(tmp_path, "a.ppt", data))
+    assert document.text == "# Now\n\nthe heron\nthe weir\n\nsaid\n\n# Second\n\nΩmega\n"
+    assert (document.type, told) == ("slides", [])
+    assert [p.locator for p in document.places] == ["slide=1", "slide=1&part=notes", "slide=2"]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (make.ppt([("a", "b", "")], locked=True), "locked with a password"),
+        (make.ole({"PowerPoint Document": b"junk", "Current User": bytes(28)}), "broken"),
+        (make.ole({"PowerPoint Document": b"junk" * 30, "Current User": b"\x09" * 28}), "broken"),
+        (make.ole({"PowerPoint Document": b"junk"}), "broken"),
+    ],
+)
+def test_slides_that_cannot_be_read_are_named(tmp_path: Path, data: bytes, told: str) -> None:
+    with pytest.raises(ReadError, match=told) as caught:
+        read(saved(tmp_path, "a.ppt", data))
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("at", range(0, 4000, 97))
+def test_a_damaged_presentation_ends_in_words_or_a_sentence(tmp_path: Path, at: int) -> None:
+    """Whatever byte is wrong: no other error, and no endless loop."""
+    data = bytearray(make.ppt([("One", "two", "three"), ("Four", "five", "")], before=[("x", "y", "")]))
+    data[512 + at % (len(data) - 512)] ^= 0xFF
+    with contextlib.suppress(ReadError):
+        documents, _ = read(saved(tmp_path, "a.ppt", bytes(data)))
+        assert all(document.text.strip() for document in documents)
+
+
+def test_what_a_message_holds_is_counted_and_named_apart(tmp_path: Path) -> None:
+    """Messages inside messages, two attachments of one name, and an object that is no file."""
+    inner = make.msg_streams("Re: a/b", "inner", {"n.txt": b"deep"}, inside=True)
+    data = make.msg("Outer", "outer", {"Re: a/b": inner, "a.txt": b"one", "a.txt ": b"two", "thing": {"x": b"1"}})
+    documents, problems = read(saved(tmp_path, "m.msg", data))
+    assert {d.path: d.text.rpartition("\n\n")[2].strip() for d in documents} == {
+        "m.msg": "outer", "m.msg!/Re: a_b.msg": "inner", "m.msg!/Re: a_b.msg!/n.txt": "deep", "m.msg!/a.txt": "one",
+        "m.msg!/2-a.txt": "two",
+    }  # fmt: skip
+    assert len({d.document_id for d in documents}) == 5
+    assert [p.reason for p in problems] == [
+        "The attachment 'thing' is an object of another program, or a link to a file"
+    ]
+
+
+def test_messages_may_not_lie_too_deep(tmp_path: Path) -> None:
+    """The setting max_nesting counts them as it counts archives."""
+    streams = make.msg_streams("last", "bottom", inside=True)
+    for number in range(8):
+        streams = make.msg_streams(f"m{number}", f"body {number}", {f"m{number}": streams}, inside=number < 7)
+    documents, problems = read(saved(tmp_path, "m.msg", make.ole(streams)))
+    assert len(documents) < 9
+    assert any("max_nesting" in p.reason for p in problems)
+
+
+def test_an_outlook_message_in_a_mail_in_an_archive(tmp_path: Path) -> None:
+    """Each is a document with a path that says the way to it."""
+    held = mail("Forwarded", "see below", {"old.msg": make.msg("Old", "the words")})
+    documents, _ = read(saved(tmp_path, "a.zip", zipped({"box/m.eml": held})))
+    assert [d.path for d in documents] == ["a.zip!/box/m.eml", "a.zip!/box/m.eml!/old.msg"]
+
+
+BINARY = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.bin"/>'
+    "</Relationships>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("winmail.dat", b"\x78\x9f\x3e\x22" + bytes(200), "winmail.dat"),
+        (
+            "a.xlsb",
+            zipped({"[Content_Types].xml": "<Types/>", "_rels/.rels": BINARY, "xl/workbook.bin": b"\x00\x01"}),
+            "XLSB",
+        ),
+        ("a.wps", b"\x00\x01\x02", "no reader for .wps"),
+    ],
+)
+def test_what_is_not_read_is_skipped_with_what_to_do(tmp_path: Path, name: str, data: bytes, told: str) -> None:
+    with pytest.raises(ReadError, match=told) as caught:
+        read(saved(tmp_path, name, data))
+    assert caught.value.status is FileStatus.SKIPPED
+    assert caught.value.remedy
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice writes these files, and is not installed")
+@pytest.mark.parametrize("kind", ["ppt", "doc", "xls"])
+def test_what_another_program_saved_in_the_old_format_reads_like_the_new_one(tmp_path: Path, kind: str) -> None:
+    """The same words in the same order, with the same slides and rows."""
+    made = {
+        "ppt": pptx([("One", "the heron", "said of it"), ("Zwei", "ein Wehr über 5 €", ""), ("Three", "more", "")]),
+        "doc": docx([("Heading 1", "Plan"), ("", "A heron über dem Wehr.")], [["Item", "Price"], ["Rope", "12"]]),
+        "xls": xlsx({"Sales": [["Region", "Sum"], ["Nörd", 3], [None], ["South", 4.5]], "Two": [["x", "y"]]}),
+    }[kind]
+    saved(tmp_path, f"a.{kind}x", made)
+    profile = f"-env:UserInstallation=file://{tmp_path}/profile"
+    command = [
+        "soffice",
+        "--headless",
+        profile,
+        "--convert-to",
+        kind,
+        "--outdir",
+        str(tmp_path),
+        str(tmp_path / f"a.{kind}x"),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    (new,), (old,) = read(tmp_path / f"a.{kind}x")[0], read(tmp_path / f"a.{kind}")[0]
+    assert old.text.replace("# ", "").split() == new.text.replace("# ", "").split()
+    if kind != "doc":  # whose tables Word counts in paragraphs
+        assert old.places == new.places
