@@ -9,10 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from app_for_tests import all_text, bodies, chunks, column, run
 from streamlit.testing.v1 import AppTest
 
+import workbench as wb
 from workbench.desk.searches import HISTORY, PLAN, SEARCH, Searches
 from workbench.ui import resources
 
@@ -188,11 +190,26 @@ def test_a_grade_is_kept_and_shown_and_taken_back(sends: Send, open_app: Open, o
     assert 'aria-pressed="true"' not in column(at, "hybrid")
 
 
-def test_more_like_this_asks_with_the_passage(sends: Send, open_app: Open, own_corpus: Path) -> None:
-    """The passage itself comes first, and undo goes back to the question."""
+def test_more_like_this_shows_the_nearest_by_vector(sends: Send, open_app: Open, own_corpus: Path) -> None:
+    """Neighbours by the stored vector, the passage itself left out, nothing embedded; it says what was done. Its text can be
+    asked instead, and undo goes back to the question.
+    """
     at = open_app(own_corpus, q="kettle", columns="keyword,vector")
     card = chunks(at, "keyword")[0]
     sends(at, {"do": "more", "chunk": card})
+    made = at.session_state["wb.events.like"]
+    with wb.open_corpus(own_corpus) as corpus:
+        records, index = corpus.engine.records, corpus.engine.vectors("")
+        number = records.find_record(card, records.scope(None, None, ()))
+        assert number is not None
+        cosines = index.cosines(index.vectors([number])[0], records.scope(None, None, ()))
+        order = [n for n in np.argsort(-cosines, kind="stable").tolist() if n != number][:10]
+        assert [row.chunk.chunk_id for row in made.rows] == [row.chunk.chunk_id for row in records.rows(order)]
+    assert list(made.distances) == sorted(made.distances)
+    assert "nothing was embedded" in all_text(at)
+    assert at.query_params["q"] == "kettle"
+    at.button(key="wb.w.like.text").click()
+    run(at)
     assert at.query_params["q"].startswith("# The office kettle Fill the kettle")
     assert chunks(at, "vector")[0] == card
     undo(at)

@@ -19,7 +19,7 @@ import streamlit as st
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.records import Hit
-from workbench.ui import marks, resources, undo
+from workbench.ui import alike, cards, marks, resources, undo
 from workbench.ui import state as app_state
 from workbench.ui.controls import PREFIX
 from workbench.ui.text import plain
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from workbench.service import Corpus
 
 KEY = "wb.events"
-_NOTE, _DONE = "wb.events.note", "wb.events.done"
+_NOTE, _LIKE, _DONE = "wb.events.note", "wb.events.like", "wb.events.done"
 MOST = 100
-_LIKE = 600
+LONGEST_LIKE = 600
 _SIGNS = re.compile(r'["“”„‟＂*|]|(?<!\S)-+|\bOR\b')
 _SENDER = """
 export default function (component) {
@@ -63,6 +63,10 @@ def _ready(corpus: Corpus) -> None:
     noted = st.session_state.get(_NOTE)
     if isinstance(noted, Hit):
         _note_dialog(corpus, noted)
+        return
+    found = st.session_state.get(_LIKE)
+    if isinstance(found, alike.Alike):
+        _like_dialog(found)
 
 
 def _done() -> float:
@@ -107,16 +111,44 @@ def _handle(corpus: Corpus, do: str, chunk_id: str, value: Any) -> None:
     elif do == "note":
         st.session_state[_NOTE] = hit
     elif do == "more":
-        state = app_state.current()
-        app_state.update("the query", query=like(hit), keywords="")
-        if state != app_state.current():
-            app_state.ask_again()
+        try:
+            st.session_state[_LIKE] = alike.nearest(corpus, app_state.current(), hit)
+        except WorkbenchError as exc:
+            app_state.tell(f"Searched with the passage's text. Its neighbours by vector are not to be had: {exc}")
+            _ask_like(hit)
+
+
+# --- more like this -----------------------------------------------------------------------------------------------------
+
+
+def _ask_like(hit: Hit) -> None:
+    state = app_state.current()
+    app_state.update("the query", query=like(hit), keywords="")
+    if state != app_state.current():
+        app_state.ask_again()
+
+
+def _close_like() -> None:
+    st.session_state.pop(_LIKE, None)
+
+
+@st.dialog("More like this", width="large", on_dismiss=_close_like)
+def _like_dialog(found: alike.Alike) -> None:
+    st.html(cards.note(alike.told(found)))
+    st.html(alike.html(found))
+    if st.button(
+        "Search with its text instead", key=PREFIX + "like.text",
+        help="Puts the passage's words into the query, for the keyword side too; Undo goes back.",
+    ):  # fmt: skip
+        _close_like()
+        _ask_like(found.hit)
+        st.rerun()
 
 
 def like(hit: Hit) -> str:
     """A query that looks for what is like a hit: the beginning of its text, without signs that the query syntax reads."""
     words = _SIGNS.sub(" ", hit.text.replace("[CHUNK BOUNDARY]", " ")).split()
-    return plain(" ".join(words), _LIKE).rstrip("…")
+    return plain(" ".join(words), LONGEST_LIKE).rstrip("…")
 
 
 # --- grades -----------------------------------------------------------------------------------------------------------
