@@ -145,6 +145,21 @@ class OpenCorpus:
 
         return judging_of(self.path, self.engine.records, self.principal, self.policy)
 
+    def import_judgments(self, path: str | Path, name: str | None = None) -> str:
+        """Add the queries and judgments of a file or folder to a query set of the corpus; the set's name.
+
+        Args:
+            path: A BEIR folder, TREC qrels, CSV or JSONL. A row with `start`, `end` and `quote` judges that passage: it is
+                found again in other generations, and in other corpora of the same documents, however they are cut.
+            name: The set; None is the file's or folder's name.
+
+        Raises:
+            JudgmentError: Lines cannot be read (the message names them); nothing is imported then.
+        """
+        from workbench.desk.exchange import import_judgments
+
+        return import_judgments(self.judging, path, name).name
+
     def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
         """A query set's judgments, to measure with: `Judging.judgments` says how. Raises JudgmentError."""
         return self.judging.judgments(set, judges, documents=documents)

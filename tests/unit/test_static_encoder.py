@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from static_model import make_static
 
 from workbench.encode import distilled
-from workbench.encode.load import identity_of, load_encoder
+from workbench.encode.load import identity_of, load_encoder, load_tokens
 from workbench.encode.models import Model
 from workbench.encode.static import RUNTIME, StaticEncoder, find_static
 from workbench.errors import EncoderError
@@ -49,6 +49,14 @@ def test_its_identity_is_known_without_loading_it(folder: Path) -> None:
     assert identity == load_encoder(str(folder), "torch").identity
     assert (identity.runtime, identity.dim) == (RUNTIME, 256)
     assert identity.digest != identity_of(str(make_static(folder.parent / "other", TEXTS, shift=0.1))).digest
+
+
+def test_the_tokenizer_counts_alone_as_the_encoder_does(folder: Path) -> None:
+    """What cuts the chunks needs no table; the hashing encoder has no tokenizer file."""
+    tokens = load_tokens(str(folder))
+    assert tokens is not None
+    assert tokens.count(TEXTS) == load_encoder(str(folder)).count_tokens(TEXTS)
+    assert load_tokens("hashing") is None
 
 
 def test_tables_in_the_form_of_model2vec_run_too(tmp_path: Path, folder: Path) -> None:

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 @click.option(
     "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100 RR."
 )
+@click.option(
+    "--against",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another corpus of the same files, cut or embedded otherwise: each plan runs there too; may be repeated.",
+)
 @click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
 @click.option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says.")
 @click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
@@ -41,6 +48,7 @@ def evaluate(
     plans: options.ManyPlans,
     modes: tuple[str, ...],
     measures: tuple[str, ...],
+    others: tuple[Path, ...],
     split: str | None,
     depth: int | None,
     judges: tuple[str, ...],
@@ -53,23 +61,25 @@ def evaluate(
 ) -> None:
     """Measure plans on JUDGMENTS: a BEIR folder, TREC qrels, CSV, JSONL, or a query set by its name.
 
-    The first plan is the baseline that the others are compared with, by the first measure.
+    The first plan is the baseline that the others are compared with, by the first measure. Judgments are of documents and of
+    places in them, so they measure corpora of the same files with other chunks or encoders too: --against compares those.
     """
     loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal, judges)
     if no_keywords:
         loaded = loaded.without_keywords()
     chosen = measures or ("nDCG@10", "R@100", "RR")
     made: list[Evaluation] = []
-    with (
-        asker.open() as opened,
-        output.progress_bar(enabled=not as_json) as progress,
-    ):
-        for given in plans.read():
-            plan = _deepened(given, depth, modes)
-            seen = _learned_from(plan, loaded)
-            for mode in modes or ("hybrid",):
-                done = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
-                made.append(replace(done, warnings=(*seen, *done.warnings)))
+    askers = (asker, *(replace(asker, corpus=other) for other in others))
+    with output.progress_bar(enabled=not as_json) as progress:
+        for one in askers:
+            with one.open() as opened:
+                for given in plans.read():
+                    plan = _deepened(given, depth, modes)
+                    seen = _learned_from(plan, loaded)
+                    for mode in modes or ("hybrid",):
+                        done = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
+                        named = done.named(f"{opened.path}: {done.name}") if others else done
+                        made.append(replace(named, warnings=(*seen, *named.warnings)))
     if run_file is not None:
         made[0].run.save_trec(run_file)
     if as_json:

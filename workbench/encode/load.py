@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from workbench import settings
 from workbench.encode import distilled
+from workbench.encode.batching import Tokens
 from workbench.encode.hashing import IDENTITY as HASHING
 from workbench.encode.hashing import NAME as HASHING_NAME
 from workbench.encode.hashing import HashingEncoder
@@ -68,6 +69,25 @@ def load_encoder(name: str | None = None, runtime: str | None = None, progress: 
             encoder.encode_query("first")
             slot.encoder = encoder
         return slot.encoder
+
+
+def load_tokens(name: str) -> Tokens | None:
+    """An encoder's tokenizer without its model, to count with; None where it has no file of its own. Raises EncoderError.
+
+    Args:
+        name: As in `load_encoder`.
+    """
+    if name == HASHING_NAME:
+        return None
+    model = distilled.distilled() if name == distilled.NAME else find(name, download=True)
+    static = find_static(model)
+    if static is not None:
+        return Tokens(static.tokenizer, 1, special=False)
+    from workbench.encode.converted import find_copy
+
+    copy = find_copy(model)
+    file = (model if copy is None else copy).folder / "tokenizer.json"
+    return Tokens(file, 1) if file.is_file() else None
 
 
 def identity_of(name: str | None = None) -> EncoderIdentity:
@@ -159,4 +179,4 @@ def _try_openvino(model: Model) -> tuple[Encoder | None, str]:
     return None, f"its copy does not agree with torch ({figures})"
 
 
-__all__ = ["PACKAGED", "identity_of", "load_encoder"]
+__all__ = ["PACKAGED", "identity_of", "load_encoder", "load_tokens"]

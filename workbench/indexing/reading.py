@@ -218,20 +218,11 @@ def _drain(
 
 def make_counter(encoder: str) -> TokenCounter:
     """The token counter of an encoder; from the model's tokenizer file alone where there is one. Raises EncoderError."""
-    from workbench.encode import hashing
-    from workbench.encode.load import load_encoder
+    from workbench.encode.load import load_encoder, load_tokens
 
-    if encoder != hashing.NAME:
-        from workbench.encode.batching import Tokens
-        from workbench.encode.converted import find_copy
-        from workbench.encode.models import find
-
-        model = find(encoder, download=True)
-        copy = find_copy(model)
-        file = (model if copy is None else copy).folder / "tokenizer.json"
-        if file.is_file():
-            tokens = Tokens(file, 1)
-            return TokenCounter(tokens.count, additive=tokens.additive)
+    tokens = load_tokens(encoder)
+    if tokens is not None:
+        return TokenCounter(tokens.count, additive=tokens.additive)
     loaded = load_encoder(encoder)
     return TokenCounter(loaded.count_tokens, additive=loaded.additive)
 
