@@ -244,7 +244,8 @@ class Explorer:
         return charts.rank_figure(result.hits, sources)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return self.widget._repr_mimebundle_(**kwargs)
+        bundle = self.widget._repr_mimebundle_(**kwargs)
+        return {**bundle, "text/plain": f"{self!r}: run the cell for its sliders"}
 
     def __repr__(self) -> str:
         return f"<Explorer {self.result.query!r} by {self.plan}>"
