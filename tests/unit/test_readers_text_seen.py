@@ -1,13 +1,22 @@
-"""Texts as people see them: a text that is a table is read as one."""
+"""Texts as people see them: a text that is a table is read as one, and rows of a table carry its header."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from ingest_cases import count_words, found
 from reader_files import read, saved
 
+from workbench.ingest import FileRules, ReadOptions, read_file
 from workbench.ingest.readers.delimited import is_table
+from workbench.records import Chunk
+
+
+def chunks(file: Path) -> list[Chunk]:
+    """The chunks of a file's documents."""
+    items = read_file(found(file), FileRules(), ReadOptions(budget_tokens=80), count_words)
+    return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
 
 
 def test_a_text_whose_lines_are_cut_by_tabs_is_a_table(tmp_path: Path) -> None:
@@ -30,3 +39,23 @@ def test_a_text_whose_lines_are_cut_by_tabs_is_a_table(tmp_path: Path) -> None:
 )
 def test_other_texts_with_tabs_are_texts(text: str) -> None:
     assert not is_table(text)
+
+
+def test_rows_of_a_markdown_table_carry_its_header(tmp_path: Path) -> None:
+    """Compact, whatever the padding; a table without heads has none."""
+    rows = "".join(f"| `New-{n}` | makes the thing of number {n} |\n" for n in range(30))
+    text = f"# Verbs\n\n|   **Verb**   | What  it does |\n| ------------ | ------------- |\n{rows}\nAfter.\n"
+    file = saved(tmp_path, "a.md", text)
+    inside = [c for c in chunks(file) if c.text.startswith("| `New-") and c.text.endswith("|")]
+    assert len(inside) > 2
+    assert {c.context.split("\n")[-1] for c in inside} == {"Verb | What it does"}
+    assert all("What it does" not in c.context for c in chunks(saved(tmp_path, "b.md", f"| | |\n|---|---|\n{rows}")))
+
+
+def test_rows_of_a_simple_table_of_restructuredtext_carry_its_header(tmp_path: Path) -> None:
+    border = "=========  ==================\n"
+    rows = "".join(f"``new{n}``   makes thing number {n}\n" for n in range(30))
+    text = f"Verbs\n=====\n\n{border}Verb       What it does\n{border}{rows}{border}\nAfter.\n"
+    inside = [c for c in chunks(saved(tmp_path, "a.rst", text)) if c.text.startswith("``new")]
+    assert len(inside) > 2
+    assert {c.context.split("\n")[-1] for c in inside} == {"Verb | What it does"}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from workbench.ingest.errors import Problem
 from workbench.ingest.frontmatter import read_front_matter
-from workbench.ingest.outline import Lines, Outline, Section, separate
+from workbench.ingest.outline import Lines, Outline, Section, Table, separate
 from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.ingest.writing import CELLS, trimmed
 from workbench.records import Span
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def markdown_outline(text: str, front: int = 0) -> Outline:
     shift = lines.number(front) - 1
     sections: list[Section] = []
     blocks: list[Span] = []
+    tables: list[Table] = []
     tokens = _parser().parse(text[front:])
     for position, token in enumerate(tokens):
         if token.map is None:
@@ -51,7 +53,21 @@ def markdown_outline(text: str, front: int = 0) -> Outline:
             sections.append(Section(start, end, int(token.tag[1:]), _plain(tokens[position + 1].content)))
         elif token.type in _BLOCKS:
             blocks.append(Span(start, end))
-    return Outline(tuple(sections), separate(blocks), front)
+            header = _header(tokens, position) if token.type == "table_open" else ""
+            if header:  # the rows begin after it and the rule below it
+                tables.append(Table(start, lines.start(token.map[0] + 2 + shift), end, header))
+    return Outline(tuple(sections), separate(blocks), front, tables=tuple(tables))
+
+
+def _header(tokens: list[Token], position: int) -> str:
+    """The heads of the table that opens here, as one line."""
+    heads: list[str] = []
+    for token in tokens[position:]:
+        if token.type == "thead_close":
+            break
+        if token.type == "inline":
+            heads.append(_plain(token.content))
+    return CELLS.join(trimmed(heads))
 
 
 @cache

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from workbench.ingest.outline import Lines, Section, separate
+from workbench.ingest.outline import Lines, Section, Table, separate
+from workbench.ingest.writing import CELLS
 from workbench.records import Span
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*")
@@ -23,6 +24,7 @@ _LABEL = re.compile(
     r"\.\. (?:_[^`\n]+|__.*|(?:index|module|currentmodule|setting|templatetag|templatefilter|fieldlookup|highlight)::.*)"
 )
 _ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)\s*(?:<[^`]*>)?`")
+_GAP, _EMPHASIS = re.compile(r"[ \t]{2,}"), re.compile(r"[`*]")
 _LINK = re.compile(r"`([^`<]+?)\s*<[^`]*>`__?")
 
 
@@ -115,6 +117,21 @@ def rst_blocks(lines: Lines) -> tuple[Span, ...]:
             found.append(Span(lines.start(index), lines.start(end)))
         index = end
     return separate(found)
+
+
+def rst_tables(lines: Lines) -> tuple[Table, ...]:
+    """The simple tables that have a header: the lines between their first two borders, if a third one ends the rows."""
+    found: list[Table] = []
+    index = 0
+    while index < len(lines):
+        end = _table_end(lines, index) if _SIMPLE_TABLE.fullmatch(lines.line(index)) else index + 1
+        borders = [at for at in range(index, end) if _SIMPLE_TABLE.fullmatch(lines.line(at))]
+        if len(borders) == 3 and borders[1] == index + 2:
+            heads = (" ".join(_EMPHASIS.sub("", cell).split()) for cell in _GAP.split(lines.line(index + 1).strip()))
+            header = CELLS.join(heads)
+            found.append(Table(lines.start(index), lines.start(borders[1] + 1), lines.start(end), header))
+        index = end
+    return tuple(found)
 
 
 def _indent(line: str) -> int:

@@ -15,7 +15,7 @@ from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Lines, Outline
 from workbench.ingest.readers import delimited
 from workbench.ingest.readers.base import Parsed, Reader, Source
-from workbench.ingest.readers.rst import rst_blocks, underlined_headings
+from workbench.ingest.readers.rst import rst_blocks, rst_tables, underlined_headings
 
 _MARKS = re.compile(r"(?m)^\.\. [\w|\[]|^\.\. _|:[\w:+.-]+:`[^`\n]+`|::[ \t]*\n[ \t]*\n[ \t]+\S")
 
@@ -32,7 +32,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     sections = underlined_headings(lines, front.end)
     rst = source.suffix in {".rst", ".rest"} or bool(sections and _MARKS.search(text))
     blocks = rst_blocks(lines) if rst else ()
-    outline = Outline(sections, blocks, front.end)
+    outline = Outline(sections, blocks, front.end, tables=rst_tables(lines) if rst else ())
     yield Parsed(text, "rst" if rst else "text", outline, metadata={**metadata, **front.values})
 
 
