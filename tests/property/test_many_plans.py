@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ranking_cases import candidate_sets, candidates_of, column, fusion_plans
 
 from workbench.plan import FusionPlan
+from workbench.ranking import lone, many
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.fuse import fuse
 from workbench.ranking.many import prepare, ranks_of
@@ -71,3 +72,45 @@ def test_documents_within_the_cutoff_keep_their_ranks_when_hopeless_rows_are_lef
 
 
 PAIRS = [(1.0, 1.0), (0.3, 1.0), (1.0, 0.0), (0.0, 2.0)]
+
+
+@settings(max_examples=80, deadline=None)
+@given(candidate_sets(), st.lists(fusion_plans(), min_size=1, max_size=6), st.data())
+def test_the_ways_for_many_plans_give_the_ranks_of_one_fusion_after_another(
+    candidates: Candidates, plans: list[FusionPlan], data: st.DataObject
+) -> None:
+    """Halving over what one source alone found, and plans side by side: used however few items or plans there are."""
+    rows = data.draw(st.lists(st.integers(0, max(len(candidates) - 1, 0)), max_size=8)) if len(candidates) else []
+    plans = [replace(plan, unit="chunk") for plan in plans]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lone, "_WORTH", 0)
+        patch.setattr(many, "MANY_PLANS", 1)
+        found = ranks_of(candidates, plans, rows)
+    for at, plan in enumerate(plans):
+        listed = fuse(candidates, plan).rows.tolist()
+        assert found[at].tolist() == [listed.index(r) + 1 if r in listed else 0 for r in rows]
+
+
+@pytest.mark.parametrize("sources", [("keyword", "vector"), ("grep", "keyword", "vector")])
+def test_long_lists_that_hardly_overlap_have_the_ranks_of_one_fusion_after_another(sources: tuple[str, ...]) -> None:
+    """600 rows of each source, ties between sources, weights of 0, and k so large that shares of neighbours are equal."""
+    rng = np.random.default_rng(5)
+    rows = 500 * len(sources)
+    columns = []
+    for n, source in enumerate(sources):
+        own = np.isin(np.arange(rows), np.arange(450 * n, 450 * n + 600) % rows)
+        order = [*rng.permutation(np.flatnonzero(own)).tolist(), *np.flatnonzero(~own).tolist()]
+        columns.append(column(source, order, [1 - i / 2000 for i in range(rows)], 600, rows))
+    candidates = candidates_of(columns, list(range(rows)), [False] * rows)
+    weights = [(1.0, 1.0, 1.0), (0.0, 1.0, 2.0), (1.0, 0.0, 0.0), (1e-9, 1.0, 0.5), (0.7, 0.3, 1.1)]
+    plans = [
+        FusionPlan("rrf", k=k, rank_base=base, weights=dict(zip(reversed(sources), weight, strict=False)))
+        for k in (1.0, 60.0, 1e5)
+        for base in (0, 1)
+        for weight in weights
+    ]
+    chosen = sorted(rng.choice(rows, 12, replace=False).tolist())
+    found = ranks_of(candidates, plans, chosen)
+    for at, plan in enumerate(plans):
+        place = {row: rank for rank, row in enumerate(fuse(candidates, plan).rows.tolist(), 1)}
+        assert found[at].tolist() == [place.get(row, 0) for row in chosen]

@@ -10,23 +10,35 @@ import numpy as np
 
 from workbench.ranking.candidates import Floats, Ints
 
-_MANY = 32  # from so many targets on, sorting the scores is quicker than comparing each target with all of them
+MANY_TARGETS = 32
+"""From so many targets on, sorting the scores is quicker than comparing each target with all of them."""
 
 
 def ranks_in(scores: Floats, targets: Ints) -> Ints:
     """Ranks of columns (b, t), where columns stand in the order that settles ties."""
-    if len(targets) >= _MANY:
+    if len(targets) >= MANY_TARGETS:
         return _ranks_by_sorting(scores, targets)
+    return 1 + ahead_of(scores, scores[:, targets], targets)
+
+
+def ahead_of(scores: Floats, marks: Floats, places: Ints) -> Ints:
+    """How many columns are ahead of each mark, int64 (b, t): before its place those at least as good, after it the better.
+
+    Args:
+        scores: float64 (b, m), columns in the order that settles ties.
+        marks: float64 (b, t).
+        places: int64 (t,), before which column each mark stands; a column that is the mark itself is not ahead of it.
+    """
     plans, items = scores.shape
-    ranks = np.empty((plans, len(targets)), np.int64)
+    counts = np.empty(marks.shape, np.int64)
     ahead = np.zeros((plans, -(-items // 64) * 64), bool)  # a line is a whole number of 64-bit words
-    for n, target in enumerate(targets.tolist()):
-        mark = scores[:, target, None]
-        np.greater_equal(scores[:, :target], mark, out=ahead[:, :target])
-        np.greater(scores[:, target:], mark, out=ahead[:, target:items])
+    for n, place in enumerate(places.tolist()):
+        mark = marks[:, n, None]
+        np.greater_equal(scores[:, :place], mark, out=ahead[:, :place])
+        np.greater(scores[:, place:], mark, out=ahead[:, place:items])
         words = np.packbits(ahead).view(np.uint64).reshape(plans, -1)
-        ranks[:, n] = 1 + np.bitwise_count(words).sum(axis=1, dtype=np.int64)
-    return ranks
+        counts[:, n] = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    return counts
 
 
 def _ranks_by_sorting(scores: Floats, targets: Ints) -> Ints:

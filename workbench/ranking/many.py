@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from workbench.errors import UsageError
 from workbench.plan import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
-from workbench.ranking.counting import document_ranks_in, ranks_in
+from workbench.ranking.counting import MANY_TARGETS, document_ranks_in, ranks_in
 from workbench.ranking.cutting import document_codes, first_of_each
 from workbench.ranking.evidence import RANK_METHODS, Evidence, Table, tabulate
+from workbench.ranking.lone import told_apart, without_weight
 from workbench.ranking.methods import Parameters, check, contributions
 from workbench.ranking.order import best_first, tie_order
 from workbench.ranking.summation import exact_sum
+from workbench.ranking.upright import MANY_PLANS, ranks_of_many
 
 _BLOCK = 1 << 16  # scores of one block: half a megabyte
 
@@ -43,6 +45,11 @@ class _Group:
     rank_base: Floats
     alpha: Floats
     weights: tuple[Floats, ...]
+
+    def numbers(self, places: Ints) -> Parameters:
+        """The numbers of some of its plans, shape (b, 1)."""
+        weights = tuple(w[places] for w in self.weights)
+        return Parameters(self.k[places], self.rank_base[places], self.alpha[places], weights)
 
 
 class Batch:
@@ -134,8 +141,8 @@ def ranks_of(
     for group, table in batch.met(candidates):
         ready = prepare(candidates, group.plan, wanted, documents=documents, cutoff=cutoff, texts=texts, table=table)
         if len(ready.known):
-            for block, scores in _scores(ready.evidence, group, ready.items):
-                result[np.ix_(block, ready.known)] = ready.places(scores)
+            for block, ranks in _ranks(ready, group):
+                result[np.ix_(block, ready.known)] = ranks
     if cutoff is not None:
         result[result > cutoff] = 0
     return result
@@ -276,8 +283,8 @@ def top_of(candidates: Candidates, fusions: Batch | Sequence[FusionPlan], top: i
     batch = _batch(candidates, fusions)
     result = np.full((batch.size, top), -1, np.int64)
     for group, table in batch.met(candidates):
-        for block, scores in _scores(table.evidence, group, len(table.rows)):
-            for at, line in zip(block.tolist(), scores, strict=True):
+        for part, scores in _scores(table.evidence, group, len(table.rows)):
+            for at, line in zip(group.members[part].tolist(), scores, strict=True):
                 first = table.rows[best_first(line, table.coverage, top)]
                 result[at, : len(first)] = first
     return result
@@ -297,15 +304,42 @@ def _columns(values: Sequence[float]) -> Floats:
     return np.asarray(values, np.float64)[:, None]
 
 
-def _scores(evidence: Sequence[Evidence], group: _Group, items: int) -> Iterator[tuple[Ints, Floats]]:
-    """Fused scores in blocks of plans: positions int64 (b,), and scores float64 (b, items)."""
-    size = max(1, _BLOCK // items)
-    for start in range(0, len(group.members), size):
-        part = slice(start, start + size)
-        parameters = Parameters(
-            group.k[part], group.rank_base[part], group.alpha[part], tuple(w[part] for w in group.weights)
-        )  # fmt: skip
-        yield group.members[part], exact_sum(contributions(evidence, group.plan.method, parameters))
+def _ranks(ready: Ready, group: _Group) -> Iterator[tuple[Ints, Ints]]:
+    """Ranks of the targets in blocks of plans: positions int64 (b,), and ranks int64 (b, targets)."""
+    plain = ready.codes is None and not ready.same
+    lone = told_apart(ready.evidence) if plain and group.plan.method in RANK_METHODS else None
+    left = np.arange(len(group.members))
+    if lone is not None:
+        none = without_weight(group.weights)
+        full = [left[none]]
+        for part in _blocks(left[~none], max(len(lone.shared), len(ready.targets))):
+            ranks, right = lone.ranks(group.numbers(part), ready.targets)
+            yield group.members[part[right]], ranks[right]
+            full.append(part[~right])
+        left = np.concatenate(full)
+    if plain and len(left) >= MANY_PLANS and len(ready.targets) < MANY_TARGETS:
+        numbers = group.numbers(left)
+        yield group.members[left], ranks_of_many(ready.evidence, group.plan.method, numbers, ready.targets)
+        return
+    for part, scores in _scores(ready.evidence, group, ready.items, left):
+        yield group.members[part], ready.places(scores)
+
+
+def _blocks(places: Ints, items: int) -> Iterator[Ints]:
+    """Places of plans, so many at a time that a matrix with so many items stays small."""
+    size = max(1, _BLOCK // max(items, 1))
+    for start in range(0, len(places), size):
+        yield places[start : start + size]
+
+
+def _scores(
+    evidence: Sequence[Evidence], group: _Group, items: int, places: Ints | None = None
+) -> Iterator[tuple[Ints, Floats]]:
+    """Fused scores in blocks of a group's plans, or of some of them: their places in the group, int64 (b,), and scores
+    float64 (b, items).
+    """
+    for part in _blocks(np.arange(len(group.members)) if places is None else places, items):
+        yield part, exact_sum(contributions(evidence, group.plan.method, group.numbers(part)))
 
 
 def _permuted(evidence: Sequence[Evidence], order: Ints) -> list[Evidence]:
