@@ -221,6 +221,13 @@ def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
     assert heat.height == 6
 
 
+def test_a_plan_is_marked_only_where_it_reads_the_setting(swept: Sweep) -> None:
+    """`default` mixes scores and has a k that does nothing: it has no place on the curve of k."""
+    marks = dict(swept.sensitivity("fusion.k", at="rrf").select("value", "marks").iter_rows())
+    assert "current" in marks["60"]
+    assert "default" not in "".join(marks.values())
+
+
 def test_the_winner_can_be_taken_away(swept: Sweep) -> None:
     """As YAML and as Python that make the plan again."""
     assert Plan.from_yaml(swept.to_yaml()) == swept.best

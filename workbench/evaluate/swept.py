@@ -30,6 +30,7 @@ from workbench.evaluate.statistics import (
     randomisation_tests,
 )
 from workbench.plan import Plan
+from workbench.plan_effects import without_effect
 
 if TYPE_CHECKING:
     import polars as pl
@@ -242,7 +243,7 @@ class Sweep:
 
         Returns:
             value (text), number (null for what is no number), mean, low and high (95 % interval), marks (current, best,
-            default, separated by commas), in the order of the values.
+            default, separated by commas; a plan that does not read the field has none), in the order of the values.
 
         Raises:
             UsageError: The field did not vary, or there is no such neighbour of the plan.
@@ -300,7 +301,8 @@ class Sweep:
     def _marks(self, name: str, value: Any) -> str:
         field = spelled(self.best, name)[0]
         marked = {"current": self.baseline, "best": self.best, "default": Plan.parse("default")}
-        return ",".join(word for word, plan in marked.items() if plan[field] == value)
+        read = {word: plan for word, plan in marked.items() if not without_effect(plan, field)}
+        return ",".join(word for word, plan in read.items() if plan[field] == value)
 
     # --- to take away -----------------------------------------------------------------------------------------------
 
