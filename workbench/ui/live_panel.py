@@ -131,12 +131,17 @@ def _compare_from_here() -> None:
 # --- the figure -----------------------------------------------------------------------------------------------------------
 
 
-def place() -> DeltaGenerator:
-    """Where the figure stands, and while queries are retrieved how far that is. To be drawn on top of the sidebar."""
+def place(corpus: Corpus, plan: Plan) -> DeltaGenerator:
+    """Where the figure stands, and while queries are retrieved how far that is. To be drawn on top of the sidebar.
+
+    Args:
+        corpus: The corpus.
+        plan: What the sliders make.
+    """
+    name, measure = chosen(corpus)
     with st.container(key="wb-live"):
         made = st.empty()
-        kept = st.session_state.get(_KEPT)
-        if isinstance(kept, _Beside) and kept.job is not None and kept.job.running and not kept.done:
+        if name and name != OFF and _busy(_begun(corpus, plan, name, measure)):
             st.session_state[_KEY + "watched"] = True
             _watching()
         else:
@@ -144,23 +149,27 @@ def place() -> DeltaGenerator:
     return made
 
 
-def draw(corpus: Corpus, plan: Plan, place: DeltaGenerator, name: str, measure: str) -> None:
-    """Fill a place with the figure of a plan, or with how far its retrieval is. Made for the fragment of the answers.
+def draw(corpus: Corpus, plan: Plan, place: DeltaGenerator) -> None:
+    """Fill the place with the figure of a plan. Made for the fragment of the answers.
 
     Args:
         corpus: The corpus.
         plan: What the sliders make.
         place: What `place` gave.
-        name: Query set or path; "" or `none` empties the place.
-        measure: Its name.
     """
+    name, measure = chosen(corpus)
     if not name or name == OFF:
         place.empty()
         return
-    kept = _kept(corpus, plan, name, measure)
-    asked = bool(st.session_state.pop(_KEY + "asked", False))
-    if kept.job is not None and not kept.job.running and kept.job.error is not None:
-        kept.failed, kept.job = (plan, str(kept.job.error)), None
+    kept = _begun(corpus, plan, name, measure)
+    if _busy(kept):
+        place.empty()
+        if not st.session_state.get(_KEY + "watched"):
+            st.rerun()  # once a retrieval: the whole page, which then watches it (a quick second move may cut that run short)
+        return
+    if kept.failed is not None and kept.failed[0] == plan:
+        place.caption(plain(kept.failed[1], 300))
+        return
     try:
         if kept.live is not None and kept.live.ready(plan):
             place.html(_figure(kept.live.figure(plan), name))
@@ -168,20 +177,31 @@ def draw(corpus: Corpus, plan: Plan, place: DeltaGenerator, name: str, measure: 
     except WorkbenchError as exc:
         place.caption(plain(str(exc), 300))
         return
-    busy = kept.job is not None and kept.job.running and not kept.done
-    if kept.failed is not None and kept.failed[0] == plan and not asked:
-        place.caption(plain(kept.failed[1], 300))
-    elif busy or asked or _wanted(corpus, kept, plan):
-        place.empty()
-        if not busy:
-            kept.done = False
-            kept.job = tuning.Job(_work(corpus, kept, plan, sign_in.may_index()))
-        if not st.session_state.get(_KEY + "watched"):
-            st.rerun()  # once a retrieval: the whole page, which then watches it (a quick second move may cut that run short)
-    else:
-        queries = sets(corpus).get(name, (0, 0))[0]
-        count = f" over {queries:,} judged queries" if queries else ""
-        place.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count} ({_short(name)}).</p>')
+    queries = sets(corpus).get(name, (0, 0))[0]
+    count = f" over {queries:,} judged queries" if queries else ""
+    place.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count} ({_short(name)}).</p>')
+
+
+def _begun(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Beside:
+    """What the session keeps; a retrieval is begun where one is wanted and none is on."""
+    kept = _kept(corpus, plan, name, measure)
+    asked = bool(st.session_state.pop(_KEY + "asked", False))
+    if kept.job is not None and not kept.job.running and kept.job.error is not None:
+        kept.failed, kept.job = (plan, str(kept.job.error)), None
+    try:
+        ready = kept.live is not None and kept.live.ready(plan)
+    except WorkbenchError as exc:
+        kept.failed = (plan, str(exc))
+        return kept
+    failed = kept.failed is not None and kept.failed[0] == plan and not asked
+    if not ready and not failed and not _busy(kept) and (asked or _wanted(corpus, kept, plan)):
+        kept.done, kept.failed = False, None
+        kept.job = tuning.Job(_work(corpus, kept, plan, sign_in.may_index()))
+    return kept
+
+
+def _busy(kept: _Beside) -> bool:
+    return kept.job is not None and kept.job.running and not kept.done
 
 
 def _kept(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Beside:

@@ -60,4 +60,4 @@ def _answers(corpus: Corpus, places: sidebar.Places) -> None:
             panels.picture(found)
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
-    live_panel.draw(corpus, state.moved, places.figure, *live_panel.chosen(corpus))
+    live_panel.draw(corpus, state.moved, places.figure)

@@ -86,7 +86,7 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
     """
     plan = state.moved
     with st.sidebar:
-        figure = live_panel.place()
+        figure = live_panel.place(corpus, plan)
         column_controls.moved(state)
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
         places: dict[str, DeltaGenerator] = {}

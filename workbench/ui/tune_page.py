@@ -251,7 +251,7 @@ def _sliders(corpus: Corpus) -> DeltaGenerator:
     """The sliders of the fusion in the sidebar; the place of the figure above them."""
     plan = app_state.current().moved
     with st.sidebar:
-        place = live_panel.place()
+        place = live_panel.place(corpus, plan)
         live_panel.buttons()
         sidebar.tuned(plan, app_state.current(), sidebar.known(corpus))
     return place
@@ -261,4 +261,4 @@ def _sliders(corpus: Corpus) -> DeltaGenerator:
 def _live(corpus: Corpus, place: DeltaGenerator) -> None:
     """The figure of the plan that the sliders make; drawn again at each move."""
     app_state.written_in_fragment()
-    live_panel.draw(corpus, app_state.current().moved, place, *live_panel.chosen(corpus))
+    live_panel.draw(corpus, app_state.current().moved, place)

@@ -1,0 +1,70 @@
+"""Journeys on the Tune page: try plans, take the best one to the Search page, and read the figure beside a moved slider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from visiting import expect, settled
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ASKED = {
+    "how do retries work": "retries.md", "timeouts": "timeouts.md", "rate limits": "limits.md", "kettle": "kettle.md",
+    "good tea": "tea.md", "wait longer": "backoff.py",
+}  # fmt: skip
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """Judgments of the small corpus."""
+    path = tmp_path / "judged.csv"
+    lines = [f"q{n},{text},{file},1" for n, (text, file) in enumerate(ASKED.items())]
+    path.write_text("\n".join(["query_id,query,document,grade", *lines]) + "\n")
+    return path
+
+
+def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server: str, judged: Path) -> None:
+    """A small sweep over alpha; its curve; a threshold by what it loses; the winner on the Search page, where a moved slider
+    shows the measure. No page logs an error.
+    """
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(f"{server}/tune")
+    path = page.get_by_role("textbox", name="or a path")
+    path.fill(str(judged))
+    path.press("Enter")
+    fields = page.locator(".st-key-wb-w-tune-fields")
+    for name in ("fusion.method", "fusion.k", "fusion.normalise"):
+        fields.get_by_role("button", name=f"Remove {name}").click()
+        settled(page)
+    values = page.locator(".st-key-wb-w-tune-values-fusion-alpha input")
+    values.fill("0.1,0.5,0.9")
+    values.press("Enter")
+    settled(page)
+    page.get_by_role("button", name="Try them").click()
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    expect(page.locator(".st-key-wb-w-tune-curve-chart .main-svg").first).to_be_visible()
+    settled(page)
+    page.get_by_role("button", name="Draw the scores").click()
+    expect(page.locator(".st-key-wb-w-tune-scores-chart .main-svg").first).to_be_visible()
+    settled(page)
+    page.get_by_role("button", name="as the threshold").click()
+    expect(page.get_by_text("The shared plan cuts at angular distance")).to_be_visible()
+    settled(page)
+    page.get_by_role("button", name="Use it on the Search page").click()
+    query = page.get_by_role("searchbox").or_(page.get_by_label("Query", exact=True)).first
+    expect(query).to_be_visible()
+    settled(page)
+    query.fill("kettle")
+    query.press("Enter")
+    page.wait_for_url(lambda url: "q=kettle" in url)
+    settled(page)
+    slider = page.locator(".st-key-wb-w-fusion-alpha input[type=range]")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    figure = page.locator('.wb-live[role="status"]')
+    expect(figure).to_contain_text("of 6 queries than at the start")
+    assert page.foreign == []
+    assert errors == []
