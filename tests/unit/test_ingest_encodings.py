@@ -32,10 +32,12 @@ KOREAN = (
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [
-        (RUSSIAN, "koi8-r"), (RUSSIAN, "cp1251"), (FRENCH, "latin-1"), (FRENCH, "cp1252"), (GERMAN, "latin-1"),
+        (RUSSIAN, "koi8-r"), (RUSSIAN, "cp1251"), (RUSSIAN, "iso8859-5"), (RUSSIAN, "cp866"),
+        (FRENCH, "latin-1"), (FRENCH, "cp1252"), (GERMAN, "latin-1"),
         (POLISH, "cp1250"), (POLISH, "iso8859-2"), (CZECH, "cp1250"), (CZECH, "iso8859-2"), (GREEK, "cp1253"),
         (TURKISH, "cp1254"), (HEBREW, "cp1255"), (ARABIC, "cp1256"), (JAPANESE, "shift_jis"), (JAPANESE, "euc-jp"),
-        (CHINESE, "gb18030"), (KOREAN, "euc-kr"),
+        (JAPANESE, "iso2022_jp"), (CHINESE, "gb18030"), (KOREAN, "euc-kr"), ("имя;сумма\nцапля;3\nлиса;4\n", "koi8-r"),
+        ("Привет\n", "koi8-r"), ("素早い茶色の狐がのろまな犬を飛び越える。サギは堰のそばで魚を待つ。\n", "shift_jis"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("times", [1, 4])
@@ -82,3 +84,18 @@ def test_text_keeps_its_characters_and_only_line_ends_and_nul_change(data: bytes
 def test_binaries_are_no_text_in_any_encoding(data: bytes) -> None:
     with pytest.raises(ReadError):
         decode(data)
+
+
+@pytest.mark.parametrize(("text", "encoding"), [(FRENCH, "cp1252"), (RUSSIAN, "cp1251"), (RUSSIAN, "koi8-r")])
+def test_lines_of_two_encodings_are_read_each_in_its_own(text: str, encoding: str) -> None:
+    """As many lines of UTF-8 as of the other one."""
+    other = f"and {text}"
+    found, name = decode((text.encode() + other.encode(encoding)) * 3)
+    assert found == (text + other) * 3
+    assert name.startswith("utf-8 and ")
+
+
+def test_words_that_nul_sets_apart_are_text() -> None:
+    assert (
+        decode(b"a heron\x00the second\x00a third word\x00\n")[0] == "a heron\ufffdthe second\ufffda third word\ufffd\n"
+    )

@@ -253,3 +253,10 @@ def test_document_ids_come_from_tenant_and_path_only(tmp_path: Path) -> None:
         )
         == 4
     )
+
+
+def test_a_path_with_line_ends_is_shown_on_one_line() -> None:
+    """A list of files has one line a file, whatever they are called; nothing reaches the terminal as a command."""
+    from workbench.cli.output import one_line
+
+    assert one_line("a\nb\t\x1b[31m.md") == "a\\nb\\t\ufffd[31m.md"

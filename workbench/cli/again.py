@@ -39,7 +39,7 @@ def print_preview(found: IndexPreview, *, list_files: bool, as_json: bool) -> No
         files = [file for file in found.files if file.action is action]
         for file in files[:most]:
             why = f": {file.reason}" if file.reason else ""
-            out.print(Text(output.plain(f"  {action.value} {file.path}{why}")), soft_wrap=True)
+            out.print(Text(output.one_line(f"  {action.value} {file.path}{why}")), soft_wrap=True)
         if len(files) > most:
             out.print(Text(f"  {action.value}: {len(files) - most:,} more; --list shows them", style="dim"))
     if not list_files:

@@ -42,7 +42,7 @@ def examples(
         out = output.console()
         for number, example in enumerate(found, 1):
             added = "  ".join(f"{name} +{value:.4f}" for name, value in sorted(example.contributions.items()))
-            head = Text(f"{number:>3}. ", style="bold") + Text(output.plain(example.citation), style="bold cyan")
+            head = Text(f"{number:>3}. ", style="bold") + Text(output.one_line(example.citation), style="bold cyan")
             out.print(head + Text(f"  {example.score:.4f}  ") + Text(added, style="dim"))
             said = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
             out.print(Text("     " + output.plain(said), style="italic"), soft_wrap=True)

@@ -177,7 +177,7 @@ def _print_tables(tables: Mapping[str, polars.DataFrame], *, as_json: bool) -> N
             for row in frame.to_dicts():
                 counts = f"{row['documents']:,} documents, {row['chunks']:,} chunks, {row['bytes']:,} bytes"
                 counts += f", {row['copies']:,} copies of documents" if row["copies"] else ""
-                out.print(Text(output.plain(f"{row['path']}: {row['kind']}, {counts}")), soft_wrap=True)
+                out.print(Text(output.one_line(f"{row['path']}: {row['kind']}, {counts}")), soft_wrap=True)
 
 
 def _job_line(job: Mapping[str, Any]) -> str:
@@ -228,7 +228,7 @@ def _print_kinds(report: IndexReport, *, every: bool) -> None:
     slow = [file for file in slowest(report) if every or file.seconds >= 1]
     for file in slow:
         output.console().print(
-            Text(output.plain(f"  slow {file.seconds:.1f} s: {file.path}"), style="dim"), soft_wrap=True
+            Text(output.one_line(f"  slow {file.seconds:.1f} s: {file.path}"), style="dim"), soft_wrap=True
         )
 
 
@@ -267,7 +267,7 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
     for file in shown:
         why = f": {file.reason}" + (f". {file.remedy}" if file.remedy else "") if file.reason else ""
         style = "red" if file.status is FileStatus.FAILED else ""
-        out.print(Text(output.plain(f"  {file.status.value} {file.path}{why}"), style=style), soft_wrap=True)
+        out.print(Text(output.one_line(f"  {file.status.value} {file.path}{why}"), style=style), soft_wrap=True)
     if not list_files:
         skipped = Counter(f.reason for f in report.files if f.status is FileStatus.SKIPPED)
         for reason, number in sorted(skipped.items(), key=lambda item: (-item[1], item[0])):

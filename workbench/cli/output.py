@@ -31,6 +31,11 @@ def plain(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def one_line(text: str) -> str:
+    """Text without control characters, on one line: a path may hold line ends and tabs, which are shown as in a shell."""
+    return plain(text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t"))
+
+
 def highlighted(text: str, matches: Sequence[Span], most: int | None = None) -> Text:
     """A passage with its matches in bold; cut near the first match when longer than `most` characters."""
     start, end = 0, len(text)
@@ -58,9 +63,9 @@ def print_passages(passages: Sequence[Passage]) -> None:
     """Passages as grep prints them: a citation, then numbered lines, matching ones marked with a colon."""
     out = console()
     for passage in passages:
-        out.print(Text(plain(passage.citation), style="bold"))
+        out.print(Text(one_line(passage.citation), style="bold"))
         if passage.copies:
-            out.print(Text(plain(also(passage.copies)), style="dim"), soft_wrap=True)
+            out.print(Text(one_line(also(passage.copies)), style="dim"), soft_wrap=True)
         offset = 0
         for number, line in enumerate(passage.text.split("\n"), passage.start_line):
             spans = [

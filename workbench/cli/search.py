@@ -110,7 +110,7 @@ def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: in
         ranks = "  ".join(
             f"{source} #{hit.ranks[source]} (+{hit.contributions.get(source, 0.0):.4f})" for source in sorted(hit.ranks)
         )
-        head = Text(f"{hit.rank:>3}. ", style="bold") + Text(output.plain(hit.citation), style="bold cyan")
+        head = Text(f"{hit.rank:>3}. ", style="bold") + Text(output.one_line(hit.citation), style="bold cyan")
         out.print(head + Text(f"  {hit.label}  {hit.score:.4f}  ") + Text(ranks, style="dim"))
         # A section path that begins with the title says both.
         title = (
@@ -120,7 +120,7 @@ def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: in
         if title:
             out.print(Text("     " + output.plain(title), style="italic"))
         if hit.copies:
-            out.print(Text("     " + output.plain(output.also(hit.copies)), style="dim"), soft_wrap=True)
+            out.print(Text("     " + output.one_line(output.also(hit.copies)), style="dim"), soft_wrap=True)
         out.print(output.highlighted(hit.text, hit.matches, most), soft_wrap=True)
         out.print()
     for message in result.messages:
@@ -169,7 +169,7 @@ def _print_explanation(found: Explanation) -> None:
     import polars as pl
 
     out = output.console()
-    out.print(Text(output.plain(found.citation or found.target), style="bold cyan"))
+    out.print(Text(output.one_line(found.citation or found.target), style="bold cyan"))
     out.print(f"Rank {found.rank}" if found.rank else f"Not a result: dropped by {found.dropped_by}")
     out.print(Text(output.plain(found.reason + ".")))
     if found.standings:

@@ -124,11 +124,12 @@ def _outcome(some: bool, problems: Sequence[Problem], failure: WorkbenchError | 
         return Outcome(status, failure.message, failure.remedy)
     if not problems:
         return Outcome(FileStatus.INDEXED)
-    first = problems[0]
+    first = next((problem for problem in problems if problem.loses), problems[0])
     where = f"line {first.line}: " if first.line is not None else ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     if some:
-        return Outcome(FileStatus.INDEXED, f"Left out: {where}{first.reason}{more}", first.remedy)
+        left = "Left out: " if first.loses else ""
+        return Outcome(FileStatus.INDEXED, f"{left}{where}{first.reason}{more}", first.remedy)
     return Outcome(FileStatus.FAILED, f"{where}{first.reason}{more}", first.remedy)
 
 

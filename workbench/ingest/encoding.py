@@ -59,6 +59,16 @@ _STRAY = re.compile("[\udc80-\udcff]+")
 _CENTRAL_INSIDE = re.compile(
     "[A-Za-z][\u00a3\u00b1\u00b3\u00b5\u00b6\u00b9\u00bb\u00bc\u00be\u00bf][a-z]|[a-z]{3}\u00b9(?!\\w)"
 )
+_JIS = re.compile(rb"\x1b\$[@B(]|\x1b\(J")
+_CYRILLIC = ("cp1251", "koi8_r", "iso8859_5", "cp866", "mac_cyrillic", "koi8_u")
+_RUSSIAN = dict(zip(
+    "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґў",
+    (11.0, 8.5, 8.0, 7.4, 6.7, 6.3, 5.5, 4.7, 4.5, 4.4, 3.5, 3.2, 3.0, 2.8, 2.6, 2.0, 1.9, 1.7, 1.7, 1.6, 1.6, 1.4, 1.2, 1.0,
+     0.9, 0.7, 0.6, 0.5, 0.4, 0.3, 0.3, 0.1, 0.1, 2.0, 0.5, 0.5, 0.1, 0.3), strict=True,
+))  # fmt: skip
+"""Letters of Russian, and of its neighbours, in percent."""
+_LIKELY = 4.0
+"""Text in its own code page comes to 5 to 6, in another one to at most 3."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _DECLARED = re.compile(
     rb"<meta[^>]+?charset[ \t]*=[ \t\"']*([-\w:.]+)|<\?xml[^>]+?encoding=[\"']([-\w.]+)", re.IGNORECASE
@@ -107,6 +117,10 @@ def decode(data: bytes, declared: str = "") -> tuple[str, str]:
         if wide:
             return normalise(data.decode(wide, "replace")), wide
     refuse_binary(head)
+    if _JIS.search(head):
+        text = _strict(data, "iso2022_jp_2")
+        if text is not None:
+            return normalise(text), "iso2022_jp"
     for name in ("utf-8", _MEANT.get(declared.lower(), ""), declared):
         text = _strict(data, name)
         if text is not None:
@@ -114,7 +128,9 @@ def decode(data: bytes, declared: str = "") -> tuple[str, str]:
                 declared.lower()
             ) else name
     mixed = _with_strays(data)
-    return (normalise(mixed), MIXED) if mixed is not None else _detected(data)
+    if mixed is not None:
+        return normalise(mixed), MIXED
+    return _line_by_line(data) or _detected(data)
 
 
 def refuse_binary(head: bytes) -> None:
@@ -123,7 +139,9 @@ def refuse_binary(head: bytes) -> None:
         if head.startswith(magic):
             raise skip(f"It is {what}, not text", BINARY_REMEDY)
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    if controls >= 2 and controls > 0.03 * len(head):
+    # Words that NUL sets apart, as some programs list them, hold no other control character.
+    listed = head.count(0) == controls <= 0.1 * len(head)
+    if controls >= 2 and controls > 0.03 * len(head) and not listed:
         raise skip("It is a binary file, not text", BINARY_REMEDY)
 
 
@@ -144,6 +162,27 @@ def _with_strays(data: bytes) -> str | None:
     if proper < 3 * strays:
         return None
     return _STRAY.sub(lambda match: match[0].encode("utf-8", _STRAYS).decode("cp1252", "replace"), text)
+
+
+def _line_by_line(data: bytes) -> tuple[str, str] | None:
+    """Text of which a good part of the lines is UTF-8 and the others are not, as where files were joined; else None.
+
+    By chance a line in another encoding is UTF-8 as well, but not a quarter of them.
+    """
+    lines = data.split(b"\n")
+    texts = [_strict(line, "utf-8") for line in lines]
+    proper = [text for text in texts if text is not None and not text.isascii()]
+    others = [line for line, text in zip(lines, texts, strict=True) if text is None]
+    if 4 * len(proper) < len(proper) + len(others) or sum(c > "\x7f" for text in proper for c in text) < 3:
+        return None
+    try:
+        rest, name = _detected(b"\n".join(others))
+    except ReadError:
+        rest, name = normalise(b"\n".join(others).decode("cp1252", "replace")), "cp1252"
+    decoded = iter(rest.split("\n"))
+    if rest.count("\n") + 1 != len(others):  # a lone carriage return ended a line too
+        return None
+    return normalise("\n".join(next(decoded) if text is None else text for text in texts)), f"utf-8 and {name}"
 
 
 def _wide(head: bytes) -> str:
@@ -178,6 +217,9 @@ def _detected(data: bytes) -> tuple[str, str]:
     from charset_normalizer import from_bytes
 
     sample = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE]
+    cyrillic = _cyrillic(sample)
+    if cyrillic:
+        return normalise(data.decode(cyrillic, "replace")), cyrillic
     matches = from_bytes(sample, cp_isolation=_COMMON)
     best = matches.best()
     if best is None:
@@ -194,11 +236,15 @@ def _detected(data: bytes) -> tuple[str, str]:
 
 
 def _by_script(sample: bytes) -> str:
-    """Two that the detector takes for others, by the bytes that their scripts use and no other text does; else ""."""
+    """Three that the detector takes for others, by the bytes that their scripts use and no other text does; else ""."""
     high = [byte for byte in sample if byte >= 0x80]
+    # Kana are a fifth of any Japanese; their rows in Shift-JIS begin with bytes that are rare elsewhere.
+    kana = len(re.findall(rb"\x82[\x9f-\xf1]|\x83[\x40-\x96]", sample))
+    if kana >= 3 and kana > len(high) / 10 and _strict(sample, "cp932") is not None:
+        return "cp932"
     if len(high) < 30:
         return ""
-    # Kana are a fifth of any Japanese; in Korean and Chinese their row is hardly used.
+    # In Korean and Chinese their row in EUC is hardly used.
     kana = len(re.findall(rb"[\xa4\xa5][\xa1-\xf6]", sample))
     if kana > len(high) / 10 and _strict(sample, "euc_jp") is not None:
         return "euc_jp"
@@ -206,6 +252,32 @@ def _by_script(sample: bytes) -> str:
     letters = sum(0xE0 <= byte <= 0xFA for byte in high)
     plain = sum(chr(byte).isalpha() for byte in sample if byte < 0x80)
     return "cp1255" if letters >= 0.9 * len(high) and plain < letters and max(high) <= 0xFA else ""
+
+
+def _cyrillic(sample: bytes) -> str:
+    """Which of the Cyrillic code pages a text is in, by its letters' frequencies; "" where it is in none of them.
+
+    All of them decode everything, to letters that are as many and hardly as likely. A word is of one script, and a capital
+    stands at its start or in a word of capitals.
+    """
+    runs = re.findall(rb"[\x80-\xff]+", sample)
+    high = sum(map(len, runs))
+    if high < 6 or sum(len(run) for run in runs if len(run) > 1) < 0.9 * high:
+        return ""
+    scores = {name: _likely(sample, name) for name in _CYRILLIC}
+    best = max(scores, key=lambda name: scores[name])
+    letters = [c for c in sample.decode(best, "replace") if c > "\x7f"]
+    capitals = sum(map(str.isupper, letters)) > 0.5 * len(letters)  # as which Greek and Hebrew are read, less likely
+    return best if scores[best] >= _LIKELY + 2 * capitals else ""
+
+
+def _likely(sample: bytes, name: str) -> float:
+    """How often the letters beyond ASCII occur in Russian, on average in percent, less for capitals in the wrong place."""
+    text = sample.decode(name, "replace")
+    letters = [c for c in text if c > "\x7f"]
+    wrong = len(re.findall("[а-яё][А-ЯЁ]", text))
+    odd = sum(c.lower() not in _RUSSIAN and c not in "—–«»№…“”„ " for c in letters)
+    return (sum(_RUSSIAN.get(c.lower(), 0.0) for c in letters) - 8 * wrong - 8 * odd) / max(len(letters), 1)
 
 
 def _western_or_central(best: str, language: str, others: set[str], sample: bytes) -> str:

@@ -43,11 +43,13 @@ class Problem:
         reason: What was wrong, without a trailing full stop.
         remedy: What to do about it.
         line: Line of the file, from 1; None where there is none.
+        loses: Whether anything of the file is missing; False for a remark on a file that was read whole.
     """
 
     reason: str
     remedy: str = ""
     line: int | None = None
+    loses: bool = True
 
     def __str__(self) -> str:
         where = f"Line {self.line}: " if self.line is not None else ""

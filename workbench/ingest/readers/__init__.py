@@ -91,7 +91,8 @@ def misnamed(source: Source, reader: Reader) -> Problem | None:
     """What to tell where a file has the name of a PDF, an Office file or an image and was read as some kind of text."""
     if reader.certain or not any(other.certain and source.suffix in other.suffixes for other in READERS):
         return None
-    return Problem(f"It is called {source.suffix} and is none: it was read as {reader.name}", "Name it for what it is")
+    said = f"It is called {source.suffix} and is none: it was read as {reader.name}"
+    return Problem(said, "Name it for what it is", loses=False)
 
 
 def _is_text(head: bytes) -> bool:

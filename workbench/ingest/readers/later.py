@@ -32,7 +32,6 @@ def _tnef(source: Source) -> Iterator[Parsed]:
         "It is what Outlook packs messages and attachments into for other Outlooks (TNEF, winmail.dat), which is not read",
         "Have it sent as plain text or HTML, or open it in Outlook and save what it holds",
     )
-    yield
 
 
 TNEF = Reader("tnef", _tnef, sniff=lambda head: head.startswith(b"\x78\x9f\x3e\x22"), certain=True)
