@@ -67,7 +67,7 @@ def check(
 
     wanted = plan.read()
     least = dict(_minimum(word) for word in minimums)
-    loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal)
+    loaded = judged.read_judgments(judgments, split, asker)
     chosen = [*(measures or ("nDCG@10", "R@100")), *least]
     if baseline is not None:
         chosen = [*read_baseline(baseline, loaded.digest)[1], *chosen]

@@ -64,7 +64,7 @@ def evaluate(
     The first plan is the baseline that the others are compared with, by the first measure. Judgments are of documents and of
     places in them, so they measure corpora of the same files with other chunks or encoders too: --against compares those.
     """
-    loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal, judges)
+    loaded = judged.read_judgments(judgments, split, asker, judges)
     if no_keywords:
         loaded = loaded.without_keywords()
     chosen = measures or ("nDCG@10", "R@100", "RR")

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from workbench.cli.options import Asker
     from workbench.evaluate.judgments import Judgments
-    from workbench.records import Principal
     from workbench.service import Corpus
 
 
 def read_judgments(
     source: str | Path,
     split: str | None,
-    corpus: Path | None,
-    principal: Principal | None,
+    asker: Asker,
     judges: Sequence[str] = (),
 ) -> Judgments:
     """Judgments from a file or folder that is there, else from the query set of that name.
@@ -24,18 +23,16 @@ def read_judgments(
     Args:
         source: File, folder or set.
         split: Of a folder with several.
-        corpus: Where the set is.
-        principal: Who asks.
+        asker: Who asks, and the corpus where the set is.
         judges: Whose grades of a set count; none named means every person's.
 
     Raises:
         JudgmentError: There is neither, or it has no judgments.
     """
     from workbench.evaluate.judgments import load_judgments
-    from workbench.service import open_corpus
 
     if not Path(source).exists():
-        with open_corpus(corpus, principal) as opened:
+        with asker.open() as opened:
             if str(source) in opened.judging.sets.names():
                 return opened.judgments(str(source), judges or None)
     return load_judgments(source, split=split)

@@ -50,7 +50,7 @@ def threshold(
     unknown = [s for s in sources if s not in (*asked.sources, FUSED)]
     if unknown:
         raise UsageError(f"The plan does not ask {unknown[0]}", "Its sources are " + ", ".join((*asked.sources, FUSED)))
-    loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal)
+    loaded = judged.read_judgments(judgments, split, asker)
     with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
         pool = Pool(opened.engine, loaded, principal=asker.principal, filters=filters)
         made = distributions(pool, asked, progress=progress)

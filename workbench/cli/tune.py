@@ -97,10 +97,10 @@ def tune(
     from workbench.evaluate.grid import DEFAULT_GRID, read_space
 
     space = read_space(plan.read(), grid or DEFAULT_GRID)
-    loaded = judged.read_judgments(judgments, split, asker.corpus, asker.principal)
+    loaded = judged.read_judgments(judgments, split, asker)
     other = None
     if test or test_split:
-        other = judged.read_judgments(test or judgments, test_split, asker.corpus, asker.principal)
+        other = judged.read_judgments(test or judgments, test_split, asker)
     if no_keywords:
         loaded, other = loaded.without_keywords(), other and other.without_keywords()
     with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
