@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,22 @@ NOTE = "# Pumps\n\nThe pump lost its pressure.\n\n## Repair\n\nReplace the valve
 OTHER = "# Cats\n\nCats sleep all day.\n"
 
 
+FILES = {"b/note.md": NOTE, "a/note.md": NOTE, "c/deep/note.md": NOTE, "z.md": OTHER}
+
+
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     """One note three times, and another file."""
-    files = {"b/note.md": NOTE, "a/note.md": NOTE, "c/deep/note.md": NOTE, "z.md": OTHER}
-    return write_files(tmp_path / "docs", files)
+    return write_files(tmp_path / "docs", FILES)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """The same files indexed once, for tests that only read."""
+    base = tmp_path_factory.mktemp("copies")
+    run(write_files(base / "docs", FILES), base / "corpus")
+    with wb.open_corpus(base / "corpus") as corpus:
+        yield corpus
 
 
 @pytest.fixture
@@ -69,20 +80,18 @@ def test_a_second_run_finds_nothing_to_do_and_says_the_same(docs: Path, corpus: 
     assert sum(f.documents for f in report.files) == report.documents == 2
 
 
-def test_results_name_every_path(docs: Path, corpus: Path) -> None:
+def test_results_name_every_path(opened: wb.Corpus) -> None:
     """Hits, their table, grep passages and reading know the copies; one content takes one place in each ranking."""
-    run(docs, corpus)
-    with wb.open_corpus(corpus) as opened:
-        result = opened.search("pump pressure", mode="keyword")
-        assert {h.path for h in result.hits} == {"a/note.md"}
-        assert all(h.copies == ("b/note.md", "c/deep/note.md") for h in result.hits)
-        assert set(result.frame()["path"]) == {"a/note.md"}
-        (passage,) = opened.grep("lost its")
-        assert (passage.path, passage.copies) == ("a/note.md", ("b/note.md", "c/deep/note.md"))
-        for name in ("a/note.md", "c/deep/note.md", str(docs / "b" / "note.md")):
-            assert opened.read_file(name) == NOTE
-        assert opened.explain(result, "c/deep/note.md").path == "a/note.md"
-        assert opened.search("cats", mode="keyword").hits[0].copies == ()
+    result = opened.search("pump pressure", mode="keyword")
+    assert {h.path for h in result.hits} == {"a/note.md"}
+    assert all(h.copies == ("b/note.md", "c/deep/note.md") for h in result.hits)
+    assert set(result.frame()["path"]) == {"a/note.md"}
+    (passage,) = opened.grep("lost its")
+    assert (passage.path, passage.copies) == ("a/note.md", ("b/note.md", "c/deep/note.md"))
+    for name in ("a/note.md", "c/deep/note.md", opened.info()["roots"][0] + "/b/note.md"):
+        assert opened.read_file(name) == NOTE
+    assert opened.explain(result, "c/deep/note.md").path == "a/note.md"
+    assert opened.search("cats", mode="keyword").hits[0].copies == ()
 
 
 @pytest.mark.parametrize(
@@ -99,18 +108,14 @@ def test_results_name_every_path(docs: Path, corpus: Path) -> None:
         ("path glob 'd/**'", None),
     ],
 )
-def test_a_filter_on_path_holds_for_any_of_the_paths(
-    docs: Path, corpus: Path, condition: str, shown: str | None
-) -> None:
+def test_a_filter_on_path_holds_for_any_of_the_paths(opened: wb.Corpus, condition: str, shown: str | None) -> None:
     """A document is found, under the path that was asked for, where the whole filter holds for one of its paths."""
-    run(docs, corpus)
-    with wb.open_corpus(corpus) as opened:
-        result = opened.search("pump", mode="keyword", filters=condition)
-        assert {h.path for h in result.hits} == ({shown} if shown else set())
-        assert set(result.frame()["path"]) == ({shown} if shown else set())
-        every = {"a/note.md", "b/note.md", "c/deep/note.md"}
-        assert all({h.path, *h.copies} == every for h in result.hits)
-        assert {p.path for p in opened.grep("lost its", filters=condition)} == ({shown} if shown else set())
+    result = opened.search("pump", mode="keyword", filters=condition)
+    assert {h.path for h in result.hits} == ({shown} if shown else set())
+    assert set(result.frame()["path"]) == ({shown} if shown else set())
+    every = {"a/note.md", "b/note.md", "c/deep/note.md"}
+    assert all({h.path, *h.copies} == every for h in result.hits)
+    assert {p.path for p in opened.grep("lost its", filters=condition)} == ({shown} if shown else set())
 
 
 def test_who_may_see_them_keeps_files_apart(docs: Path, corpus: Path) -> None:
@@ -245,21 +250,18 @@ def test_records_of_a_copied_file_are_its_copies(tmp_path: Path, make_corpus: Ca
         assert (hit.path, hit.copies) == ("a.jsonl#1", ("b.jsonl#1",))
 
 
-def test_judgments_by_the_path_of_a_copy_count(docs: Path, corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("filters", [None, "path glob 'b/**'", "path = 'z.md'"])
+def test_judgments_by_the_path_of_a_copy_count(opened: wb.Corpus, tmp_path: Path, filters: str | None) -> None:
     """In `evaluate` and in a sweep alike; where two copies are judged, the document has the higher grade."""
-    run(docs, corpus)
     (tmp_path / "q.tsv").write_text("1\tpump pressure\n")
     (tmp_path / "qrels.txt").write_text("1 0 c/deep/note.md 2\n1 0 b/note.md 1\n1 0 z.md 0\n")
     judged = wb.load_judgments(tmp_path / "qrels.txt", topics=tmp_path / "q.tsv")
     plan = wb.Plan.of("default").replace({"sources": ("keyword",)})
-    with wb.open_corpus(corpus) as opened:
-        evaluation = opened.evaluate(judged, plan, ["RR", "R@10", "nDCG@10"])
-        assert [evaluation.mean(m) for m in ("RR", "R@10", "nDCG@10")] == [1.0, 1.0, 1.0]
-        for filters in (None, "path glob 'b/**'", "path = 'z.md'"):
-            found = filters != "path = 'z.md'"
-            assert opened.evaluate(judged, plan, ["R@10"], filters=filters).mean("R@10") == found
-            sweep = opened.sweep(judged, {"keyword.b": [0.4]}, "R@10", folds=0, plan=plan, filters=filters)
-            assert sweep.values[0, 0, 0] == found
+    found = filters != "path = 'z.md'"
+    evaluation = opened.evaluate(judged, plan, ["RR", "R@10", "nDCG@10"], filters=filters)
+    assert [evaluation.mean(m) for m in ("RR", "R@10", "nDCG@10")] == [float(found)] * 3
+    sweep = opened.sweep(judged, {"keyword.b": [0.4]}, "R@10", folds=0, plan=plan, filters=filters)
+    assert sweep.values[0, 0, 0] == found
 
 
 def test_where_two_folders_hold_one_path(tmp_path: Path, corpus: Path) -> None:

@@ -1,13 +1,15 @@
 """What an open generation knows of copies: the other paths of documents that are indexed once.
 
 A copy is as visible as its primary (that is a condition of being one), so that whoever may see the document may know its paths.
-A generation without copies, or made before there were any, is asked nothing.
+A generation without copies, or made before there were any, is asked nothing. The list of them is read once, when it is first
+needed: every search asks which paths its results have, and one more statement would cost it a millisecond.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.store.duck import fetch
@@ -18,11 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A path under which a document is there once more, from an indexed folder `root`. `number` is the document's."""
+    """A path under which a document is there once more.
+
+    Attributes:
+        number: The document's number.
+        path, root: The copy's, relative to the indexed folder `root`.
+        primary: The document's own path.
+    """
 
     number: int
     path: str
     root: str
+    primary: str
 
 
 class StoredCopies:
@@ -38,20 +47,27 @@ class StoredCopies:
         self.known = "copies" in counts
         self.total = counts.get("copies", 0)
 
+    @cached_property
+    def all(self) -> tuple[Copy, ...]:
+        """Every copy, by document and path."""
+        if not self.total:
+            return ()
+        sql = (
+            "SELECT c.document_number, c.path, c.root, d.path FROM copies c JOIN documents d ON d.number = c.document_number"
+            " ORDER BY c.document_number, c.path, c.root"
+        )
+        return tuple(Copy(*row) for row in fetch(self._connection, sql))
+
+    @cached_property
+    def _paths(self) -> dict[int, tuple[str, ...]]:
+        found: dict[int, dict[str, None]] = {}
+        for copy in self.all:
+            found.setdefault(copy.number, {copy.primary: None})[copy.path] = None
+        return {number: tuple(paths) for number, paths in found.items()}
+
     def paths(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Document number -> every path of a document that has copies, its own first; documents without are left out."""
-        if not self.total or not len(numbers):
-            return {}
-        sql = (
-            "WITH asked AS (SELECT DISTINCT document_number AS number FROM copies WHERE document_number IN (SELECT unnest(?)))"
-            " SELECT number, path, 0 AS place FROM documents JOIN asked USING (number) UNION ALL"
-            " SELECT document_number, path, 1 FROM copies WHERE document_number IN (SELECT number FROM asked)"
-            " ORDER BY number, place, path"
-        )
-        found: dict[int, dict[str, None]] = {}
-        for number, path, _ in fetch(self._connection, sql, [[int(n) for n in numbers]]):
-            found.setdefault(number, {})[path] = None
-        return {number: tuple(paths) for number, paths in found.items()}
+        return {int(n): self._paths[int(n)] for n in numbers if int(n) in self._paths}
 
     def named(self, name: str) -> list[int]:
         """Numbers of the documents that have a copy with that path, document id or absolute path, up."""
@@ -63,19 +79,11 @@ class StoredCopies:
         )
         return [row[0] for row in fetch(self._connection, sql, [name])]
 
-    def primaries(self) -> list[tuple[str, int, str]]:
-        """Path of each copy that is no document's own, the number of the document and its path."""
+    @cached_property
+    def unshared(self) -> tuple[Copy, ...]:
+        """Copies whose path is no document's own."""
         if not self.total:
-            return []
-        sql = (
-            "SELECT c.path, d.number, d.path FROM copies c JOIN documents d ON d.number = c.document_number"
-            " WHERE c.path NOT IN (SELECT path FROM documents) ORDER BY c.path, d.number DESC"
-        )
-        return [(copy, number, path) for copy, number, path in fetch(self._connection, sql)]
-
-    def all(self) -> list[Copy]:
-        """Every copy, by path."""
-        if not self.total:
-            return []
-        sql = "SELECT document_number, path, root FROM copies ORDER BY path, root, document_number"
-        return [Copy(*row) for row in fetch(self._connection, sql)]
+            return ()
+        shared = fetch(self._connection, "SELECT DISTINCT path FROM copies WHERE path IN (SELECT path FROM documents)")
+        own = {row[0] for row in shared}
+        return tuple(copy for copy in self.all if copy.path not in own)

@@ -310,15 +310,15 @@ class StoredRecords:
         """Each path under which a visible document may be named, to the one under which the scope shows it."""
         seen = scope.visible_documents
         named: dict[str, str] = {}
-        for copy, number, path in self.copies.primaries():
-            if seen is None or seen[number]:
-                shown = scope.paths.get(number, path)
-                named |= {name: shown for name in (copy, path) if name != shown}
+        for copy in self.copies.unshared:
+            if seen is None or seen[copy.number]:
+                shown = scope.paths.get(copy.number, copy.primary)
+                named |= {name: shown for name in (copy.path, copy.primary) if name != shown}
         return named
 
     def _visible_copies(self, scope: Scope) -> list[Copy]:
         seen = scope.visible_documents
-        return [copy for copy in self.copies.all() if seen is None or seen[copy.number]]
+        return [copy for copy in self.copies.all if seen is None or seen[copy.number]]
 
     # --- what is there -----------------------------------------------------------------------------------------------
 
