@@ -31,7 +31,7 @@ import polars as pl
 
 import workbench as wb
 
-pl.Config(tbl_rows=20, fmt_str_lengths=60)
+_ = pl.Config.set_tbl_rows(20).set_fmt_str_lengths(60)
 
 # %% [markdown]
 # ## Index
@@ -55,12 +55,13 @@ info = corpus.info()
 # ## Search in four modes
 #
 # The answer is `enum.Enum`, and the question does not know its name. `keywords` are the words for grep; the other modes
-# read the question as it is typed.
+# read the question as it is typed. The plan `rrf` adds up ranks, with k = 60: the usual hybrid.
 
 # %%
 question = "a fixed set of named constants"
 modes = ("grep", "keyword", "vector", "hybrid")
-results = {mode: corpus.search(question, keywords="constants named" if mode == "grep" else None, mode=mode) for mode in modes}
+keywords = {"grep": "constants named"}
+results = {mode: corpus.search(question, keywords=keywords.get(mode), mode=mode, plan="rrf") for mode in modes}
 pl.DataFrame({mode: [hit.citation for hit in results[mode].hits[:5]] for mode in modes}, strict=False)
 
 # %% [markdown]
@@ -91,7 +92,7 @@ explanation
 # A plan is a value with a text form. `with_plan` fuses what was retrieved again; that is what a slider does.
 
 # %%
-steeper = result.with_plan("default fusion.k=1")
+steeper = result.with_plan("rrf fusion.k=1")
 for name, one in (("k = 60", result), ("k = 1", steeper)):
     print(name, [hit.citation for hit in one.hits[:3]])
 
@@ -104,7 +105,7 @@ for name, one in (("k = 60", result), ("k = 1", steeper)):
 # %%
 judgments = wb.demo_judgments()
 measures = ["nDCG@10", "Success@1", "R@100"]
-contenders = {mode: (mode, "default") for mode in modes} | {"tmm": ("hybrid", "tmm")}
+contenders = {mode: (mode, "rrf") for mode in modes} | {"tmm": ("hybrid", "tmm")}
 evaluations = {
     name: corpus.evaluate(
         judgments if mode == "grep" else judgments.without_keywords(), plan=plan, measures=measures, mode=mode
@@ -124,7 +125,9 @@ for name in ("grep", "keyword", "vector", "tmm"):
 # And question by question: each mode is the best for some.
 
 # %%
-table = pl.DataFrame({"query": evaluations["grep"].per_query()["query"]} | {n: e.column("nDCG@10") for n, e in evaluations.items()})
+table = evaluations["grep"].per_query().select("query").with_columns(
+    pl.Series(name, evaluation.column("nDCG@10")) for name, evaluation in evaluations.items()
+)
 table.head(12)
 
 # %% [markdown]

@@ -68,3 +68,10 @@ def test_every_test_that_the_guide_names_is_there() -> None:
     files = {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
     assert named
     assert named <= there | files, sorted(named - there - files)
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_every_notebook_is_in_the_guide_and_the_readme(notebook: Path) -> None:
+    """By name in the guide's table, and as a link in README."""
+    assert f"| [{notebook.stem}](notebooks/{notebook.name}) | " in GUIDE
+    assert f"](notebooks/{notebook.name})" in README
