@@ -68,6 +68,7 @@ def line_pieces(
     blank = True
     before = ""
     before_start = points[0]
+    measured, solid = Span(-1, -1), -1
     for index, point in enumerate(points):
         stop = points[index + 1] if index + 1 < len(points) else end
         line = text[point:stop]
@@ -81,7 +82,9 @@ def line_pieces(
         cost = _line_cost(stripped, before, blank)
         block = _holding(blocks, block_starts, point)
         if block is not None and point > block.start:
-            edge = before_start <= block.start or not text[stop : block.end].strip()
+            if block is not measured:  # once a block: a table may have a hundred thousand lines
+                measured, solid = block, block.start + len(text[block.start : block.end].rstrip())
+            edge = before_start <= block.start or stop >= solid
             deeper = max(0, _indent(line) - _indent(text[block.start : block.start + 40].partition("\n")[0]))
             inside = AT_BLANK_IN_BLOCK + min(deeper, 16) / 4 if blank else IN_BLOCK
             cost = AT_BLOCK_EDGE if edge else inside
