@@ -193,6 +193,7 @@ def _curves(made: Sweep) -> None:
     fields = [f for f in made.space.fields if f != "preset"]
     lines = {f: made.sensitivity(f) for f in fields}
     moving = [f for f in fields if lines[f].height > 1]
+    moving.sort(key=lambda f: lines[f]["number"].null_count() > 0)  # a curve over numbers says most
     if not moving:
         st.caption("Nothing that the best plan reads took more than one value.")
         return
