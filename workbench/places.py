@@ -65,10 +65,15 @@ def joined(first: str, last: str) -> str:
     if shared in (len(one), len(other)):
         return "&".join(one[:shared])
     (key, _, low), (key_too, _, high) = one[shared].partition("="), other[shared].partition("=")
-    numbered = key == key_too and _NUMBER.fullmatch(low) and _NUMBER.fullmatch(high)
+    numbered = key == key_too and _NUMBER.fullmatch(low) and _NUMBER.fullmatch(high) and order_of(low) < order_of(high)
     if numbered and shared + 1 == len(one) == len(other):
         return "&".join((*one[:shared], f"{key}={low}-{high}"))
     return f"{first}{BETWEEN}{last}"
+
+
+def order_of(number: str) -> tuple[int, ...]:
+    """What sorts numbers and times: `9` before `10`, `00:59:00` before `01:00:00`."""
+    return tuple(int(part) for part in re.findall("[0-9]+", number))
 
 
 def ends_of(locator: str) -> tuple[str, str]:

@@ -120,6 +120,12 @@ def test_what_is_cited_is_found(parts: list[tuple[str, int]], data: st.DataObjec
     assert found.end >= len(text[:end].rstrip())
 
 
+def test_numbers_that_fall_make_no_range_of_numbers() -> None:
+    """Sheets may be called 2024 and then 2023."""
+    assert joined("sheet=2024", "sheet=2023") == "sheet=2024..sheet=2023"
+    assert joined("row=9", "row=10") == "row=9-10"
+
+
 def test_a_locator_is_said_in_words() -> None:
     assert spoken("sheet=R%26D&row=3-9") == "sheet R&D, row 3-9"
     assert spoken("paragraph=3..table=1&row=2") == "paragraph 3 to table 1, row 2"
@@ -149,5 +155,8 @@ def test_what_a_result_cites_is_read_again(tmp_path: Path) -> None:
             "[ERROR: NOT_FOUND] book.xlsx: There is no place 'sheet=Costs' in it. It has sheet Sales, R&D = 5%."
         )
         assert find_cited(corpus.engine, None, "notes.md:3").lines == (3, 3)
+        result = corpus.search("heron", mode="keyword", limit=20)
+        assert corpus.explain(result, "deck.pptx#slide=2").citation == "deck.pptx#slide=2"
+        assert corpus.explain(result, "deck.pptx#slide=77").found
         assert corpus.read_file("nothing.md:3-4").startswith("[ERROR: NOT_FOUND] There is no document nothing.md")
         assert corpus.read_file("/etc/passwd:1").startswith("[ERROR: ACCESS_DENIED]")

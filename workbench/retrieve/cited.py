@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from workbench.errors import UsageError
-from workbench.places import Place, ends_of, locator, pairs_of
+from workbench.places import Place, ends_of, locator, order_of, pairs_of
 from workbench.records import Span
 
 Pairs = tuple[tuple[str, str], ...]
@@ -157,9 +157,9 @@ class _Known:
     def _before(self, wanted: Pairs) -> list[int]:
         """The place before a line or moment that is none itself."""
         key, value = wanted[-1]
-        low = _order(value.partition("-")[0])
+        low = order_of(value.partition("-")[0])
         same = [n for n, pairs in enumerate(self._pairs) if pairs[-1][0] == key and _within(wanted[:-1], pairs)]
-        at = bisect_right([_order(self._pairs[n][-1][1]) for n in same], low)
+        at = bisect_right([order_of(self._pairs[n][-1][1]) for n in same], low)
         return same[at - 1 : at] if at else []
 
     def there(self, wanted: Pairs, text: str) -> str:
@@ -189,12 +189,7 @@ def _fits(wanted: str, value: str) -> bool:
     span = _RANGE.fullmatch(wanted)
     if span is None or not value[:1].isdigit():
         return False
-    return _order(span[1]) <= _order(value) <= _order(span[2])
-
-
-def _order(number: str) -> tuple[int, ...]:
-    """Numbers and times in their order: `9` before `10`, `00:59:00` before `01:00:00`."""
-    return tuple(int(part) for part in re.findall(r"\d+", number))
+    return order_of(span[1]) <= order_of(value) <= order_of(span[2])
 
 
 def _listed(key: str, values: Sequence[str]) -> str:

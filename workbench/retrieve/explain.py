@@ -5,16 +5,17 @@ A remedy is not guessed: the changed plan is searched with, and `verified` says 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from workbench.errors import UsageError
 from workbench.plan import Plan
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
+from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.request import base_of
 from workbench.retrieve.result import SearchResult
@@ -85,7 +86,7 @@ def explain(
     Args:
         engine: The result's generation.
         result: A result.
-        target: A hit, a chunk id, a document id or path, or `path:line` or `path:first-last`.
+        target: A hit, a chunk id, a document id or path, or a citation: `path:line`, `path:first-last`, `path#slide=3`.
         search: Runs the result's request again with another plan and filter.
     """
     retrieved: Retrieved = result._retrieved
@@ -116,14 +117,11 @@ def _resolve(engine: Engine, name: str, scope: Scope) -> np.ndarray[Any, np.dtyp
     number = engine.records.find_record(name, scope)
     if number is not None:
         return np.array([number], np.int64)
-    document, first, last = engine.records.find_document(name, scope), 0, 0
-    if document is None:
-        cited = re.fullmatch(r"(.+):(\d+)(?:-(\d+))?", name, re.DOTALL)
-        if cited:
-            document = engine.records.find_document(cited[1], scope)
-            first, last = int(cited[2]), int(cited[3] or cited[2])
+    read = ((engine.records.find_document(path, scope), place) for path, place in split_citation(name))
+    document, place = next(((number, place) for number, place in read if number is not None), (None, ""))
     if document is None:
         return np.zeros(0, np.int64)
+    first, last = _lines_at(engine, document, place) if place else (0, 0)
     numbers = engine.records.records_of(document)
     if scope.visible is not None:
         numbers = numbers[scope.visible[numbers]]
@@ -133,6 +131,17 @@ def _resolve(engine: Engine, name: str, scope: Scope) -> np.ndarray[Any, np.dtyp
         # Lines that no record touches (an old citation, blank lines between chunks) leave the document as a whole.
         numbers = numbers[touching] if touching.any() else numbers
     return numbers
+
+
+def _lines_at(engine: Engine, document: int, place: str) -> tuple[int, int]:
+    """First and last line of a place in a document; zeros where it is not there, as in an old citation."""
+    text, (header,) = engine.grep.text(document), engine.records.headers([document])
+    try:
+        span = find_place(place, text, engine.records.places(document), header.page_starts)
+    except UsageError:
+        return 0, 0
+    first = text.count("\n", 0, span.start) + 1
+    return first, first + text.count("\n", span.start, max(span.end - 1, span.start))
 
 
 def _standings(engine: Engine, result: SearchResult, number: int) -> tuple[SourceStanding, ...]:
