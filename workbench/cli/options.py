@@ -101,7 +101,7 @@ class OnePlan:
         for change in self.changes:
             name, equals, value = change.partition("=")
             if not equals:
-                raise PlanError(f"--set {change} is not FIELD=VALUE", "Write for example --set fusion.k=20")
+                raise PlanError(f"--set {change} is not FIELD=VALUE", "Write for example --set fusion.alpha=0.7")
             values[name.strip()] = value.strip()
         return plan.replace(values)
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from workbench.bench.machine import Machine
     from workbench.evaluate.statistics import Difference
 
-_POOLED = (("default", "rrf"), ("tmm.8", "rrf60"), ("tuned", "rrf60"), ("default", "keyword"), ("default", "vector"))
+_POOLED = (
+    ("default", "rrf"), ("tmm.8", "rrf60"), ("tuned", "rrf60"), ("tuned", "default"), ("default", "keyword"),
+    ("default", "vector"),
+)  # fmt: skip
 _LEGEND = (
     "keyword to tmm.8: 1,000 candidates a source, no threshold, no grep; rrf and default: the presets as they are. "
     "nDCG has linear gain."

@@ -100,7 +100,7 @@ class CorpusTools:
         ] = "",
         form: Form = "full",
     ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Search by exact words and by meaning at once, fused by reciprocal rank; the best tool for most questions.
+        """Search by exact words and by meaning at once, fused into one list; the best tool for most questions.
 
         Each result says which of the two found it, at which rank, and where it stands.
         """

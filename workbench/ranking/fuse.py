@@ -78,14 +78,14 @@ def fuse(candidates: Candidates | Mapping[str, Sequence[tuple[str, float]]], fus
 
     Args:
         candidates: Candidates after depth and threshold; or plain rankings, source -> (id, score) pairs, best first.
-        fusion: The plan; None is the default one: rrf, k 60, ranks from 1, weights 1.
+        fusion: The plan; None is the fields' defaults: rrf, k 60, ranks from 1, weights 1.
 
     Returns:
         Every item that at least one source retrieved, in the total order: score down, number of sources down, row up
         (path, start line, chunk id; for a document its first row).
 
     Raises:
-        PlanError: A value outside its bounds, or `convex` with other than one keyword and one vector source.
+        PlanError: A value outside its bounds, or `convex` with a source whose name is on neither side.
         UsageError: A source ranks a row twice, or without a finite score.
     """
     if not isinstance(candidates, Candidates):
