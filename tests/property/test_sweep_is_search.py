@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from workbench.evaluate import cached
 from workbench.evaluate.cached import CachedPool
 from workbench.evaluate.judgments import JudgedPassage, Judgments, Topic
 from workbench.evaluate.pool import Pool
@@ -113,7 +114,14 @@ def test_every_plan_has_the_figures_of_a_search(
         alone = corpus.evaluate(judgments, plan, SLOW).values
         assert values[at] == pytest.approx(alone, abs=1e-9, nan_ok=True), str(plan)
         kept.retrieve(plan)
-        assert kept.values(plan) == pytest.approx(alone[:, : len(MEASURES)], abs=1e-9), str(plan)
+        with pytest.MonkeyPatch.context() as patched:
+            for many in (
+                cached.MANY,
+                -1,
+                cached.MANY,
+            ):  # in one pass; query by query, as where there are many candidates
+                patched.setattr(cached, "MANY", many)
+                assert kept.values(plan) == pytest.approx(alone[:, : len(MEASURES)], abs=1e-9), str(plan)
 
 
 def test_kept_candidates_serve_a_slider_without_searching(

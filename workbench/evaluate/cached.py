@@ -28,6 +28,10 @@ from workbench.retrieve.retrieved import Answer
 
 _KEPT_NEEDS = 4
 _KEPT_READY = 6
+MANY = 150_000
+"""Beyond so many candidates in all, a plan that cuts and scores as the one before it is fused query by query, where those that
+can never be among the first ranks are left out: slower once, and quicker from then on.
+"""
 
 Tell = Callable[[Progress], None]
 Stop = Callable[[], bool]
@@ -59,6 +63,7 @@ class CachedPool:
         self._wide: OrderedDict[tuple[object, ...], Wide] = OrderedDict()
         self._answers: list[dict[tuple[object, ...], Answer]] = [{} for _ in pool.topics]
         self._every = [np.array(list(pool.judgments.qrels[t.query_id].values()), np.int64) for t in pool.topics]
+        self._last: tuple[object, ...] | None = None
         self._lock, self._retrieving = threading.RLock(), threading.Lock()
 
     def has(self, plan: Plan) -> bool:
@@ -104,7 +109,12 @@ class CachedPool:
         Raises:
             NeedsSearch: They were not retrieved.
         """
-        self._laid_out(plan, *self._queries(plan)).compute()
+        key, queries = self._queries(plan)
+        wide = self._laid_out(plan, key, queries)
+        wide.compute()
+        if wide.rows > MANY:
+            known = [n for n, pooled in enumerate(queries) if pooled is not None]
+            self._readied(self._ready_name(key, plan), key, queries, plan, known)
 
     def values(self, plan: Plan) -> NDArray[np.float64]:
         """Every measure of every judged query under a plan, float64 (queries, measures).
@@ -119,11 +129,15 @@ class CachedPool:
         result = np.zeros((len(queries), len(self.measures)))
         left = {n: pooled for n, pooled in enumerate(queries) if pooled is not None}
         ranks: dict[int, NDArray[np.int64]] = {}
-        if can(plan):
-            wide = self._laid_out(plan, key, queries)
+        name = self._ready_name(key, plan)
+        with self._lock:
+            again = self._last == name or len(self._ready.get(name, ())) == len(left)
+            self._last = name
+        wide = self._laid_out(plan, key, queries) if can(plan) else None
+        if wide is not None and not (again and wide.rows > MANY):
             ranks = dict(zip(wide.members.tolist(), wide.ranks(plan, self.cutoff), strict=True))
         slow = [n for n in left if n not in ranks]
-        ready = self._readied(key, queries, plan, slow) if slow else {}
+        ready = self._readied(name, key, queries, plan, slow) if slow else {}
         for n in slow:
             prepared = ready[n]
             ranks[n] = (
@@ -160,7 +174,9 @@ class CachedPool:
         if kept is None:
             return None
         have = kept[0].depths
-        asked = set(need.plan.sources) <= set(kept[0].plan.sources)  # the depth of grep is said even where it only joins
+        asked = set(need.plan.sources) <= set(
+            kept[0].plan.sources
+        )  # the depth of grep is said even where it only joins
         deep = asked and all(have.get(source, 0) >= depth for source, depth in need.depths.items())
         # Where depths count documents the answers go as deep as that takes.
         same = need.plan["fusion.unit"] != "document" or kept[0].plan["fusion.unit"] == "document"
@@ -169,17 +185,21 @@ class CachedPool:
         self._kept.move_to_end(key)
         return kept[1]
 
-    def _readied(
-        self, key: tuple[object, ...], queries: Queries, plan: Plan, left: Sequence[int]
-    ) -> Mapping[int, Ready | None]:
+    def _ready_name(self, key: tuple[object, ...], plan: Plan) -> tuple[object, ...]:
+        """Equal for plans that differ in k, rank base, weights and alpha only."""
         fusion = plan.fusion
         scores = () if fusion.method == "rrf" else (fusion.missing, *sorted(fusion.normalise.items()))
-        name = (key, cut_key(plan), fusion.method, scores)
+        return key, cut_key(plan), fusion.method, scores
+
+    def _readied(
+        self, name: tuple[object, ...], key: tuple[object, ...], queries: Queries, plan: Plan, wanted: Sequence[int]
+    ) -> Mapping[int, Ready | None]:
         with self._lock:
-            made = self._ready.get(name)
-        if made is None:
-            pooled = ((n, queries[n]) for n in left)
-            made = {n: None if q is None else ready_under(q, plan, self.cutoff) for n, q in pooled}
+            made = dict(self._ready.get(name, {}))
+        for n in wanted:
+            pooled = queries[n]
+            if n not in made and pooled is not None:
+                made[n] = ready_under(pooled, plan, self.cutoff)
         with self._lock:
             if self._kept.get(key, (None, None))[1] is queries:
                 _keep(self._ready, name, made)

@@ -65,6 +65,7 @@ class Wide:
 
     Attributes:
         members: int64, positions of these queries, rising; the others must be ranked one by one.
+        rows: Candidates in all.
     """
 
     def __init__(self, queries: Sequence[Pooled | None], plan: Plan) -> None:
@@ -75,6 +76,7 @@ class Wide:
         self.members = np.array([n for n, _ in taken], np.int64)
         self._pooled = [q for _, q in taken]
         sizes = [len(q.retrieved.columns.numbers) for q in self._pooled]
+        self.rows = sum(sizes)
         self._query = np.repeat(np.arange(len(taken)), sizes)
         documents = [document_codes(q.single or ()) for q in self._pooled]
         self._documents, self._many = _joined(documents)
