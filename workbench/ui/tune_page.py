@@ -14,6 +14,7 @@ import streamlit as st
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
 from workbench.evaluate.differing import wins
 from workbench.evaluate.swept import Sweep
+from workbench.plan_effects import without_effect
 from workbench.ui import cards, controls, live_panel, resources, sidebar, sign_in, threshold_panel, tuning
 from workbench.ui import state as app_state
 from workbench.ui.live_panel import MEASURES
@@ -192,7 +193,7 @@ def _found(made: Sweep) -> None:
 def _curves(made: Sweep) -> None:
     fields = [f for f in made.space.fields if f != "preset"]
     lines = {f: made.sensitivity(f) for f in fields}
-    moving = [f for f in fields if lines[f].height > 1]
+    moving = [f for f in fields if lines[f].height > 1 and not without_effect(made.best, f)]
     moving.sort(key=lambda f: lines[f]["number"].null_count() > 0)  # a curve over numbers says most
     if not moving:
         st.caption("Nothing that the best plan reads took more than one value.")
