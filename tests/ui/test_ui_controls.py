@@ -350,3 +350,16 @@ def test_every_widget_has_a_key_and_help_from_the_table(page: AppTest) -> None:
             field, _ = plan_fields.locate(name)
             assert field.help in w.help
             assert f"guide#{controls.anchor(field.name)}" in w.help
+
+
+def test_every_control_says_its_value_as_its_default_too(open_app: Open, small_corpus: Path) -> None:
+    """A browser that missed the run which set a value by its key draws the default: it must be the value, not the least."""
+    at = open_app(small_corpus, q=QUERY, plan="rrf fusion.k=20 fusion.weights.vector=0.5 vector.metric=cosine limit=7")
+    assert list(at.slider(key="wb.w.fusion.k").proto.default) == [20]
+    assert len(at.slider) > 4
+    for slider in at.slider:
+        assert list(slider.proto.default) == [slider.value], slider.key
+    for box in at.selectbox:
+        assert box.options[box.proto.default] == box.value or box.proto.default == box.index, box.key
+    for widget in (*at.toggle, *at.text_input):
+        assert widget.proto.default == widget.value, widget.key

@@ -104,6 +104,14 @@ def test_any_locator_and_any_range_come_apart_again(first: str, last: str) -> No
     assert locator(**dict(pairs_of(first))) == first
 
 
+def test_a_name_may_end_in_a_blank() -> None:
+    """A sheet is called by one; blanks around what is pasted do not matter."""
+    places = [Place(0, locator(sheet="1")), Place(2, locator(sheet="\u2003"))]
+    assert at(locator(sheet="\u2003"), "x\ny\n", places) == "y"
+    assert at(f"{locator(sheet=1)}..{locator(sheet=chr(0x2003))}", "x\ny\n", places) == "x\ny"
+    assert at(" sheet=1 \n", "x\ny\n", places) == "x"
+
+
 @given(
     st.lists(st.tuples(LOCATORS, st.integers(1, 5)), min_size=1, max_size=12, unique_by=lambda item: item[0]), st.data()
 )

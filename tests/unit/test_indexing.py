@@ -208,7 +208,7 @@ def test_vectors_of_two_encoders_are_never_compared():
     """Digest and dimension must be equal; the runtime need not be."""
     one = EncoderIdentity("m", "ab", "torch", 4, 16)
     check_encoder(one, EncoderIdentity("m", "ab", "openvino", 4, 16))
-    with pytest.raises(EncoderMismatch, match="index its folders again"):
+    with pytest.raises(EncoderMismatch, match="embed again: index without this encoder"):
         check_encoder(one, EncoderIdentity("m", "cd", "torch", 4, 16))
 
 

@@ -160,7 +160,8 @@ def test_an_evaluation_is_saved_with_its_run_and_judgments(sample: wb.Corpus) ->
     saved = again.evaluations[0]
     assert [m.measure for m in saved.means] == ["nDCG@10", "RR"]
     assert saved.means[0].mean == evaluation.mean("nDCG@10")
-    assert saved.judgments_digest == judgments.digest
+    assert saved.judgments_digest == evaluation.judgments.digest
+    assert evaluation.judgments.given_digest == judgments.digest  # the sample judges copies of one file
     assert again.verify().evaluations[0].same
     with pytest.raises(UsageError, match="corpus="):
         wb.Snapshot.of(evaluation)

@@ -143,7 +143,7 @@ class Evaluation:
         Raises:
             UsageError: The two were judged by different judgments, or the measure was not computed for both.
         """
-        if self.query_ids != other.query_ids or self.judgments.digest != other.judgments.digest:
+        if self.query_ids != other.query_ids or self.judgments.given_digest != other.judgments.given_digest:
             raise UsageError(
                 f"{self.name} and {other.name} were judged by different judgments",
                 "Evaluate both on the same judgments",

@@ -62,7 +62,7 @@ def save_baseline(evaluation: Evaluation, path: Path) -> None:
         "format": _FORMAT,
         "plan": evaluation.name,
         "edition": EDITION,
-        "judgments": evaluation.judgments.digest,
+        "judgments": evaluation.judgments.given_digest,
         "measures": list(evaluation.measures),
         "queries": dict(zip(evaluation.query_ids, evaluation.values.tolist(), strict=True)),
     }
@@ -95,7 +95,7 @@ def check(
     differences: list[Difference] = []
     fallen: list[Fallen] = []
     if baseline is not None:
-        name, measures, before = read_baseline(baseline, evaluation.judgments.digest)
+        name, measures, before = read_baseline(baseline, evaluation.judgments.given_digest)
         for n, measure in enumerate(measures):
             first = np.array([before[i][n] for i in evaluation.query_ids])
             names = (f"baseline {name}", evaluation.name)

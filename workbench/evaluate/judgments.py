@@ -63,6 +63,7 @@ class Judgments:
         notes: What a reader should know, such as the number of lines that said the same twice.
         passages: query id -> what its qrels' keys stand for, where passages were judged and not whole documents; empty
             otherwise. Then a run credits each judged passage once, at the rank of the best chunk that has it (`run`).
+        given: Digest of the judgments that these were made of by `renamed`; "" where they are as they were given.
     """
 
     topics: Mapping[str, Topic]
@@ -70,6 +71,7 @@ class Judgments:
     name: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
     passages: Mapping[str, tuple[JudgedPassage, ...]] = field(default_factory=dict, compare=False)
+    given: str = field(default="", compare=False)
 
     def __len__(self) -> int:
         """Number of judged queries."""
@@ -102,6 +104,11 @@ class Judgments:
             for i in sorted(self.qrels)
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+
+    @property
+    def given_digest(self) -> str:
+        """Digest of the judgments as they were given: which of equal files a corpus indexes does not change it."""
+        return self.given or self.digest
 
     def topic(self, query_id: str) -> Topic:
         """The topic of a judged query. Raises JudgmentError where the judgments came without its text."""
@@ -147,7 +154,7 @@ class Judgments:
             for key, grade in grades.items():
                 new = names.get(key, key)
                 mine[new] = max(grade, mine.get(new, grade))
-        return Judgments(self.topics, qrels, self.name, self.notes)
+        return Judgments(self.topics, qrels, self.name, self.notes, given=self.given_digest)
 
     def subset(self, query_ids: Iterable[str]) -> Judgments:
         """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""

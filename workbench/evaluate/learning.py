@@ -117,7 +117,7 @@ def learn(
     names = parse_measures(measures)
     value = Plan.of(plan).replace({"rerank.model": OFF})
     asked: dict[str, _Asked] = {}
-    told = {**(origin or {}), "judgments": judgments.name, "judgments_digest": judgments.digest}
+    told = {**(origin or {}), "judgments": judgments.name, "judgments_digest": judgments.given_digest}
     judgments = judgments.by_document()
 
     def run(topic: Topic) -> SearchResult:

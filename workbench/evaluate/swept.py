@@ -310,7 +310,7 @@ class Sweep:
         """The best plan as a plan file, with what it was tuned on as comments."""
         lines = [
             self.verdict,
-            f"Tuned on {self.before.judgments.name or 'judgments'} ({self.before.judgments.digest[:12]})",
+            f"Tuned on {self.before.judgments.name or 'judgments'} ({self.before.judgments.given_digest[:12]})",
         ]
         return "".join(f"# {line}\n" for line in lines) + self.best.to_yaml()
 

@@ -67,19 +67,34 @@ def find_place(at: str, text: str, places: Sequence[Place], page_starts: Sequenc
     """
     wanted = at.strip().removeprefix("#")
     known = tuple(places) or tuple(Place(start, locator(page=n)) for n, start in enumerate(page_starts, 1))
+    looked = _Known(known, len(text))
+    # A name may end in a blank of its own: a locator is read as it is written first, and without blanks around it then.
+    exact = _spans(at, known, looked) if at != wanted and "=" in at else ()
+    if exact:
+        return _whole(exact, text)
     lines = _LINES.fullmatch(wanted)
     numbered = bool(known) and known[-1].locator.startswith("line=")
     if lines is not None and not numbered:
         return _lines(text, int(lines[1]), int(lines[2] or lines[1]))
     if lines is not None:
         wanted = locator(line=f"{lines[1]}-{lines[2]}" if lines[2] else lines[1])
-    looked = _Known(known, len(text))
-    ends = list(_ends(wanted, known))
-    found = [span for span in map(looked.span, ends) if span is not None]
-    if not found or len(found) < len(ends):
-        missing = next((end for end in ends if looked.span(end) is None), ())
+    found = _spans(wanted, known, looked)
+    if not found:
+        missing = next((end for end in _ends(wanted, known) if looked.span(end) is None), ())
         raise UsageError(f"There is no place {at.strip()!r} in it", looked.there(missing, text))
-    start, end = min(s.start for s in found), max(s.end for s in found)
+    return _whole(found, text)
+
+
+def _spans(wanted: str, known: Sequence[Place], looked: _Known) -> tuple[Span, ...]:
+    """The characters at one place, or at the two ends of a range; () where one of them is not there."""
+    spans = [looked.span(end) for end in _ends(wanted, known)]
+    found = tuple(span for span in spans if span is not None)
+    return found if len(found) == len(spans) else ()
+
+
+def _whole(spans: Sequence[Span], text: str) -> Span:
+    """From the first character of some spans to the last that is not blank."""
+    start, end = min(s.start for s in spans), max(s.end for s in spans)
     return Span(start, start + len(text[start:end].rstrip()))
 
 

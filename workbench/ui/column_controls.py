@@ -69,7 +69,8 @@ def _row(n: int, column: Column, state: AppState, plans: Mapping[str, str], offe
     what, left, right, away = st.columns([7, 1, 1, 1], gap="small", vertical_alignment="bottom", width=420)
     with what:
         st.selectbox(
-            f"Column {n}", list(labels), key=_bind(f"column.{n}", chosen), format_func=lambda v: labels.get(v, v),
+            f"Column {n}", list(labels), index=list(labels).index(chosen), key=_bind(f"column.{n}", chosen),
+            format_func=lambda v: labels.get(v, v),
             on_change=_choose, args=(n,), help="A mode of the shared plan, or a plan of the column's own.",
         )  # fmt: skip
     count = len(state.columns)
@@ -164,7 +165,8 @@ def moved(state: AppState) -> None:
     labels = {0: "Shared plan" + (f": {', '.join(shared)}" if shared else " (no column has it)")}
     labels |= {n: f"Column {n}: {named[n - 1]}" for n in own}
     st.selectbox(
-        "The sidebar moves", list(labels), key=_bind("moves", state.moves), format_func=lambda n: labels[n],
+        "The sidebar moves", list(labels), index=list(labels).index(state.moves), key=_bind("moves", state.moves),
+        format_func=lambda n: labels[n],
         on_change=_set_moves, help="The columns that it moves have a mark in their headings.",
     )  # fmt: skip
 
@@ -180,7 +182,8 @@ def view_as(state: AppState, roles: Sequence[str]) -> None:
     """Look with a part of one's roles: never with more than one has."""
     chosen = [r for r in roles if state.roles is None or r in state.roles]
     st.pills(
-        "View as", list(roles), selection_mode="multi", key=_bind("as", chosen), on_change=_set_roles, args=(tuple(roles),),
+        "View as", list(roles), selection_mode="multi", default=chosen, key=_bind("as", chosen),
+        on_change=_set_roles, args=(tuple(roles),),
         help="Look with these of your roles only, to see what somebody else would find. It never shows more than you may see.",
     )  # fmt: skip
 

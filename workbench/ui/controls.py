@@ -42,7 +42,11 @@ def anchor(name: str) -> str:
 
 
 def _bind(name: str, value: Any) -> str:
-    """Key of a widget whose value is the state's."""
+    """Key of a widget whose value is the state's.
+
+    The widget gets the same value as its default too. Streamlit says a value that came by the key once only; where that one
+    message is lost (a run cut short by the next), the browser would draw the widget's first value and report it as a move.
+    """
     key = PREFIX + name
     if st.session_state.get(key, _MISSING) != value:
         st.session_state[key] = value
@@ -113,7 +117,7 @@ def slider(
     key = _bind(name, shown)
     shape = "%g" if kind is float and step >= 1 else None
     st.slider(
-        label, *bounds, step=kind(step), key=key, help=help_of(name), format=shape,
+        label, *bounds, shown, step=kind(step), key=key, help=help_of(name), format=shape,
         on_change=_set_field if whole_page else _move_field, args=(name, _same) if whole_page else (name,),
     )  # fmt: skip
 
@@ -129,28 +133,31 @@ def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = No
         "args": (name, _same),
     }
     if len(values) <= 3:
-        st.segmented_control(label, values, required=True, width="stretch", **args)
+        st.segmented_control(label, values, required=True, width="stretch", default=plan[name], **args)
     else:
-        st.selectbox(label, values, **args)
+        st.selectbox(label, values, index=values.index(plan[name]), **args)
 
 
 def whole_choice(plan: Plan, name: str, label: str, values: Sequence[int]) -> None:
     """A row of buttons of a few whole numbers."""
     st.segmented_control(
-        label, tuple(values), required=True, width="stretch", key=_bind(name, plan[name]), help=help_of(name),
+        label, tuple(values), required=True, width="stretch", key=_bind(name, plan[name]), default=plan[name], help=help_of(name),
         on_change=_set_field, args=(name, _same),
     )  # fmt: skip
 
 
 def switch(plan: Plan, name: str, label: str) -> None:
     """A switch of a yes-or-no field."""
-    st.toggle(label, key=_bind(name, plan[name]), help=help_of(name), on_change=_set_field, args=(name, _same))
+    st.toggle(
+        label, plan[name], key=_bind(name, plan[name]), help=help_of(name), on_change=_set_field, args=(name, _same)
+    )
 
 
 def typed(plan: Plan, name: str, label: str) -> None:
     """A box for a field's value in the plan's own spelling (a model, a number of any size)."""
+    shown = plan_fields.show(plan[name])
     st.text_input(
-        label, key=_bind(name, plan_fields.show(plan[name])), help=help_of(name), max_chars=500,
+        label, shown, key=_bind(name, shown), help=help_of(name), max_chars=500,
         on_change=_set_field, args=(name, _typed_value),
     )  # fmt: skip
 
@@ -163,7 +170,8 @@ def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
     """Several of the given names; names of the plan that are not among them are offered too."""
     offered = sorted({*options, *plan[name]})
     args: dict[str, Any] = {
-        "key": _bind(name, list(plan[name])), "help": help_of(name), "on_change": _set_many, "args": (name,),
+        "key": _bind(name, list(plan[name])), "default": list(plan[name]), "help": help_of(name), "on_change": _set_many,
+        "args": (name,),
     }  # fmt: skip
     if len(offered) <= MOST_PILLS:
         st.pills(label, offered, selection_mode="multi", **args)
@@ -229,7 +237,7 @@ def threshold(plan: Plan) -> None:
     off = value == plan_fields.OFF
     largest = metric(plan["vector.metric"]).largest
     st.toggle(
-        "Cut at a distance", key=_bind("threshold.on", not off), help=help_of("vector.threshold"),
+        "Cut at a distance", not off, key=_bind("threshold.on", not off), help=help_of("vector.threshold"),
         on_change=_switch_threshold,
     )  # fmt: skip
     if not off:
@@ -248,7 +256,7 @@ def metric(plan: Plan) -> None:
     """The metric; changing it keeps the same candidates, by saying the same threshold in the new metric."""
     st.selectbox(
         "Metric", plan_fields.METRICS, key=_bind("vector.metric", plan["vector.metric"]), help=help_of("vector.metric"),
-        on_change=_set_metric,
+        index=plan_fields.METRICS.index(plan["vector.metric"]), on_change=_set_metric,
     )  # fmt: skip
 
 
@@ -273,7 +281,7 @@ def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
     """The preset that the plan starts from, and a button back to it."""
     about = "\n".join(f"- **{n}**: {s}" for n, s in zip(names, summaries, strict=True))
     st.selectbox(
-        "Preset", names, key=_bind("preset", plan.preset), on_change=_set_preset,
+        "Preset", names, index=names.index(plan.preset), key=_bind("preset", plan.preset), on_change=_set_preset,
         help=f"A named plan to start from. Choosing one sets every control.\n\n{about}\n\n[Guide](guide#presets)",
     )  # fmt: skip
 
@@ -323,16 +331,18 @@ def text_box(
     name: str, label: str, help: str, placeholder: str = "", kind: Literal["default", "search"] = "default"
 ) -> None:
     """A text box of one of the state's texts: `query`, `keywords` or `filters`; `context_box` is the fourth."""
+    text = getattr(app_state.current(), name)
     st.text_input(
-        label, key=_bind(name, getattr(app_state.current(), name)), help=help, placeholder=placeholder, type=kind,
+        label, text, key=_bind(name, text), help=help, placeholder=placeholder, type=kind,
         max_chars=app_state.LONGEST, on_change=_set_text, args=(name,),
     )  # fmt: skip
 
 
 def context_box(help: str) -> None:
     """The box for what the person has open in an editor."""
+    text = app_state.current().context
     st.text_area(
-        "Context", key=_bind("context", app_state.current().context), help=help, height=110,
+        "Context", text, key=_bind("context", text), help=help, height=110,
         placeholder="the code or text that you have open", max_chars=app_state.LONGEST, on_change=_set_text, args=("context",),
     )  # fmt: skip
 
@@ -348,8 +358,9 @@ def ask(query: str) -> None:
 
 def picture(titles: dict[str, str]) -> str:
     """Which chart is drawn above the columns; made for a fragment, so it writes the address itself."""
+    shown = app_state.current().picture
     st.segmented_control(
-        "Picture", app_state.PICTURES, required=True, key=_bind("picture", app_state.current().picture),
+        "Picture", app_state.PICTURES, required=True, key=_bind("picture", shown), default=shown,
         format_func=lambda name: titles[name], on_change=_set_picture, label_visibility="collapsed",
     )  # fmt: skip
     app_state.written_in_fragment()
@@ -363,7 +374,7 @@ def _set_picture() -> None:
 def path_box(value: str = "") -> None:
     """A box for a document's path; what is typed goes to the address of the Document page."""
     st.text_input(
-        "Path", key=_bind("path", value), placeholder="reference/about.md", on_change=_set_path,
+        "Path", value, key=_bind("path", value), placeholder="reference/about.md", on_change=_set_path,
         help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ def _part() -> str:
     if st.session_state.get(key) != value:
         st.session_state[key] = value
     st.segmented_control(
-        "Part", PARTS, required=True, key=key, format_func=lambda p: TITLES[p], on_change=_set_part,
+        "Part", PARTS, required=True, default=value, key=key, format_func=lambda p: TITLES[p], on_change=_set_part,
         label_visibility="collapsed",
     )  # fmt: skip
     return value

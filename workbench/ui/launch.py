@@ -39,6 +39,8 @@ def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
         "client.showErrorDetails": "none",
         "client.showSidebarNavigation": True,
         "global.developmentMode": False,
+        # Controls get their value both ways (see ui.controls), and a warning on each page would say so.
+        "global.disableWidgetStateDuplicationWarning": True,
         "theme.light.primaryColor": BLUE,
         "theme.dark.primaryColor": SKY,
     }
