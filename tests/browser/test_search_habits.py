@@ -109,11 +109,16 @@ def test_a_note_is_written_on_a_card(page: Any, server: str) -> None:
 
 
 def test_more_like_this_and_back(page: Any, server: str) -> None:
-    """m searches with the passage, which is then the nearest to itself; u goes back to the question."""
+    """m shows the passage's neighbours; a button there searches with its text; u goes back to the question."""
     open_search(page, server, q="kettle boils", columns="keyword,vector")
     page.keyboard.press("j")
     chunk = page.locator("article:focus").get_attribute("data-chunk")
     page.keyboard.press("m")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("nothing was embedded")).to_be_visible()
+    expect(dialog.get_by_role("table", name="Passages like this").locator("tr")).to_have_count(11)
+    assert "q=kettle" in page.url
+    dialog.get_by_role("button", name="Search with its text instead").click()
     page.wait_for_url(lambda url: "q=kettle" not in url)
     expect(region(page, "Vector").locator("article").first).to_have_attribute("data-chunk", str(chunk))
     settled(page)

@@ -87,7 +87,7 @@ def html(made: Alike) -> str:
     lines = []
     for row, document, distance in zip(made.rows, made.documents, made.distances, strict=True):
         chunk = row.chunk
-        place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page)
+        place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
         parts = {"id": document.document_id, "path": document.path, "lines": f"{chunk.start_line}-{chunk.end_line}"}
         link = attribute("document?" + urlencode(parts, errors="replace"))
         title = visible(plain(document.title or document.path, 90))
