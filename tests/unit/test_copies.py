@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from corpus_files import write_files
 
 import workbench as wb
+from workbench.evaluate.judgments import Judgments, Topic
 from workbench.reports import FileStatus, IndexReport
 from workbench.store.reader import open_generation
 
@@ -273,3 +275,24 @@ def test_where_two_folders_hold_one_path(tmp_path: Path, corpus: Path) -> None:
         assert opened.read_file("x.md") == OTHER
         assert opened.read_file(str(two / "x.md")) == NOTE
         assert {h.path for h in opened.search("pump cats", mode="keyword", filters="path = 'x.md'").hits} == {"x.md"}
+
+
+def test_a_hidden_document_at_the_path_of_a_copy_changes_no_judgment(tmp_path: Path, corpus: Path) -> None:
+    """Whose path a judgment means is decided by what the principal sees; who sees both has it mean the document's own."""
+    mine, theirs = write_files(tmp_path / "mine", {"a.md": NOTE, "x.md": NOTE}), tmp_path / "theirs"
+    run(mine, corpus, tenant="acme")
+    run(write_files(theirs, {"x.md": OTHER}), corpus, tenant="beta")
+    with wb.open_corpus(corpus, principal=wb.Principal("acme")) as opened:
+        records = opened.engine.records
+        assert records.indexed_as(records.scope(opened.principal, None, ())) == {"x.md": "a.md"}
+        judged = Judgments({"1": Topic("1", "pump")}, {"1": {"x.md": 1}}, "judged")
+        assert opened.evaluate(judged, measures=["R@10"], mode="keyword").mean("R@10") == 1
+        everything = records.scope(opened.principal, None, ())
+        assert records.indexed_as(replace(everything, visible_documents=None)) == {}
+
+
+def test_a_result_is_explained_under_the_path_that_it_shows(opened: wb.Corpus) -> None:
+    """Under a filter that asks for the path of a copy, the explanation cites that copy as the hit does."""
+    result = opened.search("pump", mode="keyword", filters="path glob 'b/**'")
+    explained = opened.explain(result, "b/note.md")
+    assert (explained.path, explained.citation) == ("b/note.md", result.hits[0].citation)

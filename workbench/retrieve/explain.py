@@ -16,6 +16,7 @@ from workbench.plan import Plan
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
 from workbench.retrieve.cited import find_place, split_citation
+from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.request import base_of
 from workbench.retrieve.result import SearchResult
@@ -221,7 +222,7 @@ def _explain_record(
 ) -> Explanation:
     (stored,) = engine.records.rows([number])
     chunk = stored.chunk
-    path = engine.records.columns(np.array([number], np.int64)).paths[0]
+    path = _shown_path(engine, result._retrieved, number)
     base: dict[str, Any] = {
         "target": name,
         "found": True,
@@ -319,6 +320,11 @@ def _just_above(distance: float, metric: str) -> Any:
     return step if step <= top else "off"
 
 
+def _shown_path(engine: Engine, retrieved: Retrieved, number: int) -> str:
+    """The path of a record's document as the search shows it: where its filter asks for a copy's, that one."""
+    return as_asked(engine.records.columns(np.array([number], np.int64)), retrieved.scope).paths[0]
+
+
 def _hopeless(standings: tuple[SourceStanding, ...]) -> str:
     sources = ", ".join(s.source for s in standings) or "no source"
     return f"No setting of {sources} brings it in: use a word that is in it, or add a vector source"
@@ -329,7 +335,7 @@ def _filtered(
 ) -> Explanation:
     (stored,) = engine.records.rows([number])
     chunk = stored.chunk
-    path = engine.records.columns(np.array([number], np.int64)).paths[0]
+    path = _shown_path(engine, retrieved, number)
     request = retrieved.request
     plan = request.plan.replace({"collections": "all"})
     again = search(plan, None)

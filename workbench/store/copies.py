@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from workbench.store.duck import fetch
 
 if TYPE_CHECKING:
@@ -79,11 +82,26 @@ class StoredCopies:
         )
         return [row[0] for row in fetch(self._connection, sql, [name])]
 
+    def seen(self, documents: NDArray[np.bool_] | None) -> list[Copy]:
+        """Copies of the visible documents (bool (d,), None: all are), by document and path."""
+        return [copy for copy in self.all if documents is None or documents[copy.number]]
+
+    def unshared(self, documents: NDArray[np.bool_] | None) -> list[Copy]:
+        """As `seen`, those whose path no visible document has as its own; of two with one path the first."""
+        named: dict[str, Copy] = {}
+        for copy in self.seen(documents):
+            owners = self._owners.get(copy.path, ())
+            if not any(documents is None or documents[owner] for owner in owners):
+                named.setdefault(copy.path, copy)
+        return list(named.values())
+
     @cached_property
-    def unshared(self) -> tuple[Copy, ...]:
-        """Copies whose path is no document's own."""
+    def _owners(self) -> dict[str, list[int]]:
+        """Paths of copies to the documents that have them as their own; hidden ones decide nothing, so all are known."""
         if not self.total:
-            return ()
-        shared = fetch(self._connection, "SELECT DISTINCT path FROM copies WHERE path IN (SELECT path FROM documents)")
-        own = {row[0] for row in shared}
-        return tuple(copy for copy in self.all if copy.path not in own)
+            return {}
+        sql = "SELECT path, number FROM documents WHERE path IN (SELECT path FROM copies) ORDER BY number"
+        owners: dict[str, list[int]] = {}
+        for path, number in fetch(self._connection, sql):
+            owners.setdefault(path, []).append(number)
+        return owners

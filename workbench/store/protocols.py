@@ -241,7 +241,7 @@ class RecordStore(Protocol):
     def indexed_as(self, scope: Scope) -> Mapping[str, str]:
         """Paths of visible copies, and of their documents, to the path under which the scope shows the document.
 
-        Only paths that change: a copy's that is also another document's own stays that one's.
+        Only paths that change: a copy's that is also another visible document's own stays that one's.
         """
 
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:

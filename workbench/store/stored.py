@@ -21,7 +21,7 @@ from workbench.places import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal
 from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns
-from workbench.store.copies import Copy, StoredCopies
+from workbench.store.copies import StoredCopies
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.generations import Manifest
 from workbench.store.inventory import sources
@@ -295,12 +295,12 @@ class StoredRecords:
         present = np.bincount(seen, minlength=len(self.arrays.names["roots"])) > 0
         whole = {row[0] for row in fetch(self._connection, "SELECT root FROM roots WHERE whole")}
         held = {r for r, there in zip(self.arrays.names["roots"], present, strict=True) if there}
-        held.update(copy.root for copy in self._visible_copies(scope))
+        held.update(copy.root for copy in self.copies.seen(scope.visible_documents))
         return tuple(sorted(held & whole))
 
     def sources(self, scope: Scope) -> list[Source]:
         """What the visible documents came from, by path."""
-        return sources(self._connection, self.arrays, scope, self._visible_copies(scope))
+        return sources(self._connection, self.arrays, scope, self.copies.seen(scope.visible_documents))
 
     def paths_of(self, document_numbers: Sequence[int]) -> Mapping[int, tuple[str, ...]]:
         """Every path of documents that are there several times and were indexed once, their own first."""
@@ -308,17 +308,11 @@ class StoredRecords:
 
     def indexed_as(self, scope: Scope) -> Mapping[str, str]:
         """Each path under which a visible document may be named, to the one under which the scope shows it."""
-        seen = scope.visible_documents
         named: dict[str, str] = {}
-        for copy in self.copies.unshared:
-            if seen is None or seen[copy.number]:
-                shown = scope.paths.get(copy.number, copy.primary)
-                named |= {name: shown for name in (copy.path, copy.primary) if name != shown}
+        for copy in self.copies.unshared(scope.visible_documents):
+            shown = scope.paths.get(copy.number, copy.primary)
+            named |= {name: shown for name in (copy.path, copy.primary) if name != shown}
         return named
-
-    def _visible_copies(self, scope: Scope) -> list[Copy]:
-        seen = scope.visible_documents
-        return [copy for copy in self.copies.all if seen is None or seen[copy.number]]
 
     # --- what is there -----------------------------------------------------------------------------------------------
 
@@ -340,7 +334,7 @@ class StoredRecords:
         return {
             "generation": self.generation,
             "documents": len(arrays.documents["access"][seen]),
-            "copies": len(self._visible_copies(scope)),
+            "copies": len(self.copies.seen(scope.visible_documents)),
             "records": len(collections),
             "bytes": int(arrays.documents["size"][seen].sum()),
             "types": _counted(arrays.documents["type"][seen], arrays.names["types"]),
