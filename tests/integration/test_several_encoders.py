@@ -13,6 +13,7 @@ from static_model import make_static
 
 import workbench as wb
 from workbench.cli.main import main
+from workbench.encode import load, models
 from workbench.errors import SourceUnavailable, UsageError
 from workbench.indexing.preview import Action
 
@@ -73,6 +74,16 @@ def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path) -> None:
     assert any("no longer has the encoder table" in warning for warning in fewer.warnings)
     with wb.open_corpus("changing") as opened:
         assert [e["name"] for e in opened.info()["encoders"]] == ["hashing"]
+
+
+def test_an_encoder_named_in_two_ways_is_there_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own name, which also keeps the others where it is the corpus's own."""
+    find = models.find
+    monkeypatch.setattr(load, "find", lambda name, download: find(name.removeprefix("hub/"), download=download))
+    report = wb.index(["docs"], corpus="named", encoder=["table", "hub/table"], workers=0)
+    assert (report.encoders, report.embedded, report.reused) == (("table",), len(FILES), 0)
+    wb.index(["docs"], corpus="named", encoder=["table", "hashing"], workers=0)
+    assert wb.index(["docs"], corpus="named", encoder="hub/table", workers=0).encoders == ("table", "hashing")
 
 
 def test_a_preview_says_that_a_new_encoder_reads_everything(home: Path) -> None:
@@ -157,6 +168,9 @@ def test_other_weights_of_an_encoder_are_not_compared(home: Path) -> None:
         (said,) = result.warnings
         assert "other weights of moving" in said
         assert set(result.rankings) == {"keyword", "vector"}
+    again = wb.index(["docs"], corpus="moved", encoder=["hashing", "moving"], workers=0)
+    assert again.warnings == ("moving has other weights now: every text was embedded for it again",)
+    assert again.embedded == len(FILES)
 
 
 def test_explain_funnel_and_compare_know_the_source(corpus: wb.Corpus) -> None:

@@ -30,10 +30,10 @@ def choose_encoders(
     A list is exactly what the corpus is to have. One name alone may be the corpus's own: then it keeps the others.
     """
     held = [name for name, _ in held_encoders(previous)]
-    names = list(dict.fromkeys(options.encoders)) or held or [str(settings.get("encoder"))]
-    if held and names == held[:1] and not options.exactly:
-        names = held
-    return tuple((name, _identity(name, tell)) for name in names)
+    chosen = _known(options.encoders or held or [str(settings.get("encoder"))], tell)
+    if held and [name for name, _ in chosen] == held[:1] and not options.exactly:
+        chosen = _known(held, tell)
+    return chosen
 
 
 def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
@@ -49,17 +49,24 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
     names = {key: name for key, (name, _) in zip(wanted, run.encoders, strict=True)}
     if run.previous.pin is not None:
         new = [names[key] for key in wanted if key not in held]
+        gone = sorted(identity.name for key, identity in run.previous.encoders.items() if key not in wanted)
         run.anew = bool(new) or wanted[0] != held[0]
-        gone = [identity.name for key, identity in run.previous.encoders.items() if key not in wanted]
         run.fewer = bool(gone)
-        if run.anew and wanted[0] != held[0]:
+        other = [name for name in new if name in gone]
+        added = [name for name in new if name not in gone]
+        left = [name for name in gone if name not in new]
+        if other:
+            run.warnings.append(f"{', '.join(other)} has other weights now: every text was embedded for it again")
+        if wanted[0] != held[0] and names[wanted[0]] not in other:
             run.warnings.append(
                 f"The corpus now has the encoder {', '.join(names.values())}: texts without a vector of it were embedded"
             )
-        elif new:
-            run.warnings.append(f"The corpus now has the encoder {', '.join(new)} too: every text was embedded for it")
-        if gone:
-            run.warnings.append(f"The corpus no longer has the encoder {', '.join(sorted(gone))}: its vectors are gone")
+        elif added:
+            run.warnings.append(
+                f"The corpus now has the encoder {', '.join(added)} too: every text was embedded for it"
+            )
+        if left:
+            run.warnings.append(f"The corpus no longer has the encoder {', '.join(left)}: its vectors are gone")
     budget = min(int(settings.get("chunk_tokens")), run.encoders[0][1].max_tokens)
     for name, identity in run.encoders[1:]:
         if identity.max_tokens < budget:
@@ -68,6 +75,12 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
                 " set chunk_tokens to fit both"
             )
     return _all_targets(asked, run.previous) if run.anew else {}
+
+
+def _known(names: Sequence[str], tell: Tell) -> tuple[tuple[str, EncoderIdentity], ...]:
+    """Encoders by the names that they have themselves, so that one which is named in two ways is there once."""
+    identities = (_identity(name, tell) for name in dict.fromkeys(names))
+    return tuple({vector_key(identity): (identity.name, identity) for identity in identities}.values())
 
 
 def _identity(name: str, tell: Tell) -> EncoderIdentity:
