@@ -71,9 +71,10 @@ def joined(first: str, last: str) -> str:
     return f"{first}{BETWEEN}{last}"
 
 
-def order_of(number: str) -> tuple[int, ...]:
-    """What sorts numbers and times: `9` before `10`, `00:59:00` before `01:00:00`."""
-    return tuple(int(part) for part in re.findall("[0-9]+", number))
+def order_of(number: str) -> tuple[tuple[int, str], ...]:
+    """What sorts numbers and times, of any length: `9` before `10`, `00:59:00` before `01:00:00`."""
+    parts = (part.lstrip("0") for part in re.findall("[0-9]+", number))
+    return tuple((len(part), part) for part in parts)
 
 
 def ends_of(locator: str) -> tuple[str, str]:

@@ -134,6 +134,14 @@ def test_numbers_that_fall_make_no_range_of_numbers() -> None:
     assert joined("row=9", "row=10") == "row=9-10"
 
 
+def test_numbers_may_be_longer_than_python_reads() -> None:
+    """A sheet may be called by five thousand digits, and anybody may ask for such a line."""
+    low, high = "1" * 5000, "2" * 5000
+    assert joined(f"sheet={low}", f"sheet={high}") == f"sheet={low}-{high}"
+    with pytest.raises(UsageError, match="no place"):
+        at(f"row={low}")
+
+
 def test_a_locator_is_said_in_words() -> None:
     assert spoken("sheet=R%26D&row=3-9") == "sheet R&D, row 3-9"
     assert spoken("paragraph=3..table=1&row=2") == "paragraph 3 to table 1, row 2"

@@ -99,3 +99,10 @@ def test_words_that_nul_sets_apart_are_text() -> None:
     assert (
         decode(b"a heron\x00the second\x00a third word\x00\n")[0] == "a heron\ufffdthe second\ufffda third word\ufffd\n"
     )
+
+
+@pytest.mark.parametrize("encoding", ["cp500", "cp037"])
+def test_text_of_mainframes_is_named_and_not_read_as_noise(encoding: str) -> None:
+    with pytest.raises(ReadError, match="EBCDIC") as caught:
+        decode("THE QUICK BROWN FOX JUMPS over the lazy dog.\n".encode(encoding) * 30)
+    assert "iconv" in caught.value.remedy

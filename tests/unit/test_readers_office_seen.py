@@ -8,10 +8,11 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from ingest_cases import count_words, found
 from reader_files import docx, ods, odt, pptx, read, saved, xlsx, zipped
 
-from workbench.ingest import FileRules, ReadOptions, read_file
+from workbench.ingest import FileRules, ReadError, ReadOptions, read_file
 from workbench.places import locate
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -252,3 +253,14 @@ def test_a_star_inside_a_group_of_rtf_hides_nothing(tmp_path: Path) -> None:
     text = r"{\rtf1\ansi{\f0\*\cs7 The quick fox}{" + "\n" + r"\*\unknown not read}{\*\generator neither}\par}"
     (document,), _ = read(saved(tmp_path, "a.rtf", text))
     assert document.text == "The quick fox\n"
+
+
+def test_an_office_file_as_xml_counts_for_what_may_be_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part carries all namespaces of the whole: a small file comes to many times its size."""
+    mark = 'xmlns:pkg="http://schemas.microsoft.com/office/2006/xmlPackage"'
+    names = " ".join(f'xmlns:n{n}="urn:a:name:space:of:some:length:{n}"' for n in range(300))
+    part = '<pkg:part pkg:name="/word/{}.xml"><pkg:xmlData><a/></pkg:xmlData></pkg:part>'
+    data = f"<pkg:package {mark} {names}>{''.join(part.format(n) for n in range(200))}</pkg:package>"
+    monkeypatch.setenv("WORKBENCH_MAX_UNPACKED_MB", "1")
+    with pytest.raises(ReadError, match="max_unpacked_mb"):
+        read(saved(tmp_path, "a.xml", data))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,26 @@ def test_a_damaged_presentation_ends_in_words_or_a_sentence(tmp_path: Path, at: 
     with contextlib.suppress(ReadError):
         documents, _ = read(saved(tmp_path, "a.ppt", bytes(data)))
         assert all(document.text.strip() for document in documents)
+
+
+def test_a_slide_that_is_listed_without_end_is_broken(tmp_path: Path) -> None:
+    """A thousand slides of a small file may be one and the same, whose words would be read a thousand times."""
+    data = make.ppt([("a", "long " * 2000, ""), *(("b", "", "") for _ in range(1000))])
+    for number in range(3, 1003):  # the list's entries name the objects of the slides
+        entry = struct.pack("<4I", number, 0, 1, 254 + number)
+        assert data.count(entry) == 1
+        data = data.replace(entry, struct.pack("<4I", 2, 0, 1, 254 + number))
+    with pytest.raises(ReadError, match="broken"):
+        read(saved(tmp_path, "a.ppt", data))
+
+
+def test_messages_inside_a_message_count_for_what_may_be_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = make.msg_streams("Re", "inner " * 200_000, inside=True)
+    monkeypatch.setenv("WORKBENCH_MAX_UNPACKED_MB", "1")
+    with pytest.raises(ReadError, match="max_unpacked_mb"):
+        read(saved(tmp_path, "m.msg", make.msg("Outer", "outer", {"Re": inner})))
 
 
 def test_what_a_message_holds_is_counted_and_named_apart(tmp_path: Path) -> None:

@@ -195,6 +195,20 @@ def test_a_file_that_is_pinned_to_a_page_is_a_document_of_its_own(tmp_path: Path
     ]
 
 
+def test_a_pinned_file_that_lies_elsewhere_is_told_and_its_page_is_read(tmp_path: Path) -> None:
+    pin = "<< /Type /Annot /Subtype /FileAttachment /Rect [10 10 30 30] /FS << /Type /Filespec /F (n.txt) >> >>"
+    (document,), (told,) = read(saved(tmp_path, "a.pdf", made(drawn([(40, 700, 12, "Page")]), [pin])))
+    assert document.text == "Page"
+    assert "'n.txt'" in told.reason
+
+
+def test_a_drawing_of_many_labels_is_left_as_it_was_drawn() -> None:
+    """Each line would be compared with each: some minutes for what has no order."""
+    boxes = [Box(0, float(n), 9, n + 0.5) for n in range(3001)]
+    assert out_of_order(boxes[:3000])
+    assert not out_of_order(boxes)
+
+
 def test_the_number_at_a_pages_foot_goes_with_the_words_beside_it() -> None:
     """However few they are, after the first page; at the head, `Step 3` may be a heading."""
     pages = [f"Body {n * 7} words\nmore\nand more\nGeo {n}" for n in range(1, 8)]

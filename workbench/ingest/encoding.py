@@ -217,6 +217,10 @@ def _detected(data: bytes) -> tuple[str, str]:
     from charset_normalizer import from_bytes
 
     sample = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE]
+    if _ebcdic(sample):
+        raise ReadError(
+            "It is EBCDIC, the code of mainframes, which is not read", "Save it as UTF-8 (iconv -f CP500 -t UTF-8)"
+        )
     cyrillic = _cyrillic(sample)
     if cyrillic:
         return normalise(data.decode(cyrillic, "replace")), cyrillic
@@ -233,6 +237,14 @@ def _detected(data: bytes) -> tuple[str, str]:
         return normalise(data.decode(sure, "replace")), sure
     name = _western_or_central(best.encoding, best.language, others, sample)
     return normalise(data.decode(name, "replace")), name
+
+
+def _ebcdic(sample: bytes) -> bool:
+    """Whether a text has its blanks at 0x40 and Latin letters where EBCDIC has them; other code pages decode it to noise."""
+    if sample.count(0x40) < 0.05 * len(sample) or sample.count(0x20) > 0.01 * len(sample):
+        return False
+    plain = sum(c.isascii() and (c.isalnum() or c in " .,\n\r\t") for c in sample.decode("cp500"))
+    return plain >= 0.8 * len(sample)
 
 
 def _by_script(sample: bytes) -> str:

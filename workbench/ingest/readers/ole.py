@@ -54,7 +54,7 @@ def _parts(ole: Any, source: Source) -> Iterator[Parsed | Member | Problem]:
     if ole.exists("EncryptedPackage"):
         raise ReadError(*_LOCKED)
     if ole.exists("__properties_version1.0"):
-        yield from read_message(ole)
+        yield from read_message(ole, source.limits)
     elif ole.exists("WordDocument"):
         yield _word(ole)
     elif ole.exists("Workbook") or ole.exists("Book"):

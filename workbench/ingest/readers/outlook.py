@@ -15,6 +15,7 @@ from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem
 from workbench.ingest.readers.base import Member, Parsed, ReadFunction
 from workbench.ingest.readers.mail import write_headers
+from workbench.ingest.unpacking import Unpacking
 from workbench.ingest.writing import TextWriter
 from workbench.places import locator
 
@@ -28,8 +29,8 @@ _LZFU_START = (
 )  # fmt: skip
 
 
-def read_message(ole: Any, folder: str = "") -> Iterator[Parsed | Member | Problem]:
-    """Read the message in a folder of an OLE file, then its attachments."""
+def read_message(ole: Any, limits: Unpacking, folder: str = "") -> Iterator[Parsed | Member | Problem]:
+    """Read the message in a folder of an OLE file, then its attachments. Raises ReadError where they go beyond the limits."""
     names = ole.listdir(streams=True, storages=True)
     depth = len(folder.split("/")) if folder else 0
     inside = [entry for entry in names if "/".join(entry[:depth]) == folder] if folder else names
@@ -82,7 +83,7 @@ def read_message(ole: Any, folder: str = "") -> Iterator[Parsed | Member | Probl
             yield Member(shown, data)
         elif ole.exists(f"{within}/__properties_version1.0"):
             name = shown if shown.lower().endswith(".msg") else f"{shown}.msg"
-            yield Member(name, _streams(ole, within), read=_reading(ole, within))
+            yield Member(name, _streams(ole, within, limits), read=_reading(ole, within))
         else:
             yield Problem(
                 f"The attachment {shown!r} is an object of another program, or a link to a file",
@@ -91,12 +92,16 @@ def read_message(ole: Any, folder: str = "") -> Iterator[Parsed | Member | Probl
 
 
 def _reading(ole: Any, folder: str) -> ReadFunction:
-    return lambda source: read_message(ole, folder)
+    return lambda source: read_message(ole, source.limits, folder)
 
 
-def _streams(ole: Any, folder: str) -> bytes:
-    """The bytes of all streams in a folder, in the order of their names: what tells one message from another."""
+def _streams(ole: Any, folder: str, limits: Unpacking) -> bytes:
+    """The bytes of all streams in a folder, in the order of their names: what tells one message from another.
+
+    Streams of a damaged file may all be the same bytes, and come to more than the file. Raises ReadError then.
+    """
     inside = sorted(path for path in map("/".join, ole.listdir()) if path.startswith(f"{folder}/"))
+    limits.take(sum(ole.get_size(path) for path in inside))
     return b"".join(ole.openstream(path).read() for path in inside)
 
 

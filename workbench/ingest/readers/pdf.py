@@ -112,7 +112,13 @@ def _content(data: bytes) -> _Content:
             )
         title, metadata = _metadata(document)
         bookmarks = _bookmarks(document)
-        attached = (*_attached(document, problems), *(Member(n, d) for page in pages for n, d in page.pinned))
+        pinned = [(name, data) for page in pages for name, data in page.pinned]
+        attached = (*_attached(document, problems), *(Member(name, data) for name, data in pinned if data is not None))
+        problems += [
+            Problem(f"The pinned file {name!r} is not in the PDF, or cannot be read", "Index that file by itself")
+            for name, data in pinned
+            if data is None
+        ]
         return _Content(
             tuple(page.text for page in pages), tuple(page.notes for page in pages),
             title or _root(bookmarks) or said_title(pages[0].title if pages else ""), metadata, bookmarks,
@@ -130,7 +136,7 @@ class _Page:
     notes: str
     title: str  # what its type says is the title
     pictured: bool  # it holds a picture and no text, or little text and a large picture
-    pinned: tuple[tuple[str, bytes], ...]
+    pinned: tuple[tuple[str, bytes | None], ...]
 
 
 def _form(document: Any) -> Any:

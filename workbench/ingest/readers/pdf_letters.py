@@ -36,6 +36,8 @@ _SPACED = 0.08  # of the line's height: gaps between letters that are wider than
 _RAISED = 0.8  # of the size of the digits before it
 _WORD = 0.2  # of a line's height: the least space between two words
 _ASKEW = 0.05  # sine of twice the angle
+_MOST_ORDERED = 3000
+"""Runs or lines of a page beyond which it is left as it was drawn: each is compared with each."""
 _TOUCHING = 0.35  # of a line's height that may overlap with the next one
 
 
@@ -74,13 +76,18 @@ def page_text(content: Any, boxes: Sequence[Box], page: Box) -> str:
     if spaced or disordered or _ARABIC.search(text):
         lines = lines_of(_letters(content, page), spaced)
         if len(lines) <= _MOST_LINES * (text.count("\n") + 1):  # else text that stands upright, a letter a line
-            ordered = top_down(lines) if disordered else lines
+            ordered = top_down(lines) if disordered and len(lines) <= _MOST_ORDERED else lines
             text = normalise("\n".join(line.text for line in ordered))
     return _apart(content, text)
 
 
 def out_of_order(boxes: Sequence[Box]) -> bool:
-    """Whether a line was drawn after one that stands below it and shares some of its width, which no column of text does."""
+    """Whether a line was drawn after one that stands below it and shares some of its width, which no column of text does.
+
+    A drawing of thousands of labels has no order to find, and counts as none.
+    """
+    if len(boxes) > _MOST_ORDERED:
+        return False
     for index, (before, box) in enumerate(pairwise(boxes), 1):
         upwards = box.bottom > before.top and box.bottom - before.top > (box.top - box.bottom) / 2
         if upwards and any(_under(earlier, box) for earlier in boxes[:index]):
@@ -97,12 +104,12 @@ def top_down(lines: Sequence[Line]) -> list[Line]:
     done = [False] * len(lines)
     order: list[Line] = []
     for first in range(len(lines)):
-        waiting = [first]
+        waiting = [(first, iter(above[first]))]
         while waiting:
-            index = waiting[-1]
-            missing = next((i for i in above[index] if not done[i]), None)
-            if missing is not None and not done[index]:
-                waiting.append(missing)
+            index, uppers = waiting[-1]
+            missing = -1 if done[index] else next((i for i in uppers if not done[i]), -1)
+            if missing >= 0:
+                waiting.append((missing, iter(above[missing])))
                 continue
             waiting.pop()
             if not done[index]:

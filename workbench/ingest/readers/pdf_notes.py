@@ -6,6 +6,7 @@ about the document. Remarks come after the words of their page, so that the page
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Iterator
 from typing import Any
@@ -37,8 +38,8 @@ def page_notes(page: Any, form: Any) -> str:
     return "\n".join(dict.fromkeys(words for words in found if words))
 
 
-def pinned_files(page: Any) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of the files that are pinned to a page as a remark."""
+def pinned_files(page: Any) -> Iterator[tuple[str, bytes | None]]:
+    """Name and bytes of the files that are pinned to a page as a remark; None for one that is not in the PDF or is broken."""
     import pypdfium2
     import pypdfium2.raw as raw
 
@@ -47,7 +48,10 @@ def pinned_files(page: Any) -> Iterator[tuple[str, bytes]]:
             file = raw.FPDFAnnot_GetFileAttachment(note)
             if file:
                 attachment = pypdfium2.PdfAttachment(file, page.pdf)
-                yield normalise(attachment.get_name()), bytes(attachment.get_data())
+                data: bytes | None = None
+                with contextlib.suppress(pypdfium2.PdfiumError):
+                    data = bytes(attachment.get_data())
+                yield normalise(attachment.get_name()), data
 
 
 def _annotations(page: Any) -> Iterator[Any]:

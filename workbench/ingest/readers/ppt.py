@@ -27,6 +27,8 @@ _LOCKED_TOKEN = 0xF3D1C4DF
 _FIELDS = "*"
 """Stands for a slide's number or a date."""
 _DEEPEST = 32
+_MOST_READ = 4
+"""Times the stream's length: a sound file is read about twice, one whose objects share their bytes without end."""
 _BROKEN = ("It is broken: it cannot be opened as a presentation", "Open it in its program, and save it as PPTX")
 
 
@@ -69,6 +71,7 @@ class _Presentation:
 
     def __init__(self, data: bytes, edit: int) -> None:
         self._data = data
+        self._left = _MOST_READ * len(data)
         self._objects: dict[int, int] = {}
         root, seen = 0, set[int]()
         while edit and edit not in seen:  # from the last save to the first: what a later one says counts
@@ -101,9 +104,11 @@ class _Presentation:
             else:
                 writer.unheaded()
             for _, words in texts:
+                self._spend(len(words))
                 if words is not title:
                     writer.paragraph(_lines(words), at)
             for words in self._notes_of(slide):
+                self._spend(len(words))
                 writer.paragraph(_lines(words), locator(slide=number, part="notes"))
         text, outline, places = writer.finish()
         return Parsed(text, "slides", outline, places=places)
@@ -165,12 +170,20 @@ class _Presentation:
         while at + 4 <= directory.end:
             packed = self._number(_Record(0, 0, at, at + 4, False))
             first, count = packed & 0xFFFFF, packed >> 20
+            self._spend(4 + 4 * count)
             places = struct.unpack_from(f"<{count}I", self._data, at + 4)
             for number, place in enumerate(places, first):
                 self._objects.setdefault(number, place)
             at += 4 + 4 * count
 
+    def _spend(self, size: int) -> None:
+        """Count what was read. Raises KeyError where it is more than the file can hold."""
+        self._left -= size
+        if self._left < 0:
+            raise KeyError(size)
+
     def _record(self, at: int, end: int) -> _Record:
+        self._spend(1)
         head, kind, size = struct.unpack_from("<2HI", self._data, at)
         return _Record(kind, head >> 4, at + 8, min(at + 8 + size, end), head & 15 == 15)
 
