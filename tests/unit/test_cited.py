@@ -142,6 +142,15 @@ def test_numbers_may_be_longer_than_python_reads() -> None:
         at(f"row={low}")
 
 
+def test_what_people_write_is_short() -> None:
+    """Patterns go over it, some in the square of its length; it is not told back in full either."""
+    assert at("row" + " " * 20 + "2") == "1 | 2"
+    for place in ("row" + " " * 5000 + "2", "line" + " " * 5000 + "2"):
+        with pytest.raises(UsageError, match="no place") as caught:
+            at(place)
+        assert len(str(caught.value)) < 500
+
+
 def test_a_locator_is_said_in_words() -> None:
     assert spoken("sheet=R%26D&row=3-9") == "sheet R&D, row 3-9"
     assert spoken("paragraph=3..table=1&row=2") == "paragraph 3 to table 1, row 2"

@@ -37,6 +37,8 @@ _SHORT |= {"paragraphs": "paragraph", "parts": "part", "tables": "table", "outpu
 _FLOWING = frozenset({"line", "time"})
 """Keys whose places mark where something begins; what lies between two of them belongs to the one before."""
 _MOST_NAMED = 6
+_LONGEST_SAID = 300
+"""Characters of a place as people write it; only a locator, which is split and not matched, may be longer."""
 
 
 def split_citation(asked: str) -> Iterator[tuple[str, str]]:
@@ -72,7 +74,7 @@ def find_place(at: str, text: str, places: Sequence[Place], page_starts: Sequenc
     exact = _spans(at, known, looked) if at != wanted and "=" in at else ()
     if exact:
         return _whole(exact, text)
-    lines = _LINES.fullmatch(wanted)
+    lines = _LINES.fullmatch(wanted) if len(wanted) <= _LONGEST_SAID else None
     numbered = bool(known) and known[-1].locator.startswith("line=")
     if lines is not None and not numbered:
         return _lines(text, int(lines[1]), int(lines[2] or lines[1]))
@@ -81,7 +83,7 @@ def find_place(at: str, text: str, places: Sequence[Place], page_starts: Sequenc
     found = _spans(wanted, known, looked)
     if not found:
         missing = next((end for end in _ends(wanted, known) if looked.span(end) is None), ())
-        raise UsageError(f"There is no place {at.strip()!r} in it", looked.there(missing, text))
+        raise UsageError(f"There is no place {at.strip()[:_LONGEST_SAID]!r} in it", looked.there(missing, text))
     return _whole(found, text)
 
 
@@ -122,7 +124,7 @@ def _said(words: str, known: Sequence[Place]) -> Pairs:
     """A place as people write it, as keys and values; () where it is none."""
     keys = {key for place in known for key, _ in pairs_of(place.locator)}
     named = _named(words, known)
-    if named:
+    if named or len(words) > _LONGEST_SAID:
         return named
     time = _TIME.fullmatch(words)
     if time is not None and "time" in keys:
