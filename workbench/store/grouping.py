@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 from workbench.ingest.ids import chunk_id
 from workbench.records import Chunk, Document
 from workbench.store.duck import stream
-from workbench.store.staging import Staging, digest_of, has_table, text_hash
+from workbench.store.schema import Old
+from workbench.store.staging import Staging, digest_of, old_tables, text_hash
 
 if TYPE_CHECKING:
     import duckdb
@@ -77,7 +78,7 @@ def settle_copies(staging: Staging, old: Path | None) -> list[Promoted]:
     with staging.attached(old) as connection:
         for table in ("members", "carried", "relabelled", "promoted", "copies", "former"):
             connection.execute(f"DELETE FROM {table}")
-        held = _Old(connection, old is not None)
+        held = old_tables(connection, old is not None)
         connection.execute(f"INSERT INTO members {_members(held)}")
         connection.execute(
             "INSERT INTO carried SELECT number, document_id FROM members WHERE origin <> 'staged' AND document_id = primary_id"
@@ -103,18 +104,10 @@ def leave_out_copies(staging: Staging) -> None:
             connection.execute(f"DELETE FROM {table} WHERE {theirs}")
 
 
-class _Old:
-    """What the generation before has; one that was made before there were copies lacks their tables."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, there: bool) -> None:
-        self.there = there
-        self.copies = there and has_table(connection, "copies")
-
-
 _NOT_DROPPED = "NOT EXISTS (SELECT 1 FROM dropped x WHERE x.root = f.root AND x.path = f.path)"
 
 
-def _members(old: _Old) -> str:
+def _members(old: Old) -> str:
     """Every document of the next generation with its primary. `number` is the old document that holds its text."""
     parts = ["SELECT document_id, path, content, 'staged' AS origin, NULL::INTEGER AS number FROM documents"]
     if old.there:
@@ -135,7 +128,7 @@ def _members(old: _Old) -> str:
     )
 
 
-def _copies(old: _Old) -> str:
+def _copies(old: Old) -> str:
     """Rows of `copies` from where each copy is known."""
     chosen = "JOIN members m ON m.document_id = s.document_id AND m.document_id <> m.primary_id AND m.origin"
     columns = "m.primary_id, s.document_id, s.root, s.path, s.title, s.modified, s.year, s.location"

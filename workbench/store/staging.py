@@ -165,10 +165,10 @@ class Staging:
         self._connection.close()
 
 
-def has_table(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
-    """Whether the generation attached as `old` has a table; one that was made before there was such a table does not."""
-    sql = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'old' AND table_name = ?"
-    return bool(fetch(connection, sql, [table])[0][0])
+def old_tables(connection: duckdb.DuckDBPyConnection, there: bool) -> schema.Old:
+    """What the generation attached as `old` knows, if there is one; one that was made before lacks some tables."""
+    named = {row[0] for row in fetch(connection, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'old'")}
+    return schema.Old(there, there and "places" in named, there and "copies" in named)
 
 
 def quoted(path: Path) -> str:

@@ -28,7 +28,7 @@ from workbench.store.columns import write_columns
 from workbench.store.duck import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
 from workbench.store.journal import Journal
-from workbench.store.staging import has_table, quoted
+from workbench.store.staging import old_tables, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -124,9 +124,7 @@ def _build_database(
         connection.execute(f"ATTACH {quoted(staged)} AS staged (READ_ONLY)")
         if old is not None:
             connection.execute(f"ATTACH {quoted(old.folder / DATABASE)} AS old (READ_ONLY)")
-        statements = schema.build_tables(
-            schema.Old(old is not None, has_table(connection, "places"), has_table(connection, "copies"))
-        )
+        statements = schema.build_tables(old_tables(connection, old is not None))
         for done, statement in enumerate(statements):
             tell(Progress("tables", done, len(statements)))
             connection.execute(statement)
