@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,16 @@ def test_a_slider_gives_what_a_search_gives(sample: wb.Corpus, text: str) -> Non
     fresh = sample.search("how do retries work", plan=text)
     assert moved.to_dict() == fresh.to_dict()
     assert moved.frame().equals(fresh.frame())
+
+
+def test_a_grep_hit_beyond_a_shallower_depth_has_no_grep_score(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """Grep computes no scores, so that fusing again at a depth of 3 gives what a search at that depth gives."""
+    corpus = make_corpus({f"a{n:02}.md": "alpha retry\n" * (n % 4 + 1) + f"word{n}\n" for n in range(12)})
+    deep, shallow = (wb.Plan.parse(f"default vector.threshold=off depth.grep={depth}") for depth in (100, 3))
+    again = corpus.search("alpha word3", keywords="alpha", plan=deep).with_plan(shallow)
+    fresh = corpus.search("alpha word3", keywords="alpha", plan=shallow)
+    told = [[(h.chunk_id, h.score, dict(h.contributions)) for h in result.hits] for result in (again, fresh)]
+    assert told[0] == told[1]
 
 
 def test_fusing_the_candidates_gives_the_result_again(sample: wb.Corpus) -> None:

@@ -186,7 +186,7 @@ class Retrieved:
             score = np.full(n, np.nan)
             score[rows] = scored.scores
             every = self.computed(source) if computed else score
-            if computed:
+            if computed and self.answers[source].compute is not None:
                 # What the source itself said of a row is the score; computing must not change a bit of it.
                 every = np.where(rank > 0, score, every)
             made.append(Column(source, kind_of(source), rank, score, every, np.zeros(n, bool)))
