@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.demo.data import sample_folder
-from workbench.errors import PlanError, UsageError
+from workbench.errors import PlanError, SourceUnavailable, UsageError
 from workbench.notebook import controls, drawing, listing
 
 pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
@@ -140,6 +140,21 @@ def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
     assert explorer._alert.value == ""
     with pytest.raises(UsageError, match="no picture 'pie'"):
         explorer.show("pie")
+
+
+@pytest.mark.parametrize(("button", "does"), [("_again", "measure_again"), ("_reset", "become")])
+def test_a_button_that_cannot_do_it_says_why(
+    explorer: Any, monkeypatch: pytest.MonkeyPatch, button: str, does: str
+) -> None:
+    """Jupyter sends what a button's callback raises to a log that nobody reads, so it is said on the page."""
+
+    def fails(*args: Any) -> None:
+        raise SourceUnavailable("The encoder is gone", "Index again")
+
+    monkeypatch.setattr(type(explorer), does, fails)
+    getattr(explorer, button).click()
+    assert "The encoder is gone" in explorer._alert.value
+    assert 'role="alert"' in explorer._alert.value
 
 
 def test_a_setting_that_retrieves_offers_to_measure_again(sample: wb.Corpus, judged: Any, explorer: Any) -> None:

@@ -96,8 +96,8 @@ class Explorer:
         )
         self._query.observe(self._asked, "value")
         self._picture.observe(lambda change: self._draw(), "value")
-        self._reset.on_click(lambda button: self.become(self.start))
-        self._again.on_click(lambda button: self.measure_again())
+        self._reset.on_click(lambda button: self._try(lambda: self.become(self.start)))
+        self._again.on_click(lambda button: self._try(self.measure_again))
         self._draw()
 
     # --- what an analyst's own cells use ---------------------------------------------------------------------------
