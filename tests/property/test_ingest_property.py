@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from workbench.ingest import FileRules, Problem, ReadError, ReadOptions, TokenCounter, read_file
@@ -81,6 +81,7 @@ def test_chunks_are_exact_runs_that_cover_the_text(tmp_path: Path, text: str, na
 
 
 @QUICK
+@example(text="# Head\n# Head\n# Head\x00\n# Head\n# Head\n# Head\n## Examples\n")
 @given(text=TEXTS)
 def test_text_files_lose_nothing(tmp_path: Path, text: str) -> None:
     """The text of a plain file is the file, but for line ends, NUL and the byte order mark."""

@@ -202,6 +202,8 @@ def _wide(head: bytes) -> str:
         letters = sum(c < "\x80" and c.isalnum() for c in text)
         if plain >= 0.97 * len(text) and letters > 0.3 * len(text):
             return name
+    if head.isascii() and len(head.translate(None, _CONTROLS)) == len(head) - head.count(0):
+        return ""  # ASCII with a NUL here and there: two such bytes are a Han character too, but nobody wrote those
     for name, upper in (("utf-16-le", 1), ("utf-16-be", 0)):
         sample = head[: len(head) // 2 * 2]
         text = _strict(sample, name)
