@@ -49,13 +49,13 @@ class Question:
 QUESTIONS: tuple[Question, ...] = (
     Question("SO_REUSEPORT", "SO_REUSEPORT", "A name: exact words find the lines that hold it."),
     Question(
-        "ask for a secret in the terminal without showing it",
-        "terminal secret",
+        "how fast is this little piece of code",
+        "code fast",
         "A description: the answer says it in other words, and its meaning is found.",
     ),
     Question(
-        "a fixed set of named constants",
-        "constants named",
+        "when is the else branch of a loop executed",
+        "else loop",
         "A bit of both: neither words nor meaning alone put the answer first, their fusion does.",
     ),
 )
