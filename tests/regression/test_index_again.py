@@ -136,6 +136,8 @@ def test_watching_follows_changes_until_ctrl_c(docs: Path, tmp_path: Path) -> No
     """A new, a changed and a removed file are found; a rule that cannot be is said and does not end it."""
     corpus = tmp_path / "c.corpus"
     log = tmp_path / "log"
+    # Where the tests run in the background Ctrl-C is ignored, and a process inherits that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with log.open("wb") as out:
         process = subprocess.Popen(
             [
@@ -144,6 +146,7 @@ def test_watching_follows_changes_until_ctrl_c(docs: Path, tmp_path: Path) -> No
             ],
             stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
+    signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
     def found(word: str) -> int:
         with wb.open_corpus(corpus) as opened:
