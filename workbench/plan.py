@@ -14,6 +14,7 @@ from typing import Any
 
 from workbench import plan_fields
 from workbench.errors import PlanError
+from workbench.plan_values import base_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class Plan:
 
     def bases(self) -> tuple[str, ...]:
         """The sources without collections and encoders: `grep`, `keyword`, `vector`, sorted, each once."""
-        return tuple(sorted({s.partition("@")[0].partition(":")[0] for s in self.sources}))
+        return tuple(sorted({base_of(s) for s in self.sources}))
 
     def depth(self, source: str) -> int:
         """How many candidates a source gives: its own depth, some limits (`3x`), the limit and more (`+5`), or by

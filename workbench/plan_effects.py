@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from workbench import plan_fields
 from workbench.plan import Plan
+from workbench.plan_values import base_of
 
 _BY_RANK = frozenset({"fusion.k", "fusion.rank_base"})
 _BY_SCORE = frozenset({"fusion.missing", "fusion.normalise"})
@@ -70,7 +71,7 @@ def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
     if field == "rerank.top" and plan["rerank.model"] == plan_fields.OFF:
         return "with rerank.model off", "name a reranking model"
     if source:
-        running = (*plan.sources, "grep") if greps(plan) else tuple(s for s in plan.sources if _kind(s) != "grep")
+        running = (*plan.sources, "grep") if greps(plan) else tuple(s for s in plan.sources if base_of(s) != "grep")
         looked_up = {name for running_one in running for name in plan_fields.BY_NAME[field].looked_up(running_one)}
         return None if source in looked_up else _absent(plan, source)
     kind = field.partition(".")[0]
@@ -81,11 +82,7 @@ def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
     return None
 
 
-def _kind(source: str) -> str:
-    return source.partition("@")[0].partition(":")[0]
-
-
 def _absent(plan: Plan, source: str) -> tuple[str, str]:
-    if _kind(source) == "grep":
+    if base_of(source) == "grep":
         return "with grep.when never", "add grep.when=auto"
     return f"without {source} among the sources", f"add sources={','.join(sorted({*plan.sources, source}))}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench import plan_values as values
 from workbench.errors import PlanError
-from workbench.plan_values import OFF, plain, show
+from workbench.plan_values import OFF, base_of, plain, show
 
 METRICS = ("angular", "cosine", "l2", "l2sq")
 METHODS = ("rrf", "weighted", "convex", "max", "combmnz")
@@ -43,7 +43,7 @@ class Field:
     def looked_up(self, source: str) -> tuple[str, ...]:
         """The sources whose value may be this source's, the source itself first."""
         base = source.partition("@")[0]
-        names = (source, base, base.partition(":")[0]) if self.every_encoder else (source, base)
+        names = (source, base, base_of(source)) if self.every_encoder else (source, base)
         return tuple(dict.fromkeys(names))
 
 
@@ -237,6 +237,7 @@ __all__ = [
     "OFF",
     "ORDER",
     "Field",
+    "base_of",
     "locate",
     "plain",
     "read",

@@ -101,6 +101,21 @@ def is_source(source: str) -> bool:
     return base in {"grep", "keyword", "vector"} or (kind == "vector" and bool(colon) and bool(encoder))
 
 
+def base_of(source: str) -> str:
+    """`grep`, `keyword` or `vector` of any source."""
+    return source.partition("@")[0].partition(":")[0]
+
+
+def encoder_of(source: str) -> str:
+    """The encoder's name in `vector:NAME`; "" is the corpus's own."""
+    return source.partition("@")[0].partition(":")[2]
+
+
+def collection_of(source: str) -> str:
+    """The collection in `vector@NAME`; "" is all that the plan searches."""
+    return source.partition("@")[2]
+
+
 DEPTH_FORMS = re.compile(r"(\d+)x|\+(\d+)")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from corpus_files import write_files
+from judged_corpus import write_judged
 
 import workbench as wb
 from workbench.cli.main import main
@@ -16,12 +16,7 @@ from workbench.cli.main import main
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of twenty files and judgments of eight queries."""
-    folder = tmp_path_factory.mktemp("threshold")
-    files = {f"f{n:02}.md": f"alpha word{n} beta word{(n * 7) % 20}\n" for n in range(20)}
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    lines = ["query_id,query,document,grade", *(f"q{n},word{n} alpha,f{n:02}.md,1" for n in range(8))]
-    (folder / "judged.csv").write_text("\n".join(lines) + "\n")
-    return folder
+    return write_judged(tmp_path_factory.mktemp("threshold"), 8)
 
 
 def run(place: Path, *arguments: str, columns: int = 80) -> Result:

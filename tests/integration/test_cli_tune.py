@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from corpus_files import write_files
+from judged_corpus import write_judged
 
-import workbench as wb
 from workbench.cli.main import main
 from workbench.plan import Plan
 
@@ -17,12 +16,7 @@ from workbench.plan import Plan
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of twenty files and judgments of twelve queries."""
-    folder = tmp_path_factory.mktemp("cli")
-    files = {f"f{n:02}.md": f"alpha word{n} beta word{(n * 7) % 20}\n" for n in range(20)}
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    lines = ["query_id,query,document,grade", *(f"q{n},word{n} alpha,f{n:02}.md,1" for n in range(12))]
-    (folder / "judged.csv").write_text("\n".join(lines) + "\n")
-    return folder
+    return write_judged(tmp_path_factory.mktemp("cli"), 12)
 
 
 def run(place: Path, *arguments: str) -> Result:

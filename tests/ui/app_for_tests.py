@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ def run(at: AppTest) -> AppTest:
     at.run()
     assert not at.exception, at.exception[0].message
     return at
+
+
+def document(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> AppTest:
+    """The Document page at an address."""
+    at = open_app(corpus)
+    at.query_params.update(params)
+    at.switch_page("views/document.py")
+    return run(at)
+
+
+def document_body(at: AppTest) -> str:
+    """The rows of the Document page."""
+    (found,) = (b for b in bodies(at) if 'role="document"' in b)
+    return found
 
 
 def bodies(at: AppTest) -> list[str]:

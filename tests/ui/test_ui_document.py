@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pypdfium2
 import pytest
-from app_for_tests import all_text, bodies, run
+from app_for_tests import all_text, bodies, document, run
+from app_for_tests import document_body as body
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -19,18 +20,6 @@ from workbench.records import Chunk, Span
 from workbench.ui.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, join_spans, read_target
 
 Open = Callable[..., AppTest]
-
-
-def document(open_app: Open, corpus: Path, **params: str) -> AppTest:
-    at = open_app(corpus)
-    at.query_params.update(params)
-    at.switch_page("views/document.py")
-    return run(at)
-
-
-def body(at: AppTest) -> str:
-    (found,) = (b for b in bodies(at) if 'role="document"' in b)
-    return found
 
 
 def chunk(index: int, start: int, end: int, section: str = "") -> Chunk:

@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from app_for_tests import all_text, bodies, run
+from app_for_tests import all_text, document
+from app_for_tests import document_body as body
 from streamlit.testing.v1 import AppTest
 
 from workbench.places import Place
@@ -22,20 +23,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 import reader_files as make
 
 Open = Callable[..., AppTest]
-
-
-def document(open_app: Open, corpus: Path, **params: str) -> AppTest:
-    """The Document page at an address."""
-    at = open_app(corpus)
-    at.query_params.update(params)
-    at.switch_page("views/document.py")
-    return run(at)
-
-
-def body(at: AppTest) -> str:
-    """The rows."""
-    (found,) = (b for b in bodies(at) if 'role="document"' in b)
-    return found
 
 
 PLACED = [Place(0, "sheet=S&row=1"), Place(11, "sheet=S&row=4"), Place(17, "sheet=S&row=5")]

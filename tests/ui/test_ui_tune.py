@@ -174,16 +174,21 @@ def test_a_threshold_is_chosen_by_what_it_loses_and_taken_over(
     assert "not at this score" in all_text(at)
 
 
-def test_two_plans_are_compared(open_app: Open, small_corpus: Path, judged: Path) -> None:
-    """The verdict, agreement, and the queries as links."""
-    at = page(open_app, small_corpus, "compare")
-    at.text_input(key="wb.w.compare.path").set_value(str(judged))
-    run(at)
+def compare_with_rrf(at: AppTest) -> None:
+    """Choose `rrf` as the second plan, press the button, and wait."""
     at.selectbox(key="wb.w.compare.second").set_value("rrf")
     run(at)
     at.button(key="wb.w.compare.run").click()
     run(at)
     finished(at, "compare")
+
+
+def test_two_plans_are_compared(open_app: Open, small_corpus: Path, judged: Path) -> None:
+    """The verdict, agreement, and the queries as links."""
+    at = page(open_app, small_corpus, "compare")
+    at.text_input(key="wb.w.compare.path").set_value(str(judged))
+    run(at)
+    compare_with_rrf(at)
     assert "Agreement of the two lists" in all_text(at)
     assert any('href="./?q=' in body for body in bodies(at))
 
@@ -193,11 +198,7 @@ def test_plans_are_compared_without_judgments(open_app: Open, small_corpus: Path
     at = page(open_app, small_corpus, "compare")
     at.text_area(key="wb.w.compare.queries").set_value("kettle\nrate limits\n\nkettle\n")
     run(at)
-    at.selectbox(key="wb.w.compare.second").set_value("rrf")
-    run(at)
-    at.button(key="wb.w.compare.run").click()
-    run(at)
-    finished(at, "compare")
+    compare_with_rrf(at)
     assert "over 2 queries without judgments" in all_text(at)
     assert not at.dataframe
     (table,) = (b for b in bodies(at) if "only the second has" in b)

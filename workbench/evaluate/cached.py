@@ -159,7 +159,7 @@ class CachedPool:
         return key, queries
 
     def _laid_out(self, plan: Plan, key: tuple[object, ...], queries: Queries) -> Wide:
-        name = (key, plan.sources, plan["grep.when"], plan["fusion.method"] == "convex")  # what says whether grep joins
+        name = (key, plan.sources, plan["grep.when"])  # what says whether grep joins
         with self._lock:
             made = self._wide.get(name)
         if made is None:
@@ -174,9 +174,8 @@ class CachedPool:
         if kept is None:
             return None
         have = kept[0].depths
-        asked = set(need.plan.sources) <= set(
-            kept[0].plan.sources
-        )  # the depth of grep is said even where it only joins
+        # The depth of grep is said even where it only joins.
+        asked = set(need.plan.sources) <= set(kept[0].plan.sources)
         deep = asked and all(have.get(source, 0) >= depth for source, depth in need.depths.items())
         # Where depths count documents the answers go as deep as that takes.
         same = need.plan["fusion.unit"] != "document" or kept[0].plan["fusion.unit"] == "document"

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from workbench.errors import UsageError
 from workbench.evaluate.pool import Pool, Pooled
 from workbench.plan import Plan
+from workbench.plan_values import base_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Progress
 from workbench.retrieve.fusing import fuse_plan
-from workbench.retrieve.request import base_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -19,9 +19,10 @@ from workbench.errors import PrincipalRequired, QueryError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.run import Named, document_names, passage_keys
 from workbench.plan import Plan
+from workbench.plan_values import base_of, encoder_of
 from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.request import Request, base_of, encoder_of, make_request, sources_of
+from workbench.retrieve.request import Request, make_request, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.retrieve.sources import retrieve
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from workbench.evaluate.pool import Pooled
 from workbench.plan import FusionPlan, Plan
 from workbench.plan_fields import OFF
+from workbench.plan_values import base_of
 from workbench.ranking.cutting import document_codes
 from workbench.ranking.distance import to_distance
 from workbench.ranking.evidence import RANK_METHODS, Evidence
 from workbench.ranking.methods import Parameters, contributions
 from workbench.ranking.summation import exact_sum
 from workbench.records import Kind
-from workbench.retrieve.request import base_of
 from workbench.retrieve.retrieved import Retrieved
 
 Floats = NDArray[np.float64]

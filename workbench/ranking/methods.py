@@ -65,7 +65,7 @@ def weighted(evidence: Sequence[Evidence], parameters: Parameters) -> list[Float
 
 def convex(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
     """Convex combination of a vector side and a keyword side. Raises PlanError for a source that is on neither."""
-    lost = [e.source for e in evidence if family(e.source) not in _SIDES]
+    lost = [e.source for e in evidence if plan_fields.base_of(e.source) not in _SIDES]
     if lost:
         raise PlanError(
             f"fusion.method convex cannot tell on which side {', '.join(lost)} is",
@@ -73,7 +73,10 @@ def convex(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]
         )
     alpha = parameters.alpha
     shares = {"vector": alpha, "keyword": 1.0 - alpha, "grep": 1.0 - alpha}
-    return [shares[family(e.source)] * weight * e.value for e, weight in zip(evidence, parameters.weights, strict=True)]
+    return [
+        shares[plan_fields.base_of(e.source)] * weight * e.value
+        for e, weight in zip(evidence, parameters.weights, strict=True)
+    ]
 
 
 def maximum(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
@@ -109,11 +112,6 @@ METHODS: Mapping[str, Callable[[Sequence[Evidence], Parameters], list[Floats]]] 
 def contributions(evidence: Sequence[Evidence], method: str, parameters: Parameters) -> list[Floats]:
     """What each source adds to each item: float64 (m,) or (p, m), finite, one array a source."""
     return METHODS[method](evidence, parameters) if evidence else []
-
-
-def family(source: str) -> str:
-    """`grep`, `keyword` or `vector`: a source's name without encoder and collection."""
-    return source.partition("@")[0].partition(":")[0]
 
 
 def check(fusion: FusionPlan, sources: Sequence[str] = ()) -> None:

@@ -13,12 +13,12 @@ import numpy as np
 
 from workbench.errors import UsageError
 from workbench.plan import Plan
+from workbench.plan_values import base_of, encoder_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.request import base_of
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.retrieved import Answer, Retrieved
 from workbench.store.protocols import Scope
@@ -192,7 +192,7 @@ def _rank_in(
         )
         at = np.flatnonzero(every.numbers == number)
         return (int(at[0]) + 1, score) if len(at) else (None, None)
-    encoder = source.partition("@")[0].partition(":")[2]
+    encoder = encoder_of(source)
     every = engine.vectors(encoder).search(
         retrieved.vectors[encoder], retrieved.scope, max(answer.entered, 1), exact="yes"
     )

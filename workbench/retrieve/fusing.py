@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.plan import Plan
+from workbench.plan_values import base_of
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.records import Step
-from workbench.retrieve.request import base_of
 from workbench.retrieve.retrieved import Retrieved
 
 

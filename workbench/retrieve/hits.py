@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.errors import QueryError
 from workbench.plan import Plan
+from workbench.plan_values import base_of, collection_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, Passage, Span
 from workbench.retrieve.copies import others
@@ -15,7 +16,6 @@ from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.matching import pattern_spans
 from workbench.retrieve.organise import by_page
-from workbench.retrieve.request import base_of, collection_of
 from workbench.retrieve.retrieved import Retrieved, Shown
 from workbench.retrieve.sources import POOL
 from workbench.store.overlaps import joined

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from workbench.plan import Plan
 from workbench.plan_effects import idle
+from workbench.plan_values import base_of
 from workbench.records import Hit
 from workbench.retrieve.fusing import Outcome
-from workbench.retrieve.request import base_of
 from workbench.retrieve.retrieved import Retrieved
 
 

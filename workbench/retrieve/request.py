@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from workbench.errors import QueryError
 from workbench.plan import Plan
+from workbench.plan_values import base_of
 from workbench.records import Kind, Principal
 from workbench.retrieve.keywords import quoted_phrases
 
@@ -92,21 +93,6 @@ def folded(text: str) -> str:
     """Runs of spaces outside quotes made one: two queries that differ in nothing else share a cache entry."""
     parts = re.split(r'("[^"]*")', text)
     return "".join(p if p.startswith('"') else re.sub(r"\s+", " ", p) for p in parts).strip()
-
-
-def base_of(source: str) -> str:
-    """`grep`, `keyword` or `vector` of any source."""
-    return source.partition("@")[0].partition(":")[0]
-
-
-def encoder_of(source: str) -> str:
-    """The encoder's name in `vector:NAME`; "" is the corpus's own."""
-    return source.partition("@")[0].partition(":")[2]
-
-
-def collection_of(source: str) -> str:
-    """The collection in `vector@NAME`; "" is all that the plan searches."""
-    return source.partition("@")[2]
 
 
 def kind_of(source: str) -> Kind:

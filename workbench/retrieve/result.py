@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.plan import Plan
+from workbench.plan_values import base_of, encoder_of
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.distance import to_distance
 from workbench.ranking.fuse import Fused
@@ -22,7 +23,7 @@ from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.hits import make_hits
 from workbench.retrieve.messages import guidance, messages_for, warnings_for
-from workbench.retrieve.request import base_of, kind_of
+from workbench.retrieve.request import kind_of
 from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
 from workbench.store.vocabulary import spoken
@@ -183,10 +184,10 @@ class SearchResult:
     def distances(self, source: str = "vector") -> np.ndarray[Any, np.dtype[np.float64]]:
         """Distance of every allowed record in the plan's metric, float64, for the histogram; empty where there are none."""
         answer = self._retrieved.answers.get(source)
-        vector = self._retrieved.vectors.get(source.partition("@")[0].partition(":")[2])
+        vector = self._retrieved.vectors.get(encoder_of(source))
         if answer is None or vector is None:
             return np.zeros(0)
-        index = self._engine.vectors(source.partition("@")[0].partition(":")[2])
+        index = self._engine.vectors(encoder_of(source))
         cosines = index.cosines(vector, self._retrieved.scope)
         return np.asarray(to_distance(cosines.astype(np.float64), self.plan["vector.metric"]))
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch
 from workbench.plan import Plan
+from workbench.plan_values import base_of
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import to_depth, to_threshold
 from workbench.records import Document, Passage, Span, Unavailable
-from workbench.retrieve.request import Request, base_of, kind_of, sources_of
+from workbench.retrieve.request import Request, kind_of, sources_of
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Scored
 
 # Plan fields that decide what a source returns: a plan that differs in one of them cannot be served by fusing again.

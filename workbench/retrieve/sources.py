@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from workbench.assist.load import load_rewriter
 from workbench.errors import AssistError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.plan_fields import OFF
+from workbench.plan_values import base_of, collection_of, encoder_of
 from workbench.records import Unavailable
 from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords, quoted_phrases
-from workbench.retrieve.request import Request, base_of, collection_of, encoder_of, folded, sources_of
+from workbench.retrieve.request import Request, folded, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.store.protocols import GrepAnswer, Scope, Scored
 

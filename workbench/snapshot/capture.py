@@ -21,10 +21,10 @@ import numpy as np
 from workbench import plan_fields, settings
 from workbench.errors import UsageError
 from workbench.plan import Plan
+from workbench.plan_values import base_of
 from workbench.presets import EDITION
 from workbench.ranking.distance import to_distance
 from workbench.records import EncoderIdentity, Hit, Principal
-from workbench.retrieve.request import base_of
 from workbench.snapshot.model import PLANS, SEARCH_TABLES, About, Content, Origin, SavedSearch, columns
 
 if TYPE_CHECKING:

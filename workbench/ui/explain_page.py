@@ -23,8 +23,9 @@ from workbench.charts import (
 )
 from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
+from workbench.plan_values import base_of
 from workbench.records import Principal
-from workbench.retrieve.request import base_of, sources_of
+from workbench.retrieve.request import sources_of
 from workbench.store.catalogue import Catalogue
 from workbench.ui import cards, controls, empty, explaining, judged, page_style, resources
 from workbench.ui import state as app_state

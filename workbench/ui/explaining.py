@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from workbench.charts import Place
 from workbench.charts.palette import source_colour
 from workbench.plan import Plan
+from workbench.plan_values import base_of, encoder_of
 from workbench.retrieve.explain import Explanation, SourceStanding
-from workbench.retrieve.request import base_of
 from workbench.ui.cards import alert, number
 from workbench.ui.state import AppState
 from workbench.ui.text import attribute, plain, visible
@@ -161,7 +161,7 @@ def statements(result: SearchResult) -> list[Statement]:
             made.append(Statement(f"{source}: the same BM25 as SQL, over every record of the generation", text))
         elif base == "vector":
             answer = retrieved.answers[source]
-            index = engine.vectors(source.partition("@")[0].partition(":")[2])
+            index = engine.vectors(encoder_of(source))
             how = "approximate: usearch HNSW" if answer.scored.approximate else "exact: every vector is compared"
             text = (
                 f"cosine(query, X), X float32 of {answer.entered:,} x {index.identity.dim}; {how}\n"

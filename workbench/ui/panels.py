@@ -19,7 +19,8 @@ from workbench.charts import (
     share_figure,
     timing_figure,
 )
-from workbench.retrieve.request import base_of, sources_of
+from workbench.plan_values import base_of
+from workbench.retrieve.request import sources_of
 from workbench.ui import controls, resources
 from workbench.ui.histogram import histogram_html
 from workbench.ui.searching import Found, dropped_by_threshold, main_column

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from workbench.charts.distances import Histogram, histogram
 from workbench.errors import NeedsSearch, WorkbenchError
 from workbench.plan import Plan
+from workbench.plan_values import base_of
 from workbench.records import Hit
-from workbench.retrieve.request import base_of, sources_of
+from workbench.retrieve.request import sources_of
 
 if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult

@@ -16,8 +16,9 @@ from streamlit.delta_generator import DeltaGenerator
 from workbench import plan_fields
 from workbench.plan import Plan
 from workbench.plan_controls import GROUPS, Group, Slot
+from workbench.plan_values import base_of
 from workbench.presets import PRESETS
-from workbench.retrieve.request import base_of, sources_of
+from workbench.retrieve.request import sources_of
 from workbench.ui import column_controls, controls, live_panel, plan_text, resources, saved_controls
 from workbench.ui.state import AppState
 
