@@ -200,11 +200,23 @@ def test_only_the_role_of_the_setting_may_index(browser: Any, place: Place) -> N
 
 
 def test_logging_out_ends_it(page: Any, place: Place) -> None:
-    """The button is there again, and the search is not."""
+    """The button is there again once the cookie is gone, and the search is not: whoever leaves at that moment is out."""
     sign_in(page, place, "ann")
     found(page, place)
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    assert not [c for c in page.context.cookies() if c["name"].startswith("_streamlit_user") and c["value"]]
     page.goto(f"{place.url}/?q=pelican")
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
     assert "acme" not in everything(page)
+
+
+def test_who_is_not_logged_out_yet_is_not_told_so(page: Any, place: Place) -> None:
+    """Where the browser never arrives where the cookie is taken away, the page offers no way in and shows no result."""
+    sign_in(page, place, "ann")
+    found(page, place)
+    page.route("**/auth/logout", lambda route: route.fulfill(status=204))
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_text("Logging out.")).to_be_visible()
+    assert page.get_by_role("button", name="Log in").count() == 0
+    assert "acme-open" not in everything(page)

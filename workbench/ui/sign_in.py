@@ -22,6 +22,7 @@ from workbench.ui.launch import is_local, providers_of
 from workbench.ui.text import plain
 
 _KEY = "wb.w.sign-in."
+_LEAVING = _KEY + "leaving"
 _CLOCKS = 300
 """Seconds that two machines' clocks may differ."""
 
@@ -136,6 +137,9 @@ def door() -> bool:
     except SettingError as exc:
         st.html(cards.alert("Nobody can sign in", exc.message, exc.remedy))
         return False
+    if st.session_state.get(_LEAVING):
+        st.text("Logging out. If this stays, load the page again and see who is signed in.")
+        return False
     if not st.user.is_logged_in:
         st.subheader("Sign in to search", anchor=False)
         _ways_in()
@@ -144,12 +148,22 @@ def door() -> bool:
     if isinstance(found, Refusal):
         st.html(cards.alert("", found.reason, found.remedy))
         _ways_in()
-        st.button("Log out", key=_KEY + "out", on_click=st.logout)
+        st.button("Log out", key=_KEY + "out", on_click=_leave)
         return False
     with st.sidebar.container(horizontal=True, vertical_alignment="center"):
         st.text(plain(name(), 60), width="stretch")
-        st.button("Log out", key=_KEY + "out", on_click=st.logout, type="tertiary")
+        st.button("Log out", key=_KEY + "out", on_click=_leave, type="tertiary")
     return True
+
+
+def _leave() -> None:
+    """Log out. The session forgets the person at once and the browser is then sent where its cookie is taken away.
+
+    Until it has arrived there the cookie would still let it in, so this session never offers to log in again: the way in
+    is shown by the next session, which has no cookie.
+    """
+    st.session_state[_LEAVING] = True
+    st.logout()
 
 
 def _ways_in() -> None:
