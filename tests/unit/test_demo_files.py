@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from workbench.demo.data import data_folder, demo_judgments_folder
-from workbench.demo.files import LIBRARY, MARK, MODULES, TOPICS, demo_files, demo_texts, without_repeats
+from workbench.demo.data import data_folder, demo_judgments, demo_judgments_folder
+from workbench.demo.files import (
+    LIBRARY,
+    MARK,
+    MODULES,
+    SMALL_MODULES,
+    TOPICS,
+    demo_files,
+    demo_texts,
+    without_repeats,
+)
 from workbench.demo.tour import QUESTIONS
 from workbench.errors import UsageError
 from workbench.evaluate.judgments import load_judgments
@@ -47,6 +56,34 @@ def test_writing_twice_leaves_every_file_alone(tmp_path: Path) -> None:
     (folder / LIBRARY / "gone.py").write_text("x = 1\n", encoding="utf-8")
     demo_files(folder)
     assert {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file() and p.name != MARK} == before
+
+
+def test_the_small_part_answers_many_questions_and_grows_into_the_whole(tmp_path: Path) -> None:
+    """The topics and few modules, each relevant to a judged question; the whole is written over it, and back."""
+    small, whole = demo_texts(small=True), demo_texts()
+    assert set(SMALL_MODULES) < set(MODULES)
+    assert list(SMALL_MODULES) == sorted(SMALL_MODULES)
+    assert {path: whole[path] for path in small} == small
+    assert sum(map(len, small.values())) < 0.4 * sum(map(len, whole.values()))
+    folder = demo_files(tmp_path / "demo", small=True)
+    judgments = demo_judgments(folder)
+    assert {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and p.name != MARK} == set(small)
+    assert len(judgments) >= 40
+    relevant = {key for grades in judgments.qrels.values() for key, grade in grades.items() if grade > 0}
+    assert relevant <= set(small)
+    judged = demo_judgments().qrels.values()
+    relevant = {key for grades in judged for key, grade in grades.items() if grade > 0}
+    assert {f"{LIBRARY}/{module}.py" for module in SMALL_MODULES} <= relevant
+    demo_files(folder)
+    assert demo_judgments(folder).query_ids == demo_judgments().query_ids
+    demo_files(folder, small=True)
+    assert demo_judgments(folder).query_ids == judgments.query_ids
+
+
+def test_questions_on_a_folder_that_is_no_demo_are_refused(tmp_path: Path) -> None:
+    """No empty judgments that would fail later, far from their cause."""
+    with pytest.raises(UsageError, match="answers no question"):
+        demo_judgments(tmp_path)
 
 
 def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path) -> None:

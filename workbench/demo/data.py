@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.evaluate.judgments import Judgments
@@ -37,8 +37,29 @@ def demo_judgments_folder() -> Path:
     return data_folder() / "demo"
 
 
-def demo_judgments() -> Judgments:
-    """The judged questions of the demo, for `Corpus.evaluate`. Raises WorkbenchError."""
+def demo_judgments(files: str | Path | None = None) -> Judgments:
+    """The judged questions of the demo, for `Corpus.evaluate`.
+
+    Args:
+        files: A folder that `demo_files` wrote: then only the questions that its files answer, all of their relevant files
+            being there. None is every question.
+
+    Raises:
+        WorkbenchError: The installation lacks the questions.
+        UsageError: The folder answers none of them.
+    """
     from workbench.evaluate.judgments import load_judgments
 
-    return load_judgments(demo_judgments_folder(), name="demo")
+    judgments = load_judgments(demo_judgments_folder(), name="demo")
+    if files is None:
+        return judgments
+    folder = Path(files)
+    there = {key for key in judgments.document_keys if (folder / key).is_file()}
+    answered = [
+        query_id
+        for query_id in judgments.query_ids
+        if all(key in there for key, grade in judgments.qrels[query_id].items() if grade > 0)
+    ]
+    if not answered:
+        raise UsageError(f"{folder} answers no question of the demo", "Give the folder that demo_files returned")
+    return judgments.subset(answered)

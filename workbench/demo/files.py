@@ -3,6 +3,8 @@
 They are copied, so that paths are the same on every machine: `docs/topics/with.txt` from the help topics that `help()`
 shows, `lib/asyncio/locks.py` from the standard library. The list is fixed and holds only modules that lie at the same
 place in Python 3.11 to 3.14; their text differs a little between versions, and so do figures.
+
+A small part of them, two files in three and a third of the text, is for a first look: it is indexed in a third of the time.
 """
 
 from __future__ import annotations
@@ -39,9 +41,22 @@ MODULES: tuple[str, ...] = tuple(
 )
 """Paths below the library folder, without `.py`."""
 
+SMALL_MODULES: tuple[str, ...] = tuple(
+    """
+    abc asyncio/events asyncio/locks asyncio/queues asyncio/taskgroups asyncio/tasks asyncio/threads asyncio/timeouts
+    base64 bisect contextlib copy filecmp getpass graphlib heapq hmac importlib/util json/__init__ json/decoder mimetypes
+    queue random sched secrets shelve shlex socketserver tempfile textwrap timeit tomllib/_parser tracemalloc
+    urllib/robotparser weakref xml/sax/saxutils zoneinfo/_zoneinfo
+    """.split()  # noqa: SIM905 - one long list reads better as words
+)
+"""The modules of the small part: those relevant to a judged question, of at most 35,000 characters in Python 3.11."""
 
-def demo_texts() -> Mapping[str, str]:
+
+def demo_texts(*, small: bool = False) -> Mapping[str, str]:
     """Every file of the demo: relative path -> text, in path order.
+
+    Args:
+        small: Only the help topics and `SMALL_MODULES`.
 
     Raises:
         WorkbenchError: This Python comes without its help topics or without the sources of its library.
@@ -55,7 +70,7 @@ def demo_texts() -> Mapping[str, str]:
     told_once = without_repeats(topics)
     texts = {f"{TOPICS}/{name}.txt": _plain(text) for name, text in told_once.items()}
     library = Path(sysconfig.get_paths()["stdlib"])
-    for module in MODULES:
+    for module in SMALL_MODULES if small else MODULES:
         try:
             text = (library / f"{module}.py").read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as exc:
@@ -67,22 +82,23 @@ def demo_texts() -> Mapping[str, str]:
     return dict(sorted(texts.items()))
 
 
-def demo_files(target: str | Path, progress: Callable[[Progress], None] | None = None) -> Path:
+def demo_files(target: str | Path, progress: Callable[[Progress], None] | None = None, *, small: bool = False) -> Path:
     """Write the demo's files below `target` and return it as a path.
 
-    A file that is there with the same text is left alone, so that indexing again finds it unchanged; a file of an
-    earlier Python's demo that is no longer part of it is removed.
+    A file that is there with the same text is left alone, so that indexing again finds it unchanged; a file that is no
+    part of what is written (of an earlier Python's demo, or of the whole one when the small one is asked for) is removed.
 
     Args:
         target: A new or empty folder, or one of an earlier demo.
         progress: Called after each file.
+        small: Only the part that is indexed in a third of the time; `demo_judgments(target)` are the questions on it.
 
     Raises:
         UsageError: The folder holds other files than a demo's.
         WorkbenchError: This Python comes without sources, or the folder cannot be written.
     """
     folder = Path(target)
-    texts = demo_texts()
+    texts = demo_texts(small=small)
     try:
         if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
             raise UsageError(f"{folder} holds other files", "Give the demo a new or empty folder")
