@@ -27,7 +27,7 @@ _SHOWN = 10
     metavar="MEASURE=VALUE",
     help="Least mean, such as nDCG@10=0.4; may be repeated.",
 )
-@click.option("--save", type=click.Path(path_type=Path), help="Write the figures of now, for later checks.")
+@click.option("--save", type=options.OutputFile(), help="Write the figures of now, for later checks.")
 @click.option(
     "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100."
 )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says.")
 @click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
 @click.option("--per-query", is_flag=True, help="Show every query's figures.")
-@click.option("--run", "run_file", type=click.Path(path_type=Path), help="Write the first plan's run in TREC form.")
+@click.option("--run", "run_file", type=options.OutputFile(), help="Write the first plan's run in TREC form.")
 @click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
 @options.takes_asker

@@ -18,9 +18,7 @@ _MOST_FEATURES = 8
 
 @click.command()
 @click.argument("judgments", type=click.Path(path_type=Path))
-@click.option(
-    "--output", "-o", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the model to this file."
-)
+@click.option("--output", "-o", "target", type=options.OutputFile(), help="Write the model to this file.")
 @options.takes_plan
 @click.option(
     "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100 RR."

@@ -76,6 +76,12 @@ class LazyGroup(click.Group):
             # The reader of a pipe (`| head`) went away: nothing is wrong.
             sys.stderr.close()
             ctx.exit(0)
+        except OSError as exc:
+            if exc.filename is None:
+                raise
+            # A file that cannot be read or written is the user's to mend; a trace of calls would not help with it.
+            click.echo(f"workbench: {exc.filename}: {exc.strerror}. Check the path, its rights and the disk.", err=True)
+            ctx.exit(2)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,23 @@ def corpus_option(function: F) -> F:
 def json_option(function: F) -> F:
     """`--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+class OutputFile(click.Path):
+    """A file that a command writes: refused before any work is done where it could not be written after it."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, writable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, whose folder is there."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        folder = path.parent
+        if not folder.is_dir():
+            self.fail(f"There is no folder {str(folder)!r}. Make it first, or choose another place.", param, ctx)
+        if not path.exists() and not os.access(folder, os.W_OK):
+            self.fail(f"Nothing can be written in {str(folder)!r}. Choose another place.", param, ctx)
+        return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +112,7 @@ class OnePlan:
                 "More than one of --plan, --preset and --plan-file is given", "Give one, and change it with --set"
             )
         if self.plan_file is not None:
-            plan = Plan.from_yaml(self.plan_file.read_text(encoding="utf-8"))
+            plan = Plan.from_yaml(_read_text(self.plan_file))
         else:
             plan = Plan.parse(self.plan_text or self.preset or otherwise)
         values = {}
@@ -125,6 +143,15 @@ class ManyPlans:
         named = [OnePlan(text, None, None, self.changes) for text in texts]
         named += [OnePlan(None, None, file, self.changes) for file in self.plan_files]
         return tuple(one.read() for one in named)
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise PlanError(
+            f"The plan file {file} cannot be read: {exc}", "Save it as UTF-8 text, or name another"
+        ) from exc
 
 
 def takes_asker(function: F) -> F:

@@ -19,7 +19,7 @@ def run() -> None:
 
 @run.command(name="export")
 @click.argument("queries")
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("target", type=options.OutputFile())
 @options.takes_plan
 @click.option("--mode", "-m", default="hybrid", type=click.Choice(MODES), help="Narrows the plan's sources.")
 @click.option("--depth", default=1000, show_default=True, type=click.IntRange(1, 100_000), help="Documents a query.")

@@ -34,9 +34,7 @@ def snapshot() -> None:
 
 @snapshot.command()
 @click.argument("queries", nargs=-1, metavar="QUERY...")
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path), help="The file; by default the corpus keeps it, under its id."
-)
+@click.option("--out", "-o", type=options.OutputFile(), help="The file; by default the corpus keeps it, under its id.")
 @click.option("--note", default="", help="What to say of it; the first line is its title.")
 @click.option("--keywords", "-k", help="Exact words for grep; quoted ones are phrases.")
 @click.option("--mode", "-m", type=click.Choice([*MODES, "semantic"]), default="hybrid", show_default=True)
@@ -235,7 +233,7 @@ def diff(sources: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
 @click.option(
     "--out",
     "-o",
-    type=click.Path(path_type=Path),
+    type=options.OutputFile(),
     help="The file; default: standard output.",
 )
 @click.option("--audience-tenant", help="The tenant of those who will read it.")

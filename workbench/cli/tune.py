@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
 @click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
 @click.option(
-    "--out", "-o", "out", type=click.Path(path_type=Path), help="Write the best plan here: .yaml, or Python as .py."
+    "--out", "-o", "out", type=options.OutputFile(), help="Write the best plan here: .yaml, or Python as .py."
 )
 @click.option(
     "--resume", type=click.Path(path_type=Path), help="Keep what is measured in this file, and go on from it."
