@@ -11,12 +11,13 @@ at 1 and ranges include both ends; a character or byte offset starts at 0 and ra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from workbench.errors import UsageError
 from workbench.places import Place
 from workbench.places import cite as cite
 
@@ -59,12 +60,23 @@ class Principal:
     Attributes:
         tenant: The tenant whose documents may be seen; None is the tenant of documents that have none.
         roles: Role names held; a document with allowed roles needs one of them.
+
+    Raises:
+        UsageError: Roles that are one text instead of several, or names that are no texts.
     """
 
     tenant: str | None = None
     roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        # A lone text is a collection of letters too, and would silently be nobody's roles.
+        many = isinstance(self.roles, Collection) and not isinstance(self.roles, str)
+        if not many or not all(isinstance(role, str) for role in self.roles):
+            raise UsageError(
+                f"The roles {self.roles!r} are no names in a tuple", "Write for example roles=('support',)"
+            )
+        if self.tenant is not None and not isinstance(self.tenant, str):
+            raise UsageError(f"The tenant {self.tenant!r} is no text", "Write for example tenant='acme'")
         object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
 
 

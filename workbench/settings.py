@@ -44,12 +44,13 @@ class Setting:
     def read(self, raw: Any, where: str) -> Any:
         """Turn a text or YAML value into the setting's type, or raise SettingError naming where it came from."""
         try:
-            value = _boolean(raw) if self.kind is bool else self.kind(raw)
-        except (TypeError, ValueError) as exc:
+            value = _typed(self.kind, raw)
+        except (TypeError, ValueError, OverflowError) as exc:
             raise SettingError(
                 f"{where} is {raw!r}, which is not {_KINDS[self.kind]}", f"Set it to {self.bounds()}"
             ) from exc
-        outside = (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
+        # Written so that what is not a number is outside of any bounds.
+        outside = (self.low is not None and not value >= self.low) or (self.high is not None and not value <= self.high)
         if outside or (self.choices and value not in self.choices):
             raise SettingError(f"{where} is {raw!r}, which is outside its bounds", f"Set it to {self.bounds()}")
         return value
@@ -66,6 +67,20 @@ class Setting:
 
 
 _KINDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "yes or no"}
+
+
+def _typed(kind: type, raw: Any) -> Any:
+    """A text or YAML value as one of the setting's type; nothing is cut off or made up to fit."""
+    if kind is bool:
+        return _boolean(raw)
+    if kind is str:
+        if isinstance(raw, (list, dict)):
+            raise TypeError(raw)
+        return str(raw)
+    value = kind(raw)
+    if isinstance(raw, bool) or (isinstance(raw, float) and raw == raw and value != raw):
+        raise ValueError(raw)
+    return value
 
 
 def _boolean(raw: Any) -> bool:
@@ -183,7 +198,8 @@ def get(name: str) -> Any:
     if raw is not None:
         return setting.read(raw, f"The environment variable {setting.variable}")
     values = _file_values()
-    if name in values:
+    # A name with nothing behind it (`tenant:`) is not set.
+    if values.get(name) is not None:
         return setting.read(values[name], f"{name} in {settings_file()}")
     return setting.default
 

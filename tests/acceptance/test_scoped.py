@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -241,9 +242,10 @@ def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
 ) -> None:
     """A model that never answers: the same results in the same order, a warning with the reason, and the time it took."""
     plain = desk.search("retries number7", plan="scoped")
+    importlib.import_module("openai")  # takes longer on a busy machine than the model has, and then nothing is asked
     with serving(hangs) as server:
         monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
-        monkeypatch.setenv("WORKBENCH_ENDPOINT_TIMEOUT_SECONDS", "0.3")
+        monkeypatch.setenv("WORKBENCH_ENDPOINT_TIMEOUT_SECONDS", "1.5")
         plan = wb.preset("scoped").replace({"rerank.model": "endpoint:slow"})
         result = desk.search("retries number7", plan=plan)
     assert server.requests
@@ -251,7 +253,7 @@ def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
         (h.chunk_id, h.score, h.scores) for h in plain.hits
     ]
     (warning,) = [w for w in result.warnings if w.startswith("Reranking was left out")]
-    assert "0.3" in warning
+    assert "1.5" in warning
     assert "The order is the fused one" in warning
     assert result.stats["rerankMs"] > 0
 

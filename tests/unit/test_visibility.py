@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from workbench.errors import PrincipalRequired
+from workbench.errors import PrincipalRequired, UsageError
 from workbench.records import Principal
 from workbench.store.visibility import Access, HideSensitivities, SeeAll, visible, visible_documents
 
@@ -75,3 +77,10 @@ def test_the_mask_is_none_only_where_everything_is_visible():
     mask = visible_documents(kinds, codes, None, HideSensitivities(("restricted",)))
     assert mask is not None
     assert mask.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("wrong", [{"roles": "admin"}, {"roles": None}, {"roles": [1]}, {"tenant": 5}])
+def test_who_asks_is_named_by_texts(wrong: dict[str, Any]) -> None:
+    """A lone role is not taken for its letters, which would silently be nobody's roles."""
+    with pytest.raises(UsageError, match="Write for example"):
+        Principal(**wrong)

@@ -1,0 +1,72 @@
+"""Settings: a value is what was written, or one sentence says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench import settings
+from workbench.errors import SettingError
+
+NUMBERS = [s for s in settings.SETTINGS if s.kind in (int, float)]
+
+
+@pytest.fixture
+def in_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The settings file of this test."""
+    file = tmp_path / "settings.yaml"
+    monkeypatch.setenv("WORKBENCH_SETTINGS", str(file))
+    return file
+
+
+@pytest.mark.parametrize("setting", NUMBERS, ids=lambda s: s.name)
+def test_bounds_are_included_and_nothing_beyond_them(
+    setting: settings.Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ends are served; below, above, and what is no number are refused by the variable's name."""
+    assert setting.low is not None
+    assert setting.high is not None
+    for good in (setting.low, setting.high):
+        monkeypatch.setenv(setting.variable, str(setting.kind(good)))
+        assert settings.get(setting.name) == good
+    for bad in (str(setting.low - 1), str(setting.high + 1), "nan", "inf", "-inf", "1e999", "many", ""):
+        monkeypatch.setenv(setting.variable, bad)
+        with pytest.raises(SettingError, match=setting.variable):
+            settings.get(setting.name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "threads: 2.7",
+        "threads: true",
+        "threads: .inf",
+        "threads: .nan",
+        "threads: [2]",
+        "vector_score_threshold: .nan",
+        "vector_score_threshold: true",
+        "vector_score_threshold: 1" + "0" * 400,
+        "roles: [admin, support]",
+        "tenant: {name: acme}",
+        "app_indexing: 2",
+    ],
+)
+def test_a_value_is_never_bent_to_fit(line: str, in_file: Path) -> None:
+    """No fraction is cut off, no switch becomes a number, no list becomes the text of a list."""
+    in_file.write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(SettingError, match=line.partition(":")[0]):
+        settings.get(line.partition(":")[0])
+
+
+@pytest.mark.parametrize("setting", settings.SETTINGS, ids=lambda s: s.name)
+def test_a_name_with_nothing_behind_it_is_not_set(setting: settings.Setting, in_file: Path) -> None:
+    """`tenant:` in the file is no tenant of the name None."""
+    in_file.write_text(f"{setting.name}:\n", encoding="utf-8")
+    assert settings.get(setting.name) == setting.default
+
+
+def test_whole_numbers_and_plain_words_are_read(in_file: Path) -> None:
+    """YAML's own types where they say the same: 2.0 is two threads, a tenant may be a number."""
+    in_file.write_text("threads: 2.0\ntenant: 5\napp_indexing: off\noidc_hours: 1\n", encoding="utf-8")
+    assert [settings.get(n) for n in ("threads", "tenant", "app_indexing", "oidc_hours")] == [2, "5", False, 1.0]
