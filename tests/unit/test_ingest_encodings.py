@@ -46,7 +46,7 @@ def test_code_pages_are_told_by_their_text(text: str, encoding: str, times: int)
 
 
 @pytest.mark.parametrize("text", [RUSSIAN, FRENCH, GREEK, HEBREW, ARABIC, JAPANESE, CHINESE, KOREAN])
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
 def test_unicode_is_told_with_and_without_a_mark(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding))[0] == text
 
@@ -58,6 +58,24 @@ def test_unicode_is_told_with_and_without_a_mark(text: str, encoding: str) -> No
 )  # fmt: skip
 def test_a_declared_encoding_is_taken_for_the_larger_one_that_is_meant(label: str, encoding: str, text: str) -> None:
     assert decode(text.encode(encoding), label)[0] == text
+
+
+def test_wide_text_without_line_ends_needs_no_mark() -> None:
+    """Chinese without blanks and line ends has no zero byte, and no upper bytes that are few."""
+    text = CHINESE.strip() * 3
+    for encoding in ("utf-16-le", "utf-16-be"):
+        assert decode(text.encode(encoding)) == (text, encoding)
+
+
+@pytest.mark.parametrize(("encoding", "text"), [("hz", "缆绳与锚链的保养"), ("iso2022_kr", "닻줄과 닻사슬\n")])
+def test_encodings_that_look_like_ascii_are_not_taken_for_it(encoding: str, text: str) -> None:
+    """Mail declares them; taken for ASCII they would be noise that nobody notices."""
+    assert decode(text.encode(encoding), encoding)[0] == text
+
+
+def test_the_marks_of_hz_in_a_program_are_no_text() -> None:
+    program = '(format t "~{ab~}" list) (format t "~{cd~}" other)'
+    assert decode(program.encode()) == (program, "utf-8")
 
 
 def test_a_file_of_two_encodings_keeps_the_words_of_both() -> None:

@@ -201,6 +201,7 @@ def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path: Pat
     ("name", "data", "status", "words"),
     [
         ("a.txt", b"", FileStatus.SKIPPED, "empty"),
+        ("a.txt", "\u200b\u200d\ufeff \u00ad\n".encode(), FileStatus.SKIPPED, "no text"),
         ("a.txt", b" \n\t\n", FileStatus.SKIPPED, "no text"),
         ("a.md", b"PK\x03\x04rest", FileStatus.FAILED, "broken"),
         ("a.bin", bytes(range(256)) * 8, FileStatus.SKIPPED, "binary"),

@@ -15,6 +15,7 @@ import re
 import unicodedata
 
 from workbench.ingest.errors import ReadError, skip
+from workbench.ingest.latin import CODE_PAGES, latin_code_page
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -53,13 +54,23 @@ _MEANT = {
     "x-mac-roman": "mac_roman", "macintosh": "mac_roman", "big5": "big5hkscs", "x-x-big5": "big5hkscs",
 }  # fmt: skip
 MIXED = "utf-8 and cp1252"
+_EASTERN = re.compile("[\t\n\r -~\u00b7\u2010-\u203b\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]*")
+_IDEOGRAPHS = re.compile("[\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+_EASTERN_STOPS = re.compile("[\u3001\u3002\uff0c\uff01\uff1f\uff1a]|[\uac00-\ud7a3][ .]")
 _BETWEEN_WORDS = frozenset(" \n\u3000\u3001\u3002\uff0c")
 _STRAYS = "surrogateescape"
 _STRAY = re.compile("[\udc80-\udcff]+")
 _CENTRAL_INSIDE = re.compile(
     "[A-Za-z][\u00a3\u00b1\u00b3\u00b5\u00b6\u00b9\u00bb\u00bc\u00be\u00bf][a-z]|[a-z]{3}\u00b9(?!\\w)"
 )
-_JIS = re.compile(rb"\x1b\$[@B(]|\x1b\(J")
+_SEVEN_BITS = (
+    ("iso2022_jp", "iso2022_jp_2", re.compile(rb"\x1b\$[@B(]|\x1b\(J")),
+    ("iso2022_kr", "iso2022_kr", re.compile(rb"\x1b\$\)C")),
+    ("hz", "hz", re.compile(rb"~\{(?:[!-w][!-~])+~\}")),
+)
+"""Encodings that look like ASCII: name, the codec, and the marks that set them apart."""
+_TWO_BYTES = frozenset({"big5", "cp932", "gb18030", "cp949", "euc_jp"})
+_LATIN_LETTERS = re.compile(rb"[A-Za-z]")
 _CYRILLIC = ("cp1251", "koi8_r", "iso8859_5", "cp866", "mac_cyrillic", "koi8_u")
 _RUSSIAN = dict(zip(
     "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґў",
@@ -112,15 +123,17 @@ def decode(data: bytes, declared: str = "") -> tuple[str, str]:
         if data.startswith(mark):
             return normalise(data[len(mark) :].decode(name, "replace")), name
     head = data[:_SAMPLE]
-    if b"\x00" in head:
+    if len(head.translate(None, _CONTROLS)) < len(head):
         wide = _wide(head)
         if wide:
             return normalise(data.decode(wide, "replace")), wide
+    for name, means, seen in _SEVEN_BITS:
+        # The marks of the one without an escape stand in programs too, so that it is believed only where it is declared.
+        if seen.search(head) and (name != "hz" or _codec(declared) == name):
+            text = _strict(data, means)
+            if text is not None:
+                return normalise(text), name
     refuse_binary(head)
-    if _JIS.search(head):
-        text = _strict(data, "iso2022_jp_2")
-        if text is not None:
-            return normalise(text), "iso2022_jp"
     for name in ("utf-8", _MEANT.get(declared.lower(), ""), declared):
         text = _strict(data, name)
         if text is not None:
@@ -143,6 +156,14 @@ def refuse_binary(head: bytes) -> None:
     listed = head.count(0) == controls <= 0.1 * len(head)
     if controls >= 2 and controls > 0.03 * len(head) and not listed:
         raise skip("It is a binary file, not text", BINARY_REMEDY)
+
+
+def _codec(name: str) -> str:
+    """The name that Python gives to an encoding, or ""."""
+    try:
+        return codecs.lookup(name).name if name else ""
+    except LookupError:
+        return ""
 
 
 def _strict(data: bytes, name: str) -> str | None:
@@ -198,16 +219,21 @@ def _wide(head: bytes) -> str:
         text = _strict(sample, name)
         if text is None or "\x00" in text:
             continue
-        plain = sum(c.isspace() or unicodedata.category(c)[0] in "LNPS" for c in text)
+        plain = sum(c.isspace() or unicodedata.category(c)[0] in "LMNPS" for c in text)
         letters = sum(c < "\x80" and c.isalnum() for c in text)
-        if plain >= 0.97 * len(text) and letters > 0.3 * len(text):
+        stops = sum(c in _BETWEEN_WORDS for c in text)
+        if plain >= 0.97 * len(text) and (letters > 0.3 * len(text) or (width == 4 and stops > len(text) // 100)):
             return name
     if head.isascii() and len(head.translate(None, _CONTROLS)) == len(head) - head.count(0):
         return ""  # ASCII with a NUL here and there: two such bytes are a Han character too, but nobody wrote those
     for name, upper in (("utf-16-le", 1), ("utf-16-be", 0)):
         sample = head[: len(head) // 2 * 2]
         text = _strict(sample, name)
-        if text is None or len(text) < 24 or len(set(sample[upper::2])) >= len(set(sample[1 - upper :: 2])):
+        if text is None or len(text) < 24:
+            continue
+        if _EASTERN.fullmatch(text) and len(_IDEOGRAPHS.findall(text)) > len(text) / 2 and _EASTERN_STOPS.search(text):
+            return name
+        if len(set(sample[upper::2])) >= len(set(sample[1 - upper :: 2])):
             continue
         odd = sum(unicodedata.category(c) in ("Cc", "Cn", "Co", "Cs") and c not in "\t\n\r\f" for c in text)
         if not odd and sum(c in _BETWEEN_WORDS for c in text) >= len(text) // 100 + 1:
@@ -238,6 +264,10 @@ def _detected(data: bytes) -> tuple[str, str]:
     if sure:
         return normalise(data.decode(sure, "replace")), sure
     name = _western_or_central(best.encoding, best.language, others, sample)
+    # Two bytes of a Chinese character may be an accent and the letter after it, but not in a text of Latin letters.
+    latin = name in _TWO_BYTES and len(_LATIN_LETTERS.findall(sample)) > 3 * sum(byte >= 0x80 for byte in sample)
+    if latin or name in CODE_PAGES:
+        name = latin_code_page(sample, name)
     return normalise(data.decode(name, "replace")), name
 
 

@@ -6,6 +6,7 @@ the rest being indexed), whatever library it came from, so that one bad file nev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ from workbench.places import Place, locator
 from workbench.records import Chunk, Document, Granularity
 from workbench.reports import FileStatus
 
+_SEEN = re.compile("[^\\s\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Anything but white space and characters that take no place."""
 _URL_KEYS = ("url", "source_url", "canonical_url", "online_version")
 
 
@@ -128,7 +131,7 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
                     lost.append(exc)
                     yield Problem(f"{item.name}: {exc.message}", exc.remedy)
                 continue
-            if not item.text.strip():
+            if not _SEEN.search(item.text):
                 continue  # a message without words may have attachments
             try:
                 result = _document(source, item, rules, salt)
