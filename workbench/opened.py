@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.corpus_engine import CorpusEngine
-from workbench.errors import CorpusError
+from workbench.errors import CorpusError, CorpusNotFound
 from workbench.records import Principal
 from workbench.retrieve.cache import ResultCache
 from workbench.store.masking import load_policy
@@ -37,6 +37,8 @@ class OpenCorpus:
         policy: Policy | None = None,
     ) -> None:
         self.path = Path(path)
+        if self.path.is_file():
+            raise CorpusNotFound(f"There is no corpus at {path}, which is a file", "Name the folder that it is in")
         self.policy = load_policy(self.path) if policy is None else policy
         self.principal = principal
         self.follow = follow

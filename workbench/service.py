@@ -23,7 +23,7 @@ from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.explain import explain as explain_target
 from workbench.retrieve.readfile import read_file
-from workbench.retrieve.request import Request, make_request
+from workbench.retrieve.request import Request, clean, make_request, whole
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
 from workbench.store.visibility import Policy
@@ -134,6 +134,7 @@ class Corpus(OpenCorpus):
         limit: int | None = None,
     ) -> Comparison:
         """The same query under several plans, side by side. Raises UsageError when there are no plans."""
+        plans = (plans,) if isinstance(plans, (str, Plan)) else plans
         if not plans:
             raise UsageError("There is no plan to compare", "Pass at least one, such as 'default'")
         values = [Plan.of(p) for p in plans]
@@ -175,17 +176,18 @@ class Corpus(OpenCorpus):
 
         Args:
             pattern: Fixed text, or several; regular expressions (RE2) with `regex`.
-            context: Lines before and after a matched line.
+            context: Lines before and after a matched line, 0 to 1,000.
             case: smart, sensitive or ignore.
             word: Whole words only.
             filters: A condition on documents.
-            limit: Most passages.
+            limit: Most passages, 1 to 100,000.
 
         Raises:
-            QueryError: A pattern that cannot be read.
+            QueryError: A pattern that cannot be read, or a context or limit outside its bounds.
         """
+        context, limit = whole(context, "context", 0, 1000), whole(limit, "limit", 1, 100_000)
         patterns = (pattern,) if isinstance(pattern, str) else tuple(pattern)
-        patterns = tuple(p for p in patterns if p.strip())
+        patterns = tuple(p for p in patterns if clean(p, "pattern"))
         if not patterns:
             raise QueryError("There is nothing to look for", "Pass a pattern that is not blank")
         engine = self.engine

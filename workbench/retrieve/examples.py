@@ -32,7 +32,7 @@ from workbench.ranking.fuse import Fused, fuse
 from workbench.records import Chunk, ChunkKind, Document, Kind, Principal, cite
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.keywords import context_keywords
-from workbench.retrieve.request import clean
+from workbench.retrieve.request import clean, whole
 from workbench.store.protocols import Scope, Scored
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ def search_examples(
         PrincipalRequired: The corpus has tenants or roles, and nobody is named.
         SourceUnavailable: Neither side could run.
     """
-    if not 1 <= limit <= _MOST:
-        raise UsageError(f"limit is {limit}", f"It must be a whole number from 1 to {_MOST:,}")
+    whole(limit, "limit", 1, _MOST)
     words, names = clean(query, "query"), context_keywords(clean(context, "context"))
     scope = _examples(engine, principal)
     if not words or not engine.records.count(scope)[1]:

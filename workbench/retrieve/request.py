@@ -59,7 +59,7 @@ def make_request(
     value = Plan.of(plan)
     if limit is not None:
         value = value.replace({"limit": limit})
-    name = mode.strip().lower()
+    name = clean(mode, "mode").lower()
     name = _ALIASES.get(name, name)
     if name not in MODES:
         raise QueryError(
@@ -81,12 +81,19 @@ def clean(text: str | None, what: str) -> str:
     if text is None:
         return ""
     if not isinstance(text, str):
-        raise QueryError(f"The {what} is a {type(text).__name__}, not text", f"Pass the {what} as a string")
+        raise QueryError(f"The {what} is {text!r:.50}, not text", f"Pass the {what} as a string")
     if len(text) > LONGEST_QUERY:
         raise QueryError(f"The {what} has {len(text):,} characters", f"Use at most {LONGEST_QUERY:,}")
     # Lone surrogates come in through broken clients and cannot be encoded; a question mark keeps the rest usable.
     text = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")
     return unicodedata.normalize("NFC", text).strip()
+
+
+def whole(value: int, what: str, low: int, high: int) -> int:
+    """A whole number within its bounds, both included. Raises QueryError for any other, and for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise QueryError(f"The {what} is {value!r:.50}", f"It must be a whole number from {low:,} to {high:,}")
+    return value
 
 
 def folded(text: str) -> str:

@@ -1,0 +1,100 @@
+"""The public names as a script outside the project uses them: what they give, and what they say to bad input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+import workbench as wb
+
+QUERIES = (("how do retries work", "backoff"), ("ACME-INV-49302", None), ('"the kettle is never the cause"', None))
+PRESETS = ("default", "rrf", "tmm", "passages", "collections", "pages", "contract", "scoped")
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "grep", "keyword", "vector", "semantic"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(
+    preset: str, mode: str, sample: wb.Corpus
+) -> None:
+    """Under every preset and mode: scores are sums, `wb.fuse` gives them again to the bit, and the counts are one count."""
+    for query, keywords in QUERIES:
+        result = sample.search(query, keywords=keywords, mode=mode, plan=preset)
+        results = [h for h in result.hits if not h.added]
+        frame, funnel = result.frame(), result.funnel()
+        assert sorted(h.rank for h in results) == list(range(1, len(results) + 1))
+        assert all(h.score == math.fsum(h.contributions.values()) for h in results)
+        assert all(not h.rank and not h.contributions for h in result.hits if h.added)
+        assert frame.columns[:6] == ["rank", "path", "start_line", "end_line", "label", "score"]
+        for source in result.rankings:
+            assert {f"{source}_rank", f"{source}_score", f"{source}_contribution"} <= set(frame.columns)
+        if result.score_kind == "fused":
+            fused = wb.fuse(result.candidates, result.plan.fusion)
+            assert fused.scores.tolist() == frame["score"].to_list()
+            assert fused.rows.tolist() == result.fused.rows.tolist()
+        assert funnel.select((pl.col("entered") - pl.col("left") == pl.col("dropped")).all()).item()
+        assert funnel.filter(step="limit")["left"].to_list() == [len(results)]
+        assert f"{sum(len(h.text) for h in result.hits):,} characters" in result.messages[0]
+        assert result.with_plan(result.plan).to_dict() == result.to_dict()
+
+
+def test_frames_of_several_collections_name_every_source(sample: wb.Corpus) -> None:
+    """A source is named with its collection in the ranking, the table and the contributions alike."""
+    result = sample.search(
+        "storm damage report", plan="collections sources=keyword@docs,vector@artifacts,vector@artifact_chunks"
+    )
+    assert list(result.rankings) == ["keyword@docs", "vector@artifact_chunks", "vector@artifacts"]
+    for source in result.rankings:
+        assert f"{source}_contribution" in result.frame().columns
+    assert {s for h in result.hits for s in h.contributions} <= set(result.rankings)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"query": 5}, "The query is 5, not text"),
+        ({"query": "x", "mode": None}, "There is no mode called None"),
+        ({"query": "x", "mode": 3}, "The mode is 3, not text"),
+        ({"query": "x", "keywords": ["a"]}, "not text"),
+        ({"query": "x", "limit": 0}, "limit is 0"),
+        ({"query": "x", "limit": 2.5}, "limit is 2.5"),
+        ({"query": "x", "filters": "colour = 'red'"}, "unknown field colour"),
+    ],
+)
+def test_a_search_that_cannot_be_is_told_in_a_sentence(wrong: dict[str, Any], said: str, sample: wb.Corpus) -> None:
+    """An error of the workbench's own, whatever was passed."""
+    with pytest.raises(wb.WorkbenchError, match=said):
+        sample.search(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"context": -1}, {"context": 1001}, {"context": "3"}, {"limit": 0}, {"limit": -1}])
+def test_grep_refuses_lines_and_limits_that_cannot_be(wrong: dict[str, Any], sample: wb.Corpus) -> None:
+    """Fewer than no lines around a match would cite a passage that ends before it begins."""
+    (name,) = wrong
+    with pytest.raises(wb.WorkbenchError, match=f"The {name} is .*whole number from"):
+        sample.grep("the", **wrong)
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", [], ["", " "], [None]])
+def test_grep_for_nothing_is_refused(nothing: Any, sample: wb.Corpus) -> None:
+    """Blank patterns would match every line."""
+    with pytest.raises(wb.WorkbenchError, match="nothing to look for"):
+        sample.grep(nothing)
+
+
+def test_one_plan_is_compared_as_one_plan(sample: wb.Corpus) -> None:
+    """A text is not read letter by letter, and no plan is refused."""
+    assert sample.compare("retries", "rrf limit=3").names == ("rrf limit=3",)
+    with pytest.raises(wb.WorkbenchError, match="no plan to compare"):
+        sample.compare("retries", [])
+
+
+def test_a_file_is_no_corpus(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """Somebody who names a file of the corpus, or another, is told so."""
+    file = make_corpus({"a.txt": "one apple"}).path / "current"
+    assert file.is_file()
+    with pytest.raises(wb.WorkbenchError, match=r"There is no corpus at .*, which is a file"):
+        wb.open_corpus(file)
