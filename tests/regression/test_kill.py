@@ -21,7 +21,7 @@ from workbench.store.reader import open_generation
 pytestmark = pytest.mark.slow
 
 STEPS = (
-    "read", "embedded", "tables", "database", "vectors", "words", "lines", "manifest", "renamed", "pointer-written",
+    "read", "embedded", "tables", "database", "texts", "vectors", "words", "lines", "manifest", "renamed", "pointer-written",
     "swapped",
 )  # fmt: skip
 
@@ -135,6 +135,15 @@ def _alive(pid: int) -> bool:
         return "helper" in Path(f"/proc/{pid}/cmdline").read_text()
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def test_killed_before_the_job_is_written_down(docs: Path, tmp_path: Path):
+    """The lock file that was made for it and that no job names goes with the next run."""
+    corpus = tmp_path / "my.corpus"
+    before = index([docs], corpus, encoder="hashing").generation
+    change(docs)
+    (corpus / "jobs" / "123-456.lock").touch()
+    check(docs, corpus, before, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -166,9 +166,10 @@ def recording(corpus: Path, kind: str, paths: Sequence[str], collections: Sequen
         folder = corpus / FOLDER
         folder.mkdir(exist_ok=True)
         name = f"{os.getpid()}-{time.time_ns()}.lock"
-        (folder / name).touch()
-        lock = locks.exclusive(folder / name)
         with desk.writing(JOBS) as db:
+            # In here, where one process is at a time: a file that is free and that no job names was left by a killed run.
+            (folder / name).touch()
+            lock = locks.exclusive(folder / name)
             values = (kind, JobState.QUEUED.value, json.dumps(list(paths)), json.dumps(list(collections)), name, now())
             number = db.execute(
                 "INSERT INTO jobs (kind, state, paths, collections, lock, queued) VALUES (?, ?, ?, ?, ?, ?)", values
@@ -198,6 +199,10 @@ def _settle(db: sqlite3.Connection, folder: Path) -> None:
             values = (JobState.FAILED.value, _DIED, _DIED_REMEDY, row["number"])
             db.execute("UPDATE jobs SET state = ?, reason = ?, remedy = ? WHERE number = ?", values)
             (folder / row["lock"]).unlink(missing_ok=True)
+    named = {row["lock"] for row in rows}
+    for path in sorted(folder.glob("*.lock")):
+        if path.name not in named and not _lives(path):
+            path.unlink(missing_ok=True)
 
 
 def _lives(path: Path) -> bool:
