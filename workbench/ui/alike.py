@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import numpy as np
 
 from workbench.errors import UsageError
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
+from workbench.ui import links
 from workbench.ui.text import attribute, plain, visible
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def html(made: Alike) -> str:
     for row, document, distance in zip(made.rows, made.documents, made.distances, strict=True):
         chunk = row.chunk
         place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        parts = {"id": document.document_id, "path": document.path, "lines": f"{chunk.start_line}-{chunk.end_line}"}
-        link = attribute("document?" + urlencode(parts, errors="replace"))
+        link = attribute(links.chunk(chunk, document.path, document.document_id))
         title = visible(plain(document.title or document.path, 90))
         text = visible(plain(chunk.text, _EXCERPT))
         lines.append(

@@ -9,18 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from urllib.parse import urlencode
+from functools import cache
 
 from workbench.charts.palette import LABELS, source_colour
 from workbench.errors import WorkbenchError
 from workbench.records import Hit, Label, Span, Unavailable
+from workbench.ui import links
 from workbench.ui.text import Excerpt, attribute, cut, excerpt, lines_of, marked, plain, visible
 
 PASSAGE = 340
 GREP_LINES = 5
 GREP_WIDTH = 110
-LONG_LINE = 300
 _LABEL_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid", Label.ADDED: "beside"}
 
 
@@ -92,22 +91,12 @@ def movement(rank: int, there: int) -> tuple[str, str]:
 
 
 def document_link(hit: Hit, asked: Mapping[str, str] | None = None) -> str:
-    """Address of the Document page at the hit's place and lines, relative to the app; with the query, which is marked there.
-
-    A passage inside one long line brings its first words along, so that the page can find it there.
-    """
+    """Address of the Document page at the hit's place and lines, relative to the app; with the query, which is marked there."""
     words = {name: text for name, text in (asked or {}).items() if name in ("q", "keywords")}
-    at = {"at": hit.locator} if hit.locator else {}
-    parts = {**words, "id": hit.document_id, "path": hit.path, **at, "lines": f"{hit.start_line}-{hit.end_line}"}
-    if hit.start_line == hit.end_line and len(hit.text) > LONG_LINE:
-        parts["quote"] = plain(hit.text[:60], 60)
-    return "document?" + _encoded(tuple(parts.items()))
-
-
-@lru_cache(maxsize=8_192)
-def _encoded(parts: tuple[tuple[str, str], ...]) -> str:
-    """Address parameters as text. A slider draws the same links again and again, and encoding was a sixth of its time."""
-    return urlencode(parts, errors="replace")
+    return links.document(
+        hit.path, document_id=hit.document_id, lines=(hit.start_line, hit.end_line), locator=hit.locator, text=hit.text,
+        asked=words,
+    )  # fmt: skip
 
 
 def number(value: float) -> str:
@@ -118,7 +107,7 @@ def number(value: float) -> str:
 def explain_link(hit: Hit, marks: Marks) -> str:
     """Address of the Explain page at this hit's document, relative to the app."""
     plan = {"plan": marks.plan} if marks.plan else {}
-    return "explain?" + _encoded((*marks.asked.items(), *plan.items(), ("target", hit.path)))
+    return "explain?" + links.encoded((*marks.asked.items(), *plan.items(), ("target", hit.path)))
 
 
 def card(

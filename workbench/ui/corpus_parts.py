@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from workbench.errors import CorpusError
 from workbench.records import Chunk, cite
 from workbench.reports import FileStatus
 from workbench.store.catalogue import Refused
 from workbench.store.generations import Layout, Manifest
+from workbench.ui import links
 from workbench.ui.text import attribute, plain, visible
 
 MOST_ROWS = 12
@@ -97,11 +97,8 @@ def chunks_html(rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str]) -> 
     """
     made = []
     for path, chunk in rows:
-        target = {**query, "path": path, "lines": f"{chunk.start_line}-{chunk.end_line}"}
-        if chunk.locator:
-            target["at"] = chunk.locator
         cited = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        link = f"document?{urlencode(target, errors='replace')}"
+        link = links.chunk(chunk, path, asked=query)
         where = Html(f'<a href="{attribute(link)}" target="_blank"><bdi>{visible(plain(cited, 200))}</bdi></a>')
         kind = chunk.collection + (" (document)" if chunk.granularity == "document" else "")
         made.append((where, chunk.chunk_index + 1, kind, chunk.tokens, chunk.section, plain(chunk.text[:400], 140)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -13,7 +12,7 @@ from workbench.errors import WorkbenchError
 from workbench.records import Chunk, Document, Span
 from workbench.retrieve.original import original
 from workbench.store.catalogue import Catalogue, Listed
-from workbench.ui import cards, controls
+from workbench.ui import cards, controls, links
 from workbench.ui import state as app_state
 from workbench.ui.text import attribute, plain, visible
 
@@ -113,7 +112,7 @@ def _name(path: str) -> str:
 
 def link(path: str) -> str:
     """Address of another document with the state's query, relative to this page."""
-    return "document?" + urlencode({**app_state.current().to_params(), "path": path}, errors="replace")
+    return links.document(path, asked=app_state.current().to_params())
 
 
 def some_paths(corpus: Corpus) -> None:

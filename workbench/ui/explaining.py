@@ -10,8 +10,10 @@ from urllib.parse import urlencode
 from workbench.charts import Place
 from workbench.charts.palette import source_colour
 from workbench.plan import Plan
+from workbench.plan_fields import OFF
 from workbench.plan_values import base_of, encoder_of
 from workbench.retrieve.explain import Explanation, SourceStanding
+from workbench.ui import links
 from workbench.ui.cards import alert, number
 from workbench.ui.state import AppState
 from workbench.ui.text import attribute, plain, visible
@@ -110,15 +112,22 @@ def _value(value: float | None) -> str:
     return f'<td class="wb-num" title="{value!r}">{number(value)}</td>'
 
 
-def places_table(shown: Sequence[Place], sources: Sequence[str]) -> str:
-    """The numbers under the pictures: rank, candidate, score, and of each source its rank, score and contribution."""
+def places_table(shown: Sequence[Place], sources: Sequence[str], asked: Mapping[str, str] | None = None) -> str:
+    """The numbers under the pictures: rank, candidate, score, and of each source its rank, score and contribution.
+
+    Args:
+        shown: The candidates, in order.
+        sources: Whose numbers to show.
+        asked: Address parameters of the search, for the links to the documents.
+    """
     reranked = any(p.rerank is not None for p in shown)
     heads = ["#", "Candidate", "Label", "Score", *(["Rerank"] if reranked else [])]
     for source in sources:
         heads += [f"{source} rank", "score", "added"]
     rows = []
     for p in shown:
-        link = "document?" + urlencode({"path": p.path, "lines": p.name.rpartition(":")[2]}, errors="replace")
+        line = int(p.name.rpartition(":")[2])
+        link = links.document(p.path, lines=(line, line), asked=asked)
         cells = [
             f'<td class="wb-num">{p.rank}</td>',
             f'<td><a href="{attribute(link)}" target="_blank"><bdi>{visible(plain(p.name, 200))}</bdi></a></td>',
@@ -163,10 +172,12 @@ def statements(result: SearchResult) -> list[Statement]:
             answer = retrieved.answers[source]
             index = engine.vectors(encoder_of(source))
             how = "approximate: usearch HNSW" if answer.scored.approximate else "exact: every vector is compared"
+            bound = plan.threshold(source)
+            kept = "at any distance" if bound == OFF else f"{plan['vector.metric']} distance below {bound:g}"
             text = (
                 f"cosine(query, X), X float32 of {answer.entered:,} x {index.identity.dim}; {how}\n"
                 f"encoder {index.identity.name}, {index.identity.runtime}\n"
-                f"the best {depth:,}; {plan['vector.metric']} distance below {plan['vector.threshold']}"
+                f"the best {depth:,}, {kept}"
             )
             made.append(Statement(f"{source}: no SQL, an array of vectors", text, "text"))
         else:

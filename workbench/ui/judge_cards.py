@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from workbench.records import cite
+from workbench.ui import links
 from workbench.ui.judge_round import Shown
 from workbench.ui.text import attribute, excerpt, marked, plain, visible
 
@@ -54,15 +53,7 @@ def candidate(shown: Shown) -> str:
 
 
 def _link(shown: Shown) -> str:
-    chunk = shown.chunk
-    parts = {
-        "id": shown.document.document_id, "path": shown.document.path, "lines": f"{chunk.start_line}-{chunk.end_line}",
-    }  # fmt: skip
-    if chunk.locator:
-        parts["at"] = chunk.locator
-    if chunk.start_line == chunk.end_line:
-        parts["quote"] = plain(chunk.text[:60], 60)
-    return "document?" + urlencode(parts, errors="replace")
+    return links.chunk(shown.chunk, shown.document.path, shown.document.document_id, {"q": shown.query.text})
 
 
 def counts(grades: dict[int, int], names: tuple[str, ...]) -> str:
