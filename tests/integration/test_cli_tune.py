@@ -104,3 +104,10 @@ def test_check_refuses_a_baseline_of_other_judgments(place: Path, tmp_path: Path
     done = run(place, "check", "--baseline", str(saved))
     assert done.exit_code == 2
     assert "other judgments" in done.output
+
+
+def test_judges_are_named_for_query_sets_only(place: Path) -> None:
+    """A file does not say who judged: to leave the judge out silently would measure something else than was asked."""
+    done = run(place, "eval", "--judge", "ann")
+    assert done.exit_code == 2
+    assert "is no query set" in done.stderr

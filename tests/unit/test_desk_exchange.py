@@ -184,3 +184,45 @@ def test_the_overview_follows_every_change(judged: wb.Corpus) -> None:
     assert told() == [("tea 2", 4, 4)]
     judging.sets.remove("tea 2")
     assert told() == []
+
+
+def test_a_passage_of_any_length_comes_back_from_csv(make_corpus: Make, tmp_path: Path) -> None:
+    """What was exported can be imported, also where the quoted passage is longer than csv's own limit of a field."""
+    corpus = make_corpus({"long.md": "kettle " * 20_000 + "\n"}, one_chunk_per_document=True)
+    corpus.judging.sets.create("long", [Query("1", "kettle")])
+    (hit,) = corpus.search("kettle", mode="keyword").hits
+    corpus.judging.grade(hit, 2, corpus.judging.queries("long")[0], set="long", judge="ann")
+    exchange.export_judgments(corpus.judging, "long", tmp_path / "long.csv", "csv")
+    assert exchange.import_judgments(corpus.judging, tmp_path / "long.csv", "back").new == 1
+    assert corpus.judgments("back").digest == corpus.judgments("long").digest
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+def test_a_time_outside_the_calendar_is_refused_with_its_line(make_corpus: Make, tmp_path: Path, time: str) -> None:
+    """A time that is none in UTC is a fault of its line, and nothing is imported."""
+    corpus = make_corpus(FILES)
+    row = {"query_id": "1", "query": "water", "document": "d1.md", "grade": 1, "judge": "ann", "time": time}
+    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(JudgmentError, match=r"t\.jsonl, line 1: the time"):
+        exchange.import_judgments(corpus.judging, tmp_path / "t.jsonl")
+    assert corpus.judging.sets.names() == ()
+
+
+def test_query_ids_with_spaces_are_one_in_qrels_and_topics(make_corpus: Make, tmp_path: Path) -> None:
+    """What the TREC form writes it also reads: the id is spelled alike in both files."""
+    corpus = make_corpus(FILES)
+    corpus.judging.sets.create("s", [Query("my query", "water")])
+    corpus.judging.grade(corpus.search("water").hits[0], 1, corpus.judging.queries("s")[0], set="s", judge="ann")
+    exchange.export_judgments(corpus.judging, "s", tmp_path / "s.qrels", "trec")
+    loaded = wb.load_judgments(tmp_path / "s.qrels", topics=tmp_path / "s.topics.tsv")
+    assert loaded.topics["my%20query"].text == "water"
+
+
+def test_a_set_whose_judged_documents_are_gone_says_so(make_corpus: Make, tmp_path: Path) -> None:
+    """Judging again is no remedy for judgments of documents that the corpus does not have."""
+    corpus = make_corpus(FILES)
+    row = {"query_id": "1", "query": "water", "document": "elsewhere.md", "grade": 1}
+    (tmp_path / "gone.jsonl").write_text(json.dumps(row) + "\n")
+    exchange.import_judgments(corpus.judging, tmp_path / "gone.jsonl")
+    with pytest.raises(JudgmentError, match=r"all of documents or passages that are not in the corpus now \(elsewhere"):
+        corpus.judgments("gone")

@@ -92,7 +92,7 @@ def test_a_judgment_survives_an_edit_and_is_stale_when_its_text_is_gone(make_cor
     again(corpus, {"tea.md": "# Tea\n\nnothing of it is left, but coffee\n"})
     (now,) = corpus.judging.located("search")
     assert now.stale
-    with pytest.raises(JudgmentError, match="no judgments"):
+    with pytest.raises(JudgmentError, match="not in the corpus now"):
         corpus.judgments("search")
 
 

@@ -28,13 +28,20 @@ def read_judgments(
 
     Raises:
         JudgmentError: There is neither, or it has no judgments.
+        UsageError: Judges are named, and it is no query set.
     """
+    from workbench.errors import UsageError
     from workbench.evaluate.judgments import load_judgments
 
     if not Path(source).exists():
         with asker.open() as opened:
             if str(source) in opened.judging.sets.names():
                 return opened.judgments(str(source), judges or None)
+    if judges:
+        raise UsageError(
+            f"{source} is no query set, and does not say who judged",
+            "Leave out --judge, or import it: workbench judge import",
+        )
     return load_judgments(source, split=split)
 
 

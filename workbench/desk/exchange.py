@@ -23,11 +23,11 @@ from typing import Any
 from workbench.desk.judging import Judging
 from workbench.desk.judgments import LONGEST_JUDGE, LONGEST_NOTE, Anchor, Judgment
 from workbench.desk.naming import anchors, with_own_ids
-from workbench.desk.query_sets import JUDGING, Query, checked
+from workbench.desk.query_sets import JUDGING, Query, checked, time_of
 from workbench.errors import JudgmentError
 from workbench.evaluate import reading
 from workbench.evaluate.judgments import load_judgments
-from workbench.evaluate.run import qrels_to_trec
+from workbench.evaluate.run import qrels_to_trec, words
 
 IMPORTED = "imported"
 """The judge of judgments that come without one."""
@@ -221,7 +221,7 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
     made: list[_Row] = []
     for line, row in rows:
         text = reading.first_of(row, reading.TEXT_NAMES)
-        query_id = reading.first_of(row, reading.QUERY_ID_NAMES)
+        query_id = reading.one_spaced(reading.first_of(row, reading.QUERY_ID_NAMES))
         if text:
             draft.add_topic(file, line, query_id, text, reading.read_keywords(row))
         faults, read = _row(row, query_id, judge)
@@ -248,7 +248,7 @@ def _row(row: Mapping[str, Any], query_id: str, judge: str) -> tuple[list[str], 
         faults.append("start, end and quote are not those of a passage: 0 <= start < end and its text, or none of them")
     try:
         time = _time(row.get("time"))
-    except ValueError:
+    except (ValueError, OverflowError):
         faults.append(f"the time {row.get('time')!r} is not like 2025-01-31T12:00:00+00:00")
         time = None
     who, note = " ".join(str(row.get("judge") or judge).split()), str(row.get("note") or "")
@@ -269,7 +269,9 @@ def _time(value: Any) -> float | None:
     if value is None or not str(value).strip():
         return None
     read = datetime.fromisoformat(str(value).strip())
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    seconds = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    time_of(seconds)  # a time at the end of the calendar may be none in UTC
+    return seconds
 
 
 # --- out -------------------------------------------------------------------------------------------------------------------
@@ -306,7 +308,7 @@ def export_judgments(
     queries = [documents.topics[i] for i in documents.query_ids]
     if form == "trec":
         _save(path, qrels_to_trec(documents))
-        _save(path.with_suffix(".topics.tsv"), "".join(f"{q.query_id}\t{q.text}\n" for q in queries))
+        _save(path.with_suffix(".topics.tsv"), "".join(f"{words(q.query_id)}\t{q.text}\n" for q in queries))
     else:
         header = "query-id\tcorpus-id\tscore\n"
         lines = (f"{i}\t{d}\t{g}\n" for i in documents.query_ids for d, g in documents.qrels[i].items())

@@ -128,6 +128,15 @@ def _nothing(name: str, located: Sequence[Located], judges: Sequence[str] | None
     if machines and judges is None:
         remedy = f"Judge on the Judge page, or ask for the machine's grades by name: {', '.join(machines)}"
     whose = " of people" if judges is None else " of " + ", ".join(judges)
+    stale = [
+        x for x in located if x.stale and (not x.judgment.machine if judges is None else x.judgment.judge in judges)
+    ]
+    if stale:
+        return JudgmentError(
+            f"The judgments{whose} in the set {name!r} are all of documents or passages that are not in the corpus now "
+            f"({stale[-1].judgment.anchor.path})",
+            "Ask the corpus that they belong to, index these documents, or judge again",
+        )
     return JudgmentError(f"The set {name!r} has no judgments{whose}", remedy)
 
 

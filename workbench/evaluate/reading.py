@@ -27,6 +27,10 @@ QUERY_ID_NAMES = ("query_id", "query-id", "qid", "_id", "id", "topic")
 TEXT_NAMES = ("query", "text", "question", "title")
 DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
 _QUERIES = "queries.jsonl"
+_DELIMITERS = (",", ";", "\t")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_RUN = re.compile(r"\s*\S+\s+Q0\s+\S.*\s\d+\s+[-+.\deE]+\s+\S+\s*")
 
 
 class Draft:
@@ -45,9 +49,12 @@ class Draft:
 
     def add_topic(self, file: Path, line: int, query_id: str, text: str, keywords: str | None) -> None:
         """Add a query; the same id again must say the same."""
+        query_id = one_spaced(query_id)
         topic = Topic(query_id, text, keywords)
         if not query_id:
             self.fault(file, line, "the query has no id")
+        elif _CONTROL.search(query_id):
+            self.fault(file, line, f"the query id {query_id!r} has a control character")
         elif not text:
             self.fault(file, line, f"query {query_id!r} has no text")
         elif self.topics.setdefault(query_id, topic) != topic:
@@ -55,9 +62,11 @@ class Draft:
 
     def add_grade(self, file: Path, line: int, query_id: str, document: str, raw: Any) -> None:
         """Add a judgment; the same pair again must have the same grade."""
-        grade = read_grade(raw)
+        grade, query_id = read_grade(raw), one_spaced(query_id)
         if not query_id or not document:
             self.fault(file, line, "the query id or the document is empty")
+        elif _CONTROL.search(query_id + document):
+            self.fault(file, line, f"the query id {query_id!r} or the document {document!r} has a control character")
         elif grade is None:
             self.fault(file, line, f"the grade {raw!r} is not a whole number from {LOWEST_GRADE} to {HIGHEST_GRADE}")
         else:
@@ -177,7 +186,7 @@ def read_topics(file: Path, draft: Draft) -> None:
     """TREC topics (`<top>` with `<num>` and `<title>`), or lines of id, tab, text."""
     text = text_of(file)
     if "<top>" not in text.lower():
-        for line, row in enumerate(text.splitlines(), 1):
+        for line, row in enumerate(text.split("\n"), 1):
             if row.strip():
                 query_id, tab, words = row.partition("\t")
                 if tab:
@@ -197,7 +206,7 @@ def read_topics(file: Path, draft: Draft) -> None:
 
 def read_beir_qrels(file: Path, draft: Draft) -> None:
     """BEIR qrels: query id, document key and grade, separated by tabs; the first line may be a header."""
-    for line, row in enumerate(text_of(file).splitlines(), 1):
+    for line, row in enumerate(text_of(file).split("\n"), 1):
         if not row.strip():
             continue
         fields = [clean(f) for f in row.split("\t")]
@@ -213,9 +222,14 @@ def read_beir_qrels(file: Path, draft: Draft) -> None:
 
 def read_trec_qrels(file: Path, draft: Draft) -> None:
     """TREC qrels: query, iteration, document and grade, separated by spaces; a document key may hold spaces."""
-    for line, row in enumerate(text_of(file).splitlines(), 1):
+    for line, row in enumerate(text_of(file).split("\n"), 1):
         if not row.strip():
             continue
+        if _RUN.fullmatch(row):
+            raise JudgmentError(
+                f"{file.name}, line {line}: this is a line of a run (query, Q0, document, rank, score, name), not of qrels",
+                "Give the qrels here: query, iteration, document, grade",
+            )
         head = row.split(None, 2)
         tail = head[2].rsplit(None, 1) if len(head) == 3 else []
         if len(tail) != 2:
@@ -234,11 +248,16 @@ def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Itera
     """The rows of a CSV file by column, with their lines.
 
     Args:
-        file: The file; its first row that is not blank names the columns.
+        file: The file; its first row that is not blank names the columns. What stands between the first two names (a comma,
+            a semicolon as spreadsheets write it in many countries, or a tab) separates the fields.
         draft: Where faults go.
         needed: For each column that must be there, the names that it may have.
     """
-    reader = csv.reader(io.StringIO(text_of(file)), strict=True)
+    text = text_of(file)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a passage may be longer than csv's own limit
+    first = next((row for row in text.split("\n") if row.strip()), "")
+    delimiter = min(_DELIMITERS, key=lambda mark: (first + mark).index(mark))
+    reader = csv.reader(io.StringIO(text), strict=True, delimiter=delimiter)
     columns: list[str] = []
     line = 1
     try:
@@ -247,6 +266,10 @@ def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Itera
                 pass
             elif not columns:
                 columns = [f.strip().lower() for f in fields]
+                twice = next((name for n, name in enumerate(columns) if name and name in columns[:n]), None)
+                if twice is not None:
+                    draft.fault(file, line, f"the header names {twice} twice")
+                    return
                 missing = [names[0] for names in needed if not set(names) & set(columns)]
                 if missing:
                     draft.fault(file, line, f"the header has no column {', '.join(missing)}")
@@ -257,7 +280,7 @@ def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Itera
                 yield line, dict(zip(columns, fields, strict=True))
             line = reader.line_num + 1
     except csv.Error as exc:
-        draft.fault(file, line, f"this is not CSV: {exc}")
+        draft.fault(file, line, f"this is not CSV: {str(exc).partition(' - ')[0]}")
 
 
 def read_jsonl(file: Path, draft: Draft) -> None:
@@ -292,14 +315,33 @@ def json_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]
         if not row.strip():
             continue
         try:
-            value = json.loads(row)
-        except (json.JSONDecodeError, RecursionError) as exc:
-            draft.fault(file, line, f"this is not JSON: {getattr(exc, 'msg', 'nested too deep')}")
+            value = json.loads(row, object_pairs_hook=_once)
+        except RecursionError:
+            draft.fault(file, line, "this is not JSON: nested too deep")
+            continue
+        except ValueError as exc:  # also a number of thousands of digits, and what `_once` refuses
+            draft.fault(file, line, f"this is not JSON: {getattr(exc, 'msg', exc)}")
+            continue
+        if _HALF.search(row) and _half(value):
+            draft.fault(file, line, "a text has half of a character (a lone surrogate such as \\ud800)")
             continue
         if isinstance(value, dict):
             yield line, value
         else:
             draft.fault(file, line, "this is not a JSON object")
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, each of whose names stands once: json takes the last of equal ones, and one judgment would be lost."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
+    return made
+
+
+def _half(value: Any) -> bool:
+    return any("\ud800" <= c <= "\udfff" for c in json.dumps(value, ensure_ascii=False))
 
 
 def text_of(file: Path) -> str:
@@ -309,10 +351,16 @@ def text_of(file: Path) -> str:
     except OSError as exc:
         raise JudgmentError(f"{file} cannot be read: {exc.strerror or exc}", "Check the path and its rights") from exc
     try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
         raise JudgmentError(f"{file.name}, line {line}: this is not UTF-8", "Save the file as UTF-8") from exc
+    return text if "\n" in text else text.replace("\r", "\n")
+
+
+def one_spaced(name: str) -> str:
+    """A query's id as query sets keep it: with one space where it has several."""
+    return " ".join(name.split())
 
 
 def clean(value: Any) -> str:

@@ -94,10 +94,10 @@ class Run:
         Raises:
             UsageError: Two names become one that way.
         """
-        tag = _words(self.name) or "run"
+        tag = words(self.name) or "run"
         _no_collision([*self.rankings, *(key for keys in self.rankings.values() for key in keys)])
         return "".join(
-            f"{_words(query_id)} Q0 {_words(key)} {rank} {len(keys) - rank + 1} {tag}\n"
+            f"{words(query_id)} Q0 {words(key)} {rank} {len(keys) - rank + 1} {tag}\n"
             for query_id, keys in self.rankings.items()
             for rank, key in enumerate(keys, 1)
         )
@@ -113,7 +113,7 @@ def qrels_to_trec(judgments: Judgments) -> str:
     """The qrels in the TREC form, with names spelled as `Run.to_trec` spells them. Raises UsageError as it does."""
     _no_collision([*judgments.query_ids, *sorted(judgments.document_keys)])
     return "".join(
-        f"{_words(query_id)} 0 {_words(key)} {grade}\n"
+        f"{words(query_id)} 0 {words(key)} {grade}\n"
         for query_id in judgments.query_ids
         for key, grade in judgments.qrels[query_id].items()
     )
@@ -242,14 +242,15 @@ def make_run(
     return Run(rankings, name, latencies, failures, tuple(warnings), cut)
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
+    """A name as the TREC form spells it: spaces inside become `%20`."""
     return re.sub(r"\s", "%20", name.strip())
 
 
 def _no_collision(names: Sequence[str]) -> None:
     spelled: dict[str, str] = {}
     for name in names:
-        if spelled.setdefault(_words(name), name) != name:
+        if spelled.setdefault(words(name), name) != name:
             raise UsageError(
-                f"The names {spelled[_words(name)]!r} and {name!r} are one in the TREC form", "Rename one of them"
+                f"The names {spelled[words(name)]!r} and {name!r} are one in the TREC form", "Rename one of them"
             )
