@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "GUIDE.md").read_text(encoding="utf-8")
 VIEWS = [v for v in sorted((ROOT / "workbench" / "ui" / "views").glob("*.py")) if v.stem != "__init__"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -75,3 +77,13 @@ def test_every_notebook_is_in_the_guide_and_the_readme(notebook: Path) -> None:
     """By name in the guide's table, and as a link in README."""
     assert f"| [{notebook.stem}](notebooks/{notebook.name}) | " in GUIDE
     assert f"](notebooks/{notebook.name})" in README
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_every_extra_is_in_the_readme_and_where_it_is_needed_in_the_guide(extra: str) -> None:
+    """Nothing can be installed that no text speaks of, and no text tells to install what there is not."""
+    assert f"`[{extra}]`" in README
+    assert extra == "dev" or f"[{extra}]" in GUIDE
+    named = re.findall(r"(?:workbench|\.)\[([\w,]+)\]", README + GUIDE)
+    assert named
+    assert {name for names in named for name in names.split(",")} <= set(EXTRAS)

@@ -29,6 +29,14 @@ def test_every_command_has_help(name: str) -> None:
     assert "Usage:" in done.output
 
 
+def test_it_runs_as_a_module_too(tmp_path: Path) -> None:
+    """`python -m workbench`, where the environment's programs are not on the path; from any folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench", "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("workbench, version ")
+
+
 def test_index_search_and_read(tmp_path: Path) -> None:
     """A folder is indexed, found, read and indexed again with nothing to do."""
     source = write_files(

@@ -229,7 +229,8 @@ def _import(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as exc:
         raise AssistError(
-            f"The package {name} is not installed, which talks to endpoints", "Install it: pip install openai"
+            f"The package {name} is not installed, which talks to endpoints",
+            "Install it: pip install 'hybrid-retrieval-workbench[endpoint]'",
         ) from exc
 
 
