@@ -18,7 +18,7 @@ from workbench.indexing.roots import inside, salted, settle
 from workbench.indexing.state import Run
 from workbench.ingest.ids import INGEST_VERSION
 from workbench.ingest.rules import FileRules
-from workbench.ingest.walk import FoundFile, SkippedFile, walk
+from workbench.ingest.walk import FoundFile, SkippedFile, relative_path, walk
 from workbench.records import Progress
 from workbench.reports import FileReport, FileStatus
 from workbench.store import generations
@@ -93,11 +93,12 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
                 run.dropped.add(key)
             tasks.append(Task(item, rules, run.roots[item.root].salt))
         meter.advance(detail=item.path)
+    below = [relative_path(target) for target in asked]
     for key, old in sorted(previous.files.items()):
         if key in present:
             continue
-        where = os.path.join(*key)
-        if key[0] not in run.roots or any(inside(where, target) for target in asked):
+        where = relative_path(os.path.join(*key))
+        if key[0] not in run.roots or any(inside(where, target) for target in below):
             run.dropped.add(key)
             if old.status is FileStatus.INDEXED:
                 run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It is no longer there")))

@@ -18,6 +18,7 @@ from workbench.indexing.session import ignore_progress, locked, never
 from workbench.indexing.state import Options, Run
 from workbench.indexing.writing import held_encoders, write
 from workbench.ingest.rules import FileRules, load_rules
+from workbench.ingest.walk import relative_path
 from workbench.reports import FileReport, FileStatus, IndexReport
 from workbench.store import generations
 from workbench.store.generations import Layout
@@ -66,12 +67,12 @@ def _remove(folder: Path, paths: Sequence[str | Path], previous: Previous, tell:
         time.monotonic(),
     )
     for path in paths:
-        places = {os.path.abspath(path), os.path.realpath(path)}
-        said = os.fspath(path).rstrip("/")
+        places = {relative_path(os.path.abspath(path)), relative_path(os.path.realpath(path))}
+        said = relative_path(os.fspath(path)).rstrip("/")
         gone = {
             key
             for key in previous.files
-            if any(inside(os.path.join(*key), place) for place in places) or inside(key[1], said)
+            if any(inside(relative_path(os.path.join(*key)), place) for place in places) or inside(key[1], said)
         }
         if not gone:
             raise UsageError(

@@ -48,7 +48,22 @@ def targets(paths: Sequence[str | Path]) -> tuple[str, ...]:
             found.add(os.path.realpath(absolute))
         else:
             found.add(os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute)))
+        must_be_storable(os.path.realpath(absolute if os.path.isdir(absolute) else os.path.dirname(absolute)))
     return tuple(t for t in sorted(found) if not any(t != other and inside(t, other) for other in found))
+
+
+def must_be_storable(folder: str) -> None:
+    """Refuse a folder whose path is no UTF-8: it could not be stored, and the next run would take it for another one.
+
+    A file or folder inside an indexed one may have such a name. Raises UsageError.
+    """
+    try:
+        folder.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"The path {relative_path(folder)} is not UTF-8",
+            "Rename the folder, or a folder above it that has such a name",
+        ) from None
 
 
 def home(folder: str, roots: Iterable[Root]) -> Root | None:

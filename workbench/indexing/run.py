@@ -27,7 +27,7 @@ from workbench.indexing.embedding import Abort
 from workbench.indexing.encoders import choose_encoders, settle_encoders
 from workbench.indexing.previous import Previous
 from workbench.indexing.progress import Tell
-from workbench.indexing.roots import targets
+from workbench.indexing.roots import must_be_storable, targets
 from workbench.indexing.session import ignore_progress, locked, never
 from workbench.indexing.stage import stage_files
 from workbench.indexing.state import Options, Run
@@ -108,6 +108,7 @@ _OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite")
 
 def _corpus_folder(folder: Path) -> Path:
     """The corpus's folder, made where it does not exist. Raises UsageError for a place that is something else."""
+    must_be_storable(os.path.realpath(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = os.listdir(folder)

@@ -36,11 +36,16 @@ class Ignore:
 def ignored(path: str, is_folder: bool, stack: tuple[Ignore, ...]) -> str:
     """Name of the `.gitignore` that ignores a path relative to the root, or "". The stack's last file is the deepest."""
     for ignore in reversed(stack):
-        relative = ignore.prefix + path[ignore.cut :] + ("/" if is_folder else "")
+        relative = _readable(ignore.prefix + path[ignore.cut :]) + ("/" if is_folder else "")
         include = ignore.spec.check_file(relative).include
         if include is not None:
             return ignore.name if include else ""
     return ""
+
+
+def _readable(path: str) -> str:
+    """A path in which bytes that are no UTF-8 are U+FFFD, as in the patterns: the matcher takes nothing else."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def load(folder: str, prefix: str, cut: int) -> Ignore | None:
@@ -49,7 +54,7 @@ def load(folder: str, prefix: str, cut: int) -> Ignore | None:
 
     file = os.path.join(folder, NAME)
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as stream:
+        with open(file, encoding="utf-8", errors="replace") as stream:
             lines = stream.read().splitlines()
     except OSError:
         return None

@@ -11,6 +11,7 @@ only to what was not read under its own name; so each file is read once and a ci
 from __future__ import annotations
 
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,8 @@ from workbench.errors import UsageError
 from workbench.ingest import ignore
 from workbench.reports import FileStatus
 
+_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""What stands for no byte of a file name."""
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
 
 
@@ -56,11 +59,12 @@ class SkippedFile:
 
 
 def relative_path(raw: str) -> str:
-    """A relative path as it is stored: `/`, NFC, and bytes that are no UTF-8 written as `\\xff`."""
+    """A path as it is stored: `/`, NFC, and bytes that are no UTF-8 written as `\\xff`, halves of a character as `?`."""
     try:
         raw.encode("utf-8")
     except UnicodeEncodeError:
-        raw = os.fsencode(raw).decode("utf-8", "backslashreplace")
+        how = "replace" if _HALVES.search(raw) else "surrogateescape"
+        raw = raw.encode("utf-8", how).decode("utf-8", "backslashreplace")
     return unicodedata.normalize("NFC", raw.replace(os.sep, "/"))
 
 

@@ -152,7 +152,10 @@ def _inside(asked: str, roots: tuple[Path, ...]) -> list[tuple[Path, Path]] | No
     held = []
     for root in roots:
         # An absolute path replaces the root; realpath resolves `..` and links, so nothing climbs out.
-        resolved = Path(os.path.realpath(root / asked))
+        try:
+            resolved = Path(os.path.realpath(root / asked))
+        except UnicodeEncodeError:  # half of a character: no file has such a name
+            return None
         base = Path(os.path.realpath(root))
         if resolved == base or base in resolved.parents:
             held.append((base, resolved.relative_to(base)))

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import FilterError
+from workbench.ingest.encoding import clean
+from workbench.ingest.walk import relative_path
 from workbench.places import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal
 from workbench.store import filter_sql, filters
@@ -262,7 +264,7 @@ class StoredRecords:
 
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:
         """Number of the visible record with that id, or None."""
-        return self.numbers_of([chunk_id], scope).get(chunk_id)
+        return self.numbers_of([relative_path(chunk_id)], scope).get(chunk_id)
 
     def find_document(self, path: str, scope: Scope) -> int | None:
         """Number of the visible document with that path, document id or absolute path, or None.
@@ -270,10 +272,12 @@ class StoredRecords:
         Several with one path (from several roots): the first in the total order; one that has it by a copy comes last.
         """
         sql = "SELECT number FROM documents WHERE path = $1 OR document_id = $1 OR (location = $1 AND $1 <> '')"
-        named = sorted(int(row[0]) for row in fetch(self._connection, sql, [path]))
-        for number in (*named, *self.copies.named(path)):
-            if scope.visible_documents is None or scope.visible_documents[number]:
-                return number
+        # The system may spell a name in other bytes than those in which paths, and places on the disk, are stored.
+        for name in dict.fromkeys((clean(path), relative_path(path))):
+            named = sorted(int(row[0]) for row in fetch(self._connection, sql, [name]))
+            for number in (*named, *self.copies.named(name)):
+                if scope.visible_documents is None or scope.visible_documents[number]:
+                    return number
         return None
 
     def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
