@@ -247,6 +247,15 @@ def verify(folder: Path, manifest: Manifest) -> None:
             raise damaged(folder / name, "does not have the digest that its manifest says")
 
 
+def intact(pin: Pin, start: str) -> bool:
+    """Whether the parts whose names start so are there with the bytes that the manifest says: reads them."""
+    parts = {name: part for name, part in pin.manifest.parts.items() if name.startswith(start)}
+    try:
+        return bool(parts) and all(file_digest(pin.folder / name) == part.sha256 for name, part in parts.items())
+    except OSError:
+        return False
+
+
 def file_digest(path: Path) -> str:
     """sha256 hex of a file's bytes."""
     with open(path, "rb") as file:

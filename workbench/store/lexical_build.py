@@ -12,7 +12,8 @@ Tables, all sorted by their first columns:
 DuckDB finds the pieces of every text (the one expression, `tokens.piece_sql`); what follows needs only whole numbers and
 is done in numpy, because the same grouping in SQL peaked near 2 GB at 200,000 records whatever its memory limit. Here memory
 is bounded by a block of records, the vocabulary, and a block of terms: runs of occurrences sorted by term are written beside
-the target, and merged a range of terms at a time. The same records give the same bytes.
+the target, and merged a range of terms at a time. The same records give the same bytes, whether their words are found in their
+texts or read off the arrays of the generation before (`lexical_carried`).
 
 `build` is what a writer calls: it runs in a process of its own, so that all memory goes back when it ends.
 """
@@ -41,6 +42,7 @@ from workbench.records import Progress
 from workbench.store import tokens
 from workbench.store.duck import fetch, open_writing
 from workbench.store.lexical_arrays import write_arrays
+from workbench.store.lexical_carried import Carried, made_alike, write_makers
 from workbench.store.lexical_runs import Occurrences, Vocabulary, merged_blocks, write_run
 from workbench.store.processes import end, start_python
 
@@ -64,13 +66,23 @@ TABLES = {
 Tell = Callable[[Progress], None]
 
 
-def build(database: Path | str, folder: Path | str, progress: Tell | None = None) -> int:
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The generation before: the folder of its arrays, and a file with the new number of each of its records (int32, -1 for
+    one that has gone), whose context and text are the same."""
+
+    folder: Path
+    numbers: Path
+
+
+def build(database: Path | str, folder: Path | str, progress: Tell | None = None, before: Before | None = None) -> int:
     """Build tables and arrays in a process of its own.
 
     Args:
         database: A database file with the table `records`; nobody else may have it open.
         folder: Where the arrays go; made if it is missing.
         progress: Called with steps `words` (records read, sorted, written).
+        before: Where the words of records may be taken from; they are if it was made as it would be now.
 
     Returns:
         The number of terms.
@@ -80,7 +92,10 @@ def build(database: Path | str, folder: Path | str, progress: Tell | None = None
     """
     with tempfile.TemporaryFile() as errors:
         process = start_python(
-            "workbench.store.lexical_build", str(database), str(folder), stdout=subprocess.PIPE, stderr=errors.fileno()
+            "workbench.store.lexical_build",
+            *(str(database), str(folder), *((str(before.folder), str(before.numbers)) if before is not None else ())),
+            stdout=subprocess.PIPE,
+            stderr=errors.fileno(),
         )
         terms = -1
         try:
@@ -100,11 +115,13 @@ def build(database: Path | str, folder: Path | str, progress: Tell | None = None
     return terms
 
 
-def build_here(database: Path | str, folder: Path | str, progress: Tell | None = None) -> int:
+def build_here(
+    database: Path | str, folder: Path | str, progress: Tell | None = None, before: Before | None = None
+) -> int:
     """Like `build`, in this process."""
     connection = open_writing(Path(database))
     try:
-        terms = build_terms(connection, Path(folder), progress)
+        terms = build_terms(connection, Path(folder), progress, before=before)
         build_arrays(connection, folder)
         connection.execute("CHECKPOINT")
     finally:
@@ -116,6 +133,7 @@ def build_arrays(connection: duckdb.DuckDBPyConnection, folder: Path | str) -> N
     """Write the arrays that `MappedLexical` opens, from the tables. The folder is made if it is missing."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     write_arrays(connection, Path(folder))
+    write_makers(Path(folder))
 
 
 def build_terms(
@@ -124,6 +142,7 @@ def build_terms(
     progress: Tell | None = None,
     *,
     run_pieces: int = RUN_PIECES,
+    before: Before | None = None,
 ) -> int:
     """Make the tables from the table `records` (number 0..n-1, context, text).
 
@@ -132,6 +151,7 @@ def build_terms(
         scratch: Folder for temporary files, made if it is missing; None takes the system's.
         progress: Called after each block of records.
         run_pieces: Pieces of text in a run.
+        before: See `build`.
 
     Returns:
         The number of terms.
@@ -142,7 +162,7 @@ def build_terms(
     for table, columns in TABLES.items():
         connection.execute(f"CREATE TABLE {table} ({columns})")
     with tempfile.TemporaryDirectory(prefix=".words-", dir=scratch) as temporary:
-        return _Builder(connection, Path(temporary), tell, run_pieces).build()
+        return _Builder(connection, Path(temporary), tell, run_pieces, before).build()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,34 +178,45 @@ class _Split:
 class _Builder:
     """One build; holds the state that its steps hand on."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path, tell: Tell, run_pieces: int) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, tell: Tell, run_pieces: int, before: Before | None
+    ) -> None:
         self.connection, self.folder, self.tell, self.run_pieces = connection, folder, tell, run_pieces
         self.total = int(fetch(connection, "SELECT count(*) FROM records")[0][0])
+        self.carried: Carried | None = None
+        self.fresh: NDArray[np.int64] = np.arange(self.total)
+        if before is not None and made_alike(before.folder):
+            numbers: NDArray[np.int32] = np.load(before.numbers)
+            self.carried = Carried(before.folder, numbers, run_pieces)
+            self.fresh = np.setdiff1d(self.fresh, numbers, assume_unique=False)
 
     def build(self) -> int:
         pieces, in_context, in_text = self._read()
-        vocabulary = Vocabulary.of(pieces)
+        vocabulary = Vocabulary.of(pieces, self.carried.words if self.carried is not None else ())
         self._insert("words", vocabulary.words_table())
         codes: NDArray[np.int32] = np.zeros(0, np.int32)
         if in_context.sum() + in_text.sum():
             codes = np.memmap(self.folder / "codes", np.int32, "r").view(np.ndarray)
         lengths = np.zeros(self.total, np.int64)
         runs: list[Occurrences] = []
+        if self.carried is not None:
+            self.carried.lengths(lengths)
+            runs.append(self.carried.write_run(self.folder / "carried", vocabulary))
         per_record = in_context + in_text
         ends = np.cumsum(per_record)
         for first, last in _blocks(per_record, self.run_pieces):
             block = slice(int(ends[first] - per_record[first]), int(ends[last - 1]))
             name = self.folder / f"run-{len(runs)}"
             rows = slice(first, last)
-            run = write_run(name, vocabulary, codes[block], in_context[rows], in_text[rows], first, lengths[rows])
-            runs.append(run)
-            self.tell(Progress("words", last, self.total, detail="sorted"))
+            own = codes[block], in_context[rows], in_text[rows], self.fresh[rows]
+            runs.append(write_run(name, vocabulary, *own, lengths))
+            self.tell(Progress("words", last, len(self.fresh), detail="sorted"))
         df = np.zeros(len(vocabulary.terms), np.int64)
-        for postings in merged_blocks(runs, vocabulary, self.run_pieces):
+        for postings in merged_blocks(runs, vocabulary, self.run_pieces, mixed=self.carried is not None):
             self._insert("postings", postings.table())
             if postings.words is not None:
                 self._insert("word_postings", postings.words)
-            np.add.at(df, postings.terms, 1)
+            df += np.bincount(postings.terms, minlength=len(df))
             self.tell(
                 Progress("words", int(postings.terms[-1]) + 1, len(vocabulary.terms), detail="written, of the terms")
             )
@@ -201,23 +232,23 @@ class _Builder:
             self.connection.unregister("block")
 
     def _read(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-        """Split every record; codes go to the scratch file. Returns the distinct pieces and the counts of each record."""
+        """Split every fresh record; codes go to the scratch file. Returns the distinct pieces and the counts of each record."""
         numbers: dict[str, int] = {}
-        in_context, in_text = np.zeros(self.total, np.int64), np.zeros(self.total, np.int64)
+        in_context, in_text = np.zeros(len(self.fresh), np.int64), np.zeros(len(self.fresh), np.int64)
         with (self.folder / "codes").open("wb") as out:
             for first, last, split in self._splits():
                 own = np.array([numbers.setdefault(piece, len(numbers)) for piece in split.pieces], np.int32)
                 (own[split.codes] if len(own) else own).tofile(out)
                 in_context[first:last], in_text[first:last] = split.in_context, split.in_text
-                self.tell(Progress("words", last, self.total, detail="read"))
+                self.tell(Progress("words", last, len(self.fresh), detail="read"))
         return list(numbers), in_context, in_text
 
     def _splits(self) -> Iterator[tuple[int, int, _Split]]:
-        """Ranges of records and their pieces, in order; split ahead by as many threads as the settings allow."""
+        """Ranges of the fresh records and their pieces, in order; split ahead by as many threads as the settings allow."""
         rows = fetch(self.connection, "SELECT number, length(context) + length(text) FROM records ORDER BY number")
         if any(number != expected for expected, (number, _) in enumerate(rows)):
             raise CorpusError("The records are not numbered from 0", "Index again")
-        ranges = _blocks(np.array([size for _, size in rows], np.int64), BLOCK_CHARACTERS)
+        ranges = _blocks(np.array([size for _, size in rows], np.int64)[self.fresh], BLOCK_CHARACTERS)
         workers = int(settings.get("threads"))
         with ThreadPoolExecutor(workers) as pool:
             waiting: deque[tuple[int, int, Future[_Split]]] = deque()
@@ -232,12 +263,16 @@ class _Builder:
     def _split(self, first: int, last: int) -> _Split:
         import pyarrow as pa
 
+        numbers = self.fresh[first:last]
+        where = f"number BETWEEN {int(numbers[0])} AND {int(numbers[-1])}"
+        if int(numbers[-1]) - int(numbers[0]) >= len(numbers):
+            where += f" AND number IN (SELECT unnest({numbers.tolist()}))"
         cursor = self.connection.cursor()
         try:
             # A relation hands its rows to Arrow as they are; the DB-API's execute would copy them once more.
             table: Any = cursor.sql(
                 f"SELECT {tokens.piece_sql('context')} AS context, {tokens.piece_sql('text')} AS text"
-                f" FROM records WHERE number >= {int(first)} AND number < {int(last)} ORDER BY number"
+                f" FROM records WHERE {where} ORDER BY number"
             ).to_arrow_table()
         finally:
             cursor.close()
@@ -286,7 +321,8 @@ def _main(arguments: list[str]) -> None:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
 
-    terms = build_here(arguments[0], arguments[1], tell)
+    before = Before(Path(arguments[2]), Path(arguments[3])) if len(arguments) > 2 else None
+    terms = build_here(arguments[0], arguments[1], tell, before)
     sys.stdout.write(json.dumps({"terms": terms}) + "\n")
 
 

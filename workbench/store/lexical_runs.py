@@ -35,6 +35,7 @@ class Vocabulary:
         advance: int32 a piece, how many positions it fills.
         starts: int64 a piece and one more, where its occurrences start in the next three.
         word, offset, span: int32 an occurrence in a piece: word number, position within the piece, positions covered.
+        given: int32, word numbers of the words that were given beside the pieces.
     """
 
     words: list[str]
@@ -46,11 +47,12 @@ class Vocabulary:
     word: Int32s
     offset: Int32s
     span: Int32s
+    given: Int32s
 
     @classmethod
-    def of(cls, pieces: Sequence[str]) -> Vocabulary:
-        """Analyse distinct pieces and stem their distinct words."""
-        numbers: dict[str, int] = {}
+    def of(cls, pieces: Sequence[str], given: Sequence[str] = ()) -> Vocabulary:
+        """Analyse distinct pieces and stem their distinct words, and those of texts that need no analysing (`given`)."""
+        numbers = {word: number for number, word in enumerate(given)}
         advance, counts, word, offset, span = [], [], [], [], []
         for piece in pieces:
             parts, wholes, _ = tokens.analyse(piece)
@@ -86,6 +88,7 @@ class Vocabulary:
             place[np.array(word, np.int64)],
             np.array(offset, np.int32),
             np.array(span, np.int32),
+            place[: len(given)],
         )
 
     def words_table(self) -> Any:
@@ -156,7 +159,7 @@ def write_run(
     codes: Int32s,
     in_context: Int64s,
     in_text: Int64s,
-    first_record: int,
+    numbers: Int64s,
     lengths: Int64s,
 ) -> Occurrences:
     """Expand the pieces of a block of records into occurrences, sort them by term, write them, and map them.
@@ -166,16 +169,17 @@ def write_run(
         vocabulary: What pieces consist of.
         codes: Pieces in order: each record's context, then its text.
         in_context, in_text: How many pieces each record has there.
-        first_record: Number of the block's first record.
-        lengths: Filled with the number of positions of each record.
+        numbers: The records' numbers, up.
+        lengths: Of all records: filled with the number of positions of each of these.
     """
     per_record = in_context + in_text
     record = np.repeat(np.arange(len(per_record)), per_record)
     advance = vocabulary.advance[codes].astype(np.int64)
     before = np.concatenate(([0], np.cumsum(advance)))
     starts = np.cumsum(per_record) - per_record
-    lengths[:] = before[starts + per_record] - before[starts]
-    if len(lengths) and int(lengths.max()) + tokens.CONTEXT_GAP >= _POSITIONS:
+    positions = before[starts + per_record] - before[starts]
+    lengths[numbers] = positions
+    if len(positions) and int(positions.max()) + tokens.CONTEXT_GAP >= _POSITIONS:
         raise CorpusError(f"A document has more than {_POSITIONS:,} words", "Split it, or leave it out of the index")
     in_text_part = np.arange(len(codes)) - starts[record] >= in_context[record]
     gap = tokens.CONTEXT_GAP * (in_text_part & (in_context[record] > 0))
@@ -190,7 +194,7 @@ def write_run(
     terms = vocabulary.word_term[words]
     order = stable_order(terms)
     rows = np.empty((4, len(order)), np.int32)
-    for row, values in enumerate((terms, words, record[piece] + first_record, places)):
+    for row, values in enumerate((terms, words, numbers[record[piece]], places)):
         rows[row] = values[order]
     if not rows.size:
         return Occurrences(*rows)
@@ -198,8 +202,18 @@ def write_run(
     return Occurrences(*np.memmap(path, np.int32, "r", shape=rows.shape).view(np.ndarray))
 
 
-def merged_blocks(runs: Sequence[Occurrences], vocabulary: Vocabulary, most: int) -> Iterator[Postings]:
-    """Postings in order of terms, a range of terms at a time; runs hold ascending ranges of records."""
+def merged_blocks(
+    runs: Sequence[Occurrences], vocabulary: Vocabulary, most: int, *, mixed: bool = False
+) -> Iterator[Postings]:
+    """Postings in order of terms, a range of terms at a time.
+
+    Args:
+        runs: They hold ascending ranges of records, unless they are `mixed`.
+        vocabulary: Of all of them.
+        most: Occurrences in a range.
+        mixed: The records of one run may lie between those of another.
+    """
+    order = _mixed_order if mixed else lambda found: stable_order(found.terms)
     counts = np.zeros(len(vocabulary.terms), np.int64)
     for run in runs:
         counts += np.bincount(run.terms, minlength=len(counts))
@@ -211,7 +225,12 @@ def merged_blocks(runs: Sequence[Occurrences], vocabulary: Vocabulary, most: int
         columns = zip(*((p.terms, p.words, p.records, p.places) for p in parts), strict=True)
         together = Occurrences(*(np.concatenate(column) for column in columns)) if parts else None
         if together is not None and len(together.terms):
-            yield _postings(together.take(stable_order(together.terms)), vocabulary)
+            yield _postings(together.take(order(together)), vocabulary)
+
+
+def _mixed_order(found: Occurrences) -> Int64s:
+    """The stable order by term and record: of a few sorted runs, which sorting by merging is quick at."""
+    return np.argsort(found.terms.astype(np.int64) << 32 | found.records, kind="stable")
 
 
 def _postings(found: Occurrences, vocabulary: Vocabulary) -> Postings:

@@ -36,6 +36,10 @@ from typing import Any, NamedTuple
 
 from workbench.store.word_characters import RANGES
 
+WORDS_VERSION = 1
+"""Version of all that decides the words, terms and positions of a text: raise it where any of that changes, so that nothing is
+carried over from generations that were built otherwise."""
+
 MAX_PARTS = 32
 """Most parts of a compound; a span fits in five bits."""
 

@@ -1,8 +1,9 @@
 """Building the next generation: tables, columns, vectors, words, lines, manifest, in that order, then the swap.
 
-The parts are built one after the other so that the peaks of memory do not meet; the postings, which need the most, in a
-process of their own that gives all of it back. Everything is built from two read-only files: the old generation and what the
-run staged.
+The tables come first, then the texts for grep, which are read from them; vectors, words and grep's dictionary need nothing of
+each other and are built at the same time, as many as the setting `threads` allows. The postings, which need the most memory, are
+made in a process of their own that gives all of it back. Everything is built from two read-only files: the old generation and
+what the run staged.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import workbench
+from workbench import settings
 from workbench.errors import CorpusError
 from workbench.records import EncoderIdentity, Progress
 from workbench.store import generations, schema
@@ -29,11 +32,13 @@ from workbench.store.duck import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
 from workbench.store.journal import Journal
 from workbench.store.staging import old_tables, quoted
+from workbench.store.together import build_together
 
 if TYPE_CHECKING:
     import duckdb
 
 _VECTOR_BLOCK = 4096
+_NUMBERS = "numbers.npy"
 _LITTLE_TEXT = 4_000_000  # characters; starting a process costs more than their words
 _PACKAGES = ("duckdb", "numpy", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "openvino", "tokenizers")
 
@@ -80,15 +85,17 @@ def build_generation(
     folder = Layout(corpus).building / "generation"
     folder.mkdir()
     facts = _build_database(folder, staged, old, journals, tell)
-    warnings: list[str] = []
-    for key, (identity, journal) in sorted(journals.items()):
-        warning = _build_vectors(folder, key, identity, journal, facts.sources[key], old, tell)
-        warnings += [warning] if warning else []
-        step("vectors")
-    _build_words(folder, facts.characters, tell)
-    step("words")
-    _build_lines(folder, tell)
-    step("lines")
+    _write_texts(folder, tell)
+    step("texts")
+    parts: dict[str, Callable[[Tell], str]] = {
+        f"vectors {key}": partial(_build_vectors, folder, key, identity, journal, facts.sources[key], old)
+        for key, (identity, journal) in sorted(journals.items())
+    }
+    parts["words"] = partial(_build_words, folder, facts.characters, old)
+    parts["lines"] = partial(_build_lines, folder)
+    threads = int(settings.get("threads"))
+    built = build_together(parts, tell, threads, lambda name: step(name.partition(" ")[0]))
+    warnings = [warning for warning in built.values() if warning]
     tell(Progress("publish", 0, 1))
     manifest = _manifest(corpus, folder, facts.counts, {key: identity for key, (identity, _) in journals.items()})
     step("manifest")
@@ -130,6 +137,8 @@ def _build_database(
             connection.execute(statement)
             step("tables")
         write_columns(connection, folder / "records")
+        if old is not None:
+            _write_numbers(connection, folder, old.manifest.counts["records"])
         sources = {
             key: _vector_sources(connection, journal, old is not None and key in old.manifest.encoders)
             for key, (_, journal) in sorted(journals.items())
@@ -151,6 +160,17 @@ def _build_database(
     step("database")
     named = dict(zip(("documents", "records", "files", "bytes", "copies"), map(int, counts), strict=False))
     return _Facts(sources, int(carried), named, int(counts[5]), frozenset(row[0] for row in hashes))
+
+
+def _write_numbers(connection: duckdb.DuckDBPyConnection, folder: Path, total: int) -> None:
+    """Write beside the new generation which number each of the old one's records has in it: int32, -1 for none."""
+    numbers = np.full(total, -1, np.int32)
+    # On the connection itself: a cursor of it does not see its temporary tables.
+    found = connection.execute(
+        "SELECT old_number, number FROM record_numbers WHERE old_number IS NOT NULL"
+    ).fetchnumpy()
+    numbers[np.asarray(found["old_number"], np.int64)] = np.asarray(found["number"], np.int32)
+    np.save(folder.parent / _NUMBERS, numbers)
 
 
 def _vector_sources(
@@ -277,19 +297,31 @@ def _versions() -> dict[str, str]:
 # --- words and lines -------------------------------------------------------------------------------------------------
 
 
-def _build_words(folder: Path, characters: int, tell: Tell) -> None:
+def _build_words(folder: Path, characters: int, old: Pin | None, tell: Tell) -> str:
     """Build the word index; of more than a little text in a process of its own, which gives its memory back."""
-    from workbench.store.lexical_build import build, build_here
+    from workbench.store.lexical_build import Before, build, build_here
 
-    (build_here if characters < _LITTLE_TEXT else build)(folder / DATABASE, folder / "lexical", tell)
+    before = None
+    if old is not None and generations.intact(old, "lexical/"):
+        before = Before(old.folder / "lexical", folder.parent / _NUMBERS)
+    (build_here if characters < _LITTLE_TEXT else build)(folder / DATABASE, folder / "lexical", tell, before)
+    return ""
 
 
-def _build_lines(folder: Path, tell: Tell) -> None:
-    """Write the text file, grep's dictionary, and which record holds a character."""
+def _build_lines(folder: Path, tell: Tell) -> str:
+    """Write grep's dictionary of the text file."""
     from workbench.store.grep_build import build_dictionary
+    from workbench.store.textfile import MappedText
+
+    build_dictionary(folder / "text", MappedText(folder / "text"), tell)
+    return ""
+
+
+def _write_texts(folder: Path, tell: Tell) -> None:
+    """Write the text file, which record holds a character, and where a text stands in its original."""
     from workbench.store.place_arrays import build_places
     from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
-    from workbench.store.textfile import MappedText, build_text
+    from workbench.store.textfile import build_text
 
     text = folder / "text"
     connection = open_reading(folder / DATABASE)
@@ -317,7 +349,6 @@ def _build_lines(folder: Path, tell: Tell) -> None:
         build_places(text, documents, stream(connection, ordered))
     finally:
         connection.close()
-    build_dictionary(text, MappedText(text), tell)
 
 
 def vector_key(identity: EncoderIdentity) -> str:
