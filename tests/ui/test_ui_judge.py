@@ -224,3 +224,32 @@ def test_what_left_the_corpus_is_passed_over(corpus: Path) -> None:
         made._order[gone[0].query_id] = (type(gone[1])("f" * 16, "none", gone[1].span),)
         assert made.show(opened) is None
         assert made.skipped == [(gone[0].query_id, "f" * 16)]
+
+
+def test_a_grade_taken_back_is_asked_again_though_the_passage_has_one_of_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole document and its chunks stand in one pool; taking back the document's grade must not pass it over."""
+    monkeypatch.setenv("WORKBENCH_USER", "ann")
+    source, folder = tmp_path / "in", tmp_path / "corpus"
+    source.mkdir()
+    folder.mkdir()
+    (folder / "corpus.yaml").write_text("collections:\n  whole: document\n  docs: chunk\n", encoding="utf-8")
+    text = "".join(f"# Part {n}\n\nboil water {'and wait a while ' * 60}\n\n" for n in range(3))
+    (source / "tea.md").write_text(text, encoding="utf-8")
+    wb.index([source], corpus=folder, collection=["whole", "docs"], encoder="hashing", workers=0)
+    with wb.open_corpus(folder) as opened:
+        opened.judging.sets.create("tea", ["boil water"])
+        made = Round.begin(opened, Choice("tea", "ann", ("default sources=keyword",), 10))
+        graded = []
+        while (found := made.next()) is not None:
+            query, candidate = found
+            made.grade(opened, query.query_id, candidate.chunk_id, 1)
+            graded.append(candidate.chunk_id)
+        assert len(graded) == made.done == made.total > 1
+        for chunk_id in reversed(graded):
+            assert made.undo(opened).startswith("Took back")
+            again = made.next()
+            assert again is not None
+            assert again[1].chunk_id == chunk_id
+        assert made.done == 0

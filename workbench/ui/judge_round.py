@@ -93,6 +93,8 @@ class Round:
         self.skipped: list[tuple[str, str]] = []
         self._order = {q.query_id: pool.order(q.query_id, choice.judge) for q in queries}
         self._graded: dict[str, Mapping[str, Judgment]] = {}
+        self._given: list[tuple[str, str]] = []  # what was graded in this round, as (query id, chunk id)
+        self._taken_back: set[tuple[str, str]] = set()
 
     @classmethod
     def begin(cls, corpus: Corpus, choice: Choice, progress: Callable[[Progress], None] | None = None) -> Round:
@@ -118,9 +120,11 @@ class Round:
     def _look(self, corpus: Corpus, query: Query) -> None:
         """Read this judge's grades of one query's candidates."""
         candidates = self._order[query.query_id]
-        self._graded[query.query_id] = corpus.judging.grades(
-            query, candidates, set=self.choice.name, judge=self.choice.judge
-        )
+        found = corpus.judging.grades(query, candidates, set=self.choice.name, judge=self.choice.judge)
+        # What was taken back is asked again, also where it has a grade of its document or of a part of it.
+        self._graded[query.query_id] = {
+            chunk_id: given for chunk_id, given in found.items() if (query.query_id, chunk_id) not in self._taken_back
+        }
 
     # --- where it is ---------------------------------------------------------------------------------------------------
 
@@ -181,6 +185,8 @@ class Round:
             chunk_id, grade, query, set=self.choice.name, judge=self.choice.judge, note=note.strip()
         )
         self._graded[query_id] = {**self._graded[query_id], chunk_id: given}
+        self._given.append((query_id, chunk_id))
+        self._taken_back.discard((query_id, chunk_id))
         if (query_id, chunk_id) in self.skipped:
             self.skipped.remove((query_id, chunk_id))
 
@@ -191,6 +197,8 @@ class Round:
             return "There is nothing to take back."
         query = next((q for q in self.queries if q.query_id == taken.query_id), None)
         if query is not None:
+            if self._given and self._given[-1][0] == query.query_id:
+                self._taken_back.add(self._given.pop())
             self._look(corpus, query)
         return f"Took back grade {taken.grade} of {taken.anchor.path}."
 
