@@ -361,7 +361,7 @@ def test_the_command_line_lists_sources_and_jobs(tmp_path: Path) -> None:
     files = write_files(tmp_path / "files", {"a.md": "apples"})
     wb.index([files], corpus=tmp_path / "corpus", encoder="hashing")
     said = CliRunner().invoke(main, ["info", "--sources", "--jobs", "-c", str(tmp_path / "corpus")])
-    assert f"{files}: folder, 1 documents, 1 chunks" in said.output
+    assert f"{files}: folder, 1 document, 1 chunk, 6 bytes" in said.output
     assert "1. done " in said.output
     data = json.loads(
         CliRunner().invoke(main, ["info", "--sources", "--jobs", "--json", "-c", str(tmp_path / "corpus")]).output

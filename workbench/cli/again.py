@@ -30,7 +30,7 @@ def print_preview(found: IndexPreview, *, list_files: bool, as_json: bool) -> No
         return
     out = output.console()
     counts = ", ".join(f"{found.count(action):,} {action.value}" for action in Action)
-    out.print(f"{len(found.files):,} files: {counts}")
+    out.print(f"{output.counted(len(found.files), 'file')}: {counts}", soft_wrap=True)
     size = f"{found.read_bytes / 1e6:,.1f} MB" if found.read_bytes >= 1e5 else f"{found.read_bytes:,} bytes"
     out.print(f"{size} would be read. Nothing was changed; leave out --dry-run to index.")
     shown = (Action.NEW, Action.CHANGED, Action.REMOVED, Action.FAILED) if not list_files else tuple(Action)

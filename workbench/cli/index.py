@@ -175,8 +175,8 @@ def _print_tables(tables: Mapping[str, polars.DataFrame], *, as_json: bool) -> N
                 out.print("No indexing run is known: they are kept from the next one on")
         else:
             for row in frame.to_dicts():
-                counts = f"{row['documents']:,} documents, {row['chunks']:,} chunks, {row['bytes']:,} bytes"
-                counts += f", {row['copies']:,} copies of documents" if row["copies"] else ""
+                counts = _counts(row) + f", {output.counted(row['bytes'], 'byte')}"
+                counts += f", {output.counted(row['copies'], 'copy|copies')} of documents" if row["copies"] else ""
                 out.print(Text(output.one_line(f"{row['path']}: {row['kind']}, {counts}")), soft_wrap=True)
 
 
@@ -187,11 +187,14 @@ def _job_line(job: Mapping[str, Any]) -> str:
     if job["found"] is not None:
         parts = ("indexed", "unchanged", "skipped", "failed", "removed")
         counts = ", ".join(f"{job[name]:,} {name}" for name in parts if job[name])
-        said += f": {job['found']:,} files{': ' if counts else ''}{counts}"
-        said += f"; {job['documents']:,} documents, {job['chunks']:,} chunks"
+        said += f": {output.counted(job['found'], 'file')}{': ' if counts else ''}{counts}; {_counts(job)}"
     if job["reason"]:
         said += f": {job['reason']}" + (f". {job['remedy']}" if job["remedy"] else "")
     return said
+
+
+def _counts(row: Mapping[str, Any]) -> str:
+    return f"{output.counted(row['documents'], 'document')}, {output.counted(row['chunks'], 'chunk')}"
 
 
 def report_dict(report: IndexReport) -> dict[str, object]:
@@ -225,7 +228,7 @@ def _print_kinds(report: IndexReport, *, every: bool) -> None:
             for column, (cell, w) in enumerate(zip(row, widths, strict=True))
         )
         output.console().print(Text("  " + "  ".join(cells)), soft_wrap=True)
-    slow = [file for file in slowest(report) if every or file.seconds >= 1]
+    slow = [file for file in slowest(report) if file.seconds >= (0.1 if every else 1)]
     for file in slow:
         output.console().print(
             Text(output.one_line(f"  slow {file.seconds:.1f} s: {file.path}"), style="dim"), soft_wrap=True
@@ -239,16 +242,23 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         f"{report.count(s):,} {s.value}"
         for s in (FileStatus.INDEXED, FileStatus.UNCHANGED, FileStatus.SKIPPED, FileStatus.FAILED)
     )
-    out.print(f"{report.found:,} files: {counts}; {report.count(FileStatus.REMOVED):,} removed")
+    # A line of the report stays one line in a pipe, however long it is.
     out.print(
-        f"{report.documents:,} documents, {report.chunks:,} chunks; {report.embedded:,} embedded, {report.reused:,} reused; "
-        f"{report.seconds:.1f} s; generation {report.generation}{'' if report.changed else ' (nothing changed)'}"
+        f"{output.counted(report.found, 'file')}: {counts}; {report.count(FileStatus.REMOVED):,} removed",
+        soft_wrap=True,
+    )
+    made = f"{output.counted(report.documents, 'document')}, {output.counted(report.chunks, 'chunk')}"
+    out.print(
+        f"{made}; {report.embedded:,} embedded, {report.reused:,} reused; {report.seconds:.1f} s; "
+        f"generation {report.generation}{'' if report.changed else ' (nothing changed)'}",
+        soft_wrap=True,
     )
     if report.embedded and report.embedding_seconds:
         share = report.embedding_seconds / max(report.seconds, report.embedding_seconds)
         out.print(
             f"embedding {report.embedding_seconds:.1f} s, {share:.0%} of the run, "
-            f"{report.embedded / report.embedding_seconds:,.0f} texts a second"
+            f"{report.embedded / report.embedding_seconds:,.0f} texts a second",
+            soft_wrap=True,
         )
     if len(report.encoders) > 1:
         own, *others = report.encoders
@@ -262,7 +272,7 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         )
     _print_kinds(report, every=list_files)
     for warning in report.warnings:
-        out.print(Text("warning: " + output.plain(warning), style="yellow"))
+        out.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
     shown = [f for f in report.files if list_files or f.status is FileStatus.FAILED]
     for file in shown:
         why = f": {file.reason}" + (f". {file.remedy}" if file.remedy else "") if file.reason else ""
@@ -271,4 +281,4 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
     if not list_files:
         skipped = Counter(f.reason for f in report.files if f.status is FileStatus.SKIPPED)
         for reason, number in sorted(skipped.items(), key=lambda item: (-item[1], item[0])):
-            out.print(Text(output.plain(f"  skipped {number:,}: {reason}"), style="dim"))
+            out.print(Text(output.plain(f"  skipped {number:,}: {reason}"), style="dim"), soft_wrap=True)

@@ -222,7 +222,8 @@ def grep(
     else:
         output.print_passages(passages)
         files = len({p.path for p in passages})
-        output.console(stderr=True).print(f"{len(passages):,} passages in {files:,} files", style="dim")
+        said = f"{output.counted(len(passages), 'passage')} in {output.counted(files, 'file')}"
+        output.console(stderr=True).print(said, style="dim")
     ctx.exit(0 if passages else 1)
 
 
