@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.evaluate.folds import best_of, deal, nested
+from workbench.evaluate.folds import Choice, best_of, choice_difference, choice_means, deal, nested
 from workbench.evaluate.grid import read_space
 from workbench.evaluate.judgments import Judgments, load_judgments
 from workbench.evaluate.measures import needed_depth, parse_measures
@@ -78,6 +78,8 @@ class Measured:
         beats_source: Mix -> its difference to the better source alone.
         tuned: The plan to use: best on the split, or on all queries.
         plans: How many were tried.
+        values: float64 (plans, queries), every plan's figures.
+        choice: What the folds chose; None where a split chose.
     """
 
     name: str
@@ -90,6 +92,8 @@ class Measured:
     beats_source: Mapping[str, Difference]
     tuned: Plan
     plans: int
+    values: NDArray[np.float64]
+    choice: Choice | None = None
 
     def mean(self, name: str) -> float:
         """The mean of one entry."""
@@ -132,6 +136,7 @@ def measure_collection(
     with open_corpus(target) as corpus:
         digest = str(corpus.info()["digest"])
         values = _values(corpus, test, plans, name, progress)
+        choice: Choice | None = None
         split = next((s for s in SPLITS if (folder / f"qrels.{s}.tsv").exists()), None)
         if split is not None:
             whole = load_judgments(folder, split=split)
@@ -141,25 +146,33 @@ def measure_collection(
             if len(drawn) < len(whole):
                 said = f"{len(drawn):,} of the {len(whole):,} {split} queries, drawn at random (seed {seed})"
         else:
-            tuned = nested(values, deal(len(test), folds, seed)).held_out
+            choice = nested(values, deal(len(test), folds, seed))
+            tuned = choice.held_out
             chosen = best_of(values, np.ones(len(test), bool))
             said = f"{folds - 1} of {folds} folds at a time (it has no train or dev split)"
     columns = {label: values[n] for n, label in enumerate(FIXED)} | {"tuned": tuned, "oracle": values.max(axis=0)}
 
     def compared(first: str, second: str) -> Difference:
+        if second == "tuned" and choice is not None:
+            return choice_difference(name, (first, second), columns[first], values, choice, seed=seed)
         return paired_difference(name, (first, second), columns[first], columns[second], seed=seed)
 
     best = max(ALONE, key=lambda label: _mean(columns[label]))
     return Measured(
         folder.name, digest, len(test), said, columns,
         {second: compared(first, second) for second, first in COMPARED.items()},
-        best, {mix: compared(best, mix) for mix in MIXES}, plans[chosen], len(plans),
+        best, {mix: compared(best, mix) for mix in MIXES}, plans[chosen], len(plans), values, choice,
     )  # fmt: skip
 
 
 def pooled(made: Sequence[Measured], second: str, first: str, seed: int = 0) -> Pooled:
     """The difference of two entries over all collections, each counting alike."""
-    return pooled_difference([m.columns[second] - m.columns[first] for m in made], seed=seed)
+    drawn = {
+        n: choice_means(m.values, m.choice, m.columns[first], seed=seed)
+        for n, m in enumerate(made)
+        if second == "tuned" and m.choice is not None
+    }
+    return pooled_difference([m.columns[second] - m.columns[first] for m in made], seed=seed, drawn=drawn)
 
 
 def _mean(column: Column) -> float:

@@ -9,7 +9,7 @@ figures, on every machine.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -214,7 +214,11 @@ class Pooled:
 
 
 def pooled_difference(
-    differences: Sequence[NDArray[np.float64]], *, resamples: int = RESAMPLES, seed: int = 0
+    differences: Sequence[NDArray[np.float64]],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    drawn: Mapping[int, NDArray[np.float64]] | None = None,
 ) -> Pooled:
     """Pool the per-query differences of several sets: the mean of the sets' means, by a stratified percentile bootstrap.
 
@@ -222,6 +226,8 @@ def pooled_difference(
         differences: One float64 (n,) a set, n >= 1.
         resamples: Number of bootstrap samples.
         seed: Seed of the generator.
+        drawn: Position of a set -> bootstrap samples of its mean difference, where its own differences do not say how sure
+            it is: a plan was chosen on the same queries (`folds.choice_means`).
 
     Raises:
         UsageError: There is no set, or an empty one.
@@ -230,7 +236,10 @@ def pooled_difference(
         raise UsageError("There is nothing to pool", "Give at least one set with at least one query")
     generator = np.random.default_rng(seed)
     total = np.zeros(resamples)
-    for own in differences:
+    for number, own in enumerate(differences):
+        if drawn is not None and number in drawn:
+            total += generator.choice(drawn[number], resamples)
+            continue
         step = max(1, _BLOCK // len(own))
         for start in range(0, resamples, step):
             stop = min(resamples, start + step)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from workbench import plan_fields
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
-from workbench.evaluate.folds import Choice, best_of
+from workbench.evaluate.folds import Choice, best_of, choice_difference
 from workbench.evaluate.grid import PRESET, Space, effective, spelled
 from workbench.evaluate.measures import parse_measures
 from workbench.evaluate.statistics import (
@@ -114,14 +114,16 @@ class Sweep:
     @cached_property
     def difference(self) -> Difference:
         """The tuned plan against the baseline: on the test judgments where there are some, else held out over the folds,
-        else (no folds) on the very queries that chose it.
+        else (no folds) on the very queries that chose it. Held out, its interval has the choice of the plan in it.
         """
         names = (str(self.baseline), "tuned")
         if self.test_before is not None and self.test_after is not None:
             first, second = self.test_before.column(self.measure), self.test_after.column(self.measure)
+        elif self.choice is not None:
+            column = self.column()
+            return choice_difference(self.measure, names, column[0], column, self.choice, seed=self.seed)
         else:
-            first = self.column()[0]
-            second = self.choice.held_out if self.choice is not None else self.column()[self.best_index]
+            first, second = self.column()[0], self.column()[self.best_index]
         return paired_difference(self.measure, names, first, second, seed=self.seed)
 
     @cached_property
