@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -22,6 +23,9 @@ def ignore_progress(progress: Progress) -> None:
     """Tell nobody."""
 
 
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
 def never() -> bool:
     """Go on."""
     return False
@@ -35,6 +39,12 @@ def told() -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, OSError, MemoryError) as exc:
+        if isinstance(exc, OSError) and exc.errno in _FORBIDDEN:
+            where = f" at {exc.filename}" if exc.filename else ""
+            raise CorpusError(
+                f"The corpus cannot be written: {str(exc.strerror).lower()}{where}",
+                "Give yourself the right to write there, or choose another --corpus",
+            ) from exc
         reason = str(exc).partition("\n")[0] or type(exc).__name__
         raise CorpusError(
             f"The new generation could not be built: {reason}",

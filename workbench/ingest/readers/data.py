@@ -81,7 +81,8 @@ def _read_xml(source: Source) -> Iterator[Parsed | Member | Problem]:
 
 
 XML = Reader(
-    "xml", _read_xml, frozenset({".xml", ".rss", ".atom", ".xsd", ".xsl", ".xslt", ".kml", ".gpx", ".dita", ".opml", ".wsdl"}),
+    "xml", _read_xml, frozenset({".xml", ".rss", ".atom", ".xsd", ".xsl", ".xslt", ".kml", ".gpx", ".dita", ".opml", ".wsdl",
+        ".fodt", ".fods", ".fodp", ".fodg"}),
     sniff=lambda head: bool(re.match(rb"\s*(?:\xef\xbb\xbf)?<\?xml\b", head)),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""An Office file that was saved as one XML file: its parts are put back into a package, which its own reader reads.
+"""An Office or OpenDocument file that was saved as one XML file: put back into a package, it is read as any other.
 
 Read as XML, such a file gives relationships, styles and settings, and its words in pieces.
 """
@@ -12,23 +12,45 @@ import re
 import zipfile
 from collections.abc import Iterator
 
-from workbench.ingest.errors import Problem
+from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers import zipped
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import attribute, child, descendants, parse_xml
 from workbench.ingest.unpacking import Unpacking
 
 _MARK = re.compile(r"""=["']http://schemas\.microsoft\.com/office/2006/xmlPackage["']""")
+_OPEN = re.compile(r"<office:document\s")
+_OPEN_KIND = "application/vnd.oasis.opendocument"
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 def is_flat(raw: str) -> bool:
-    """Whether this XML is an Office package in one file."""
-    return bool(_MARK.search(raw[:4096]))
+    """Whether this XML is an Office or OpenDocument package in one file."""
+    return bool(_MARK.search(raw[:4096]) or _OPEN.search(raw[:4096]))
 
 
 def read(source: Source, raw: str) -> Iterator[Parsed | Member | Problem]:
-    """Read an Office package in one file as the file that it was made from."""
-    yield from zipped.READER.read(source.inner(Member(source.name, _packed(raw, source.limits))))
+    """Read a package in one file as the file that it was made from. Raises ReadError."""
+    pack = _packed if _MARK.search(raw[:4096]) else _packed_open
+    yield from zipped.READER.read(source.inner(Member(source.name, pack(raw, source.limits))))
+
+
+def _packed_open(raw: str, limits: Unpacking) -> bytes:
+    """An OpenDocument file: contents and styles are the whole, since each reader looks for what is its own."""
+    from lxml import etree
+
+    root = parse_xml(_DECLARATION.sub("", raw, count=1).encode("utf-8"))
+    if root is None:
+        raise ReadError("It is broken: its XML cannot be read", "Open it in its program, and save it anew")
+    kind, meta, whole = attribute(root, "mimetype"), child(root, "meta"), etree.tostring(root)
+    limits.take(2 * len(whole))
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as package:
+        package.writestr("mimetype", kind if kind.startswith(_OPEN_KIND) else f"{_OPEN_KIND}.text")
+        for name in ("content.xml", "styles.xml"):
+            package.writestr(name, whole)
+        package.writestr("meta.xml", etree.tostring(meta) if meta is not None else "")
+    return stream.getvalue()
 
 
 def _packed(raw: str, limits: Unpacking) -> bytes:

@@ -1,8 +1,9 @@
 """OpenDocument: text (ODT), sheets (ODS) and slides (ODP), from `content.xml`.
 
 Places are those of the Office formats: `paragraph=12` outside of tables, `table=2&row=3`, `sheet=Sales&row=12`, `slide=3`.
-What tracked changes have deleted is not there. Heads and feet of the pages, from `styles.xml`, come once, at the end. Hidden
-sheets and slides are read too, and said to be hidden.
+Charts, formulas and tables of other programs stand where they are shown. What tracked changes have deleted is not there.
+Heads and feet of the pages, from `styles.xml`, come once, at the end. Hidden sheets and slides are read too, and said to be
+hidden.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import Any
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.numbering import OpenLists
-from workbench.ingest.readers.package import attribute, child, descendants, local, opened, properties
+from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.sheets import Row, write_sheet
-from workbench.ingest.writing import TextWriter
+from workbench.ingest.writing import TextWriter, trimmed
 from workbench.places import locator
 
-_PASSED = frozenset({"tracked-changes", "note-citation", "sequence-decls", "forms", "annotation-end", "ruby-text"})
+_PASSED = frozenset(
+    {"tracked-changes", "note-citation", "sequence-decls", "forms", "annotation-end", "ruby-text", "page-number"}
+)
 _FILES = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp")
 _MOST_REPEATED = 1000
 _LONGEST_CELL = 500
@@ -40,7 +43,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         unseen = _unseen_styles(package.must("content.xml"))
         hidden: list[str] = []
         if kind == "spreadsheet":
-            for table in descendants(content, "table"):
+            for table in _own(content, "table"):
                 secret = attribute(table, "style-name") in unseen
                 hidden += [f"sheet {attribute(table, 'name')}"] if secret else []
                 write_sheet(writer, attribute(table, "name"), _sheet_rows(table), secret)
@@ -48,9 +51,9 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             for number, page in enumerate(descendants(content, "page"), 1):
                 secret = attribute(page, "style-name") in unseen
                 hidden += [f"slide {number}"] if secret else []
-                _slide(writer, page, number, secret)
+                _slide(writer, page, number, secret, package)
         else:
-            _Text(writer, OpenLists(package.must("content.xml"), styles)).blocks(content)
+            _Text(writer, OpenLists(package.must("content.xml"), styles), package).blocks(content)
             _heads_and_feet(writer, styles)
         text, outline, places = writer.finish()
         title, language, metadata = properties(package.xml("meta.xml"))
@@ -86,8 +89,8 @@ def words_of(node: Any) -> str:
 class _Text:
     """Writes the blocks of a text document."""
 
-    def __init__(self, writer: TextWriter, lists: OpenLists) -> None:
-        self._out, self._lists = writer, lists
+    def __init__(self, writer: TextWriter, lists: OpenLists, package: Package) -> None:
+        self._out, self._lists, self._package = writer, lists, package
         self._paragraphs = self._tables = 0
 
     def blocks(self, node: Any, depth: int = -1) -> None:
@@ -125,9 +128,14 @@ class _Text:
         return locator(paragraph=self._paragraphs)
 
     def _hanging(self, node: Any) -> None:
-        """Notes, remarks and text boxes that hang on a paragraph, after it."""
-        for inner in descendants(node, "note-body", "annotation", "text-box"):
-            words = "\n".join(words_of(p).strip() for p in descendants(inner, "p", "h"))
+        """Notes, remarks, text boxes and objects that hang on a paragraph, after it."""
+        for inner in descendants(node, "note-body", "annotation", "text-box", "object"):
+            if local(inner) == "object":
+                words = _object(inner, self._package)
+            elif next(inner.iterancestors("{*}object"), None) is not None:
+                continue  # the object's own words have it
+            else:
+                words = "\n".join(words_of(p).strip() for p in descendants(inner, "p", "h"))
             self._out.paragraph(words, self._at())
 
     def _table(self, node: Any, number: int) -> None:
@@ -176,7 +184,7 @@ def _own(node: Any, wanted: str) -> Iterator[Any]:
         name = local(inner)
         if name == wanted:
             yield inner
-        elif name in ("table-rows", "table-header-rows", "table-row-group"):
+        elif name in ("table-rows", "table-header-rows", "table-row-group", "dde-links"):
             yield from _own(inner, wanted)
 
 
@@ -206,7 +214,45 @@ def _sheet_rows(table: Any) -> Iterator[Row]:
         number += times
 
 
-def _slide(writer: TextWriter, page: Any, number: int, hidden: bool) -> None:
+def _object(node: Any, package: Package) -> str:
+    """The words of an object in a frame: a chart's titles and series, a formula, or the text and tables of another file."""
+    root = child(node, "document")
+    if root is None:
+        root = package.xml(f"{attribute(node, 'href').removeprefix('./')}/content.xml")
+    if root is None:
+        root = child(node, "math")
+    if root is None:
+        return ""
+    if local(root) == "math":
+        return " ".join(words for part in root.itertext() if (words := part.strip()))
+    chart = next((node for node in descendants(root, "chart") if child(node, "plot-area") is not None), None)
+    return "\n".join(words for words in (_chart(chart) if chart is not None else _lines(root)) if words.strip())
+
+
+def _lines(root: Any) -> Iterator[str]:
+    """Rows and paragraphs of an embedded text or sheet, in their order; those of a table as cells."""
+    body = child(root, "body")
+    for node in descendants(body, "table-row", "p", "h") if body is not None else ():
+        if local(node) == "table-row":
+            yield " | ".join(trimmed([_cell(cell) for cell in node if local(cell) == "table-cell"]))
+        elif next(node.iterancestors("{*}table-cell"), None) is None:
+            yield words_of(node).strip()
+
+
+def _chart(chart: Any) -> Iterator[str]:
+    """Titles of a chart and its axes, then its series: `name: category value, ...`."""
+    for title in descendants(chart, "title", "subtitle"):
+        yield " ".join(words_of(p).strip() for p in descendants(title, "p"))
+    table = child(chart, "table")
+    rows = [[_cell(cell) for cell in row] for row in _own(table, "table-row")] if table is not None else []
+    for column in range(1, max(map(len, rows), default=0)):
+        points = [(row[0], row[column]) for row in rows[1:] if len(row) > column and row[column]]
+        pairs = ", ".join(f"{category} {value}".strip() for category, value in points)
+        name = rows[0][column] if len(rows[0]) > column else ""
+        yield f"{name}: {pairs}" if name and pairs else name or pairs
+
+
+def _slide(writer: TextWriter, page: Any, number: int, hidden: bool, package: Package) -> None:
     at = locator(slide=number)
     writer.apart()
     notes = child(page, "notes")
@@ -222,8 +268,11 @@ def _slide(writer: TextWriter, page: Any, number: int, hidden: bool) -> None:
     for frame in frames:
         if frame is title:
             continue
+        drawn = next(descendants(frame, "object"), None)
         table = next(descendants(frame, "table"), None)
-        if table is not None:
+        if drawn is not None:
+            writer.paragraph(_object(drawn, package), at)
+        elif table is not None:
             writer.table(([_cell(c) for c in row if local(c) == "table-cell"], at) for row in _own(table, "table-row"))
         else:
             writer.paragraph("\n".join(words_of(p).strip() for p in descendants(frame, "p", "h")), at)
