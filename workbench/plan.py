@@ -174,6 +174,37 @@ class Plan:
         return limit * int(own[:-1]) if own.endswith("x") else limit + int(own[1:])
 
     @property
+    def vectors(self) -> tuple[str, ...]:
+        """The vector sources, sorted."""
+        return tuple(s for s in self.sources if base_of(s) == "vector")
+
+    def threshold(self, source: str) -> float | str:
+        """The distance at which a vector source is cut, in the plan's metric: its own, else `vector.threshold`; or `off`."""
+        value: float | str = self[self.threshold_field(source)]
+        return value
+
+    def threshold_field(self, source: str) -> str:
+        """The field that a vector source's threshold comes from: `threshold.SOURCE` of the source itself or of the one that it
+        falls back to, or `vector.threshold`.
+        """
+        names = (f"threshold.{name}" for name in plan_fields.BY_NAME["threshold"].looked_up(source))
+        found = next((name for name in names if name in self._values), "")
+        return found if found and self[found] is not None else "vector.threshold"
+
+    def threshold_to_set(self, source: str) -> str:
+        """The field by which the threshold of this vector source, and of no other that the plan asks, is moved.
+
+        Beside other vector sources that is its own: a distance says something of the one encoder only.
+        """
+        alone = not set(self.vectors) - {source}
+        return self.threshold_field(source) if alone else f"threshold.{source}"
+
+    def with_threshold(self, value: float | str) -> Plan:
+        """The plan with one threshold (or `off`) for every vector source: none keeps its own. Raises PlanError."""
+        own = (name for name in self._values if name.startswith("threshold."))
+        return self.replace({"vector.threshold": value, **dict.fromkeys(own, None)})
+
+    @property
     def fusion(self) -> FusionPlan:
         """The part that fusion reads."""
         # Grep may join without being one of the plan's sources, and then brings its own weight along.

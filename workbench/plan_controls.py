@@ -70,7 +70,11 @@ GROUPS: tuple[Group, ...] = (
     Group(
         "threshold",
         "Threshold",
-        (Slot("vector.threshold", "Threshold"), Slot("vector.metric", "Metric")),
+        (
+            Slot("vector.threshold", "Threshold"),
+            Slot("threshold", "Threshold of {source}"),
+            Slot("vector.metric", "Metric"),
+        ),
         expanded=True,
     ),
     Group(

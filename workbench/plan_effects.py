@@ -45,9 +45,9 @@ def idle(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
 
 def unread(plan: Plan) -> Iterator[str]:
     """Every field that does nothing under a plan; of a family those of the plan's sources and those that are set."""
-    families = [f.name for f in plan_fields.FIELDS if f.family]
+    families = [f for f in plan_fields.FIELDS if f.family]
     names = [f.name for f in plan_fields.FIELDS if not f.family]
-    names += [f"{family}.{source}" for family in families for source in plan.sources]
+    names += [f"{family.name}.{source}" for family in families for source in family.of(plan.sources)]
     names += [name for name, _ in plan if plan_fields.locate(name)[0].family]
     return (name for name in dict.fromkeys(names) if without_effect(plan, name))
 
@@ -77,12 +77,17 @@ def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
     kind = field.partition(".")[0]
     if kind in {"keyword", "vector"} and kind not in plan.bases():
         return _absent(plan, kind)
+    if field == "vector.threshold" and all(plan.threshold_field(s) != field for s in plan.vectors):
+        own = " and ".join(dict.fromkeys(plan.threshold_field(s) for s in plan.vectors))
+        return f"beside {own}", f"add {own.split(' and ')[0]}=auto"
+    if field == "threshold" and not source and not plan.vectors:
+        return _absent(plan, "vector")
     if kind == "grep" and field != "grep.when" and not greps(plan):
         return _absent(plan, kind)
     return None
 
 
 def _absent(plan: Plan, source: str) -> tuple[str, str]:
-    if base_of(source) == "grep":
+    if base_of(source) == "grep" and not greps(plan):
         return "with grep.when never", "add grep.when=auto"
     return f"without {source} among the sources", f"add sources={','.join(sorted({*plan.sources, source}))}"

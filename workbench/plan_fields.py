@@ -7,7 +7,7 @@ one value a source (`fusion.weights.vector`), with the family's default for sour
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,8 @@ MISSING = ("computed", "zero", "floor")
 class Field:
     """One plan field. `read` turns text or a YAML value into the value, or raises ValueError.
 
-    A family has one value a source. `vector@artifacts` falls back to `vector`; with `every_encoder`, which is for what belongs
-    to a kind of score, `vector:NAME` does too.
+    A family has one value a source, of the kinds in `bases`. `vector@artifacts` falls back to `vector`; with `every_encoder`,
+    which is for what belongs to a kind of score, `vector:NAME` does too.
     """
 
     name: str
@@ -39,6 +39,11 @@ class Field:
     low: float | None = None
     high: float | None = None
     every_encoder: bool = False
+    bases: tuple[str, ...] = ("grep", "keyword", "vector")
+
+    def of(self, sources: Iterable[str]) -> tuple[str, ...]:
+        """Those of some sources that a family has a value for, in their order."""
+        return tuple(s for s in sources if base_of(s) in self.bases)
 
     def looked_up(self, source: str) -> tuple[str, ...]:
         """The sources whose value may be this source's, the source itself first."""
@@ -128,6 +133,17 @@ FIELDS: tuple[Field, ...] = (
         high=4,
     ),
     Field(
+        "threshold",
+        None,
+        "The threshold of one vector source, whose distances may have another scale; auto is vector.threshold.",
+        values.auto_or(values.off_or(values.number(0, 4))),
+        "a number from 0 to 4, off, or auto",
+        family=True,
+        low=0,
+        high=4,
+        bases=("vector",),
+    ),
+    Field(
         "vector.exact",
         "auto",
         "Exact search, or the approximate index; auto decides by size.",
@@ -202,13 +218,19 @@ def locate(name: str) -> tuple[Field, str]:
         if family.family and name.startswith(family.name + "."):
             source = name[len(family.name) + 1 :]
             if values.is_source(source):
+                if not family.of((source,)):
+                    raise PlanError(
+                        f"The source {source} has no {family.name}",
+                        f"Write {family.name}.vector or {family.name}.vector:ENCODER",
+                    )
                 return family, source
             raise PlanError(
                 f"{name!r} names no source",
                 "Sources are grep, keyword, vector, vector:ENCODER, each with @COLLECTION if wanted",
             )
     if field is not None:
-        raise PlanError(f"{name!r} needs a source", f"Write {name}.keyword or {name}.vector")
+        known = ("keyword", "vector") if field.of(("keyword",)) else ("vector", "vector:ENCODER")
+        raise PlanError(f"{name!r} needs a source", "Write " + " or ".join(f"{name}.{source}" for source in known))
     raise PlanError(f"There is no plan field called {name!r}", _nearest(name))
 
 

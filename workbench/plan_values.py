@@ -70,6 +70,15 @@ def off_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return reader
 
 
+def auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`auto`, which is None, or what `read` makes of the value."""
+
+    def reader(value: Any) -> Any:
+        return None if value is None or text_of(value).lower() in {"auto", ""} else read(value)
+
+    return reader
+
+
 def auto_or_boolean(value: Any) -> str:
     """`auto`, `yes` or `no`."""
     if isinstance(value, str) and value.strip().lower() == "auto":

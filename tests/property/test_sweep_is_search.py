@@ -11,6 +11,7 @@ import pytest
 from corpus_files import write_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from static_model import make_static
 
 import workbench as wb
 from workbench.evaluate import cached
@@ -24,7 +25,14 @@ WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")
 MEASURES = ("nDCG@10", "RR", "R@5", "AP")
 SLOW = (*MEASURES, "Judged@10")
 CHOICES: dict[str, list[Any]] = {
-    "sources": ["keyword,vector", "keyword", "vector", "grep,vector"],
+    "sources": [
+        "keyword,vector",
+        "keyword",
+        "vector",
+        "grep,vector",
+        "keyword,vector,vector:table",
+        "vector,vector:table",
+    ],
     "fusion.method": ["rrf", "weighted", "convex", "max", "combmnz"],
     "fusion.k": [1, 60],
     "fusion.rank_base": [0, 1],
@@ -37,6 +45,8 @@ CHOICES: dict[str, list[Any]] = {
     "fusion.renumber": [True, False],
     "fusion.single_source": ["passthrough", "fuse"],
     "vector.threshold": ["off", 0.45, 0.3],
+    "threshold.vector": ["off", 0.4],
+    "threshold.vector:table": ["off", 0.35, 0.2],
     "keyword.k1": [0, 0.9, 3],
     "keyword.b": [0, 0.9],
     "keyword.operator": ["any", "all"],
@@ -55,7 +65,9 @@ def paragraph(random: np.random.Generator) -> str:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
-    """Twenty-four files of a few sections, many of them with equal texts, seven different words in all."""
+    """Twenty-four files of a few sections, many of them with equal texts, seven different words in all, of which the second
+    encoder knows four.
+    """
     random = np.random.default_rng(3)
     files = {
         f"{n:02}.md": "\n\n".join(f"# S{s}\n\n{paragraph(random)}" for s in range(int(random.integers(1, 4)))) + "\n"
@@ -63,9 +75,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
     }
     files |= {f"copy{n}.md": files["03.md"] for n in range(3)}
     folder = tmp_path_factory.mktemp("swept")
-    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
-    with wb.open_corpus(folder / "corpus") as opened:
-        yield opened
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        make_static(folder / "table", WORDS[:4])
+        wb.index([write_files(folder / "files", files)], corpus="corpus", encoder=["hashing", "table"], workers=0)
+        with wb.open_corpus("corpus") as opened:
+            yield opened
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +106,7 @@ def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
     values = dict(changes)
     normalise = values.pop("fusion.normalise", None)
     if normalise:
-        values |= {f"fusion.normalise.{s}": normalise for s in ("keyword", "vector", "grep")}
+        values |= {f"fusion.normalise.{s}": normalise for s in ("keyword", "vector", "grep", "vector:table")}
     try:
         return wb.preset("default").replace(values)
     except wb.WorkbenchError:
@@ -132,7 +147,9 @@ def test_kept_candidates_serve_a_slider_without_searching(
     plan = wb.preset("default")
     assert not kept.has(plan)
     kept.retrieve(plan)
-    for changes in ({"fusion.k": 3}, {"fusion.method": "convex"}, {"vector.threshold": 0.3}, {"depth.vector": 5}):
+    for changes in (
+        {"fusion.k": 3}, {"fusion.method": "convex"}, {"vector.threshold": 0.3}, {"threshold.vector": 0.3}, {"depth.vector": 5},
+    ):  # fmt: skip
         assert kept.has(plan.replace(changes))
     assert not kept.has(plan.replace({"keyword.k1": 2}))
     with pytest.raises(wb.WorkbenchError, match="not retrieved"):

@@ -147,10 +147,10 @@ def test_the_threshold_drops_and_says_how_many(page: AppTest) -> None:
 
 def test_the_threshold_can_be_switched_off_and_on(page: AppTest) -> None:
     """Off keeps every candidate; on again starts from the default."""
-    moved(page, "toggle", "threshold.on", False)
+    moved(page, "toggle", "cut.vector", False)
     assert page.query_params["plan"] == "default vector.threshold=off"
     assert "0 of" in all_text(page)
-    moved(page, "toggle", "threshold.on", True)
+    moved(page, "toggle", "cut.vector", True)
     assert "plan" not in page.query_params
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from app_for_tests import TEXTS, all_text, column, run
 from static_model import make_static
 from streamlit.testing.v1 import AppTest
@@ -21,6 +23,7 @@ PLAN = "default sources=keyword,vector,vector:table vector.threshold=off"
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A corpus whose own encoder is the hashing one; `table`, a static embedding, is the other."""
     folder = tmp_path_factory.mktemp("encoders")
+    st.get_option("server.address")  # the configuration is that of the folder where it is first asked for
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         make_static(folder / "table", TEXTS.values())
@@ -70,3 +73,87 @@ def test_an_encoder_that_the_corpus_lacks_is_said_on_the_page(open_app: Open, bo
     assert "no vectors of other" in shown
     assert "hashing, table" in shown
     assert "retries.md" in column(at, "hybrid")
+
+
+def cuts(at: AppTest) -> list[str]:
+    """What is said under each threshold slider, from the top."""
+    return [c.value for c in at.caption if c.value.startswith("Drops ")]
+
+
+def test_each_encoder_has_its_own_threshold(open_app: Open, both: Path) -> None:
+    """A slider, a histogram and a count for each; one moved cuts that source alone, is in the address, and goes back."""
+    at = open_app(both, q="retry request", plan="default sources=keyword,vector,vector:table vector.threshold=0.6")
+    assert [at.slider(key=f"wb.w.threshold.{s}").value for s in ("vector", "vector:table")] == [0.6, 0.6]
+    drawn = [e.proto.body for e in at.get("html") if 'class="wb-histogram"' in e.proto.body]
+    assert [f"by {s}, cut at 0.6" in body for s, body in zip(("vector", "vector:table"), drawn, strict=True)] == [
+        True
+    ] * 2
+    first, second = cuts(at)
+    at.slider(key="wb.w.threshold.vector:table").set_value(0.1)
+    at = run(at)
+    assert at.query_params["plan"].endswith("vector.threshold=0.6 threshold.vector:table=0.1")
+    assert cuts(at)[0] == first
+    assert cuts(at)[1] != second
+    assert cuts(at)[1].endswith(" 0 kept.")
+    at = run(at)  # a slider draws the answers again; the button comes with the page
+    at.button(key="wb.w.threshold.vector:table.auto").click()
+    assert cuts(run(at)) == [first, second]
+    at.toggle(key="wb.w.cut.vector").set_value(False)
+    at = run(at)
+    assert "threshold.vector=off" in at.query_params["plan"]
+    assert cuts(at)[0].startswith("Drops 0 of ")
+    at.toggle(key="wb.w.cut.vector").set_value(True)
+    assert run(at).slider(key="wb.w.threshold.vector").value == 0.6
+
+
+def test_another_metric_says_each_threshold_anew(open_app: Open, both: Path) -> None:
+    at = open_app(both, q="retry request", plan=f"{PLAN} threshold.vector:table=0.25")
+    before = column(at, "hybrid")
+    at.selectbox(key="wb.w.vector.metric").set_value("cosine")
+    at = run(at)
+    assert at.slider(key="wb.w.threshold.vector:table").value == pytest.approx(0.292893)
+    assert "vector.threshold=off" in at.query_params["plan"]
+    assert re.findall('data-chunk="[^"]*"', column(at, "hybrid")) == re.findall('data-chunk="[^"]*"', before)
+
+
+def test_the_only_source_moves_the_threshold_that_it_has(open_app: Open, both: Path) -> None:
+    """Its own where the plan says one, else the shared one."""
+    at = open_app(both, q="retry request", plan="default threshold.vector=0.3")
+    assert at.slider(key="wb.w.threshold.vector").value == 0.3
+    assert "wb.w.vector.threshold" not in [s.key for s in at.slider]
+    at.button(key="wb.w.threshold.vector.auto").click()
+    at = run(at)
+    assert "plan" not in at.query_params
+    assert at.slider(key="wb.w.vector.threshold").value == 0.5
+
+
+def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path: Path) -> None:
+    """A table of what each has and may take; one is taken over alone, or all at once, into their own fields."""
+    judged = tmp_path / "judged.csv"
+    judged.write_text("query_id,query,document,grade\n1,retry request,retries.md,1\n2,kettle water,kettle.md,1\n")
+    at = open_app(both, plan=PLAN)
+    at.switch_page("views/tune.py")
+    run(at)
+    at.text_input(key="wb.w.tune.path").set_value(str(judged))
+    run(at)
+    at.button(key="wb.w.tune.scores.run").click()
+    run(at)
+    at.session_state["wb.tune.scores"].wait(60)
+    run(at)
+    at.slider(key="wb.w.tune.scores.lose").set_value(0.0)
+    at.selectbox(key="wb.w.tune.scores.source").set_value("vector:table")
+    run(at)
+    found = at.session_state["wb.tune.scores"].result.found
+    advised = {s: found[s].advised(0.0) for s in ("vector", "vector:table")}
+    shown = all_text(at)
+    for source, value in advised.items():
+        assert f"<td>{source}</td><td>off</td><td>{value:g}</td>" in shown
+    at.button(key="wb.w.tune.scores.use").click()
+    at.run()
+    plan = at.session_state["wb.state"].plan
+    assert (plan.threshold("vector"), plan.threshold("vector:table")) == ("off", advised["vector:table"])
+    at.button(key="wb.w.tune.scores.use_all").click()
+    at.run()
+    plan = at.session_state["wb.state"].plan
+    assert {s: plan.threshold(s) for s in plan.vectors} == advised
+    assert plan["vector.threshold"] == "off"

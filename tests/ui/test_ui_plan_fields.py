@@ -35,6 +35,12 @@ MOVES: dict[str, tuple[str, str, Any, str]] = {
     "keyword.keep_strongest": ("default", "keyword.keep_strongest", True, "keyword.keep_strongest=yes"),
     "vector.metric": ("default", "vector.metric", "cosine", "vector.metric=cosine vector.threshold=1"),
     "vector.threshold": ("default", "vector.threshold", 0.4, "vector.threshold=0.4"),
+    "threshold": (
+        "default sources=keyword,vector,vector:table",
+        "threshold.vector:table",
+        0.4,
+        "threshold.vector:table=0.4",
+    ),
     "vector.exact": ("default", "vector.exact", "yes", "vector.exact=yes"),
     "depth": ("default", "depth.vector", 50, "depth.vector=50"),
     "fusion.method": ("default", "fusion.method", "max", "fusion.method=max"),

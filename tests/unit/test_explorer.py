@@ -135,6 +135,12 @@ def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
     assert "fusion.k is 0" in explorer._alert.value
     assert 'role="alert"' in explorer._alert.value
     assert (explorer.plan, explorer._list.value) == before
+    depth = control(explorer, "depth.vector").input
+    depth.value = 20
+    depth.min = 0
+    depth.value = 0
+    assert "depth.vector is 0" in explorer._alert.value
+    assert depth.value == explorer.plan.depth("vector") == 20  # what was refused does not stay on the slider
     explorer._query.value = '"unclosed OR'
     explorer.move({"fusion.k": 2})
     assert explorer._alert.value == ""
@@ -212,3 +218,21 @@ def test_without_the_extra_the_remedy_is_said(sample: wb.Corpus, monkeypatch: py
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(UsageError, match=r"\[notebooks\]"):
         wb.explore(sample, "retry")
+
+
+def test_each_of_two_encoders_has_its_own_threshold() -> None:
+    """One control for each vector source of the plan, which moves that one's threshold."""
+    plan = wb.Plan.parse("sources=vector,vector:b vector.threshold=0.6 threshold.vector:b=off")
+    told: list[Any] = []
+    first, second = controls.controls_for(["vector.threshold"], plan, lambda *change: told.append(change))
+    assert (first.name, second.name) == ("threshold.vector", "threshold.vector:b")
+    assert (first.input.value, first._switch.value, second._switch.value) == (0.6, True, False)
+    first.input.value = 0.4
+    second._switch.value = True
+    assert told[0] == ("threshold.vector", 0.4)
+    assert told[1][0] == "threshold.vector:b"
+    assert controls.fields_for(["vector.threshold", "threshold"], plan) == (first.name, second.name)
+    assert controls.fields_for(["vector.threshold"], wb.Plan.parse("default")) == ("vector.threshold",)
+    assert controls.fields_for(["vector.threshold"], wb.Plan.parse("default threshold.vector=0.3")) == (
+        "threshold.vector",
+    )

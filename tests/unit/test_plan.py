@@ -21,6 +21,8 @@ TEXTS = [
     "tmm limit=5 fusion.alpha=0.7",
     "tmm fusion.normalise.keyword=minmax",
     "default sources=grep,keyword,vector collections=a,b vector.threshold=off depth.vector=200 depth.vector@a=30",
+    "default sources=keyword,vector,vector:b vector.threshold=0.45 threshold.vector:b=0.3 threshold.vector:b@a=off",
+    "default vector.threshold=off threshold.vector=0.3 threshold.vector@a=auto",
     "default fusion.weights.vector=0 fusion.method=weighted keyword.operator=all",
     "default vector.exact=yes rerank.model='some model' cache_seconds=0",
 ]
@@ -109,6 +111,18 @@ def test_the_systems_presets_build_on_the_field_defaults_alone(name: str) -> Non
         ),
         ("default grep.when=never", "fusion.weights.grep", "with grep.when never; add grep.when=auto"),
         ("default grep.when=never", "grep.context", "with grep.when never; add grep.when=auto"),
+        (
+            "default",
+            "depth.grep@memory",
+            "without grep@memory among the sources; add sources=grep@memory,keyword,vector",
+        ),
+        ("default", "threshold.vector:b", "without vector:b among the sources; add sources=keyword,vector,vector:b"),
+        ("default sources=keyword", "threshold", "without vector among the sources; add sources=keyword,vector"),
+        (
+            "default sources=vector,vector:b threshold.vector=0.4 threshold.vector:b=off",
+            "vector.threshold",
+            "beside threshold.vector and threshold.vector:b; add threshold.vector=auto",
+        ),
     ],
 )
 def test_a_field_that_does_nothing_says_so_with_the_remedy(plan: str, name: str, said: str) -> None:
@@ -123,6 +137,8 @@ def test_a_field_that_does_nothing_says_so_with_the_remedy(plan: str, name: str,
         ("rrf", "fusion.k"), ("rrf", "fusion.weights"), ("default", "fusion.normalise"), ("default", "grep.when"),
         ("collections", "fusion.weights.vector"), ("collections", "depth.vector@artifacts"), ("collections", "fusion.prefer"),
         ("default sources=vector:b", "fusion.normalise.vector"), ("default sources=vector:b", "vector.metric"),
+        ("default sources=vector,vector:b threshold.vector=0.4", "vector.threshold"), ("default", "threshold.vector"),
+        ("default sources=grep@memory,keyword", "depth.grep@memory"), ("collections", "threshold.vector"),
     ],
 )  # fmt: skip
 def test_a_field_that_does_something_says_nothing(plan: str, name: str) -> None:
@@ -131,7 +147,10 @@ def test_a_field_that_does_something_says_nothing(plan: str, name: str) -> None:
 
 def test_the_remedy_for_a_field_that_does_nothing_works() -> None:
     """Adding what the sentence says makes it act."""
-    for plan, name in (("default", "fusion.k"), ("rrf", "fusion.alpha"), ("default sources=vector", "keyword.k1")):
+    for plan, name in (
+        ("default", "fusion.k"), ("rrf", "fusion.alpha"), ("default sources=vector", "keyword.k1"),
+        ("default threshold.vector=0.3", "vector.threshold"), ("default", "threshold.vector:b"), ("rrf", "depth.grep@a"),
+    ):  # fmt: skip
         said = without_effect(Plan.parse(plan), name)
         assert without_effect(Plan.parse(f"{plan.split()[0]} {said.partition('add ')[2]}"), name) == ""
 
@@ -153,6 +172,9 @@ def test_equal_plans_have_equal_hashes_and_presets_do_not_count() -> None:
         ("fusion.k=0.5", "from 1 to 100000"),
         ("depth.nonsense=5", "names no source"),
         ("depth=5", "needs a source"),
+        ("threshold=0.4", "Write threshold.vector or threshold.vector:ENCODER"),
+        ("threshold.keyword=0.4", "The source keyword has no threshold"),
+        ("threshold.vector=5", "a number from 0 to 4, off, or auto"),
         ("nope", "no preset called 'nope'"),
         ("default limit", "not field=value"),
         ("default 'limit=3", "open quote"),
@@ -169,6 +191,32 @@ def test_depth_is_a_hundred_or_five_limits() -> None:
     assert Plan.parse("limit=10").depth("keyword") == 100
     assert Plan.parse("limit=40").depth("keyword") == 200
     assert Plan.parse("depth.vector=7").depth("vector@artifacts") == 7
+
+
+def test_a_vector_source_has_its_own_threshold_or_the_shared_one() -> None:
+    """In the order of depth: the source's own, that of its encoder in all collections, and `vector.threshold`; `auto` says
+    that one at once. Another encoder never takes the corpus's own encoder's.
+    """
+    sources = ("vector", "vector@a", "vector:b", "vector:b@a")
+    plan = Plan.parse("sources=vector,vector:b vector.threshold=0.6")
+    assert [plan.threshold(s) for s in sources] == [0.6] * 4
+    own = plan.replace({"threshold.vector": 0.4, "threshold.vector:b@a": "off"})
+    assert [own.threshold(s) for s in sources] == [0.4, 0.4, 0.6, "off"]
+    assert own.threshold_field("vector@a") == "threshold.vector"
+    assert own.threshold_field("vector:b") == "vector.threshold"
+    assert own.replace({"threshold.vector@a": "auto"}).threshold("vector@a") == 0.6
+    assert own.replace({"threshold.vector": "auto", "threshold.vector:b@a": "auto"}) == plan
+    assert own.with_threshold(0.2) == plan.replace({"vector.threshold": 0.2})
+    assert Plan.from_yaml("preset: default\nfields:\n  threshold:\n    vector: off\n").threshold("vector") == "off"
+
+
+def test_the_field_that_moves_one_threshold_alone() -> None:
+    """Beside another vector source its own; alone the one that the value comes from, so that moving it does something."""
+    both = Plan.parse("sources=keyword,vector,vector:b")
+    assert [both.threshold_to_set(s) for s in both.vectors] == ["threshold.vector", "threshold.vector:b"]
+    assert Plan.parse("default").threshold_to_set("vector") == "vector.threshold"
+    assert Plan.parse("default threshold.vector=0.3").threshold_to_set("vector") == "threshold.vector"
+    assert Plan.parse("default sources=keyword").threshold_to_set("vector") == "vector.threshold"
 
 
 def test_depth_may_follow_the_limit() -> None:

@@ -74,10 +74,19 @@ def test_a_field_that_does_nothing_in_the_whole_sweep_is_told(corpus: wb.Corpus,
 
 
 def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus: wb.Corpus, judgments: Judgments) -> None:
-    """They say the same, the ratio of the two sides; weights vary where alpha does not, or a third source takes part."""
+    """They say the same, the ratio of the two sides; weights vary where alpha does not, or a third source takes part: grep
+    that may join divides one side with keyword.
+    """
     grid = {"fusion.alpha": [0.5, 0.8], "fusion.weights.vector": [0.5, 1], "fusion.weights.keyword": [1, 2]}
-    plans = [Space("default", grid).plan(c) for c in Space("default", grid).combinations()]
-    assert list(dict.fromkeys(map(str, plans))) == ["default fusion.alpha=0.5", "default"]
+    never = Space("default grep.when=never", grid)
+    assert list(dict.fromkeys(str(never.plan(c)) for c in never.combinations())) == [
+        "default grep.when=never fusion.alpha=0.5", "default grep.when=never",
+    ]  # fmt: skip
+    joins = Space("default", grid)
+    assert list(dict.fromkeys(str(joins.plan(c)) for c in joins.combinations())) == [
+        "default fusion.alpha=0.5", "default fusion.alpha=0.5 fusion.weights.keyword=2",
+        "default", "default fusion.weights.keyword=2",
+    ]  # fmt: skip
     third = Space("default sources=keyword,vector,vector:b", grid)
     assert len({third.plan(c) for c in third.combinations()}) == 8
     grep = Space("default", {"fusion.alpha": [0.8], "fusion.weights.grep": [0, 1]})

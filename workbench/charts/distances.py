@@ -23,16 +23,22 @@ class Histogram:
         metric: The metric of the distances.
         edges: float64 (bins + 1,), from the least distance seen to the greatest, or 0 to 1 where there is none.
         counts: int64 (bins,).
+        distances: float64 (n,), the distances counted, in any order.
     """
 
     metric: str
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
+    distances: NDArray[np.float64]
 
     @property
     def total(self) -> int:
         """How many distances were counted."""
         return int(self.counts.sum())
+
+    def below(self, threshold: float | str) -> int:
+        """How many distances a threshold keeps: those strictly below it, or all where it is `off`."""
+        return self.total if threshold == "off" else int((self.distances < float(threshold)).sum())
 
 
 def histogram(distances: NDArray[np.float64], metric: str, bins: int = BINS) -> Histogram:
@@ -52,16 +58,17 @@ def histogram(distances: NDArray[np.float64], metric: str, bins: int = BINS) -> 
     if high - low < 1e-6:
         low, high = max(0.0, low - 0.01), low + 0.01
     counts, edges = np.histogram(known, bins=min(bins, 200), range=(low, high))
-    return Histogram(metric, edges.astype(np.float64), counts.astype(np.int64))
+    return Histogram(metric, edges.astype(np.float64), counts.astype(np.int64), known)
 
 
-def distance_figure(histogram: Histogram, threshold: float | str, *, height: int = 110) -> Any:
+def distance_figure(histogram: Histogram, threshold: float | str, *, height: int = 110, of: str = "") -> Any:
     """Bars of how many records lie at which distance; those at or beyond the threshold are grey, the cut is a line.
 
     Args:
         histogram: The counts.
         threshold: A distance in the histogram's metric, or `off`.
         height: Pixels.
+        of: The source, to be named where there are several.
 
     Returns:
         A plotly figure.
@@ -89,6 +96,10 @@ def distance_figure(histogram: Histogram, threshold: float | str, *, height: int
         height=height,
         shapes=shapes,
         bargap=0,
-        xaxis={"range": [low - pad, high + pad], "title": {"text": f"{histogram.metric} distance"}, "fixedrange": True},
+        xaxis={
+            "range": [low - pad, high + pad],
+            "title": {"text": f"{of}: {histogram.metric} distance".removeprefix(": ")},
+            "fixedrange": True,
+        },
         yaxis={"visible": False, "fixedrange": True},
     )

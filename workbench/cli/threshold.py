@@ -8,9 +8,11 @@ import click
 from rich.text import Text
 
 from workbench.cli import judged, options, output
+from workbench.plan_fields import OFF
 
 if TYPE_CHECKING:
     from workbench.evaluate.distribution import Distribution
+    from workbench.plan import Plan
 
 
 @click.command()
@@ -39,8 +41,9 @@ def threshold(
 ) -> None:
     """Find the threshold that loses at most so many of the relevant results in JUDGMENTS, and what it drops of the others.
 
-    What was judged counts once a query, at its best candidate. A plan cuts at a distance (vector.threshold); scores of the
-    other sources, and the fused score, are shown to compare how well they tell relevant from other results.
+    What was judged counts once a query, at its best candidate. A plan cuts at a distance (vector.threshold, or of one of
+    several vector sources threshold.SOURCE); scores of the other sources, and the fused score, are shown to compare how well
+    they tell relevant from other results.
     """
     from workbench.errors import UsageError
     from workbench.evaluate.distribution import FUSED, distributions
@@ -55,42 +58,46 @@ def threshold(
         pool = Pool(opened.engine, loaded, principal=asker.principal, filters=filters)
         made = distributions(pool, asked, progress=progress)
     rows = [
-        _row(made[name], percent)
+        _row(made[name], percent, asked)
         for name in made if not sources or name in sources
         for percent in losses or (0.0, 1.0, 5.0, 10.0)
     ]  # fmt: skip
     if as_json:
         options.print_json(rows)
         return
-    _print(rows, asked["vector.threshold"], len(loaded.query_ids))
+    _print(rows, len(loaded.query_ids))
     for warning in pool.warnings:
         output.console().print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
 
 
-def _row(found: Distribution, percent: float) -> dict[str, Any]:
+def _row(found: Distribution, percent: float, plan: Plan) -> dict[str, Any]:
     at = found.advised(percent / 100)
     lost, dropped = found.dropped(at)
+    cuts = found.distances
     return {
         "source": found.source, "of": found.axis, "relevant": len(found.relevant), "not_found": found.missed,
         "lose": percent, "threshold": None if at != at else at,
         "loses": None if lost != lost else round(100 * lost, 2), "drops": None if dropped != dropped else round(100 * dropped, 2),
+        "now": plan.threshold(found.source) if cuts else None, "field": plan.threshold_to_set(found.source) if cuts else None,
     }  # fmt: skip
 
 
-def _print(rows: list[dict[str, Any]], now: Any, queries: int) -> None:
+def _print(rows: list[dict[str, Any]], queries: int) -> None:
     import polars as pl
 
     shown = output.console()
     frame = pl.DataFrame(
-        [{**{n: v for n, v in r.items() if n != "of"}, "threshold": f"{r['threshold']:g}" if r["threshold"] is not None else ""}
-         for r in rows]
+        [{**{n: v for n, v in r.items() if n not in {"of", "now", "field"}},
+          "threshold": f"{r['threshold']:g}" if r["threshold"] is not None else ""} for r in rows]
     ).rename({"lose": "may lose %", "loses": "loses %", "drops": "drops of others %", "not_found": "not found"})  # fmt: skip
     shown.print(output.frame_table(frame, f"Thresholds on {queries} judged queries", digits=1))
     axes = dict.fromkeys(f"{r['source']}: {r['of']}" for r in rows)
     shown.print(Text(output.plain("; ".join(axes)), style="dim"), soft_wrap=True)
-    best = next((r for r in rows if r["of"].endswith("distance") and r["threshold"] is not None), None)
-    if best is not None:
-        shown.print(
-            Text(output.plain(f"The plan has vector.threshold={now}; take another with --set vector.threshold=VALUE.")),
-            soft_wrap=True,
+    fields = {r["source"]: (r["now"], r["field"]) for r in rows if r["field"] and r["threshold"] is not None}
+    for source, (now, field) in fields.items():
+        have = (
+            f"is not cut: take one with --set {field}=VALUE"
+            if now == OFF
+            else f"is cut at {now:g}: take another with --set {field}=VALUE"
         )
+        shown.print(Text(output.plain(f"{source} {have}.")), soft_wrap=True)

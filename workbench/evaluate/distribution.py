@@ -138,7 +138,7 @@ def distributions(
     Returns:
         Source -> distribution, `fused` last.
     """
-    open_plan = plan.replace({"vector.threshold": "off"})
+    open_plan = plan.with_threshold("off")
     needs, (key,) = pool.needs([open_plan])
     names = (*plan.sources, FUSED)
     parts: dict[str, tuple[list[Floats], ...]] = {name: ([], [], []) for name in names}

@@ -4,7 +4,7 @@ A field is spelled as everywhere (`fusion.k`, `fusion.weights.vector`). A family
 stands for every source of the plan at once, and `preset` for the plan to start from. Values are listed, or a `Range`.
 Fields that do nothing under a plan (`plan_effects`) are put back to the base plan's, so that one plan is not tried under many
 names. Under `convex` alpha and the weights of keyword and vector say the same thing, the ratio of the two: where both vary,
-alpha alone does.
+alpha alone does (and keyword's weight where grep may join, with which it divides its share).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from workbench import plan_fields
 from workbench.errors import PlanError, UsageError
 from workbench.plan import Plan
-from workbench.plan_effects import DECIDING, unread, without_effect
+from workbench.plan_effects import DECIDING, greps, unread, without_effect
 
 PRESET = "preset"
 MOST_PLANS = 100_000
@@ -139,13 +139,15 @@ class Space:
         if PRESET in combination:
             start = Plan.parse(str(combination[PRESET]))
         changes: dict[str, Any] = {}
+        asked = start.replace({"sources": combination["sources"]}) if "sources" in combination else start
         for name, value in combination.items():
             if name != PRESET:
-                changes |= dict.fromkeys(spelled(start, name), value)
+                changes |= dict.fromkeys(spelled(asked, name), value)
         made = effective(start.replace(changes), start)
         if "fusion.alpha" in combination and made["fusion.method"] == "convex" and made.sources == _TWO:
-            ratio = (f"fusion.weights.{source}" for source in _TWO)
-            made = made.replace({name: start[name] for name in ratio})
+            # Grep has keyword's share of alpha too: where it may join, keyword's weight says how the two divide it.
+            ratio = ("vector",) if greps(made) else _TWO
+            made = made.replace({f"fusion.weights.{source}": start[f"fusion.weights.{source}"] for source in ratio})
         return made
 
     def idle(self) -> tuple[str, ...]:
@@ -201,10 +203,12 @@ def read_space(base: Plan | str, words: Sequence[str]) -> Space:
 
 
 def spelled(plan: Plan, name: str) -> tuple[str, ...]:
-    """The dotted fields that a name stands for: itself, or one a source of the plan where it is a family's name."""
+    """The dotted fields that a name stands for: itself, or where it is a family's name one for each source of the plan that
+    the family is for, of which there may be none.
+    """
     family = plan_fields.BY_NAME.get(name)
     if family is not None and family.family:
-        return tuple(f"{name}.{source}" for source in plan.sources)
+        return tuple(f"{name}.{source}" for source in family.of(plan.sources))
     return (name,)
 
 
@@ -225,7 +229,8 @@ def _read(base: Plan, name: str, value: Any) -> Any:
     """A value as the plan holds it. Raises PlanError."""
     if name == PRESET:
         return str(Plan.parse(str(value)))
-    return next(plan_fields.read(field, value) for field in spelled(base, name))
+    # No source of the base plan may have it: other sources, which are tried too, may.
+    return plan_fields.read(next(iter(spelled(base, name)), f"{name}.vector"), value)
 
 
 def _draw(values: Values, random: np.random.Generator) -> Any:

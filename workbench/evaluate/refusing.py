@@ -1,6 +1,6 @@
 """Pooled candidates to the ranks of judged documents, for many plans at once and exactly as a search ranks them.
 
-Plans that cut candidates the same way (sources, depths, threshold) are one `Cut`: the candidates are cut once a query and
+Plans that cut candidates the same way (sources, depths, thresholds) are one `Cut`: the candidates are cut once a query and
 all its plans are fused as one matrix (`ranking.many`). What that cannot do goes one plan after another through the search's
 own code: a reranking model, one source's list handed on as it is, equal texts among documents ranked as documents.
 """
@@ -55,7 +55,8 @@ def cut_key(plan: Plan) -> tuple[object, ...]:
     sources = (*plan.sources, "grep")
     return (
         plan.sources, plan["grep.when"], tuple(plan.depth(s) for s in sources),
-        plan["vector.threshold"], plan["vector.metric"], counts_documents(plan), plan["dedupe"],
+        tuple(plan.threshold(s) for s in plan.vectors or ("vector",)), plan["vector.metric"],
+        counts_documents(plan), plan["dedupe"],
         plan["fusion.single_source"], plan["fusion.unit"], plan["fusion.renumber"], plan["fusion.prefer"],
         plan["rerank.model"], plan["rerank.top"],
     )  # fmt: skip

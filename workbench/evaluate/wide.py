@@ -147,8 +147,8 @@ class Wide:
     def _cut(self, side: _Side, plan: Plan) -> tuple[Ints, Bools]:
         """A source's ranks within its depth, and which rows the threshold cuts."""
         rank = np.where(side.rank > plan.depth(side.source), 0, side.rank)
-        threshold = plan["vector.threshold"]
-        if threshold == OFF or base_of(side.source) != "vector":
+        threshold = plan.threshold(side.source) if base_of(side.source) == "vector" else OFF
+        if threshold == OFF:
             return rank, np.zeros(len(rank), bool)
         metric, computed = str(plan["vector.metric"]), Retrieved.uses_computed(plan)
         distance = side.distances.get((metric, computed))

@@ -123,7 +123,10 @@ class CorpusTools:
         limit: Limit = None,
         threshold: Annotated[
             float | Literal["off"] | None,
-            Field(description="Passages at or beyond this distance are dropped; 'off' keeps all; empty: the plan's."),
+            Field(
+                description="Passages at or beyond this distance are dropped, in every vector source; 'off' keeps all; "
+                "empty: the plan's, which may have one for each (vector.threshold, threshold.SOURCE)."
+            ),
         ] = None,
         filters: Filters = "",
         plan: PlanText = "",
@@ -132,7 +135,7 @@ class CorpusTools:
         """Search by meaning: passages whose embedding is near the query's, nearest first."""
         chosen = self._chosen(plan)
         if threshold is not None:
-            chosen = chosen.replace({"vector.threshold": threshold})
+            chosen = chosen.with_threshold(threshold)
         return self._searched(
             form,
             lambda: self._corpus.search(query, mode="vector", plan=chosen, filters=filters or None, limit=limit),

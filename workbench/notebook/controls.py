@@ -48,12 +48,12 @@ class Control:
             "layout": ipywidgets.Layout(width=_WIDTH),
         }  # fmt: skip
         self._switch: Any = None
-        if name == "vector.threshold":
+        if name.startswith(("vector.threshold", "threshold.")):
             self.input = ipywidgets.FloatSlider(
                 min=0.0, max=1.0, step=0.01, readout_format=".2f", continuous_update=True, **look
             )
             self._switch = ipywidgets.Checkbox(
-                description="Cut at a distance",
+                description=f"Cut {source} at a distance".replace("  ", " "),
                 tooltip=field.help,
                 indent=True,
                 style=dict(_LABEL),
@@ -86,6 +86,8 @@ class Control:
             self.widget.layout.display = None if self._slot.shown(plan) else "none"
             value = plan[self.name]
             if self._switch is not None:
+                if self.name.startswith("threshold."):
+                    value = plan.threshold(self.name.removeprefix("threshold."))
                 off = value == plan_fields.OFF
                 self._switch.value = not off
                 self.input.max = max(metric(plan["vector.metric"]).largest, 0.0 if off else float(value))
@@ -117,21 +119,32 @@ class Control:
         self._moved(self.name, round(value, 10) if isinstance(value, float) else value)
 
 
-def controls_for(names: Sequence[str], plan: Plan, moved: Moved) -> list[Control]:
-    """The controls of some fields, in their order; a family without its source has one for each source of the plan.
+def fields_for(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
+    """The fields that have a control, in the order of the names, each once: a family without its source has one for each of
+    the plan's sources, and `vector.threshold` where the plan asks several vector sources is the threshold of each.
 
     Raises:
         PlanError: An unknown field.
     """
-    made = []
+    made: list[str] = []
     for name in names:
-        slot = _SLOTS.get(name)
-        if slot is not None and plan_fields.BY_NAME[name].family:
-            fields = [f"{name}.{source}" for source in plan.sources]
+        spec = plan_fields.BY_NAME.get(name)
+        if name == "vector.threshold" and plan.vectors:
+            made += [plan.threshold_to_set(source) for source in plan.vectors]
+        elif spec is not None and spec.family:
+            made += [f"{name}.{source}" for source in spec.of(plan.sources)]
         else:
-            fields = [name]
-            slot = slot or _SLOTS.get(plan_fields.locate(name)[0].name)
-        if slot is None:
+            made.append(name)
+    for name in made:
+        if plan_fields.locate(name)[0].name not in _SLOTS:
             raise PlanError(f"{name} has no control", "Choose among " + ", ".join(_SLOTS))
-        made += [Control(field, slot, plan, moved) for field in fields]
-    return made
+    return tuple(dict.fromkeys(made))
+
+
+def controls_for(names: Sequence[str], plan: Plan, moved: Moved) -> list[Control]:
+    """The controls of `fields_for`, in their order.
+
+    Raises:
+        PlanError: An unknown field.
+    """
+    return [Control(name, _SLOTS[plan_fields.locate(name)[0].name], plan, moved) for name in fields_for(names, plan)]

@@ -16,7 +16,7 @@ import numpy as np
 from workbench import charts
 from workbench.errors import NeedsSearch, UsageError, WorkbenchError
 from workbench.notebook import listing
-from workbench.notebook.controls import OFFERED, Control, controls_for
+from workbench.notebook.controls import OFFERED, Control, controls_for, fields_for
 from workbench.plan import Plan
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Explorer:
         """
         value = Plan.of(plan)
         result = self._fused(value)
-        same = value.sources == self.plan.sources
+        same = fields_for(self._settings, value) == fields_for(self._settings, self.plan)
         self.plan, self.result = value, result
         if not same:
             self._lay_controls()
@@ -189,6 +189,8 @@ class Explorer:
         try:
             what()
         except WorkbenchError as error:
+            for control in self._controls:  # a value that was refused does not stay on its slider
+                control.show(self.plan)
             self._alert.value = listing.alert(error)
 
     def _quietly(self, widget: Any, value: Any) -> None:
@@ -238,7 +240,8 @@ class Explorer:
             vector = next((s for s in sources if s.startswith("vector")), None)
             seen = np.zeros(0) if vector is None else result.distances(vector)
             name = str(self.plan["vector.metric"])
-            return charts.distance_figure(charts.histogram(seen, name), self.plan["vector.threshold"], height=240)
+            cut = self.plan.threshold(vector or "vector")
+            return charts.distance_figure(charts.histogram(seen, name), cut, height=240)
         if picture == "steps":
             return charts.funnel_figure(result.steps)
         return charts.rank_figure(result.hits, sources)

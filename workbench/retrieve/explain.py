@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.errors import UsageError
 from workbench.plan import Plan
+from workbench.plan_fields import OFF
 from workbench.plan_values import base_of, encoder_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
@@ -159,8 +160,8 @@ def _standings(engine: Engine, result: SearchResult, number: int) -> tuple[Sourc
         state = "no match" if rank is None else ("beyond depth" if rank > plan.depth(source) else "retrieved")
         if base_of(source) == "vector" and score is not None:
             distance = float(to_distance(np.array(score), plan["vector.metric"]))
-            threshold = plan["vector.threshold"]
-            if threshold != "off" and distance >= threshold:
+            threshold = plan.threshold(source)
+            if threshold != OFF and distance >= float(threshold):
                 state = "cut by threshold"
         values = result.fused.contributions.get(source)
         contribution = float(values[positions[0]]) if values is not None and len(positions) else 0.0
@@ -264,9 +265,10 @@ def _dropped(result: SearchResult, standings: tuple[SourceStanding, ...], fused_
     for state, step in (("cut by threshold", "threshold"), ("beyond depth", "depth")):
         for s in standings:
             if s.state == state:
-                where = f"rank {s.rank}" if step == "depth" else f"distance {s.distance:.4f}"
-                bound = result.plan.depth(s.source) if step == "depth" else result.plan["vector.threshold"]
-                return step, f"{s.source} has it at {where}, and the {step} is {bound}"
+                if step == "depth":
+                    return step, f"{s.source} has it at rank {s.rank}, and the depth is {result.plan.depth(s.source)}"
+                field, bound = result.plan.threshold_field(s.source), result.plan.threshold(s.source)
+                return step, f"{s.source} has it at distance {s.distance:.4f}, and {field} is {bound}"
     return "match", "No source matches it: none of the query's words is in it, and no vector source ran"
 
 
@@ -289,7 +291,8 @@ def _bring_in(
             return False, 0
         nearest = min(reachable, key=lambda s: (s.rank or 0, s.source))
         if nearest.state == "cut by threshold":
-            changes["vector.threshold"] = _just_above(nearest.distance or 0.0, result.plan["vector.metric"])
+            field = result.plan.threshold_to_set(nearest.source)
+            changes[field] = _just_above(nearest.distance or 0.0, result.plan["vector.metric"])
         if (nearest.rank or 0) > result.plan.depth(nearest.source):
             changes[f"depth.{nearest.source}"] = nearest.rank
     for _ in range(3):

@@ -145,12 +145,11 @@ def _source_steps(retrieved: Retrieved, plan: Plan, column: Column) -> list[Step
         Step("depth", source, found, ranked, f"depth.{source} is {plan.depth(source)}"),
     ]
     if base_of(source) == "vector":
-        threshold = plan["vector.threshold"]
+        threshold, field = plan.threshold(source), plan.threshold_field(source)
         left = int(column.retrieved.sum())
+        own = "" if field == "vector.threshold" else f", by {field}"
         reason = (
-            "vector.threshold is off"
-            if threshold == "off"
-            else (f"{plan['vector.metric']} distance below {threshold:g}")
+            f"{field} is off" if threshold == "off" else f"{plan['vector.metric']} distance below {threshold:g}{own}"
         )
         steps.append(Step("threshold", source, ranked, left, reason))
     return steps

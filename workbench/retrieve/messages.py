@@ -78,17 +78,22 @@ def guidance(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, .
         return ("The corpus holds nothing that you may see: index a folder with `workbench index PATH`",)
     if not retrieved.allowed:
         return (f"No document passes the filter ({_asked(retrieved)}): loosen it",)
+    # Where the plan asks no vector source, a search by meaning asks the corpus's own.
+    cutting = tuple(dict.fromkeys(plan.threshold_field(source) for source in plan.vectors or ("vector",)))
+    raised = f"raise {' or '.join(cutting)} or turn it off"
     tips = {
         "grep": "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector",
         "keyword": "No document has these words: check the spelling, use keyword.operator=any, a prefix*, or the mode vector",
-        "vector": "No passage is near enough in meaning: raise vector.threshold or turn it off, or try the mode keyword",
-        "hybrid": "No source found anything: use other words, raise vector.threshold or turn it off, or loosen the filter",
+        "vector": f"No passage is near enough in meaning: {raised}, or try the mode keyword",
+        "hybrid": f"No source found anything: use other words, {raised}, or loosen the filter",
     }
     nothing = "in 0 files" if request.mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
     said = [f"0 results, 0 characters, {nothing}", tips[request.mode]]
-    cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in outcome.candidates.columns)
-    if cut:
-        said.append(f"{cut:,} candidates were at or beyond vector.threshold={plan['vector.threshold']:g}")
+    for field in cutting:
+        of_it = (c for c in outcome.candidates.columns if plan.threshold_field(c.source) == field)
+        cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in of_it)
+        if cut:
+            said.append(f"{cut:,} candidates were at or beyond {field}={plan[field]:g}")
     return tuple(said)
 
 

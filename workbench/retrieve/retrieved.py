@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch
 from workbench.plan import Plan
+from workbench.plan_fields import OFF
 from workbench.plan_values import base_of
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import to_depth, to_threshold
@@ -196,7 +197,7 @@ class Retrieved:
         )
 
     def candidates_for(self, plan: Plan, computed: bool | None = None) -> Candidates:
-        """Candidates under a plan: rankings cut to its depth, rows at or beyond its threshold marked cut.
+        """Candidates under a plan: rankings cut to its depths, rows at or beyond their source's threshold marked cut.
 
         `computed` None works scores out only where the plan's fusion uses them.
         """
@@ -205,11 +206,9 @@ class Retrieved:
             computed = self.uses_computed(plan)
         candidates = self.raw(sources, computed)
         candidates = to_depth(candidates, {s: plan.depth(s) for s in sources}, documents=counts_documents(plan))
-        threshold = plan["vector.threshold"]
-        if threshold != "off":
-            for source in sources:
-                if base_of(source) == "vector":
-                    candidates = to_threshold(candidates, source, threshold, plan["vector.metric"])
+        for source in sources:
+            if base_of(source) == "vector" and plan.threshold(source) != OFF:
+                candidates = to_threshold(candidates, source, plan.threshold(source), plan["vector.metric"])
         return candidates
 
     @staticmethod
@@ -220,7 +219,9 @@ class Retrieved:
         """
         if plan["fusion.method"] == "rrf" or plan["fusion.missing"] == "zero":
             return False
-        return bool(plan["fusion.missing"] == "computed" or plan["vector.threshold"] != "off")
+        # A search by meaning alone asks the corpus's own encoder where the plan asks none.
+        cuts = any(plan.threshold(source) != OFF for source in plan.vectors or ("vector",))
+        return bool(plan["fusion.missing"] == "computed" or cuts)
 
     def sources_for(self, plan: Plan) -> tuple[str, ...]:
         """The sources that a plan fuses and that answered, sorted."""

@@ -230,48 +230,10 @@ def field(plan: Plan, slot: Slot, source: str = "") -> None:
 
 
 def threshold(plan: Plan) -> None:
-    """The switch and slider of the vector threshold, in the plan's metric."""
-    from workbench.ranking.distance import metric
+    """The switches and sliders of the plan's thresholds."""
+    from workbench.ui import threshold_controls
 
-    value = plan["vector.threshold"]
-    off = value == plan_fields.OFF
-    largest = metric(plan["vector.metric"]).largest
-    st.toggle(
-        "Cut at a distance", not off, key=_bind("threshold.on", not off), help=help_of("vector.threshold"),
-        on_change=_switch_threshold,
-    )  # fmt: skip
-    if not off:
-        slider(plan, "vector.threshold", "Threshold", 0.0, largest, 0.01)
-
-
-def _switch_threshold() -> None:
-    on = st.session_state[PREFIX + "threshold.on"]
-    plan = app_state.current().moved
-    default = app_state.default_plan()["vector.threshold"]
-    start = default if default != plan_fields.OFF else 0.5
-    app_state.set_plan({"vector.threshold": _converted(start, "angular", plan["vector.metric"]) if on else "off"})
-
-
-def metric(plan: Plan) -> None:
-    """The metric; changing it keeps the same candidates, by saying the same threshold in the new metric."""
-    st.selectbox(
-        "Metric", plan_fields.METRICS, key=_bind("vector.metric", plan["vector.metric"]), help=help_of("vector.metric"),
-        index=plan_fields.METRICS.index(plan["vector.metric"]), on_change=_set_metric,
-    )  # fmt: skip
-
-
-def _set_metric() -> None:
-    plan, chosen = app_state.current().moved, st.session_state[PREFIX + "vector.metric"]
-    changes: dict[str, Any] = {"vector.metric": chosen}
-    if plan["vector.threshold"] != plan_fields.OFF:
-        changes["vector.threshold"] = _converted(plan["vector.threshold"], plan["vector.metric"], chosen)
-    app_state.set_plan(changes)
-
-
-def _converted(distance: float, old: str, new: str) -> float:
-    from workbench.ranking.distance import to_cosine, to_distance
-
-    return distance if old == new else round(float(to_distance(to_cosine(distance, old), new)), 6)
+    threshold_controls.draw(plan)
 
 
 # --- the preset and the texts --------------------------------------------------------------------------------------

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from workbench.charts.distances import Histogram
 from workbench.charts.palette import GREEN, GREY
+from workbench.ui.text import attribute, visible
 
 
-def histogram_html(histogram: Histogram, threshold: float | str) -> str:
+def histogram_html(histogram: Histogram, threshold: float | str, of: str = "") -> str:
     """Bars of how many records lie at which distance; grey at or beyond the threshold, which is a dashed line.
 
     A threshold beyond the distances seen stands at the border on its side.
@@ -14,6 +15,7 @@ def histogram_html(histogram: Histogram, threshold: float | str) -> str:
     Args:
         histogram: The counts.
         threshold: A distance in the histogram's metric, or `off`.
+        of: The source, to be named where there are several.
     """
     low, high = float(histogram.edges[0]), float(histogram.edges[-1])
     cut = None if threshold == "off" else float(threshold)
@@ -33,9 +35,12 @@ def histogram_html(histogram: Histogram, threshold: float | str) -> str:
         at = min(max((cut - low) / (high - low), 0.0), 1.0) * 100
         line = f'<i style="left:{at:.1f}%"></i>'
     told = f"Histogram of the distances of {histogram.total:,} records to the query, {low:.2f} to {high:.2f}"
+    axis = f"{of}: {histogram.metric} distance".removeprefix(": ")
+    if of:
+        told += f", by {of}"
     if cut is not None:
         told += f", cut at {cut:g}"
     return (
-        f'<div class="wb-histogram" role="img" aria-label="{told}">{"".join(bars)}{line}</div>'
-        f'<p class="wb-axis"><span>{low:.2f}</span><span>{histogram.metric} distance</span><span>{high:.2f}</span></p>'
+        f'<div class="wb-histogram" role="img" aria-label="{attribute(told)}">{"".join(bars)}{line}</div>'
+        f'<p class="wb-axis"><span>{low:.2f}</span><span>{visible(axis)}</span><span>{high:.2f}</span></p>'
     )

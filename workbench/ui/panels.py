@@ -19,6 +19,8 @@ from workbench.charts import (
     share_figure,
     timing_figure,
 )
+from workbench.charts.distances import Histogram
+from workbench.plan_fields import OFF
 from workbench.plan_values import base_of
 from workbench.retrieve.request import sources_of
 from workbench.ui import controls, resources
@@ -40,21 +42,32 @@ TITLES = {
     "timings": "Timings",
 }
 NOTHING = "There is no result to draw."
+NO_VECTOR = "No vector source ran, so there are no distances."
 _CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None:
-    """The histogram of distances with the cut drawn in, and how many candidates it drops."""
-    histogram = resources.finder().distances(found)
-    if histogram is None or not histogram.total:
-        places.histogram.empty()
-        places.counts.caption("No vector source ran, so there are no distances.")
-        return
-    places.histogram.html(histogram_html(histogram, state.moved["vector.threshold"]))
-    dropped = dropped_by_threshold(found)
-    if dropped is not None:
-        entered, left = dropped
-        places.counts.caption(f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept.")
+    """For each vector source the histogram of distances with the cut drawn in, and how many candidates it drops."""
+    histograms, dropped = resources.finder().distances(found), dropped_by_threshold(found)
+    for source, place in places.thresholds.items():
+        histogram = histograms.get(source)
+        if histogram is None or not histogram.total:
+            place.histogram.empty()
+            others = any(h.total for h in histograms.values())
+            place.counts.caption(f"{source} gave no distances." if others else NO_VECTOR)
+            continue
+        at = state.moved.threshold(source)
+        place.histogram.html(histogram_html(histogram, at, source if len(places.thresholds) > 1 else ""))
+        if source in dropped:
+            place.counts.caption(_counted(histogram, at, *dropped[source]))
+
+
+def _counted(histogram: Histogram, at: float | str, entered: int, left: int) -> str:
+    """What a threshold drops of the candidates, which the depth bounds, and of all records, which the histogram shows."""
+    said = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
+    if at == OFF or histogram.total == entered:
+        return said
+    return f"{said} Of all {histogram.total:,} records, as drawn, {histogram.below(at):,} are below it."
 
 
 @st.fragment
@@ -71,7 +84,11 @@ def picture(found: tuple[Found, ...]) -> None:
     if isinstance(drawn, str):
         st.caption(drawn)
         return
-    st.plotly_chart(drawn, key=f"wb.chart.{name}", config=_CONFIG, alt=f"{TITLES[name]}, of the column {main.title}.")
+    for n, one in enumerate(drawn if isinstance(drawn, tuple) else (drawn,)):
+        st.plotly_chart(
+            one, key=f"wb.chart.{name}" + (f".{n}" if n else ""), config=_CONFIG,
+            alt=f"{TITLES[name]}, of the column {main.title}.",
+        )  # fmt: skip
 
 
 def _asked(main: Found, result: SearchResult) -> tuple[str, ...]:
@@ -94,10 +111,14 @@ def _scores(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
 
 
 def _distances(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    histogram = resources.finder().distances(found)
-    if histogram is None or not histogram.total:
-        return "No vector source ran, so there are no distances."
-    return distance_figure(histogram, result.plan["vector.threshold"], height=300)
+    histograms = {s: h for s, h in resources.finder().distances(found).items() if h.total}
+    if not histograms:
+        return NO_VECTOR
+    several, plan = len(histograms) > 1, result.plan
+    return tuple(
+        distance_figure(h, plan.threshold(s), height=220 if several else 300, of=s if several else "")
+        for s, h in histograms.items()
+    )
 
 
 def _funnel(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:

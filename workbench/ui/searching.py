@@ -73,7 +73,7 @@ class Finder:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[tuple[object, ...], SearchResult]] = {}
         self._ranks: dict[tuple[str, str], tuple[tuple[object, ...], Mapping[str, int]]] = {}
-        self._histogram: tuple[tuple[object, ...], Histogram] | None = None
+        self._histograms: dict[str, tuple[tuple[object, ...], Histogram]] = {}
         self.searched = 0
         self.fused_again = 0
 
@@ -163,7 +163,7 @@ class Finder:
             for source in sources:
                 decided = (
                     self._key_of(f), plan["collections"],
-                    plan.depth(source), plan["vector.threshold"], plan["vector.metric"],
+                    plan.depth(source), plan.threshold(source), plan["vector.metric"],
                     *(v for n, v in plan if n.startswith(f"{base_of(source)}.")),
                 )  # fmt: skip
                 kept = self._ranks.get((f.slot, source))
@@ -174,21 +174,21 @@ class Finder:
                     self._ranks[(f.slot, source)] = kept
                 yield source, kept[1]
 
-    def distances(self, found: tuple[Found, ...]) -> Histogram | None:
-        """The histogram of distances of the whole corpus to the query; None where no vector source ran."""
-        for f in _vector_first(found):
-            if f.result is None:
-                continue
-            for source in f.result.rankings if base_of(f.mode) in ("vector", "hybrid") else ():
-                if base_of(source) != "vector":
-                    continue
-                r = f.result
-                plan = r.plan
-                key = (self._key_of(f), plan["collections"], plan["vector.metric"], plan["rewrite.model"], source)
-                if self._histogram is None or self._histogram[0] != key:
-                    self._histogram = (key, histogram(r.distances(source), r.plan["vector.metric"]))
-                return self._histogram[1]
-        return None
+    def distances(self, found: tuple[Found, ...]) -> Mapping[str, Histogram]:
+        """The histogram of distances of the whole corpus to the query, by vector source; empty where none ran."""
+        answered = _by_meaning(found)
+        if answered is None:
+            return {}
+        f, result = answered
+        metric, shown = result.plan["vector.metric"], {}
+        for source in result.rankings:
+            if base_of(source) == "vector":
+                key = (self._key_of(f), result.plan["collections"], metric, result.plan["rewrite.model"])
+                kept = self._histograms.get(source)
+                if kept is None or kept[0] != key:
+                    kept = self._histograms[source] = (key, histogram(result.distances(source), metric))
+                shown[source] = kept[1]
+        return shown
 
 
 def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
@@ -198,15 +198,12 @@ def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))
 
 
-def dropped_by_threshold(found: tuple[Found, ...]) -> tuple[int, int] | None:
-    """Candidates before the threshold and after it, by the vector column or else the hybrid one; None without a vector."""
-    for f in _vector_first(found):
-        if f.result is None:
-            continue
-        for step in f.result.steps:
-            if step.step == "threshold":
-                return step.entered, step.left
-    return None
+def dropped_by_threshold(found: tuple[Found, ...]) -> Mapping[str, tuple[int, int]]:
+    """Candidates of each vector source before its threshold and after it, of the same column as the distances."""
+    answered = _by_meaning(found)
+    if answered is None:
+        return {}
+    return {s.source: (s.entered, s.left) for s in answered[1].steps if s.step == "threshold"}
 
 
 def exactness(corpus: Corpus, state: AppState) -> str:
@@ -218,8 +215,8 @@ def exactness(corpus: Corpus, state: AppState) -> str:
     depth = 100
     results = {}
     for exact in ("no", "yes"):
-        plan = state.moved.replace(
-            {"vector.exact": exact, "vector.threshold": "off", "depth.vector": depth, "rerank.model": "off"}
+        plan = state.moved.with_threshold("off").replace(
+            {"vector.exact": exact, "depth.vector": depth, "rerank.model": "off"}
         )
         results[exact] = corpus.search(
             state.query, context=state.context or None, mode="vector", plan=plan, filters=state.filters or None,
@@ -245,9 +242,12 @@ def exactness(corpus: Corpus, state: AppState) -> str:
     )
 
 
-def _vector_first(found: tuple[Found, ...]) -> list[Found]:
-    """The columns that the sidebar moves first, among them the vector column."""
-    return sorted(found, key=lambda f: (not f.moved, f.mode != "vector"))
+def _by_meaning(found: tuple[Found, ...]) -> tuple[Found, SearchResult] | None:
+    """The column whose distances are shown, with its result: one that the sidebar moves first, among them the vector column."""
+    for f in sorted(found, key=lambda f: (not f.moved, f.mode != "vector")):
+        if f.result is not None and any(base_of(source) == "vector" for source in f.result.rankings):
+            return f, f.result
+    return None
 
 
 def main_column(found: tuple[Found, ...]) -> Found | None:

@@ -6,7 +6,7 @@ address. Sections that are closed draw no widgets, so that a slider is quick.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,15 @@ from workbench.plan_controls import GROUPS, Group, Slot
 from workbench.plan_values import base_of
 from workbench.presets import PRESETS
 from workbench.retrieve.request import sources_of
-from workbench.ui import column_controls, controls, live_panel, plan_text, resources, saved_controls
+from workbench.ui import (
+    column_controls,
+    controls,
+    live_panel,
+    plan_text,
+    resources,
+    saved_controls,
+    threshold_controls,
+)
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -56,12 +64,11 @@ class Known:
 @dataclass(frozen=True, slots=True)
 class Places:
     """Places in the sidebar that are filled when there are results: on top the figure of judged queries, over and under the
-    threshold slider, and the plan's.
+    threshold slider of each vector source, and the plan's.
     """
 
     figure: DeltaGenerator
-    histogram: DeltaGenerator
-    counts: DeltaGenerator
+    thresholds: Mapping[str, threshold_controls.Place]
     plan: DeltaGenerator
 
     def plan_text(self, plan: Plan) -> None:
@@ -90,7 +97,7 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
         figure = live_panel.place(corpus, plan)
         column_controls.moved(state)
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
-        places: dict[str, DeltaGenerator] = {}
+        places: dict[str, threshold_controls.Place] = {}
         for group in GROUPS:
             _group(group, plan, state, known, places)
         controls.reset()
@@ -103,7 +110,7 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
                 saved_controls.save_plan(plan)
         if known.roles:
             column_controls.view_as(state, known.roles)
-    return Places(figure, places["histogram"], places["counts"], text)
+    return Places(figure, places, text)
 
 
 def tuned(plan: Plan, state: AppState, known: Known) -> None:
@@ -117,22 +124,22 @@ def tuned(plan: Plan, state: AppState, known: Known) -> None:
     controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
     for group in GROUPS:
         if group.name == "threshold":
-            controls.threshold(plan)
+            threshold_controls.draw(plan)
         elif group.name in _TUNED:
             _group(group, plan, state, known, {})
     controls.reset()
 
 
-def _group(group: Group, plan: Plan, state: AppState, known: Known, places: dict[str, DeltaGenerator]) -> None:
+def _group(
+    group: Group, plan: Plan, state: AppState, known: Known, places: dict[str, threshold_controls.Place]
+) -> None:
     if not group.title:
         for slot in group.slots:
             _slot(slot, plan, state, known)
     elif group.name == "threshold":
         with st.expander(group.title, expanded=True):
-            places["histogram"] = st.empty()
-            controls.threshold(plan)
-            places["counts"] = st.empty()
-            controls.metric(plan)
+            places.update(threshold_controls.draw(plan))
+            threshold_controls.metric(plan)
     elif group.expanded:
         with st.expander(group.title, expanded=True):
             for slot in group.slots:

@@ -1,11 +1,13 @@
 """Choosing a threshold on the Tune page: where relevant and other results lie in a source's scores, and what a cut costs.
 
 The judged queries are retrieved once, in a thread; then the share that may be lost is a slider. A plan cuts at a distance, so
-the threshold of a vector source can be taken over; the other sources show how well their scores tell relevant results.
+the threshold of a vector source can be taken over, of one alone or of all at once; the other sources show how well their
+scores tell relevant results.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,7 +47,7 @@ def draw(corpus: Corpus, name: str) -> None:
     st.subheader("Choose a threshold")
     st.caption(
         "Where relevant and other results lie in each source's scores, and the threshold that loses at most so many of the "
-        "relevant. The judged queries are searched with the plan of the Search page, without its threshold."
+        "relevant. The judged queries are searched with the plan of the Search page, without its thresholds."
     )
     job = st.session_state.get(JOB)
     busy = isinstance(job, tuning.Job) and job.running
@@ -85,7 +87,7 @@ def _found(made: Scores) -> None:
     if not len(found.relevant):
         st.caption(f"No relevant result is among the candidates of {visible(plain(found.source, 60))}.")
         return
-    at, now = found.advised(percent / 100), made.plan["vector.threshold"]
+    at, now = found.advised(percent / 100), made.plan.threshold(found.source)
     shown = None if not found.distances or now == OFF else float(now)
     st.plotly_chart(
         distribution_figure(found.frame(), found.axis, at, shown), key=_KEY + "chart", config=_CONFIG,
@@ -96,17 +98,47 @@ def _found(made: Scores) -> None:
         st.caption(f"{found.missed:,} relevant ones are not among the candidates: no threshold brings them back.")
     if not found.distances:
         st.caption(
-            "A plan cuts at a distance (vector.threshold), not at this score: it is drawn to compare how well the sources "
-            "tell relevant from other results."
+            "A plan cuts at a distance (vector.threshold, threshold.SOURCE), not at this score: it is drawn to compare how well "
+            "the sources tell relevant from other results."
         )
         return
     if shown is not None:
         st.caption("Now: " + _told(found, shown))
-    if st.button(f"Use {at:g} as the threshold", key=_KEY + "use", type="primary"):
-        changes = {"vector.threshold": at, "vector.metric": made.plan["vector.metric"]}
-        app_state.update("the threshold", plan=app_state.current().plan.replace(changes))
-        app_state.tell(f"The shared plan cuts at {found.axis} {at:g} now; Undo on the Search page takes it back.")
-        st.rerun()
+    every = {n: d.advised(percent / 100) for n, d in made.found.items() if d.distances and len(d.relevant)}
+    of = f" of {visible(plain(found.source, 60))}" if len(every) > 1 else ""
+    if st.button(f"Use {at:g} as the threshold{of}", key=_KEY + "use", type="primary"):
+        _take(made.plan, {found.source: at})
+    if len(every) > 1:
+        st.html(_table(made, every))
+        if st.button(f"Use these {len(every)}", key=_KEY + "use_all", help="Each source's own threshold, at once."):
+            _take(made.plan, every)
+
+
+def _take(asked: Plan, thresholds: Mapping[str, float]) -> None:
+    """Put thresholds of sources into the shared plan, each into the field that moves that source alone."""
+    plan = app_state.current().plan
+    changes = {plan.threshold_to_set(source): at for source, at in thresholds.items()}
+    app_state.update("the threshold", plan=plan.replace({**changes, "vector.metric": asked["vector.metric"]}))
+    said = " and ".join(f"{at:g} ({field})" for field, at in changes.items())
+    app_state.tell(
+        f"The shared plan cuts at {asked['vector.metric']} distance {said} now; Undo on the Search page takes it back."
+    )
+    st.rerun()
+
+
+def _table(made: Scores, every: Mapping[str, float]) -> str:
+    """What each vector source's threshold is now, the one that may take its place, and what that costs, as HTML."""
+    rows = []
+    for source, at in every.items():
+        lost, dropped = made.found[source].dropped(at)
+        now = made.plan.threshold(source)
+        cells = (
+            visible(plain(source, 60)), str(now) if now == OFF else f"{now:g}", f"{at:g}", f"{lost:.1%}",
+            "" if math.isnan(dropped) else f"{dropped:.0%}",
+        )  # fmt: skip
+        rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
+    head = "<tr><th>source</th><th>now</th><th>proposed</th><th>loses of the relevant</th><th>drops of others</th></tr>"
+    return f'<div class="wb-scroll"><table class="wb-table">{head}{"".join(rows)}</table></div>'
 
 
 def _told(found: Distribution, at: float) -> str:

@@ -109,6 +109,7 @@ def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
 def _form(corpus: Corpus, name: str) -> str:
     """What is tried, and the button that starts it; the measure."""
     first, second, third, fourth = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
+    plan = app_state.current().plan
     with first:
         measure = st.selectbox("Measure", MEASURES, key=_KEY + "measure", help="What chooses the best plan.")
     with second:
@@ -136,19 +137,21 @@ def _form(corpus: Corpus, name: str) -> str:
             places = st.columns(4)
         with places[position % 4]:
             values = st.text_input(
-                field, OFFERED.get(field, ""), key=f"{_KEY}values.{field}", help="1,2,3 or 0..1:0.1 or 1..100~"
+                field,
+                OFFERED.get("vector.threshold" if field.startswith("threshold.") else field, ""),
+                key=f"{_KEY}values.{field}",
+                help="1,2,3 or 0..1:0.1 or 1..100~",
             )
             words.append(f"{field}={values}")
     job = st.session_state.get(JOB)
     busy = isinstance(job, tuning.Job) and job.running
     if st.button("Try them", type="primary", key=_KEY + "run", disabled=busy or not fields):
-        plan = app_state.current().plan
         st.session_state[JOB] = tuning.Job(
             tuning.sweep_work(corpus, name, files_allowed(), words, plan, measure, int(folds), search, int(trials))
         )
     st.caption(
         "A run that was stopped keeps what is measured: the same settings go on from there. "
-        f"Everything else is as in the plan of the Search page: {visible(plain(str(app_state.current().plan), 300))}"
+        f"Everything else is as in the plan of the Search page: {visible(plain(str(plan), 300))}"
     )
     return str(measure)
 

@@ -1,0 +1,235 @@
+"""Two encoders of one corpus, each cut where it should be cut: `threshold.<source>` beside `vector.threshold`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from corpus_files import write_files
+from static_model import make_static
+
+import workbench as wb
+from workbench.cli.main import main
+from workbench.evaluate.judgments import Judgments, Topic
+from workbench.ranking.fuse import fuse
+
+TEXTS = {
+    "retries.md": "A request is sent again after a pause. The backoff doubles with each retry.",
+    "timeouts.md": "A timeout ends a request. A retry after a timeout is counted once.",
+    "limits.md": "Too many requests are refused for a minute; wait before the next request.",
+    "kettle.md": "Fill the kettle with water. Never open it while it boils.",
+    "tea.md": "Boil water, warm the pot, wait four minutes. Tea wants boiling water.",
+    "cats.md": "Cats sleep all day and ask for water at night.",
+}
+QUERY = "retry after a timeout"
+BOTH = wb.Plan.parse("default sources=keyword,vector,vector:table vector.threshold=off")
+SOURCES = ("vector", "vector:table")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The working directory: `table`, a static embedding, and `both`, a corpus of the hashing encoder and of it."""
+    folder = tmp_path_factory.mktemp("thresholds")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        make_static(folder / "table", TEXTS.values())
+        write_files(folder / "docs", {name: f"# {name}\n\n{text}\n" for name, text in TEXTS.items()})
+        wb.index(["docs"], corpus="both", encoder=["hashing", "table"], workers=0)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def corpus(home: Path) -> Iterator[wb.Corpus]:
+    with wb.open_corpus("both") as opened:
+        yield opened
+
+
+def halfway(result: wb.SearchResult, source: str) -> float:
+    """A threshold that keeps the three nearest of six."""
+    distances = [entry.distance for entry in result.rankings[source].entries]
+    assert len(distances) == len(TEXTS)
+    assert distances[2] is not None
+    assert distances[3] is not None
+    return round((distances[2] + distances[3]) / 2, 4)
+
+
+@pytest.mark.parametrize("method", ["rrf", "convex"])
+@pytest.mark.parametrize("cut", SOURCES)
+def test_one_encoder_is_cut_and_the_other_is_not(corpus: wb.Corpus, cut: str, method: str) -> None:
+    """Fused again and searched anew alike; funnel, ranking, and `wb.fuse` of the candidates agree."""
+    plan = BOTH.replace({"fusion.method": method})
+    every = corpus.search(QUERY, plan=plan)
+    at = halfway(every, cut)
+    moved = plan.replace({f"threshold.{cut}": at})
+    fused = every.with_plan(moved)
+    fresh = corpus.search(QUERY, plan=moved)
+    assert [(h.chunk_id, h.score, h.contributions) for h in fused.hits] == [
+        (h.chunk_id, h.score, h.contributions) for h in fresh.hits
+    ]
+    (other,) = set(SOURCES) - {cut}
+    assert len(fused.rankings[cut].entries) == 3
+    assert all(e.distance is not None and e.distance < at for e in fused.rankings[cut].entries)
+    assert fused.rankings[other] == every.rankings[other]
+    steps = {s.source: (s.entered, s.left, s.reason) for s in fused.steps if s.step == "threshold"}
+    assert steps[cut] == (6, 3, f"angular distance below {at:g}, by threshold.{cut}")
+    assert steps[other] == (6, 6, "vector.threshold is off")
+    again = fuse(fused.candidates, moved.fusion)
+    assert again.scores.tolist() == fused.fused.scores.tolist()
+    assert [c.source for c in fused.candidates.columns if c.cut.any()] == [cut]
+    gone = {e.chunk_id for e in every.rankings[cut].entries[3:]}
+    assert all(not hit.contributions.get(cut) for hit in fused.hits if hit.chunk_id in gone)
+
+
+def test_every_source_cut_alike_is_the_shared_threshold(corpus: wb.Corpus) -> None:
+    """The same number said of each source, or of all: the same hits, whatever `vector.threshold` then is."""
+    shared = corpus.search(QUERY, plan=BOTH.replace({"vector.threshold": 0.4}))
+    own = corpus.search(QUERY, plan=BOTH.replace({f"threshold.{s}": 0.4 for s in SOURCES}))
+    assert [(h.chunk_id, h.score) for h in own.hits] == [(h.chunk_id, h.score) for h in shared.hits]
+    assert any(s.left < s.entered for s in own.steps if s.step == "threshold")
+
+
+def test_a_threshold_is_part_of_what_is_kept(corpus: wb.Corpus) -> None:
+    """Two plans that differ in one source's threshold never share a kept result; the same plan again is kept."""
+    first = corpus.search(QUERY, plan=BOTH)
+    cut = BOTH.replace({"threshold.vector:table": 0.01})
+    second, third = corpus.search(QUERY, plan=cut), corpus.search(QUERY, plan=cut)
+    assert len(first.rankings["vector:table"].entries) == 6
+    assert not second.rankings["vector:table"].entries
+    assert third.cached
+
+
+def test_explain_names_the_threshold_of_the_source(corpus: wb.Corpus) -> None:
+    """What one encoder alone would bring is brought by its own threshold: the other's stays where it is."""
+    plan = wb.Plan.parse("sources=vector,vector:table threshold.vector=0.01 threshold.vector:table=0.02")
+    told = corpus.explain(corpus.search(QUERY, plan=plan), "timeouts.md")
+    assert told.dropped_by == "threshold"
+    assert told.reason.endswith("and threshold.vector is 0.01")
+    assert told.verified
+    assert told.changes is not None
+    assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
+    shared = corpus.search(QUERY, plan="sources=vector,vector:table vector.threshold=0.01")
+    told = corpus.explain(shared, "timeouts.md")
+    assert told.reason.endswith("and vector.threshold is 0.01")
+    assert told.changes is not None
+    assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
+    alone = corpus.explain(corpus.search(QUERY, plan="sources=vector vector.threshold=0.01"), "timeouts.md")
+    assert "vector.threshold" in (alone.changes or {})
+
+
+def test_where_everything_is_cut_the_message_names_each_field(corpus: wb.Corpus) -> None:
+    plan = wb.Plan.parse(
+        "sources=vector,vector:table vector.threshold=off threshold.vector=0.01 threshold.vector:table=0"
+    )
+    said = " ".join(corpus.search(QUERY, plan=plan).messages)
+    assert "raise threshold.vector or threshold.vector:table or turn it off" in said
+    assert "6 candidates were at or beyond threshold.vector=0.01" in said
+    assert "6 candidates were at or beyond threshold.vector:table=0" in said
+
+
+def test_a_threshold_of_nobody_is_told(corpus: wb.Corpus) -> None:
+    """Of a source that the plan does not ask; and the shared one, where each source has its own."""
+    lone = corpus.search(QUERY, plan="threshold.vector:table=0.3")
+    assert any(w.startswith("threshold.vector:table has no effect without vector:table") for w in lone.warnings)
+    own = BOTH.replace({"vector.threshold": 0.3, "threshold.vector": 0.5, "threshold.vector:table": "off"})
+    (said,) = [w for w in corpus.search(QUERY, plan=own).warnings if "no effect" in w]
+    assert said.startswith("vector.threshold has no effect beside threshold.vector and threshold.vector:table")
+
+
+@pytest.fixture(scope="module")
+def judged() -> Judgments:
+    relevant = {
+        "retry after a timeout": "timeouts.md", "boiling water for tea": "tea.md", "kettle open": "kettle.md",
+        "refused requests": "limits.md",
+    }  # fmt: skip
+    topics = {f"q{n}": Topic(f"q{n}", text) for n, text in enumerate(relevant)}
+    return Judgments(topics, {f"q{n}": {path: 1} for n, path in enumerate(relevant.values())}, "made")
+
+
+def test_a_sweep_over_one_threshold_has_the_figures_of_a_search(corpus: wb.Corpus, judged: Judgments) -> None:
+    """Plans that differ in nothing but one source's threshold, tried together, and one after another as a slider does."""
+    base = BOTH.replace({"sources": "vector,vector:table"})
+    grid = {"threshold.vector": ["auto", 0.3, 0.2], "threshold.vector:table": ["off", 0.35, 0.25, 0.01]}
+    swept = corpus.sweep(judged, grid, plan=base, measure="RR", folds=0)
+    assert len(swept.plans) == 1 + 12  # the base, which cuts nothing without saying so of one source
+    assert len(set(swept.means().ravel().round(6).tolist())) > 2
+    live = corpus.live(judged, "RR", base)
+    for plan, mean in zip(swept.plans, swept.means().ravel().tolist(), strict=True):
+        alone = corpus.evaluate(judged, plan, "RR").mean("RR")
+        assert (mean, live.figure(plan).mean) == (pytest.approx(alone), pytest.approx(alone)), str(plan)
+    assert wb.Plan.from_yaml(swept.to_yaml()) == swept.best
+
+
+def test_a_family_without_its_source_stands_for_the_vector_sources(corpus: wb.Corpus, judged: Judgments) -> None:
+    """`threshold` in a sweep is one threshold for each of them, and never keyword's; of those that are tried, too."""
+    swept = corpus.sweep(judged, {"threshold": [0.4, 0.3]}, plan=BOTH, folds=0)
+    assert [str(p).partition("off ")[2] for p in swept.plans if "threshold.vector=0.3" in str(p)] == [
+        "threshold.vector=0.3 threshold.vector:table=0.3"
+    ]
+    sources = ["keyword", "keyword,vector"]
+    tried = corpus.sweep(judged, {"sources": sources, "threshold": [0.3]}, plan="sources=keyword", folds=0)
+    assert "threshold.vector=0.3" in {word for plan in tried.plans for word in str(plan).split()}
+    idle = corpus.sweep(judged, {"threshold": [0.3, 0.2]}, plan="sources=keyword", folds=0)
+    assert any("threshold has no effect without vector" in w for w in idle.warnings)
+
+
+def test_a_snapshot_keeps_the_thresholds(corpus: wb.Corpus, tmp_path: Path) -> None:
+    """Saved, loaded and run again: the same plan and hits; the difference to another is named by the field."""
+    cut = corpus.search(QUERY, plan=BOTH.replace({"threshold.vector:table": 0.3}))
+    cut.snapshot().save(tmp_path / "cut.snapshot")
+    loaded = wb.Snapshot.load(tmp_path / "cut.snapshot")
+    assert loaded.searches[0].plan == str(cut.plan)
+    assert loaded.verify(corpus).ok
+    difference = loaded.diff(corpus.search(QUERY, plan=BOTH).snapshot())
+    assert "threshold.vector:table" in str(difference.to_dict())
+
+
+def command(*words: str) -> str:
+    done = CliRunner().invoke(main, [*words, "--corpus", "both"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_command_line_cuts_and_advises_by_source(corpus: wb.Corpus, judged: Judgments, home: Path) -> None:
+    """`--set` takes the field; `threshold` says for each vector source what it has now and the field that takes another."""
+    found = json.loads(command("search", QUERY, "--json", "--set", f"sources={','.join(BOTH.sources)}",
+                               "--set", "threshold.vector:table=0.01"))  # fmt: skip
+    assert {s["left"] for s in found["funnel"] if (s["step"], s["source"]) == ("threshold", "vector:table")} == {0}
+    rows = [
+        {"query_id": i, "query": judged.topics[i].text, "document": path, "grade": 1}
+        for i, qrels in judged.qrels.items() for path in qrels
+    ]  # fmt: skip
+    (home / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plan = str(BOTH.replace({"threshold.vector": 0.45}))
+    told: list[dict[str, Any]] = json.loads(
+        command("threshold", "judged.jsonl", "--plan", plan, "--lose", "0", "--json")
+    )
+    fields = {row["source"]: (row["now"], row["field"]) for row in told}
+    assert fields["vector"] == (0.45, "threshold.vector")
+    assert fields["vector:table"] == ("off", "threshold.vector:table")
+    assert fields["keyword"] == (None, None)
+    said = " ".join(command("threshold", "judged.jsonl", "--plan", plan).split())
+    assert "vector is cut at 0.45: take another with --set threshold.vector=VALUE" in said
+    assert "vector:table is not cut: take one with --set threshold.vector:table=VALUE" in said
+
+
+def test_an_agent_that_names_a_threshold_names_it_for_every_encoder(corpus: wb.Corpus) -> None:
+    """`threshold="off"` keeps all, whatever the plan says of one source."""
+    pytest.importorskip("mcp")
+    import anyio
+    from mcp import Client
+
+    from workbench.mcp.server import build_server
+
+    plan = str(BOTH.replace({"threshold.vector": 0.01, "threshold.vector:table": 0.01}))
+
+    async def ask(**more: Any) -> Any:
+        async with Client(build_server(corpus)) as client:
+            return await client.call_tool("vector_search", {"query": QUERY, "plan": plan, **more})
+
+    nothing, every = anyio.run(ask), anyio.run(lambda: ask(threshold="off"))
+    assert not nothing.structured_content["hits"]
+    assert len(every.structured_content["hits"]) == len(TEXTS)
