@@ -49,6 +49,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure(("open.eight",), rows_opening.eight),
     Measure(("start.import", "start.help"), rows_opening.start),
     Measure(("index.share", "index.memory"), rows_indexing.model),
+    Measure(("index.again", "index.unchanged"), rows_indexing.again),
     Measure(("build.seconds", "build.memory"), rows_indexing.built),
 )
 

@@ -62,8 +62,9 @@ def index(
         paths: Folders (each a root; what vanished in it is removed) and files.
         corpus: The corpus folder; made where it does not exist.
         collections: Named parts of the corpus that the documents go to; rules in `corpus.yaml` may say otherwise.
-        progress: Called with a Progress now and then: steps `walk`, `compare`, `read`, `embed`, `tables`, `vectors`, `words`,
-            `text`, `publish`.
+        progress: Called with a Progress now and then: steps `walk`, `compare`, `read`, `embed`, `tables`, `text`, `vectors`,
+            `graph`, `words`, `dictionary`, `publish`. From `vectors` to `dictionary` the work is done at the same time, and
+            told in this order.
         abort: Asked often; True stops the run. Any other exception, KeyboardInterrupt too, does the same.
         encoder: The encoder's name, or several: each record then has a vector of each, the first is the corpus's own and
             its tokenizer cuts. None: those that the corpus has, or for a new corpus the setting `encoder`. A list is

@@ -36,7 +36,9 @@ class _Said:
             self._steps[progress.step] = progress
             self._news.notify_all()
 
-    def __bool__(self) -> bool:
+    @property
+    def something(self) -> bool:
+        """Whether there is anything to tell."""
         return bool(self._steps)
 
     def take(self) -> list[Progress]:
@@ -82,7 +84,7 @@ def build_together(
         """The part's result, once everything it said was told. Raises what any part raised."""
         while True:
             with news:
-                news.wait_for(lambda: failures or said[name] or name in ended)
+                news.wait_for(lambda: failures or said[name].something or name in ended)
                 taken, done = said[name].take(), name in ended
             if failures:
                 raise failures[0]

@@ -24,9 +24,11 @@ STEPS = {
     "read": "Reading and cutting",
     "embed": "Embedding",
     "tables": "Writing the tables",
-    "vectors": "Building the vector index",
-    "words": "Building the word index",
     "text": "Writing the text for grep",
+    "vectors": "Writing the vectors",
+    "graph": "Building the approximate vector index",
+    "words": "Building the word index",
+    "dictionary": "Building the dictionary for grep",
     "publish": "Publishing",
 }
 
