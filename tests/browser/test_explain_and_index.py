@@ -39,6 +39,18 @@ def test_why_a_document_is_missing_and_how_it_comes_in(page: Any, server: str, t
     assert page.foreign == []
 
 
+def test_a_way_in_is_tried_on_the_page(page: Any, server: str) -> None:
+    """The button's settings move all of the page: what is said of the document, the slider beside it, the address."""
+    page.goto(f"{server}/explain?{urlencode({'q': QUERY, 'plan': 'default limit=3', 'target': 'limits.md'})}")
+    said = page.locator(".wb-standing")
+    expect(said).to_contain_text("Dropped by the limit")
+    settled(page)
+    page.get_by_role("button", name="Try it here").click()
+    expect(said.locator("h4")).to_contain_text("Rank")
+    page.wait_for_url(lambda url: "limit%3D3" not in url)
+    expect(page.locator(".st-key-wb-w-limit input[type=range]")).not_to_have_value("3")
+
+
 def test_a_slider_moves_the_pictures(page: Any, server: str) -> None:
     """One key press on alpha: the stack and the line of equal score change, and the page says so in its address."""
     page.goto(f"{server}/explain?{urlencode({'q': QUERY, 'plan': 'tmm'})}")

@@ -274,3 +274,55 @@ def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus:
     with wb.open_corpus(copy) as corpus:
         corpus.judging.grade(hits[0], 1, query=QUERY)
     assert symbols(again(at)).count("triangle-up") == 1
+
+
+def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp_path: Path) -> None:
+    """Why a document is missing: the run refused it. Who does not see every document is not told of such files."""
+    import workbench as wb
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.md").write_text("retry the request", encoding="utf-8")
+    (tmp_path / "in" / "scan.dat").write_bytes(bytes(range(256)) * 8)
+    wb.index([tmp_path / "in"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
+    at = explain(open_app, tmp_path / "corpus", q=QUERY, target="scan.dat")
+    assert "It is not in the corpus" in standing(at)
+    (said,) = (b for b in bodies(at) if 'class="wb-alert"' in b)
+    assert "scan.dat was not indexed (skipped)" in said
+    at = explain(open_app, tmp_path / "corpus", q=QUERY, target="no.dat")
+    assert not any('class="wb-alert"' in b for b in bodies(at))
+
+
+def test_files_that_were_not_indexed_are_named_to_nobody_who_sees_a_part(
+    open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their names may be another tenant's."""
+    import workbench as wb
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.md").write_text("retry the request", encoding="utf-8")
+    (tmp_path / "in" / "b.md").write_text("---\nroles: [admin]\n---\nretry the request", encoding="utf-8")
+    (tmp_path / "in" / "scan.dat").write_bytes(bytes(range(256)) * 8)
+    wb.index([tmp_path / "in"], corpus=tmp_path / "corpus", encoder="hashing", workers=0, tenant="acme")
+    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
+    at = explain(open_app, tmp_path / "corpus", q=QUERY, target="scan.dat")
+    assert "It is not in the corpus" in standing(at)
+    assert not any('class="wb-alert"' in b for b in bodies(at))
+
+
+def test_the_filter_is_seen_and_set_here(open_app: Open, small_corpus: Path) -> None:
+    """What decides who takes part stands on the page that explains it."""
+    at = explain(open_app, small_corpus, q=QUERY, filters="path glob 'notes/**'")
+    box = at.text_input(key="wb.w.filters")
+    assert box.value == "path glob 'notes/**'"
+    box.set_value("")
+    again(at)
+    assert "filters" not in at.query_params
+
+
+def test_a_kept_answer_says_so_in_place_of_its_times(open_app: Open, small_corpus: Path) -> None:
+    """The second person to ask within the time gets the kept answer: bars of nothing would explain nothing."""
+    explain(open_app, small_corpus, q=QUERY)
+    at = explain(open_app, small_corpus, q=QUERY)
+    assert "its answer was kept" in all_text(at)
+    assert not [e for e in at.get("plotly_chart") if e.proto.id.endswith("wb.w.explain.timings")]
+    assert 'class="wb-places"' in table(at)

@@ -110,6 +110,14 @@ class Catalogue:
         listed = [Refused(r[0], r[1], FileStatus(r[2]), r[3], r[4]) for r in rows]
         return {(str(s), str(reason)): int(n) for s, reason, n in counts}, listed
 
+    def refused_named(self, name: str, most: int = 5) -> list[Refused]:
+        """Files with this path (or absolute path) that were not indexed, in order; none of a blank name."""
+        sql = (
+            "SELECT root, path, status, reason, remedy FROM files WHERE status IN ('failed', 'skipped')"
+            f" AND $1 <> '' AND (path = $1 OR root || '/' || path = $1) ORDER BY root, path LIMIT {int(most)}"
+        )
+        return [Refused(r[0], r[1], FileStatus(r[2]), r[3], r[4]) for r in fetch(self._connection, sql, [name])]
+
     def holding(self, scope: Scope, part: str) -> NDArray[np.int64]:
         """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64."""
         sql = (

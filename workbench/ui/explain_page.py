@@ -27,7 +27,18 @@ from workbench.plan_values import base_of
 from workbench.records import Principal
 from workbench.retrieve.request import sources_of
 from workbench.store.catalogue import Catalogue
-from workbench.ui import cards, controls, empty, explaining, judged, page_style, resources
+from workbench.ui import (
+    cards,
+    controls,
+    corpus_page,
+    empty,
+    explaining,
+    judged,
+    page_style,
+    query_bar,
+    resources,
+    threshold_controls,
+)
 from workbench.ui import state as app_state
 from workbench.ui.searching import Asked
 
@@ -48,11 +59,13 @@ def draw(corpus: Corpus) -> None:
     """Draw the page."""
     st.html(page_style.css())
     state = app_state.current()
-    query, keywords = st.columns([5, 3], gap="small", vertical_alignment="bottom")
+    query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
     with query:
         controls.text_box("query", "Query", "The query to explain; the Search page has the same one.", kind="search")
     with keywords:
-        controls.text_box("keywords", "Keywords", "Exact words, for grep. [Guide](guide#query)")
+        controls.text_box("keywords", "Keywords", query_bar.KEYWORDS_HELP, query_bar.KEYWORDS_EXAMPLE)
+    with filters:
+        controls.text_box("filters", "Filter", query_bar.FILTER_HELP, query_bar.FILTER_EXAMPLE)
     _settings(state)
     if Asked(state.query, state.keywords, state.filters).blank:
         st.caption("There is no search to explain yet: type a query, or come here from the Search page.")
@@ -73,7 +86,7 @@ def _settings(state: app_state.AppState) -> None:
             controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
         if method == "rrf":
             controls.slider(plan, "fusion.k", "k", 1.0, 200.0, 1.0)
-        controls.threshold(plan)
+        threshold_controls.draw(plan)
         controls.slider(plan, "limit", "Results", 1, min(50, plan["limit.max"]), 1)
         controls.reset()
         st.caption("Every other setting is on the Search page, and counts here too.")
@@ -103,6 +116,8 @@ def _answer(corpus: Corpus) -> None:
 
 @st.fragment
 def _where(corpus: Corpus, result: SearchResult) -> None:
+    if app_state.asked_again():
+        st.rerun()
     target = app_state.address_value(TARGET).strip()
     key = _KEY + TARGET
     if st.session_state.get(key) != (target or None):
@@ -128,11 +143,14 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         st.html(cards.alert("", exc.message, exc.remedy))
         return
     if not found.found:
+        _refused(corpus, target)
         _similar(corpus, target)
 
 
 def _apply(changes: dict[str, Any]) -> None:
-    app_state.set_plan(changes)
+    """The button is in a fragment of its own, and what it sets moves the whole page: the sliders and the pictures."""
+    if app_state.set_plan(changes):
+        app_state.ask_again()
 
 
 def _set_target() -> None:
@@ -161,6 +179,14 @@ def _first_paths(path: str, generation: str, principal: Principal | None, _corpu
     """Visible paths to choose from, kept for a generation: a slider must not list a large corpus again."""
     engine = _corpus.engine
     return Catalogue(engine.opened).paths(engine.records.scope(principal, None, ()), _MOST_PATHS)
+
+
+def _refused(corpus: Corpus, target: str) -> None:
+    """Why a file of that name was not indexed, for who may read the list of such files."""
+    if not corpus_page.sees_all(corpus):
+        return
+    for file in Catalogue(corpus.engine.opened).refused_named(target):
+        st.html(cards.alert(f"{file.path} was not indexed ({file.status.value})", file.reason, file.remedy))
 
 
 def _similar(corpus: Corpus, target: str) -> None:
@@ -209,13 +235,20 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
         st.plotly_chart(
             funnel_figure(result.steps), key=_KEY + "funnel", config=_CONFIG, alt="Candidates by step."
         )  # fmt: skip
-        st.html('<h4 class="wb-chart">What took the time</h4>')
-        st.plotly_chart(
-            timing_figure({"search": result.timings_ms}), key=_KEY + "timings", config=_CONFIG,
-            alt="Milliseconds by step.",
-        )  # fmt: skip
+        _timings(result)
     if shown:
-        st.html(explaining.places_table(shown, sources))
+        words = {"q": result.query, "keywords": result.keywords}
+        st.html(explaining.places_table(shown, sources, {name: text for name, text in words.items() if text}))
+
+
+def _timings(result: SearchResult) -> None:
+    st.html('<h4 class="wb-chart">What took the time</h4>')
+    if explaining.from_cache(result.timings_ms):
+        st.caption(explaining.FROM_CACHE)
+        return
+    st.plotly_chart(
+        timing_figure({"search": result.timings_ms}), key=_KEY + "timings", config=_CONFIG, alt="Milliseconds by step."
+    )  # fmt: skip
 
 
 def _bump(result: SearchResult, top: int, sources: tuple[str, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -31,6 +31,11 @@ STEPS: Mapping[str, str] = {
     "limit": "Dropped by the limit",
     "policy": "Hidden by the policy",
 }
+
+FROM_CACHE = (
+    "This search was asked a moment ago and its answer was kept, so no step took time. The field cache_seconds says how "
+    "long answers are kept."
+)
 
 
 def said(result: SearchResult) -> str:
@@ -90,12 +95,12 @@ def _sources(standings: Sequence[SourceStanding]) -> str:
         f"{_value(s.contribution)}</tr>"
         for s in standings
     )
-    return _table(("Source", "", "Rank", "Score", "Distance", "Contribution"), rows, numbers_from=2)
+    return _table(("Source", "", "Rank", "Score", "Distance", "Contribution"), rows, numbers=range(2, 6))
 
 
-def _table(heads: Sequence[str], rows: str, numbers_from: int) -> str:
+def _table(heads: Sequence[str], rows: str, numbers: Container[int]) -> str:
     head = "".join(
-        f'<th class="wb-num">{visible(h)}</th>' if i >= numbers_from else f"<th>{visible(h)}</th>"
+        f'<th class="wb-num">{visible(h)}</th>' if i in numbers else f"<th>{visible(h)}</th>"
         for i, h in enumerate(heads)
     )
     return f'<div class="wb-scroll"><table class="wb-table"><tr>{head}</tr>{rows}</table></div>'
@@ -140,7 +145,12 @@ def places_table(shown: Sequence[Place], sources: Sequence[str], asked: Mapping[
             cells.append(f'<td class="wb-num">{"absent" if rank is None else f"{rank:,}"}</td>')
             cells += [_value(p.scores.get(source)), _value(p.contributions.get(source))]
         rows.append(f'<tr data-chunk="{attribute(p.chunk_id)}">{"".join(cells)}</tr>')
-    return '<div class="wb-places">' + _table(heads, "".join(rows), numbers_from=3) + "</div>"
+    return '<div class="wb-places">' + _table(heads, "".join(rows), numbers={0, *range(3, len(heads))}) + "</div>"
+
+
+def from_cache(timings: Mapping[str, float]) -> bool:
+    """Whether the timings of a result say that nothing was run for it."""
+    return not any(ms for step, ms in timings.items() if step != "total_ms")
 
 
 def button_label(text: str, most: int = 60) -> str:

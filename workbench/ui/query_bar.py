@@ -25,6 +25,7 @@ FILTER_HELP = (
     "A condition on documents: `type = 'markdown'`, `path glob 'reference/**' and not language = 'fr'`, "
     "`modified >= 2024-01-01`. [Guide](guide#filters)"
 )
+KEYWORDS_EXAMPLE, FILTER_EXAMPLE = "exact words, for grep", "type = 'markdown'"
 CONTEXT_HELP = (
     "Code or text that you have open: the names in it are added to what the vector side embeds, and to nothing else."
 )
@@ -36,9 +37,9 @@ def draw(corpus: Corpus, state: AppState) -> None:
     with query:
         controls.text_box("query", "Query", QUERY_HELP, "What finds the right passage?", kind="search")
     with keywords:
-        controls.text_box("keywords", "Keywords", KEYWORDS_HELP, "exact words, for grep")
+        controls.text_box("keywords", "Keywords", KEYWORDS_HELP, KEYWORDS_EXAMPLE)
     with filters:
-        controls.text_box("filters", "Filter", FILTER_HELP, "type = 'markdown'")
+        controls.text_box("filters", "Filter", FILTER_HELP, FILTER_EXAMPLE)
     plans = resources.saved_plans()
     with st.container(horizontal=True, gap="small", key="wb-boxes"):
         column_controls.popover(state, plans)
