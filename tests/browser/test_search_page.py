@@ -221,3 +221,19 @@ def test_every_picture_appears_and_follows_a_slider(page: Any, server: str, tmp_
         expect(chart).to_be_visible()
         settled(page)
         page.screenshot(path=tmp_path / f"{picture}.png")
+
+
+def test_back_goes_from_page_to_page_with_the_search(page: Any, server: str) -> None:
+    """Each page is one step of the browser's history, and the search is on every one of them, and in the tab's name."""
+    open_search(page, server, q=QUERY, plan="default limit=7")
+    for name in ("Tune", "Corpus", "Compare"):
+        page.get_by_test_id("stTopNav").get_by_role("link", name=name).click()
+        page.wait_for_url(lambda url, name=name: f"/{name.lower()}?" in url and "q=retry" in url)
+        settled(page)
+        expect(page).to_have_title(f"{QUERY} · {name} · Retrieval workbench")
+    for path in ("/corpus", "/tune", "/"):
+        page.go_back()
+        page.wait_for_url(lambda url, path=path: urlsplit(url).path == path)
+        settled(page)
+        assert address(page) == {"q": QUERY, "plan": "default limit=7"}
+    expect(page.get_by_role("region", name=f"{COLUMNS[-1]} results").locator("article")).to_have_count(7)

@@ -25,6 +25,7 @@ def test_the_server_is_local_and_reports_nothing() -> None:
     assert options["server.address"] == "127.0.0.1"
     assert options["browser.gatherUsageStats"] is False
     assert options["client.showErrorDetails"] == "none"
+    assert options["client.showErrorLinks"] is False
     assert options["server.headless"] is True
     assert "evil.example" not in options["server.allowedHosts"]
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from workbench import plan_fields
 from workbench.presets import PRESETS
-from workbench.ui import controls, reference
+from workbench.ui import controls, house, reference
 
 Open = Callable[..., AppTest]
 
@@ -50,3 +50,10 @@ def test_the_guides_filters_can_be_read() -> None:
         parse(example)
     for example in FILTER_HELP.split("`")[1::2]:
         parse(example)
+
+
+def test_a_tab_is_called_what_it_is_about() -> None:
+    """First the query or the document, cut to what a tab can hold, then the page."""
+    assert house.tab_title("Search", "") == "Search · Retrieval workbench"
+    assert house.tab_title("Document", "retries.md") == "retries.md · Document · Retrieval workbench"
+    assert len(house.tab_title("Search", "word " * 100)) < 100

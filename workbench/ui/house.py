@@ -6,8 +6,14 @@ import streamlit as st
 
 from workbench.errors import WorkbenchError
 from workbench.ui import cards, sign_in, state, style
+from workbench.ui.text import plain
 
 NAME = "Retrieval workbench"
+
+
+def tab_title(page: str, about: str) -> str:
+    """What the browser's tab and history call a page: what it is about first, so that ten tabs can be told apart."""
+    return " · ".join(part for part in (plain(about, 60), page, NAME) if part)
 
 
 def run() -> None:
@@ -31,7 +37,9 @@ def run() -> None:
     st.html(style.script(), unsafe_allow_javascript=True)
     if not sign_in.door():
         return
-    state.enter(page.url_path)
+    asked = state.enter(page.url_path)
+    path = state.address_value("path") if page.url_path == "document" else ""
+    st.set_page_config(page_title=tab_title(page.title, path.rpartition("/")[2] or asked.query or asked.keywords))
     for sentence in state.take_notices():
         st.html(cards.alert("", sentence, ""))
     for sentence in state.take_told():

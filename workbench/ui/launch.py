@@ -37,6 +37,7 @@ def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
         "browser.gatherUsageStats": False,
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
+        "client.showErrorLinks": False,  # they would take what went wrong to a search engine
         "client.showSidebarNavigation": True,
         "global.developmentMode": False,
         # Controls get their value both ways (see ui.controls), and a warning on each page would say so.

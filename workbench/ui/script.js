@@ -1,4 +1,5 @@
-// The one script of the pages: buttons of cards, and keys. It listens on the document once and holds no word of any document.
+// The one script of the pages: buttons of cards, keys, and the way back. It listens on the document once and holds no word
+// of any document.
 (() => {
   if (window.__workbenchPages) return;
   window.__workbenchPages = true;
@@ -152,6 +153,19 @@
     grading = false;
     for (const card of document.querySelectorAll(".wb-grading")) card.classList.remove("wb-grading");
   }
+
+  // A page is entered in two steps, first its bare address and then the search that comes along. The two are one entry of the
+  // history: Back would stop at the bare one, and take an empty search from it.
+  const push = history.pushState.bind(history);
+  let bare = "";  // the path of a bare address on which nobody has done anything yet
+  history.pushState = (state, title, url) => {
+    const to = new URL(url || "", location.href);
+    const same = bare && bare === to.pathname && location.pathname === bare && !location.search;
+    if (same && to.search) history.replaceState(state, title, url);
+    else push(state, title, url);
+    bare = to.search ? "" : to.pathname;
+  };
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, () => { bare = ""; }, true);
 
   document.addEventListener("keydown", (event) => {
     const at = event.target;
