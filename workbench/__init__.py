@@ -33,6 +33,7 @@ _PUBLIC = {
     "load_judgments": "workbench.evaluate.judgments",
     "open_corpus": "workbench.service",
     "preview": "workbench.maintain",
+    "progress_line": "workbench.notebook.progress",
     "remove": "workbench.maintain",
     "Passage": "workbench.records",
     "SearchResult": "workbench.retrieve.result",
