@@ -235,6 +235,10 @@ def locate(name: str) -> tuple[Field, str]:
 
 
 def _nearest(name: str) -> str:
+    for family in FIELDS:
+        _, found, source = name.partition(f".{family.name}.")
+        if family.family and found and values.is_source(source):
+            return f"Did you mean {family.name}.{source}"
     known = [f.name + (".<source>" if f.family else "") for f in FIELDS]
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}" if close else "The fields are " + ", ".join(known)

@@ -150,3 +150,21 @@ def test_tune_on_the_command_line_writes_a_plan_that_searches(path: Path, tmp_pa
     assert set(plan.sources) == set(SOURCES)
     found = json.loads(command(path, "search", QUERY, "--plan-file", str(out), "--json"))
     assert set(found["hits"][0]["contributions"]) == set(SOURCES)
+
+
+def test_each_is_cut_where_its_own_distances_say(path: Path, corpus: wb.Corpus, judged: wb.Judgments) -> None:
+    """The advised thresholds are not one number; taken over, each encoder loses no more of the relevant than was allowed,
+    and cutting one of them leaves the other's ranking as it was.
+    """
+    told = json.loads(command(path, "threshold", str(sample_folder()), "--plan", PLAN, "--lose", "5", "--json"))
+    advised = {row["field"]: row["threshold"] for row in told if row["field"]}
+    assert set(advised) == {"threshold.vector", "threshold.vector:static"}
+    assert abs(advised["threshold.vector"] - advised["threshold.vector:static"]) > 0.01
+    assert all(row["loses"] <= 5 for row in told if row["field"])
+    every = corpus.search(QUERY, plan=wb.Plan.parse(PLAN).replace({"vector.threshold": "off"}))
+    one = every.with_plan(every.plan.replace({"threshold.vector:static": advised["threshold.vector:static"]}))
+    assert one.rankings["vector"] == every.rankings["vector"]
+    assert 0 < len(one.rankings["vector:static"].entries) < len(every.rankings["vector:static"].entries)
+    both = corpus.search(QUERY, plan=wb.Plan.parse(PLAN).replace(advised))
+    for source in SOURCES[1:]:
+        assert all(e.distance < advised[f"threshold.{source}"] for e in both.rankings[source].entries)

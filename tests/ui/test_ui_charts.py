@@ -17,6 +17,7 @@ from workbench.plan import FusionPlan
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.fuse import fuse
 from workbench.records import Label, Step
+from workbench.ui import panels
 
 
 def points(figure: Any) -> int:
@@ -30,6 +31,16 @@ def test_a_histogram_counts_every_distance_once() -> None:
     assert made.total == 4
     assert made.edges[0] == pytest.approx(0.1)
     assert made.edges[-1] == pytest.approx(0.9)
+
+
+def test_what_a_threshold_keeps_is_counted_of_the_candidates_and_of_all() -> None:
+    """Strictly below is kept. The depth bounds the candidates; the histogram is of every record, and the text says so."""
+    made = charts.histogram(np.array([0.1, 0.2, 0.3, 0.4, np.nan]), "angular")
+    assert [made.below(t) for t in ("off", 0.0, 0.2, 0.201, 0.9)] == [4, 0, 1, 2, 4]
+    said = panels.counted(made, 0.3, 2, 2)
+    assert said == "Drops 0 of 2 candidates, 2 kept. Drawn are all 4 records, 2 of them below it."
+    assert panels.counted(made, 0.3, 4, 2) == "Drops 2 of 4 candidates, 2 kept."
+    assert panels.counted(made, "off", 2, 2) == "Drops 0 of 2 candidates, 2 kept."
 
 
 @pytest.mark.parametrize("distances", [[], [0.3], [0.3, 0.3]])

@@ -173,6 +173,7 @@ def test_equal_plans_have_equal_hashes_and_presets_do_not_count() -> None:
         ("depth.nonsense=5", "names no source"),
         ("depth=5", "needs a source"),
         ("threshold=0.4", "Write threshold.vector or threshold.vector:ENCODER"),
+        ("vector.threshold.vector:b=0.4", "Did you mean threshold.vector:b"),
         ("threshold.keyword=0.4", "The source keyword has no threshold"),
         ("threshold.vector=5", "a number from 0 to 4, off, or auto"),
         ("nope", "no preset called 'nope'"),

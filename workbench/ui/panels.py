@@ -59,15 +59,15 @@ def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None
         at = state.moved.threshold(source)
         place.histogram.html(histogram_html(histogram, at, source if len(places.thresholds) > 1 else ""))
         if source in dropped:
-            place.counts.caption(_counted(histogram, at, *dropped[source]))
+            place.counts.caption(counted(histogram, at, *dropped[source]))
 
 
-def _counted(histogram: Histogram, at: float | str, entered: int, left: int) -> str:
+def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> str:
     """What a threshold drops of the candidates, which the depth bounds, and of all records, which the histogram shows."""
     said = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
     if at == OFF or histogram.total == entered:
         return said
-    return f"{said} Of all {histogram.total:,} records, as drawn, {histogram.below(at):,} are below it."
+    return f"{said} Drawn are all {histogram.total:,} records, {histogram.below(at):,} of them below it."
 
 
 @st.fragment
