@@ -226,16 +226,6 @@ def field(plan: Plan, slot: Slot, source: str = "") -> None:
         whole_choice(plan, name, label, range(int(spec.low or 0), int(spec.high or 0) + 1))
 
 
-# --- the threshold --------------------------------------------------------------------------------------------------
-
-
-def threshold(plan: Plan) -> None:
-    """The switches and sliders of the plan's thresholds."""
-    from workbench.ui import threshold_controls
-
-    threshold_controls.draw(plan)
-
-
 # --- the preset and the texts --------------------------------------------------------------------------------------
 
 
