@@ -111,3 +111,70 @@ def test_judges_are_named_for_query_sets_only(place: Path) -> None:
     done = run(place, "eval", "--judge", "ann")
     assert done.exit_code == 2
     assert "is no query set" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("check", "--min", "nDCG@10=nan"), "is not MEASURE=VALUE"),
+        (("check", "--min", "nDCG@10=0.9", "--min", "ndcg@10=0.1"), "names nDCG@10 twice"),
+        (("check", "--min", "nix=0.9"), "no measure called 'nix'"),
+        (("tune", "--grid", "fusion.k=1,60", "--curve", "fusion.alpha"), "it does not vary"),
+        (("tune", "--grid", "fusion.k=1,60", "--seed", "-1"), "Invalid value for '--seed'"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_the_work(
+    place: Path, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A minimum that nothing is below, two minimums of one measure, a curve over what does not vary: exit 2 at once."""
+    monkeypatch.setattr("workbench.cli.options.Asker.open", lambda *_, **__: pytest.fail("the corpus was opened"))
+    done = run(place, *words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"queries": {}}, {"queries": None}, {"measures": []}, {"measures": ["nix"]}, {"format": 9}, {"queries": {"q0": [0.5]}},
+        {"queries": {"q0": ["x", "y"]}}, {"queries": {"q0": [float("nan")] * 2}}, {"queries": {"q0": [0.5, 0.5]}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_baseline_that_was_changed_is_refused(place: Path, tmp_path: Path, change: dict[str, object]) -> None:
+    """A figure, a query or a measure that is missing or no number would pass whatever the plan does."""
+    saved = tmp_path / "base.json"
+    assert run(place, "check", "--save", str(saved)).exit_code == 0
+    saved.write_text(json.dumps({**json.loads(saved.read_text()), **change}))
+    done = run(place, "check", "--baseline", str(saved))
+    assert done.exit_code == 2
+    assert "The baseline" in done.stderr
+    assert "Make one with: workbench check" in done.stderr
+
+
+def test_check_warns_of_figures_that_say_little(tmp_path: Path) -> None:
+    """Judgments of other documents, and a drop on so few queries that no test can call it one, are told."""
+    few = write_judged(tmp_path, 4)
+    saved = tmp_path / "base.json"
+    assert run(few, "check", "--save", str(saved)).exit_code == 0
+    before = json.loads(saved.read_text())
+    saved.write_text(json.dumps({**before, "queries": {i: [2.0, 2.0] for i in before["queries"]}}))
+    done = run(few, "check", "--baseline", str(saved), "--json")
+    found = json.loads(done.stdout)
+    assert found["fallen"]
+    assert found["passed"]
+    assert done.exit_code == 0
+    assert any("too few queries for any test" in warning for warning in found["warnings"])
+    (tmp_path / "other.csv").write_text("query_id,query,document,grade\n1,rain,elsewhere.md,1\n")
+    words = ["check", str(tmp_path / "other.csv"), "--corpus", str(few / "corpus"), "--min", "nDCG@10=0"]
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert "do they belong to this corpus?" in " ".join(done.output.split())
+
+
+def test_a_resume_file_that_is_none_is_refused(place: Path, tmp_path: Path) -> None:
+    """A file cut short, or any other archive, is told as that."""
+    for content in (b"PK\x03\x04junk", b"", b"{}"):
+        (tmp_path / "kept").write_bytes(content)
+        done = run(place, "tune", "--grid", "fusion.k=1,60", "--resume", str(tmp_path / "kept"))
+        assert done.exit_code == 2
+        assert "is no file of a sweep" in done.stderr

@@ -112,3 +112,14 @@ def test_a_sweep_gives_the_means_that_ranx_gives() -> None:
     assert peer.figure is not None
     # Equal ranks in the two sources tie in rrf, and ranx settles ties its own way: at most a few places move.
     assert apart == pytest.approx(0, abs=0.02)
+
+
+def test_a_folder_that_lacks_a_part_is_refused_before_the_first_is_measured(folder: Path, tmp_path: Path) -> None:
+    """Each of the three parts is looked for, and in all folders: an hour of measuring would be lost at the last one."""
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "queries.jsonl").write_text("")
+    done = CliRunner().invoke(main, ["table", str(folder), str(bare), "--keep", str(tmp_path / "kept")])
+    assert done.exit_code == 2
+    assert "bare is no judged collection: it lacks corpus.jsonl, qrels.tsv" in done.stderr
+    assert not (tmp_path / "kept").exists()

@@ -39,6 +39,7 @@ _SHOWN = 10
     help="A drop of at most this much passes.",
 )
 @click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
+@click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
 @click.option(
     "--mode", "-m", type=click.Choice(MODES), default="hybrid", show_default=True, help="What to search with."
 )
@@ -56,6 +57,7 @@ def check(
     measures: tuple[str, ...],
     tolerance: float,
     split: str | None,
+    judges: tuple[str, ...],
     mode: str,
     filters: str | None,
     asker: options.Asker,
@@ -66,8 +68,8 @@ def check(
     from workbench.evaluate.guarding import read_baseline, save_baseline
 
     wanted = plan.read()
-    least = dict(_minimum(word) for word in minimums)
-    loaded = judged.read_judgments(judgments, split, asker)
+    least = _minimums(minimums)
+    loaded = judged.read_judgments(judgments, split, asker, judges)
     chosen = [*(measures or ("nDCG@10", "R@100")), *least]
     if baseline is not None:
         chosen = [*read_baseline(baseline, loaded.digest)[1], *chosen]
@@ -78,6 +80,7 @@ def check(
     if save is not None:
         save_baseline(now, save)
     found = compare(now, baseline, least, tolerance=tolerance) if baseline is not None or least else None
+    warnings = [*now.warnings, *(() if found is None else found.notes)]
     if as_json:
         options.print_json(
             {
@@ -88,6 +91,7 @@ def check(
                 "verdicts": [] if found is None else [d.verdict for d in found.differences],
                 "fallen": [] if found is None else [dataclasses.asdict(f) for f in found.fallen],
                 "saved": None if save is None else str(save),
+                "warnings": warnings,
             }
         )
         ctx.exit(0 if found is None or found.passed else 1)
@@ -105,16 +109,28 @@ def check(
             out.print(Text(output.plain("failed: " + failure), style="red"), soft_wrap=True)
         if found.passed:
             out.print("passed")
+    for warning in warnings:
+        out.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
     if save is not None:
         out.print(Text(output.plain(f"Saved to {save}; check against it with --baseline {save}")), soft_wrap=True)
     ctx.exit(0 if found is None or found.passed else 1)
 
 
-def _minimum(word: str) -> tuple[str, float]:
-    name, equals, value = word.rpartition("=")
-    try:
-        if not equals or not name:
-            raise ValueError
-        return name.strip(), float(value)
-    except ValueError as exc:
-        raise UsageError(f"--min {word} is not MEASURE=VALUE", "Write for example --min nDCG@10=0.4") from exc
+def _minimums(words: tuple[str, ...]) -> dict[str, float]:
+    """Least means by measure, in its one spelling. Raises UsageError: for what is none, or two of one measure."""
+    from workbench.evaluate.measures import parse_measures
+
+    found: dict[str, float] = {}
+    for word in words:
+        name, _, text = word.rpartition("=")
+        try:
+            value = float(text)
+            if not name.strip() or not math.isfinite(value):
+                raise ValueError
+        except ValueError as exc:
+            raise UsageError(f"--min {word} is not MEASURE=VALUE", "Write for example --min nDCG@10=0.4") from exc
+        (measure,) = parse_measures([name])
+        if measure in found:
+            raise UsageError(f"--min names {measure} twice", "Give each measure one minimum")
+        found[measure] = value
+    return found

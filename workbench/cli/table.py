@@ -55,15 +55,17 @@ def table(folders: tuple[Path, ...], keep: Path, measure: str, folds: int, most:
     """
     from workbench.bench import machine
     from workbench.bench.collections import measure_collection
+    from workbench.evaluate.collections import missing_parts
 
+    for folder in folders:
+        if missing := missing_parts(folder):
+            raise UsageError(
+                f"{folder} is no judged collection: it lacks {', '.join(missing)}", "Give folders in the BEIR form"
+            )
     here = machine.describe()
     made: list[Measured] = []
     with output.progress_bar(enabled=not as_json) as progress:
         for folder in folders:
-            if not (folder / "queries.jsonl").exists():
-                raise UsageError(
-                    f"{folder} is no collection in the BEIR form", "It needs corpus.jsonl, queries.jsonl, qrels.tsv"
-                )
             target = keep / f"{folder.name}.one"
             made.append(measure_collection(folder, target, measure, folds, progress, most=most))
     if as_json:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from workbench.cli import judged, options, output
+from workbench.errors import UsageError
 from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     help="Plans that random and optuna try.",
 )
 @click.option("--split", help="Which qrels of a folder with several to tune on: qrels.SPLIT.tsv.")
+@click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
 @click.option("--test", "test", help="Other judgments to report on, after tuning.")
 @click.option("--test-split", help="Report on this split of the same folder.")
 @click.option(
@@ -60,7 +62,13 @@ if TYPE_CHECKING:
     "--curve", "curves", multiple=True, metavar="FIELD", help="Show the figure over this field; may be repeated."
 )
 @click.option("--top", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many plans to list.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds, draws, intervals and tests.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of folds, draws, intervals and tests.",
+)
 @options.takes_asker
 @options.json_option
 @click.pass_context
@@ -76,6 +84,7 @@ def tune(
     search: str,
     trials: int,
     split: str | None,
+    judges: tuple[str, ...],
     test: str | None,
     test_split: str | None,
     mode: str,
@@ -97,10 +106,14 @@ def tune(
     from workbench.evaluate.grid import DEFAULT_GRID, read_space
 
     space = read_space(plan.read(), grid or DEFAULT_GRID)
-    loaded = judged.read_judgments(judgments, split, asker)
+    for field in curves:
+        if field not in space.fields:
+            raise UsageError(f"--curve {field}: it does not vary", "These do: " + ", ".join(space.fields))
+    loaded = judged.read_judgments(judgments, split, asker, judges)
     other = None
     if test or test_split:
-        other = judged.read_judgments(test or judgments, test_split, asker)
+        of_file = test is not None and Path(test).exists()
+        other = judged.read_judgments(test or judgments, test_split, asker, () if of_file else judges)
     if no_keywords:
         loaded, other = loaded.without_keywords(), other and other.without_keywords()
     with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:

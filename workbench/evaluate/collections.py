@@ -27,4 +27,9 @@ def judged_collections(folder: str | Path | None = None) -> dict[str, Path]:
         folder = Path(setting) / "collections"
     place = Path(folder)
     found = sorted(place.iterdir(), key=lambda path: path.name) if place.is_dir() else []
-    return {path.name: path for path in found if all((path / part).is_file() for part in _PARTS)}
+    return {path.name: path for path in found if not missing_parts(path)}
+
+
+def missing_parts(folder: Path) -> tuple[str, ...]:
+    """The files that a folder lacks to be a judged collection in the BEIR form."""
+    return tuple(part for part in _PARTS if not (folder / part).is_file())

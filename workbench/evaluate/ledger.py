@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,12 +70,12 @@ class Ledger:
 
 def _read(path: Path, key: str) -> dict[str, NDArray[np.float64]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
             values = np.asarray(file["values"], np.float64)
         if about["format"] != _FORMAT or len(about["plans"]) != len(values):
             raise ValueError("another format")
-    except (OSError, ValueError, KeyError, EOFError) as exc:
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as exc:
         raise UsageError(f"{path} is no file of a sweep: {exc}", "Name another file, or remove this one") from exc
     if about["key"] != key:
         raise UsageError(

@@ -124,8 +124,9 @@ class Difference:
             return f"no difference that {n} quer{'y' if n == 1 else 'ies'} can show"
         word = "better" if self.difference > 0 else "worse"
         low, high = sorted((abs(self.low), abs(self.high)))
+        digits = 3 if low >= 0.0005 else 4 if low >= 0.00005 else 6  # a difference that is shown is never written as 0
         return (
-            f"{abs(self.difference):.3f} {word}, 95 % interval {low:.3f} to {high:.3f}; "
+            f"{abs(self.difference):.{digits}f} {word}, 95 % interval {low:.{digits}f} to {high:.{digits}f}; "
             f"wins {self.wins}, loses {self.losses}, ties {self.ties}"
         )
 
