@@ -70,6 +70,7 @@ _SEVEN_BITS = (
 )
 """Encodings that look like ASCII: name, the codec, and the marks that set them apart."""
 _TWO_BYTES = frozenset({"big5", "cp932", "gb18030", "cp949", "euc_jp"})
+_PAIRS = re.compile(rb"[\xa1-\xf7][\xa1-\xfe]")
 _LATIN_LETTERS = re.compile(rb"[A-Za-z]")
 _CYRILLIC = ("cp1251", "koi8_r", "iso8859_5", "cp866", "mac_cyrillic", "koi8_u")
 _RUSSIAN = dict(zip(
@@ -280,22 +281,35 @@ def _ebcdic(sample: bytes) -> bool:
 
 
 def _by_script(sample: bytes) -> str:
-    """Three that the detector takes for others, by the bytes that their scripts use and no other text does; else ""."""
+    """Some that the detector takes for others, by the bytes that their scripts use and no other text does; else ""."""
+    if _chinese(sample):
+        return "gb18030"
     high = [byte for byte in sample if byte >= 0x80]
     # Kana are a fifth of any Japanese; their rows in Shift-JIS begin with bytes that are rare elsewhere.
     kana = len(re.findall(rb"\x82[\x9f-\xf1]|\x83[\x40-\x96]", sample))
     if kana >= 3 and kana > len(high) / 10 and _strict(sample, "cp932") is not None:
         return "cp932"
-    if len(high) < 30:
-        return ""
     # In Korean and Chinese their row in EUC is hardly used.
     kana = len(re.findall(rb"[\xa4\xa5][\xa1-\xf6]", sample))
-    if kana > len(high) / 10 and _strict(sample, "euc_jp") is not None:
+    if kana >= 3 and kana > len(high) / 10 and _strict(sample, "euc_jp") is not None:
         return "euc_jp"
+    if len(high) < 30:
+        return ""
     # Hebrew has no capitals, and no letters in the last five places, where Cyrillic and Greek have frequent ones.
     letters = sum(0xE0 <= byte <= 0xFA for byte in high)
     plain = sum(chr(byte).isalpha() for byte in sample if byte < 0x80)
     return "cp1255" if letters >= 0.9 * len(high) and plain < letters and max(high) <= 0xFA else ""
+
+
+def _chinese(sample: bytes) -> bool:
+    """Whether a text is in GB 2312 and not Korean, which has the same pairs of bytes, but no syllables in its later rows."""
+    pairs = _PAIRS.findall(sample)
+    if len(pairs) < 3 or 2 * len(pairs) < sum(byte >= 0x80 for byte in sample) or _strict(sample, "gb2312") is None:
+        return False
+    frequent = sum(0xB0 <= pair[0] <= 0xD7 for pair in pairs)
+    later = sum(0xC9 <= pair[0] <= 0xD7 for pair in pairs)
+    kana = sum(pair[0] in (0xA4, 0xA5) for pair in pairs)
+    return not kana and frequent > 0.6 * len(pairs) and later > 0.1 * len(pairs)
 
 
 def _cyrillic(sample: bytes) -> str:

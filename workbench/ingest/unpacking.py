@@ -75,9 +75,9 @@ class Unpacking:
             parts.append(block)
         return b"".join(parts)
 
-    def part(self, package: zipfile.ZipFile, name: str) -> bytes:
+    def part(self, package: zipfile.ZipFile, which: str | zipfile.ZipInfo) -> bytes:
         """One part of a zip package. Raises ReadError, KeyError (there is none of that name), zipfile.BadZipFile."""
-        info = package.getinfo(name)
+        info = package.getinfo(which) if isinstance(which, str) else which
         if info.flag_bits & 1:
             raise ReadError("It is locked with a password", "Save it without the password, and index that")
         with package.open(info) as stream:

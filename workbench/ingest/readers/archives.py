@@ -2,7 +2,7 @@
 
 A member is cited as `archive.zip!/folder/file.txt`. Names that lead out of the archive (`..`, absolute ones), links and devices
 are refused, one by one; how many members, how many bytes and how deep is limited by settings. Members come in the order of the
-archive; of two with one name the last is read, as unpacking would leave it.
+archive; of several with one name each is read, the later ones as `2-name.txt` and so on.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import IO, Any, cast
 
+from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.readers.package import opened
@@ -28,6 +29,23 @@ _PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\x00", "xz"))
 _OPENERS: dict[str, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
 _PACKED = {".tgz": ".tar", ".tbz": ".tar", ".tbz2": ".tar", ".txz": ".tar", ".gz": "", ".bz2": "", ".xz": ""}
 _ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError)
+_IS_UTF8 = 0x800
+_OF_COUNTRIES = frozenset(
+    {
+        "utf-8",
+        "gb18030",
+        "big5",
+        "cp932",
+        "euc_jp",
+        "cp949",
+        "cp1251",
+        "koi8_r",
+        "koi8_u",
+        "cp866",
+        "iso8859_5",
+        "mac_cyrillic",
+    }
+)
 _FURNITURE = ("__MACOSX/", ".DS_Store", "Thumbs.db")
 
 
@@ -35,26 +53,44 @@ def read_zip(source: Source) -> Iterator[Parsed | Member | Problem]:
     """Read a ZIP archive's members."""
     with opened(source) as held:
         package = held.zip
-        last = {info.filename: info for info in package.infolist() if not info.is_dir()}
-        if not last:
+        members = [info for info in package.infolist() if not info.is_dir()]
+        if not members:
             raise skip("It is an archive without members", "Nothing needs to be done")
-        if all(info.flag_bits & 1 for info in last.values()):
+        if all(info.flag_bits & 1 for info in members):
             raise ReadError("It is locked with a password", "Unpack it, and index what is in it")
-        for info in last.values():
-            if _furniture(info.filename):
+        for info, name in zip(members, _names(members), strict=True):
+            if _furniture(name):
                 continue
             try:
-                member = Member(
-                    safe_name(info.filename), source.limits.part(package, info.filename), _zip_time(info)
-                )  # fmt: skip
+                member = Member(safe_name(name), source.limits.part(package, info), _zip_time(info))
             except _ERRORS:
-                yield Problem(f"{info.filename}: It cannot be unpacked", _BROKEN_REMEDY)
+                yield Problem(f"{name}: It cannot be unpacked", _BROKEN_REMEDY)
             except ReadError as exc:
                 if source.limits.left_bytes < 0:
                     raise
-                yield Problem(f"{info.filename}: {exc.message}", exc.remedy)
+                yield Problem(f"{name}: {exc.message}", exc.remedy)
             else:
                 yield member
+
+
+def _names(members: Sequence[zipfile.ZipInfo]) -> list[str]:
+    """The names of members as people wrote them.
+
+    A name that is not marked as UTF-8 is CP437 by the rules, which `zipfile` follows, but most programs wrote it in UTF-8 or
+    in the code page of their country. One archive is of one program: its names together tell which.
+    """
+    raw = [m.filename.encode("cp437") for m in members if not m.flag_bits & _IS_UTF8 and not m.filename.isascii()]
+    if not raw:
+        return [member.filename for member in members]
+    together = b"\n".join(raw)
+    try:
+        name = decode(together)[1]
+    except ReadError:
+        name = "cp437"
+    plain = all(c.isascii() or c.isalpha() for c in together.decode("cp437"))
+    told = name if name in _OF_COUNTRIES or not plain else "cp437"
+    spelled = (part.decode(told, "replace") for part in raw)
+    return [m.filename if m.flag_bits & _IS_UTF8 or m.filename.isascii() else next(spelled) for m in members]
 
 
 def _furniture(name: str) -> bool:
@@ -70,6 +106,7 @@ def _zip_time(info: zipfile.ZipInfo) -> datetime | None:
 
 def _read_tar(source: Source) -> Iterator[Parsed | Member | Problem]:
     """Read a TAR archive's members."""
+    some, links = False, 0
     try:
         with source.stream() as packed, tarfile.open(fileobj=_unpacked(source, packed), mode="r|") as archive:
             for info in archive:
@@ -78,7 +115,9 @@ def _read_tar(source: Source) -> Iterator[Parsed | Member | Problem]:
                 try:
                     name = safe_name(info.name)
                     if not info.isfile():
+                        links += 1
                         raise skip("It is a link or a device", "Nothing needs to be done")
+                    some = True
                     stream = archive.extractfile(info)
                     data = stream.read() if stream is not None else b""  # the stream below counts
                 except ReadError as exc:
@@ -91,6 +130,8 @@ def _read_tar(source: Source) -> Iterator[Parsed | Member | Problem]:
         raise ReadError(
             "It is a broken archive: it ends too early, or its contents are damaged", _BROKEN_REMEDY
         ) from exc
+    if links and not some:
+        raise skip("It holds only links and devices", "Nothing needs to be done")
 
 
 class _Counted(io.RawIOBase):

@@ -20,7 +20,10 @@ REMEDIES: Mapping[str, str] = {
     **dict.fromkeys((".sqlite", ".db", ".mdb", ".accdb"), "Export its tables as CSV"),
     **dict.fromkeys((".mobi", ".azw3", ".djvu"), "Convert it to EPUB or PDF"),
     **dict.fromkeys((".pst", ".ost"), "Export the mailbox as MBOX"),
-    **dict.fromkeys((".7z", ".rar", ".zst"), _UNPACK),
+    **dict.fromkeys(
+        (".7z", ".rar", ".zst", ".lzma", ".lz", ".lz4", ".br", ".z", ".cab", ".iso", ".dmg", ".deb", ".rpm", ".cpio"),
+        _UNPACK,
+    ),
     **dict.fromkeys((".heic", ".psd", ".ai"), _NO_TEXT),
     **dict.fromkeys((".mp3", ".wav", ".flac", ".ogg", ".mp4", ".mkv", ".mov", ".avi", ".webm"), _NO_TEXT),
 }

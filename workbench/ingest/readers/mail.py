@@ -54,6 +54,8 @@ def _read_message(source: Source) -> Iterator[Parsed | Member | Problem]:
     data = source.bytes()
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in data[:200]:
         data = decode(data)[0].encode("utf-8")
+    if source.suffix == ".emlx":
+        data = _of_apple(data)
     message = email.message_from_bytes(data.lstrip(b"\r\n\xef\xbb\xbf"), policy=email.policy.compat32)
     headers = {name: _header(message, name) for name in _SHOWN}
     if not message.keys() and not source.depth:
@@ -81,6 +83,12 @@ def _read_message(source: Source) -> Iterator[Parsed | Member | Problem]:
             yield Member(name, _bytes(part))
 
 
+def _of_apple(data: bytes) -> bytes:
+    """The message of an EMLX: a line with its length, the message, then what Apple's program knows of it."""
+    length, _, rest = data.lstrip().partition(b"\n")
+    return rest[: int(length)] if length.strip().isdigit() else data
+
+
 class _Parts:
     """Writes the parts of a message that are its body, and gathers those that are attached. Parts are numbered from 1."""
 
@@ -92,6 +100,13 @@ class _Parts:
 
     def write(self, part: email.message.Message, depth: int = 0, related: bool = False) -> None:
         kind = part.get_content_type()
+        if kind.startswith("message/") and kind != "message/rfc822":
+            # Why it was not delivered, or whether it was read: fields, in one block for each recipient.
+            self._number += 1
+            blocks = part.get_payload() if part.is_multipart() else [part]
+            for block in blocks:
+                self._writer.paragraph(_fields(block), locator(part=self._number))
+            return
         if part.is_multipart() and kind != "message/rfc822" and depth < _DEEPEST:
             inner = [p for p in part.get_payload() if isinstance(p, email.message.Message)]
             if kind == "multipart/alternative":
@@ -126,6 +141,12 @@ def _best(inner: list[email.message.Message]) -> list[email.message.Message]:
     if plain:
         return [*plain[:1], *others]
     return rich[-1:] if rich else inner[:1]
+
+
+def _fields(block: Any) -> str:
+    """The fields of a report, and what follows them."""
+    named = [f"{name}: {_words(value)}" for name, value in block.items() if not name.lower().startswith("content-")]
+    return "\n".join((*named, "" if block.is_multipart() else _text(block).strip())).strip()
 
 
 def _text(part: email.message.Message) -> str:

@@ -35,6 +35,8 @@ def _kind(package: Package) -> str:
         for folder, kind in (("word/", "word"), ("ppt/", "slides"), ("xl/", "sheet")):
             if any(name.lower().startswith(folder) for name in package.names):
                 return kind
+        if package.has("_rels/.rels"):
+            raise skip("It is a drawing, a project or the like of a program that is not read", "Save it as PDF")
     if package.has("mimetype"):
         said = package.read("mimetype")[:100].decode("ascii", "replace").strip()
         if said.startswith("application/vnd.oasis.opendocument"):
