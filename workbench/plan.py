@@ -252,8 +252,20 @@ class Plan:
         return recorded(str(data.get("preset", "default")), changes, data.get("edition", EDITION))
 
 
+def assigned(word: str) -> tuple[str, str, str]:
+    """Name, `=` and value of `field=value`; without an equals sign the middle one is "".
+
+    The value begins after the first one, but in a family after the last: there the name ends with a source, whose encoder may
+    be a folder with an equals sign in its path, and no value has one.
+    """
+    families = tuple(f"{field.name}." for field in plan_fields.FIELDS if field.family)
+    return word.rpartition("=") if word.startswith(families) else word.partition("=")
+
+
 def read_words(text: str) -> tuple[str, dict[str, str]]:
     """The preset's name and the fields that a plan's text form names. Raises PlanError."""
+    if not isinstance(text, str):
+        raise PlanError(f"The plan is {text!r:.50}, not text", "Pass a plan, or a text such as 'default limit=5'")
     try:
         words = shlex.split(text)
     except ValueError as exc:
@@ -261,7 +273,7 @@ def read_words(text: str) -> tuple[str, dict[str, str]]:
     preset = words.pop(0) if words and "=" not in words[0] else "default"
     changes: dict[str, str] = {}
     for word in words:
-        name, equals, value = word.partition("=")
+        name, equals, value = assigned(word)
         if not equals:
             raise PlanError(f"{word!r} is not field=value", "Write for example fusion.alpha=0.7")
         changes[name] = value

@@ -18,7 +18,10 @@ def number(low: float | None = None, high: float | None = None, whole: bool = Fa
     def read(value: Any) -> Any:
         if isinstance(value, bool):
             raise ValueError
-        result = float(value)
+        try:
+            result = float(value)
+        except OverflowError:
+            raise ValueError from None
         if result != result or result in (float("inf"), float("-inf")):
             raise ValueError
         if whole:

@@ -174,7 +174,7 @@ def _from_settings(name: str) -> Mapping[str, Any]:
 
 def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
     """The plan that a preset's name and changes meant under an edition. Raises PlanError."""
-    if not isinstance(edition, int) or not 1 <= edition <= EDITION:
+    if isinstance(edition, bool) or not isinstance(edition, int) or not 1 <= edition <= EDITION:
         raise PlanError(
             f"The plan is of edition {edition}", f"This version reads 1 to {EDITION}; a newer one may read it"
         )

@@ -46,6 +46,8 @@ def test_index_search_and_read(tmp_path: Path) -> None:
     first = run("index", source, "--corpus", corpus, "--encoder", "hashing")
     assert first.exit_code == 0, first.output
     assert "3 files: 1 indexed, 0 unchanged, 2 skipped, 0 failed; 0 removed" in first.output
+    (made,) = [line for line in first.output.splitlines() if "generation" in line]  # one line, also where 80 are too few
+    assert made.startswith("1 document, 1 chunk; 1 embedded, 0 reused; ")
     again = json.loads(run("index", source, "--corpus", corpus, "--json").output)
     assert (again["changed"], again["embedded"], again["counts"]["unchanged"]) == (False, 0, 1)
     found = run("search", "backoff", "--corpus", corpus)

@@ -98,3 +98,13 @@ def test_a_file_is_no_corpus(make_corpus: Callable[..., wb.Corpus]) -> None:
     assert file.is_file()
     with pytest.raises(wb.WorkbenchError, match=r"There is no corpus at .*, which is a file"):
         wb.open_corpus(file)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    ["rrf", "default vector.threshold=off", "default grep.when=never", "default dedupe=no", "rrf sources=keyword"],
+)
+def test_fusing_again_says_what_a_search_would_say(plan: str, sample: wb.Corpus) -> None:
+    """Hits, funnel, messages and warnings of `with_plan` are those of a search with that plan."""
+    asked = ("how do retries work", "backoff")
+    assert sample.search(*asked).with_plan(plan).to_dict() == sample.search(*asked, plan=plan).to_dict()

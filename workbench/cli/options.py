@@ -19,7 +19,7 @@ import click
 
 from workbench import settings
 from workbench.errors import PlanError
-from workbench.plan import Plan
+from workbench.plan import Plan, assigned
 from workbench.records import Principal
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class OnePlan:
             plan = Plan.parse(self.plan_text or self.preset or otherwise)
         values = {}
         for change in self.changes:
-            name, equals, value = change.partition("=")
+            name, equals, value = assigned(change.strip())
             if not equals:
                 raise PlanError(f"--set {change} is not FIELD=VALUE", "Write for example --set fusion.alpha=0.7")
             values[name.strip()] = value.strip()

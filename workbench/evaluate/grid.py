@@ -20,7 +20,7 @@ import numpy as np
 
 from workbench import plan_fields
 from workbench.errors import PlanError, UsageError
-from workbench.plan import Plan
+from workbench.plan import Plan, assigned
 from workbench.plan_effects import DECIDING, greps, unread, without_effect
 
 PRESET = "preset"
@@ -188,7 +188,7 @@ def read_space(base: Plan | str, words: Sequence[str]) -> Space:
     """
     grid: dict[str, Values] = {}
     for word in words:
-        name, equals, text = word.partition("=")
+        name, equals, text = assigned(word.strip())
         if not equals or not text.strip():
             raise UsageError(f"{word!r} is not FIELD=VALUES", "Write for example --grid fusion.k=1,10,60")
         if name.strip() in grid:

@@ -59,9 +59,9 @@ def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[st
     said += [*retrieved.messages, *outcome.notes]
     if retrieved.request.mode == "hybrid":
         said += idle(plan, plan.changes())
-    grep_ran = any(base_of(s) == "grep" for s in retrieved.answers) or any(
-        base_of(u.source) == "grep" for u in retrieved.unavailable
-    )
+    # What this plan fuses, which may leave out what was retrieved for another one.
+    asked = (*retrieved.sources_for(plan), *(u.source for u in retrieved.unavailable))
+    grep_ran = any(base_of(source) == "grep" for source in asked)
     if retrieved.request.keywords and not grep_ran and retrieved.request.mode == "hybrid":
         said.append(
             f"The keywords were not used, because the plan {plan} runs no grep; set grep.when=always to use them"
