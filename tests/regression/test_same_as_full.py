@@ -107,7 +107,11 @@ def test_a_long_history_gives_what_a_first_build_gives(folder: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_other_rights_give_what_a_first_build_gives(folder: Path, tmp_path: Path) -> None:
-    """Only who may see the documents changes: what is built of texts and vectors alone stays the same to the byte."""
+    """Only who may see the documents changes: what is built of texts and vectors alone stays the same to the byte,
+    and the graph is the same file."""
     corpus = tmp_path / "my.corpus"
     wb.index([folder], corpus, encoder="hashing", workers=0)
+    (graph,) = corpus.rglob("index.usearch")
+    number = graph.stat().st_ino
     check(folder, corpus, tmp_path, tenant="acme", roles=("support",))
+    assert [path.stat().st_ino for path in corpus.rglob("index.usearch") if path.parts != graph.parts] == [number]

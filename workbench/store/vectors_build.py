@@ -1,17 +1,20 @@
 """Writing one encoder's vectors of a generation: the matrix, the approximate index, and who made them.
 
-The matrix is written as it comes, a block at a time, so that memory does not grow with the corpus. The graph is always
-built, with one thread, so that the same vectors give the same bytes; where that fails, the generation answers exactly and
-says so.
+The matrix is written as it comes, a block at a time, so that memory does not grow with the corpus. There is always a graph,
+built with one thread, so that the same vectors give the same bytes: where the generation before has the same vectors (only
+rights or front matter changed, or another encoder came), its graph is that graph and is taken. Where building fails, the
+generation answers exactly and says so.
 """
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,8 @@ from numpy.typing import NDArray
 
 from workbench.errors import CorpusError
 from workbench.records import EncoderIdentity, Progress
-from workbench.store.vectors_graph import GraphFacts, build_graph
+from workbench.store.generations import file_digest
+from workbench.store.vectors_graph import GraphFacts, build_graph, made_alike
 
 MATRIX = "vectors.npy"
 GRAPH = "index.usearch"
@@ -32,6 +36,14 @@ _LENGTH_TOLERANCE = 1e-3
 Tell = Callable[[Progress], None]
 
 
+@dataclass(frozen=True, slots=True)
+class OldVectors:
+    """The folder of the same encoder in the generation before, and the sha256 that its graph should have."""
+
+    folder: Path
+    graph_sha256: str
+
+
 def build_vectors(
     folder: Path,
     vectors: Iterable[NDArray[np.float32]] | Path,
@@ -39,6 +51,7 @@ def build_vectors(
     identity: EncoderIdentity,
     progress: Tell | None = None,
     threads: int = 1,
+    old: OldVectors | None = None,
 ) -> GraphFacts:
     """Write `vectors.npy`, `index.usearch` and `identity.json`.
 
@@ -50,6 +63,7 @@ def build_vectors(
         identity: Who made them; `dim` is checked.
         progress: Called with the steps `vectors` and `graph`.
         threads: Of the graph. With more than 1 the graph's bytes differ from run to run.
+        old: Where the graph is taken from if the vectors are the same.
 
     Returns:
         What was recorded of the graph; its `warning` says why there is none.
@@ -60,7 +74,10 @@ def build_vectors(
     folder.mkdir(parents=True, exist_ok=True)
     blocks = _file_blocks(vectors) if isinstance(vectors, Path) else vectors
     _write_matrix(folder / MATRIX, blocks, n, identity, _Reporter("vectors", n, progress))
-    facts = _build_graph(folder, n, threads, _Reporter("graph", n, progress))
+    report = _Reporter("graph", n, progress)
+    facts = (_take_graph(folder, old, report) if old is not None and n else None) or _build_graph(
+        folder, n, threads, report
+    )
     record = {"format": FORMAT, "n": n, "identity": asdict(identity), "graph": facts.plain()}
     with (folder / IDENTITY).open("w", encoding="utf-8") as file:
         file.write(json.dumps(record, indent=1, sort_keys=True) + "\n")
@@ -113,6 +130,32 @@ def _file_blocks(path: Path) -> Iterator[NDArray[np.float32]]:
         yield np.asarray(matrix[start : start + _BLOCK])
 
 
+def _take_graph(folder: Path, old: OldVectors, report: _Reporter) -> GraphFacts | None:
+    """The graph of the generation before as a second name of its file, if it is the one that would be built."""
+    source, target = old.folder / GRAPH, folder / GRAPH
+    try:
+        facts = GraphFacts(**json.loads((old.folder / IDENTITY).read_text(encoding="utf-8"))["graph"])
+        if not made_alike(facts) or not filecmp.cmp(old.folder / MATRIX, folder / MATRIX, shallow=False):
+            return None
+        if file_digest(source) != old.graph_sha256:
+            return None
+    except (OSError, ImportError, ValueError, KeyError, TypeError):
+        return None
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without second names
+        shutil.copyfile(source, target)
+        _sync(target)
+    report(facts.rows)
+    return facts
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def _build_graph(folder: Path, n: int, threads: int, report: _Reporter) -> GraphFacts:
     target = folder / GRAPH
     target.unlink(missing_ok=True)
@@ -121,8 +164,7 @@ def _build_graph(folder: Path, n: int, threads: int, report: _Reporter) -> Graph
     matrix = np.asarray(np.load(folder / MATRIX, mmap_mode="r"))
     try:
         facts = build_graph(matrix, target, threads=threads, progress=report)
-        with target.open("rb") as file:
-            os.fsync(file.fileno())
+        _sync(target)
         return facts
     except Exception as exc:  # noqa: BLE001  the graph is an extra: whatever fails, the exact vectors answer
         target.unlink(missing_ok=True)

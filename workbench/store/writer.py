@@ -213,13 +213,17 @@ def _build_vectors(
     tell: Tell,
 ) -> str:
     """Write one encoder's vectors and their graph; a warning where there is no graph."""
-    from workbench.store.vectors_build import MATRIX, build_vectors
+    from workbench.store.vectors_build import GRAPH, MATRIX, OldVectors, build_vectors
 
-    before = None
+    before = graph = None
     if old is not None and key in old.manifest.encoders:
-        before = np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
+        place = old.folder / "vectors" / key
+        before = np.asarray(np.load(place / MATRIX, mmap_mode="r"))
+        part = old.manifest.parts.get(f"vectors/{key}/{GRAPH}")
+        graph = OldVectors(place, part.sha256) if part is not None else None
     blocks = vector_blocks(sources, (before, journal.vectors()))
-    return build_vectors(folder / "vectors" / key, blocks, len(np.unique(sources["number"])), identity, tell).warning
+    total = len(np.unique(sources["number"]))
+    return build_vectors(folder / "vectors" / key, blocks, total, identity, tell, old=graph).warning
 
 
 def vector_blocks(
