@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from workbench.ingest.page_image import HEIGHT, WIDTH, page_png
 from workbench.records import Chunk, Span
+from workbench.ui import document_parts
 from workbench.ui.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, join_spans, read_target
 
 Open = Callable[..., AppTest]
@@ -71,7 +72,18 @@ def test_a_long_document_is_shown_a_page_at_a_time() -> None:
     assert sheet.page_at(sheet.offset_of(Target(801, 805))) == 3
     shown = "".join(sheet.html(page, Target()) for page in (1, 2, 3))
     assert [int(n) for n in re.findall(r'id="line-(\d+)"', shown)] == list(range(1, 1001))
-    assert sheet.html(2, Target()).count("wb-row") == ROWS_A_PAGE
+    assert sheet.html(2, Target()).count('class="wb-row') == ROWS_A_PAGE
+
+
+def test_a_passage_at_the_border_of_two_pages_is_shown_whole() -> None:
+    """A page shows some rows of its neighbours too, as far as there are any, and says where its own begin."""
+    sheet = Sheet.of("\n".join(f"line {n}" for n in range(1, 1001)))
+    lines = [re.findall(r'id="line-(\d+)"', sheet.html(page, Target(399, 403), beyond=10)) for page in (1, 2, 3)]
+    assert [(own[0], own[-1]) for own in lines] == [("1", "410"), ("391", "810"), ("791", "1000")]
+    first, second = sheet.html(1, Target(399, 403), beyond=10), sheet.html(2, Target(399, 403), beyond=10)
+    assert first.count("wb-target") == second.count("wb-target") == 5
+    assert "wb-turned" not in first
+    assert re.findall(r'wb-turned" id="line-(\d+)"', second) == ["401"]
 
 
 def test_two_megabytes_in_one_line_are_many_pages_and_one_is_small() -> None:
@@ -124,6 +136,18 @@ def test_a_target_beyond_the_end_is_the_last_line() -> None:
 
 
 # --- the page -------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_path_the_first_documents_are_listed(
+    open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is a link; where there are more than the list shows, it says so."""
+    assert "These are the first" not in all_text(document(open_app, small_corpus))
+    monkeypatch.setattr(document_parts, "MOST_LISTED", 5)
+    at = document(open_app, small_corpus)
+    assert "These are the first 5" in all_text(at)
+    (listed,) = (b for b in bodies(at) if 'class="wb-links"' in b)
+    assert listed.count("<li>") == 5
 
 
 def test_a_document_opens_at_its_lines(open_app: Open, small_corpus: Path) -> None:

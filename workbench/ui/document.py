@@ -132,7 +132,15 @@ class Sheet:
         at = bisect_right([c.start for c in self.chunks], offset) - 1
         return at if at >= 0 else None
 
-    def html(self, page: int, target: Target, matches: Sequence[Span] = (), current: int | None = None) -> str:
+    def html(
+        self,
+        page: int,
+        target: Target,
+        matches: Sequence[Span] = (),
+        current: int | None = None,
+        *,
+        beyond: int = 0,
+    ) -> str:
         """One page of rows.
 
         Args:
@@ -140,11 +148,15 @@ class Sheet:
             target: Lines to mark.
             matches: Character spans in the text, in order, not overlapping.
             current: Position in `matches` of the one that is shown.
+            beyond: How many rows of the pages before and after are shown too, so that a passage at the border of two pages
+                can be read whole, with its neighbours.
         """
-        first = (page - 1) * ROWS_A_PAGE
-        starts = self.row_starts[first : first + ROWS_A_PAGE + 1].tolist()
-        if len(starts) <= ROWS_A_PAGE:
+        own = (page - 1) * ROWS_A_PAGE
+        first, last = max(own - beyond, 0), min(own + ROWS_A_PAGE + beyond, len(self.row_starts))
+        starts = self.row_starts[first : last + 1].tolist()
+        if last == len(self.row_starts):
             starts.append(len(self.text) + 1)  # as if a newline ended the text
+        turned_to = int(self.row_starts[own]) if page > 1 else -1
         quoted = self.quoted(target)
         at_start = {c.start: i for i, c in enumerate(self.chunks)}
         ends = [m.end for m in matches]
@@ -169,6 +181,7 @@ class Sheet:
             lined = f'<span class="wb-no">{line if begins and numbered else ""}</span>'
             number = _place(self.places[at]) if here else lined
             kind = ("" if chunk is None else " wb-begins") + (" wb-target" if inside else "")
+            kind += " wb-turned" if start == turned_to else ""
             rows.append(
                 f'<div class="wb-row{kind}"{name}>'
                 f'<div class="wb-margin">{margin}</div>'

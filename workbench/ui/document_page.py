@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _KEY = controls.PREFIX + "document."
 _ERROR = "[ERROR: "
+_BEYOND = 40
 _PLACES = ("at", "lines", "quote", "match", "chunk")
 
 
@@ -132,12 +133,12 @@ def _text(corpus: Corpus, shown: Shown) -> None:
     if shown.trouble is not None:
         st.html(cards.alert("", shown.trouble.message, shown.trouble.remedy))
     _moves(sheet, matches, current, focus)
-    page = sheet.page_at(focus)
-    if sheet.pages > 1:
-        key = f"{_KEY}rows-{focus}-{shown.path}"
-        page = st.pagination(sheet.pages, default=page, key=key)
-    st.html(sheet.html(page, target, matches, current))
-    st.html(page_style.scroll_script(focus), unsafe_allow_javascript=True)
+    rows, own = st.container(), sheet.page_at(focus)
+    page = own
+    if sheet.pages > 1:  # under the rows: whoever has read a page to its end turns it there
+        page = st.pagination(sheet.pages, default=own, key=f"{_KEY}rows-{focus}-{shown.path}")
+    rows.html(sheet.html(page, target, matches, current, beyond=_BEYOND))
+    st.html(page_style.scroll_script(focus, page if page != own else 0), unsafe_allow_javascript=True)
 
 
 def _matches(corpus: Corpus, shown: Shown) -> tuple[Span, ...]:

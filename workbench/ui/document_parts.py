@@ -118,11 +118,16 @@ def link(path: str) -> str:
 def some_paths(corpus: Corpus) -> None:
     """The first documents of the corpus, to start from."""
     engine = corpus.engine
-    paths = Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), MOST_LISTED)
+    paths = Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), MOST_LISTED + 1)
     rows = "".join(
-        f'<li><a href="{attribute(link(p))}" target="_self"><bdi>{visible(plain(p, 200))}</bdi></a></li>' for p in paths
+        f'<li><a href="{attribute(link(p))}" target="_self"><bdi>{visible(plain(p, 200))}</bdi></a></li>'
+        for p in paths[:MOST_LISTED]
     )
     st.html(f'<ul class="wb-links">{rows}</ul>')
+    if len(paths) > MOST_LISTED:
+        st.caption(
+            f"These are the first {MOST_LISTED}; *Chunks* on the [Corpus](corpus?part=chunks) page finds the others."
+        )
 
 
 # --- facts ------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ h4.wb-chart{font-size:.95rem;margin:.4rem 0 0;padding:0}
 .wb-row .wb-copy{padding:0 .35rem;min-height:0;line-height:1.2;font-size:.95em}
 mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid #D55E00;scroll-margin:40vh}
 [data-testid="stLayoutWrapper"]:has(>.st-key-wb-w-document-moves){position:sticky;top:3.75rem;z-index:3}
-.st-key-wb-w-document-moves{padding:.3rem;border-radius:.4rem;backdrop-filter:blur(9px)}
+.st-key-wb-w-document-moves{padding:.3rem;border-radius:.4rem;backdrop-filter:blur(9px);
+ background:color-mix(in srgb,Canvas 82%,transparent)}
 .wb-facts-table td:first-child{white-space:nowrap;opacity:.8}
 .st-key-wb-w-corpus-part{margin-top:.9rem}
 .wb-table[aria-label=Facts]{max-width:52rem}
@@ -34,17 +35,20 @@ mark.wb-now{background:#D55E00!important;color:#fff!important;outline:2px solid 
 .wb-links li{margin:.1rem 0!important;padding:0!important;overflow-wrap:anywhere}
 .wb-links a{color:inherit!important}
 .wb-links .wb-here{font-weight:600}
+@media (max-width:640px){.st-key-wb-w-document-moves{gap:.35rem}.st-key-wb-w-document-moves kbd{display:none}
+ .st-key-wb-w-document-moves button{min-height:2.1rem;padding:.1rem .55rem}
+ .st-key-wb-w-document-moves [data-testid="stText"]{font-size:.85rem}}
 @media (max-width:900px){.wb-placed .wb-row{grid-template-columns:6.2em minmax(0,1fr)}
  .wb-row{grid-template-columns:3.2em minmax(0,1fr)}
  .wb-row .wb-margin{grid-column:1/-1;height:auto}.wb-row .wb-margin:empty{display:none}}
 """
 
 _SCROLL = """
-(() => {
-  const place = document.querySelector("mark.wb-now") || document.querySelector(".wb-doc .wb-target");
+((turned) => {
+  const place = turned ? document.querySelector(".wb-doc .wb-turned") || document.querySelector(".wb-doc .wb-row")
+    : document.querySelector("mark.wb-now") || document.querySelector(".wb-doc .wb-target");
   if (place) place.scrollIntoView({block: place.tagName === "MARK" ? "center" : "start"});
-})();
-"""
+})"""
 
 
 def css() -> str:
@@ -52,10 +56,11 @@ def css() -> str:
     return f"<style>{_CSS}</style>"
 
 
-def scroll_script(number: int) -> str:
+def scroll_script(number: int, turned: int = 0) -> str:
     """A script that brings the current match, else the target lines, into view.
 
     Args:
         number: Changes whenever it should run again: a browser runs the same element once.
+        turned: The page of rows that somebody turned to, whose first row comes into view instead; 0: none.
     """
-    return f"<script>/* {int(number)} */{_SCROLL}</script>"
+    return f"<script>/* {int(number)} */{_SCROLL}({int(turned)});</script>"
