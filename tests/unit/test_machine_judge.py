@@ -89,6 +89,9 @@ def test_agreement_with_people_is_told(ready: tuple[wb.Corpus, Pool]) -> None:
     named = corpus.judgments("tea", ["machine:m", "ann"])
     assert any("machine:m count as judgments" in note and "kappa" in note for note in named.notes)
     assert with_people([{"machine:m": 1}, {"ann": 2}], "machine:m") is None
+    assert (
+        with_people([{"machine:m": 1, "known-item": 3}], "machine:m") is None
+    )  # made from the documents: nobody's grade
 
 
 @pytest.mark.parametrize(
@@ -179,3 +182,24 @@ def test_the_command_line_shows_agreement(
     done = CliRunner().invoke(main, ["judge", "machine", "tea", "m", "--corpus", str(corpus.path)])
     assert done.exit_code == 2
     assert "No endpoint is set" in done.output
+
+
+def test_the_command_pools_the_plans_that_are_named(
+    ready: tuple[wb.Corpus, Pool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Presets and plans in the text form make the pool together; the report adds up and says how far people agree."""
+    corpus, _ = ready
+    (query,) = corpus.judging.queries("tea")
+    corpus.judging.grade(corpus.search("kettle").hits[0], 2, query, set="tea", judge="ann")
+    words = ["judge", "machine", "tea", "m", "--corpus", str(corpus.path), "--depth", "2"]
+    with serving(GOOD) as server:
+        monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
+        done = CliRunner().invoke(main, [*words, "--preset", "rrf", "--plan", "tmm sources=keyword", "--json"])
+        told = json.loads(done.stdout)
+        assert 1 <= told["candidates"] == told["graded"] <= 4
+        assert told["failed"] == told["left"] == told["before"] == 0
+        assert "people agree on" in told["with_people"]
+        more = json.loads(CliRunner().invoke(main, [*words, "--depth", "8", "--json"]).stdout)
+        assert (more["before"], more["before"] + more["graded"]) == (told["graded"], more["candidates"])
+        done = CliRunner().invoke(main, [*words, "--preset", "nix"])
+    assert (done.exit_code, "no preset called 'nix'" in done.stderr) == (2, True)

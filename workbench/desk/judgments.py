@@ -49,6 +49,9 @@ GRADE_NAMES = ("not relevant", "related", "relevant", "answers it")
 MACHINE = "machine:"
 """Judges whose names begin so are models; their grades never count unless they are asked for by name."""
 
+KNOWN_ITEM = "known-item"
+"""The judge of known-item sets: what a query was made of answers it. It counts, and is no person to agree with."""
+
 LONGEST_NOTE = 4_000
 LONGEST_JUDGE = 200
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from workbench.assist.answers import JUDGING, judging_data, read_grades
 from workbench.desk.judging import Judging
-from workbench.desk.judgments import MACHINE
+from workbench.desk.judgments import KNOWN_ITEM, MACHINE
 from workbench.desk.pooling import Candidate, Pool
 from workbench.desk.query_sets import Query
 from workbench.errors import AssistError
@@ -136,7 +136,8 @@ def _ask(judging: Judging, model: Asked, query: Query, batch: Sequence[Candidate
 
 
 def with_people(items: Sequence[dict[str, int]], judge: str) -> Agreement | None:
-    """Agreement of a machine with people (the median of them); None where no passage has grades of both.
+    """Agreement of a machine with people (the median of them); None where no passage has grades of both. What known-item
+    queries were made of was graded by nobody.
 
     Args:
         items: Each judged passage with its grades by judge (`judged.graded_by`).
@@ -144,7 +145,7 @@ def with_people(items: Sequence[dict[str, int]], judge: str) -> Agreement | None
     """
     both = []
     for grades in items:
-        people = sorted(g for j, g in grades.items() if not j.startswith(MACHINE))
+        people = sorted(g for j, g in grades.items() if not j.startswith(MACHINE) and j != KNOWN_ITEM)
         if people and judge in grades:
             both.append({judge: grades[judge], "people": people[(len(people) - 1) // 2]})
     return agreement(both, [judge, "people"]) if both else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.desk.judging import Judging, passage
+from workbench.desk.judgments import KNOWN_ITEM
 from workbench.desk.query_sets import JUDGING, Query, Source
 from workbench.errors import JudgmentError
 from workbench.evaluate.known_items import KINDS, make_known_items
 from workbench.retrieve.engine import Engine
 
-JUDGE = "known-item"
 GRADE = 3
 
 
@@ -52,5 +52,5 @@ def make_known_item_set(
         made = judging.sets.make(db, " ".join(name.split()), note, judging.judge)
         judging.sets.add_in(db, made, name, queries)
         for query, anchor in zip(queries, anchors, strict=True):
-            judging.log.write(db, made, query.query_id, anchor, GRADE, JUDGE)
+            judging.log.write(db, made, query.query_id, anchor, GRADE, KNOWN_ITEM)
     return len(items)
