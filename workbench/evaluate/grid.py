@@ -13,7 +13,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ DEFAULT_GRID = (
 """What is tried where nobody says what to try."""
 
 _TWO = ("keyword", "vector")
-_RANGE = re.compile(r"(-?[\d.]+)\.\.(-?[\d.]+)(?::([\d.]+))?(~?)")
+_NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?::({_NUMBER}))?(~?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,29 @@ class Range:
         low, high: The ends.
         step: Distance of neighbours; None is any number between (a grid takes eleven evenly spaced ones).
         log: Spaced evenly by ratio rather than by difference.
+        whole: Whole numbers only; a `Space` sets it for fields that take no others.
     """
 
     low: float
     high: float
     step: float | None = None
     log: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
-        if not (self.low < self.high) or (self.step is not None and self.step <= 0) or (self.log and self.low <= 0):
+        numbers = (self.low, self.high, *(() if self.step is None else (self.step,)))
+        if (
+            not all(map(math.isfinite, numbers))
+            or not self.low < self.high
+            or (self.step is not None and self.step <= 0)
+            or (self.log and self.low <= 0)
+        ):
             raise UsageError(
                 f"The range {self.low}..{self.high} cannot be walked",
                 "Its low end must be below its high end (above 0 where it is logarithmic), its step above 0",
             )
+        if self.step is not None and (self.high - self.low) / self.step >= MOST_PLANS:
+            raise UsageError(f"The range {self} has more than {MOST_PLANS:,} values", "Give it a larger step")
 
     def values(self) -> tuple[float, ...]:
         """The values that a grid takes, rising."""
@@ -67,7 +78,13 @@ class Range:
             count = math.floor((self.high - self.low) / self.step + 1e-9) + 1
             return tuple(round(self.low + n * self.step, 12) for n in range(count))
         spaced = (np.geomspace if self.log else np.linspace)(self.low, self.high, POINTS)
+        if self.whole:
+            return tuple(dict.fromkeys(self.rounded(float(v)) for v in spaced))
         return tuple(round(float(v), 12) for v in spaced)
+
+    def rounded(self, value: float) -> int:
+        """The whole number of the range that is nearest to a value."""
+        return min(max(round(value), math.ceil(self.low)), math.floor(self.high))
 
     def __str__(self) -> str:
         step = "" if self.step is None else f":{self.step:g}"
@@ -94,9 +111,10 @@ class Space:
         self.grid: dict[str, Values] = {}
         for name, values in grid.items():
             if isinstance(values, Range):
-                for value in values.values():
+                fitting = _fitting(self.base, name, values)
+                for value in fitting.values():
                     _read(self.base, name, value)
-                self.grid[name] = values
+                self.grid[name] = fitting
             else:
                 self.grid[name] = tuple(dict.fromkeys(_read(self.base, name, v) for v in _listed(name, values)))
         if not self.grid:
@@ -233,6 +251,19 @@ def _read(base: Plan, name: str, value: Any) -> Any:
     return plan_fields.read(next(iter(spelled(base, name)), f"{name}.vector"), value)
 
 
+def _fitting(base: Plan, name: str, values: Range) -> Range:
+    """A range without steps as the field takes it: of whole numbers where it takes no others."""
+    between = (values.low + values.high) / 2
+    half = math.floor(between) + 0.5
+    if values.step is not None or math.ceil(values.low) > math.floor(values.high):
+        return values
+    try:
+        _read(base, name, half if values.low < half < values.high else between)
+    except PlanError:
+        return replace(values, whole=True)
+    return values
+
+
 def _draw(values: Values, random: np.random.Generator) -> Any:
     if not isinstance(values, Range):
         return values[int(random.integers(len(values)))]
@@ -243,4 +274,6 @@ def _draw(values: Values, random: np.random.Generator) -> Any:
         found = float(np.exp(random.uniform(math.log(values.low), math.log(values.high))))
     else:
         found = float(random.uniform(values.low, values.high))
+    if values.whole:
+        return values.rounded(found)
     return min(max(float(f"{found:.4g}"), values.low), values.high)  # a plan that people can read

@@ -151,6 +151,9 @@ def _suggest(trial: Any, name: str, space: Space) -> Any:
         return values[texts.index(trial.suggest_categorical(name, texts))]
     if values.step is not None:
         return trial.suggest_float(name, values.low, values.high, step=values.step)
+    if values.whole:
+        low, high = values.rounded(values.low), values.rounded(values.high)
+        return trial.suggest_int(name, low, high, log=values.log)
     found = float(
         f"{trial.suggest_float(name, values.low, values.high, log=values.log):.4g}"
     )  # a plan that people can read
