@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 import workbench as wb
@@ -103,6 +104,26 @@ def test_a_long_history_gives_what_a_first_build_gives(folder: Path, tmp_path: P
     check(folder, corpus, tmp_path)
     (folder / "5.md").write_text("---\nyear: 2001\n---\n# Document 5\n\nOther words altogether.\n")
     check(folder, corpus, tmp_path)
+
+
+def test_words_are_carried_over_by_text(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is read again, but of its chunks only the one that was edited has new words; of equal texts each is one."""
+    corpus = tmp_path / "my.corpus"
+    text = (folder / "2.md").read_text()
+    (folder / "2.md").write_text(text + "\n\n# Twice\n\nThe same.\n\n# Twice\n\nThe same.\n")
+    wb.index([folder], corpus, encoder="hashing", workers=0)
+    seen: list[Any] = []
+
+    def look(step: str) -> None:
+        if step == "texts" and (corpus / "building" / "numbers.npy").exists():
+            seen.append(np.load(corpus / "building" / "numbers.npy").tolist())
+
+    monkeypatch.setattr(generations, "hooks", [look])
+    (folder / "2.md").write_text(text + "\n\n# Twice\n\nThe same.\n\n# Twice\n\nThe same, edited.\n")
+    check(folder, corpus, tmp_path)
+    (numbers,) = seen
+    assert numbers.count(-1) == 1
+    assert len({*numbers}) == len(numbers)
 
 
 @pytest.mark.slow

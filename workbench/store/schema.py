@@ -358,6 +358,22 @@ def _places(has_old: bool) -> str:
     )
 
 
+def same_texts() -> str:
+    """Old records and the new ones that have their context and text: (old_number, number), each number at most once.
+
+    Those that are carried over, and of the others as many of one text as there are on both sides. The two hashes are those of
+    context and text together and of the text alone.
+    """
+    turn = "text_hash, text_key, row_number() OVER (PARTITION BY text_hash, text_key ORDER BY number) AS turn"
+    return (
+        "WITH carried AS (SELECT old_number, number FROM record_numbers WHERE old_number IS NOT NULL),"
+        f" gone AS (SELECT number, {turn} FROM old.records WHERE number NOT IN (SELECT old_number FROM carried)),"
+        f" come AS (SELECT number, {turn} FROM records WHERE number NOT IN (SELECT number FROM carried))"
+        " SELECT old_number, number FROM carried UNION ALL"
+        " SELECT g.number, c.number FROM gone g JOIN come c USING (text_hash, text_key, turn)"
+    )
+
+
 def vector_sources(has_old: bool) -> str:
     """Where the vector of each new record comes from: (number, source, row), ordered by number and part.
 

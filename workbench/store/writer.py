@@ -163,12 +163,13 @@ def _build_database(
 
 
 def _write_numbers(connection: duckdb.DuckDBPyConnection, folder: Path, total: int) -> None:
-    """Write beside the new generation which number each of the old one's records has in it: int32, -1 for none."""
+    """Write beside the new generation which number each of the old one's records has in it: int32, -1 for none.
+
+    A record that was made anew counts as an old one if its context and text are the same.
+    """
     numbers = np.full(total, -1, np.int32)
     # On the connection itself: a cursor of it does not see its temporary tables.
-    found = connection.execute(
-        "SELECT old_number, number FROM record_numbers WHERE old_number IS NOT NULL"
-    ).fetchnumpy()
+    found = connection.execute(schema.same_texts()).fetchnumpy()
     numbers[np.asarray(found["old_number"], np.int64)] = np.asarray(found["number"], np.int32)
     np.save(folder.parent / _NUMBERS, numbers)
 
