@@ -12,6 +12,8 @@ from workbench.charts.palette import BLUE
 def means_figure(means: Sequence[tuple[str, float, float | None, float | None]], *, height: int | None = None) -> Any:
     """A point a measure, with a bar from the low to the high end of its interval where it has one.
 
+    The axis is from 0 to 1 where all of it lies there, as measures do; differences have the axis that they need.
+
     Args:
         means: Measure, mean, low and high end (None: no interval), in order.
         height: Pixels; by default what the number of measures needs.
@@ -32,5 +34,6 @@ def means_figure(means: Sequence[tuple[str, float, float | None, float | None]],
         "customdata": [["no interval" if m[2] is None or m[3] is None else f"{m[2]:.3f} to {m[3]:.3f}"] for m in means],
         "hovertemplate": "%{y} %{x:.4f} (%{customdata[0]})<extra></extra>",
     }
-    along = {"range": [0, 1.02] if all(0 <= m[1] <= 1 for m in means) else None}
+    ends = [end for m in means for end in m[1:] if end is not None]
+    along = {"range": [0, 1.02] if all(0 <= end <= 1 for end in ends) else None}
     return row_figure([trace], len(means), along=along, height=height, room=34, legend=False)

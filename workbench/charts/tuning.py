@@ -116,7 +116,7 @@ def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, he
         "marker": {"color": [GREEN if row["difference"] > 0 else VERMILION for row in moved]},
         "hovertemplate": "%{customdata[1]}<br>%{customdata[2]:.3f} to %{customdata[3]:.3f}<extra></extra>",
     }
-    side = f"{name_of(measure)}: {name_of(names[1], 24)} minus {name_of(names[0], 24)}"
+    side = f"{name_of(measure)}: {name_of(names[1], 24)}<br>minus {name_of(names[0], 24)}"  # upright: one line would be cut
     said = f"queries: {won} better, {lost} worse, {ties} equal"
     return figure(
         [trace], height=height, bargap=0.05, clickmode="event+select",

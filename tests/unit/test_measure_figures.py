@@ -1,0 +1,33 @@
+"""Pictures of means and of differences, shared by the Tune page, the notebooks and the snapshots."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import workbench as wb
+
+
+def test_measures_have_the_axis_from_0_to_1_and_differences_the_one_they_need() -> None:
+    """Measures of several pictures compare by eye; an end of an interval below zero is not cut off."""
+    measures = wb.charts.means_figure([("keyword", 0.5, 0.4, 0.6), ("no interval", 0.0, None, None)])
+    differences = wb.charts.means_figure([("first", 0.03, -0.02, 0.08), ("second", 0.1, 0.05, 0.15)])
+    assert measures.layout.xaxis.range == (0, 1.02)
+    assert differences.layout.xaxis.range is None
+
+
+def test_each_bar_ends_where_its_interval_does() -> None:
+    """Without an interval there is no bar, and the words beside the point say so."""
+    (points,) = wb.charts.means_figure([("a", 0.5, 0.25, 0.625), ("b", 0.75, None, None)]).data
+    assert list(points.x) == [0.5, 0.75]
+    assert list(points.error_x.arrayminus) == [0.25, 0.0]
+    assert list(points.error_x.array) == [0.125, 0.0]
+    assert [said for (said,) in points.customdata] == ["0.250 to 0.625", "no interval"]
+
+
+def test_what_a_bar_of_wins_says_is_not_cut_off() -> None:
+    """The upright title names both plans, on two lines: as one it is longer than the picture is high."""
+    frame = pl.DataFrame({"query_id": ["a"], "query": ["q"], "first": [0.25], "second": [0.5], "difference": [0.25]})
+    figure = wb.charts.wins_figure(frame, "nDCG@10", ("vector, 200 tokens", "vector, 60 tokens"))
+    lines = figure.layout.yaxis.title.text.split("<br>")
+    assert lines == ["nDCG@10: vector, 60 tokens", "minus vector, 200 tokens"]
+    assert max(map(len, lines)) * 7 < figure.layout.height
