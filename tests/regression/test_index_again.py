@@ -70,6 +70,43 @@ def test_a_dry_run_says_what_the_run_then_does(docs: Path, tmp_path: Path) -> No
         assert "drafts/d.md" not in opened.search("words", mode="keyword").frame()["path"].to_list()
 
 
+def test_a_dry_run_says_which_files_will_be_copies(docs: Path, tmp_path: Path) -> None:
+    """As the run then does: by bytes, by what reads them and by who may see them; nothing else of them is read."""
+    corpus = tmp_path / "c.corpus"
+    for name, of in (
+        ("z.md", "a.md"),
+        ("y.markdown", "a.md"),
+        ("x.txt", "a.md"),
+        ("drafts/s.md", "b.md"),
+        ("b2.md", "b.md"),
+    ):
+        (docs / name).write_bytes((docs / of).read_bytes())
+    (docs / "same-size.md").write_bytes((docs / "b.md").read_bytes().replace(b"W", b"V"))
+    for name in ("empty", "empty2"):
+        (docs / name).write_bytes(b"")
+    corpus.mkdir()
+    (corpus / "corpus.yaml").write_text("rules: [{path: 'drafts/**', roles: [hr]}]\n")
+    found = wb.preview([docs], corpus, encoder="hashing")
+    assert {f.path: f.copy_of for f in found.files if f.copy_of} == {
+        "b2.md": "b.md",
+        "y.markdown": "a.md",
+        "z.md": "a.md",
+    }
+    report = wb.index([docs], corpus, encoder="hashing")
+    assert {f.path: f.same_as for f in report.files if f.same_as} == {
+        f.path: f.copy_of for f in found.files if f.copy_of
+    }
+    assert (report.copies, found.copies) == (3, 3)
+    (docs / "0.md").write_bytes((docs / "a.md").read_bytes())
+    again = wb.preview([docs], corpus)
+    assert {f.path: f.copy_of for f in again.files if f.copy_of} == {
+        "a.md": "0.md", "y.markdown": "0.md", "z.md": "0.md", "b2.md": "b.md",
+    }  # fmt: skip
+    done = CliRunner().invoke(main, ["index", str(docs), "--corpus", str(corpus), "--dry-run", "--list"])
+    assert "4 files hold the same bytes as another and would be indexed once\n" in done.output
+    assert "  unchanged z.md: a copy of 0.md\n" in done.output
+
+
 def test_a_dry_run_on_the_command_line(docs: Path, tmp_path: Path) -> None:
     """Prints counts and files, as JSON too; with --watch it is refused."""
     base = ["index", str(docs), "--corpus", str(tmp_path / "c.corpus"), "--encoder", "hashing", "--dry-run"]
@@ -98,7 +135,7 @@ def test_include_and_exclude_choose_files(data: dict[str, object], taken: list[s
     assert all("corpus.yaml" in rules.left_out(p) for p in ("a.md", "c.txt", "drafts/d.md") if p not in taken)
 
 
-@pytest.mark.parametrize("value", [[""], ["!a"], ["#a"], [3], {"a": 1}])
+@pytest.mark.parametrize("value", [[""], ["!a"], ["#a"], [3], {"a": 1}, ["[z-a]"], ["[[:nonsense:]]"]])
 def test_a_pattern_that_cannot_be_is_refused(value: object) -> None:
     """One sentence that names the key."""
     with pytest.raises(SettingError, match="exclude in"):

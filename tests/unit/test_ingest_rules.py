@@ -51,6 +51,7 @@ def test_the_settings_file_is_read_from_the_corpus_and_may_be_absent(tmp_path: P
         ("rule: []", "unknown keys rule"),
         ("rules: [{tenant: acme}]", "no usable path"),
         ("rules: [{path: '!a'}]", "no usable path"),
+        ("rules: [{path: '[z-a]'}]", "which is no pattern"),
         ("rules: [{path: a, sensitivity: hush}]", "no level"),
         ("rules: [{path: a, tenant: 7}]", "tenant"),
         ("rules: [{path: a, collection: 'a,b'}]", "not a name"),

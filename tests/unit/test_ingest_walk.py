@@ -53,6 +53,13 @@ def test_nested_gitignore_files_overrule_each_other(tmp_path: Path) -> None:
     assert "sub/keep.log" in names(list(walk([tmp_path], gitignore=False)))[0]
 
 
+def test_lines_of_a_gitignore_that_no_engine_takes_are_passed_over(tmp_path: Path) -> None:
+    """A range that runs backwards is nothing to git and to us; classes of characters are what they say."""
+    lines = ["[z-a]", "[[:digit:]]*.log", "[[:nonsense:]]", "[\\d-a]", "\\", "!", "[", "[[a]", "b.md"]
+    write(tmp_path, {".gitignore": "\n".join(lines), "a.md": "", "b.md": "", "1.log": "", "x.log": ""})
+    assert names(list(walk([tmp_path])))[0] == ["a.md", "x.log"]
+
+
 def test_the_repository_above_the_root_counts_unless_it_ignores_the_root(tmp_path: Path) -> None:
     write(tmp_path, {".git/HEAD": "", ".gitignore": "*.tmp\nout/\n", "docs/a.tmp": "", "docs/a.md": "", "out/b.md": ""})
     assert names(list(walk([tmp_path / "docs"])))[0] == ["a.md"]

@@ -25,6 +25,7 @@ def print_preview(found: IndexPreview, *, list_files: bool, as_json: bool) -> No
 
     if as_json:
         data = dataclasses.asdict(found)
+        data["copies"] = found.copies
         data["counts"] = {action.value: found.count(action) for action in Action}
         options.print_json(data)
         return
@@ -33,12 +34,17 @@ def print_preview(found: IndexPreview, *, list_files: bool, as_json: bool) -> No
     out.print(f"{output.counted(len(found.files), 'file')}: {counts}", soft_wrap=True)
     size = f"{found.read_bytes / 1e6:,.1f} MB" if found.read_bytes >= 1e5 else f"{found.read_bytes:,} bytes"
     out.print(f"{size} would be read. Nothing was changed; leave out --dry-run to index.")
+    if found.copies:
+        one = found.copies == 1
+        out.print(
+            f"{found.copies:,} {'file holds' if one else 'files hold'} the same bytes as another and would be indexed once"
+        )
     shown = (Action.NEW, Action.CHANGED, Action.REMOVED, Action.FAILED) if not list_files else tuple(Action)
     most = len(found.files) if list_files else 20
     for action in shown:
         files = [file for file in found.files if file.action is action]
         for file in files[:most]:
-            why = f": {file.reason}" if file.reason else ""
+            why = f": {file.reason}" if file.reason else f": a copy of {file.copy_of}" if file.copy_of else ""
             out.print(Text(output.one_line(f"  {action.value} {file.path}{why}")), soft_wrap=True)
         if len(files) > most:
             out.print(Text(f"  {action.value}: {len(files) - most:,} more; --list shows them", style="dim"))

@@ -1,6 +1,6 @@
 """What an indexing run would do, without doing it: `workbench index --dry-run`.
 
-It walks and compares as the run does and stops there: nothing is read beyond digests, embedded or written, no lock is taken
+It walks and compares as the run does and stops there: nothing is read beyond digests, embedded or written, no lock is taken,
 and a corpus that does not exist is not made. What only a reader finds out (a binary named `.txt`, a locked PDF) cannot be
 known yet, and the report says so by calling these files "to read".
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from workbench.indexing.alike import copies_among
 from workbench.indexing.compare import compare, find_files
 from workbench.indexing.embedding import Abort
 from workbench.indexing.encoders import choose_encoders, settle_encoders
@@ -38,13 +39,17 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FilePreview:
-    """One file: its path relative to its root, what would become of it, why, and its bytes."""
+    """One file: its path relative to its root, what would become of it, why, and its bytes.
+
+    `copy_of` is the path of the file with the same bytes that it would be indexed as, or "".
+    """
 
     path: str
     action: Action
     reason: str = ""
     remedy: str = ""
     size: int = 0
+    copy_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,11 @@ class IndexPreview:
     def count(self, action: Action) -> int:
         """Number of files with this action."""
         return sum(file.action is action for file in self.files)
+
+    @property
+    def copies(self) -> int:
+        """Number of files that hold the same bytes as another one, and would be indexed as that one."""
+        return sum(bool(file.copy_of) for file in self.files)
 
     @property
     def read_bytes(self) -> int:
@@ -117,10 +127,17 @@ def preview(
         )
         also = settle_encoders(run, asked)
         tasks = compare(run, find_files(run, asked, also), (*asked, *also))
-        files = [FilePreview(f.path, _ACTIONS[f.status], f.reason, f.remedy) for _, f in run.reports]
+        copies = copies_among(tasks, run.kept, previous.files, run.abort)
+        files = [
+            FilePreview(
+                f.path, _ACTIONS[f.status], "" if key in copies else f.reason, f.remedy, copy_of=copies.get(key, "")
+            )
+            for key, f in run.reports
+        ]
         for task in tasks:
-            known = (task.found.root, task.found.path) in previous.files
-            files.append(FilePreview(task.found.path, Action.CHANGED if known else Action.NEW, size=task.found.size))
+            key = (task.found.root, task.found.path)
+            action = Action.CHANGED if key in previous.files else Action.NEW
+            files.append(FilePreview(task.found.path, action, size=task.found.size, copy_of=copies.get(key, "")))
     finally:
         previous.close()
     return IndexPreview(tuple(sorted(files, key=lambda f: (f.path, f.action))), time.monotonic() - started)

@@ -7,6 +7,8 @@ they do for git; they do not count when they ignore the root itself, because who
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 NAME = ".gitignore"
+_CLASS = re.compile(r"\[:(\w+):\]")
+_CLASSES = {
+    "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "xdigit": "0-9a-fA-F",
+    "space": " \t", "blank": " \t",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +70,28 @@ def load(folder: str, prefix: str, cut: int) -> Ignore | None:
 
 
 def _patterns(line: str) -> list[Any]:
-    from pathspec import GitIgnoreSpec
-
     try:
-        return list(GitIgnoreSpec.from_lines([line.removeprefix("\ufeff")]).patterns)
+        return list(spec_of(line.removeprefix("\ufeff")).patterns)
     except ValueError:
         return []
+
+
+def spec_of(line: str) -> GitIgnoreSpec:
+    """One pattern as `.gitignore` has it, also with classes such as `[[:digit:]]`; ValueError where it is none.
+
+    The library finds some faults only when it matches, and says them in the words of three regex engines.
+    """
+    from pathspec import GitIgnoreSpec
+
+    spelled = _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), line)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # a bracket in brackets, which is what was written
+        try:
+            spec = GitIgnoreSpec.from_lines([spelled])
+            spec.match_file("probe")
+        except Exception as exc:
+            raise ValueError(f"{line!r} is no pattern") from exc
+    return spec
 
 
 def above(root: str) -> tuple[Ignore, ...]:

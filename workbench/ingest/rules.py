@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import SettingError
+from workbench.ingest.ignore import spec_of
 from workbench.ingest.visibility import SENSITIVITIES
 from workbench.records import Granularity
 
@@ -277,9 +278,8 @@ _SPECS: dict[str, Any] = {}
 
 
 def _matches(pattern: str, path: str) -> bool:
-    from pathspec import GitIgnoreSpec
-
+    """Whether a path matches. Raises ValueError for what is no pattern."""
     spec = _SPECS.get(pattern)
     if spec is None:
-        spec = _SPECS[pattern] = GitIgnoreSpec.from_lines([pattern])
+        spec = _SPECS[pattern] = spec_of(pattern)
     return bool(spec.match_file(path))
