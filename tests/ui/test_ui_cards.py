@@ -67,6 +67,13 @@ def test_hostile_text_in_any_field_stays_text(field: str) -> None:
     assert "\ud800" not in shown
 
 
+def test_a_card_names_the_heading_that_its_passage_stands_under() -> None:
+    """The innermost one, the others on hover; not where it is the title again, or where there is none."""
+    assert 'class="wb-section" title="A &gt; B"><bdi>B</bdi>' in cards.card(hit(), {}, ())
+    assert "wb-section" not in cards.card(hit(section="A title"), {}, ())
+    assert "wb-section" not in cards.card(hit(section=""), {}, ())
+
+
 def test_a_grep_card_shows_numbered_lines_around_the_first_match() -> None:
     """Lines keep the document's numbers; the line that matches stands out."""
     text = "\n".join(f"line {n}" for n in range(1, 40))

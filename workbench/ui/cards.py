@@ -130,11 +130,19 @@ def card(
         f'data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}" tabindex="-1">'
         f'<div class="wb-head"><span class="wb-rank">{hit.rank or "+"}</span>'
         f'<a class="wb-title" href="{link}" target="_blank" title="Open the document at these lines">'
-        f"<bdi>{title}</bdi></a></div>"
+        f"<bdi>{title}</bdi></a></div>{_section(hit)}"
         f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
         f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks)}"
         "</article>"
     )
+
+
+def _section(hit: Hit) -> str:
+    """The heading that the passage stands under, by which passages of one document are told apart."""
+    last = hit.section.rpartition(" > ")[2]
+    if not last or last == hit.title:
+        return ""
+    return f'<div class="wb-section" title="{attribute(plain(hit.section, 300))}"><bdi>{visible(plain(last, 80))}</bdi></div>'
 
 
 def _facts(hit: Hit, marks: Marks) -> str:

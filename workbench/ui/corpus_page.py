@@ -98,7 +98,12 @@ def _overview(corpus: Corpus) -> None:
     facts = [
         (
             "Documents",
-            f"{info['documents']:,}" + (f", and {info['copies']:,} copies of them" if info["copies"] else ""),
+            f"{info['documents']:,}"
+            + (
+                f", and {info['copies']:,} {'copy' if info['copies'] == 1 else 'copies'} of them"
+                if info["copies"]
+                else ""
+            ),
         ),
         ("Chunks and whole-document records", f"{info['records']:,}"),
         ("Size of the originals", corpus_parts.size(info["bytes"])),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.errors import CorpusNotFound, WorkbenchError
-from workbench.ui import cards, controls, resources
+from workbench.ui import cards, controls, resources, sign_in
 from workbench.ui.text import plain
 
 if TYPE_CHECKING:
@@ -31,9 +31,13 @@ def _no_corpus() -> None:
     path = resources.corpus_path()
     st.subheader("There is no corpus yet")
     st.text(
-        f"A corpus is a folder that holds everything you have indexed; this app looks for one at {plain(str(path), 300)}. "
-        "Make one in a terminal:"
+        f"A corpus is a folder that holds everything you have indexed; this app looks for one at {plain(str(path), 300)}."
     )
+    if sign_in.may_index():
+        st.page_link("views/corpus.py", label="Name a folder of yours on the Corpus page", icon=":material/database:")
+        st.text("Or make one in a terminal:")
+    else:
+        st.text("Make one in a terminal:")
     st.code(f"workbench index PATH-TO-YOUR-FILES --corpus {plain(str(path), 300)}", language=None, wrap_lines=True)
     st.text("Or try the sample that comes with the workbench:")
     st.code("workbench demo", language=None)

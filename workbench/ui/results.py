@@ -13,6 +13,7 @@ from workbench.ui.searching import Asked, Found, sources_shown
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
+    from workbench.errors import WorkbenchError
     from workbench.service import Corpus
 
 
@@ -46,10 +47,21 @@ def draw(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     ranks, sources = finder.ranks(found), sources_shown(found)
     shown = marks.of(corpus, state, found)
     st.html(overlap.html(found, state.plan))
+    common = _common_fault(found)
+    if common is not None:
+        st.html(cards.alert("", common.message, common.remedy))
+        return found
     places = st.columns(len(found), gap="small")
     for place, one in zip(places, found, strict=True):
         place.html(_column(one, ranks, sources, shown))
     return found
+
+
+def _common_fault(found: Sequence[Found]) -> WorkbenchError | None:
+    """The one thing that is wrong with every column (a filter that cannot be read): said once, not in each of them."""
+    faults = {(f.error.message, f.error.remedy): f.error for f in found if f.error is not None}
+    answered = any(f.error is None for f in found)
+    return next(iter(faults.values())) if len(faults) == 1 and len(found) > 1 and not answered else None
 
 
 def _column(one: Found, ranks: dict[str, dict[str, int]], sources: Sequence[str], shown: cards.Marks) -> str:

@@ -16,6 +16,7 @@ _CSS = """
 [data-testid="stMainBlockContainer"]{padding:2.6rem 1.1rem 3rem}
 [data-testid="stSidebarUserContent"]{padding-top:0}
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"]{gap:.55rem}
+[data-testid="stSidebarUserContent"] [data-testid="stButtonGroup"] button[role=radio]{padding-inline:.3rem}
 .wb-column h3{font-size:1.05rem;margin:0 0 .15rem;padding:0;
  border-bottom:2px solid color-mix(in srgb,currentColor 22%,transparent)}
 .wb-msg{font-size:.76rem;margin:.1rem 0 .35rem;opacity:.78}
@@ -27,6 +28,7 @@ _CSS = """
 .wb-title{font-weight:600;color:inherit!important;text-decoration:none;display:-webkit-box;-webkit-line-clamp:2;
  -webkit-box-orient:vertical;overflow:hidden}
 .wb-title:hover,.wb-title:focus-visible{text-decoration:underline}
+.wb-section{font-size:.75rem;opacity:.85;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .wb-facts,.wb-ranks{display:flex;flex-wrap:wrap;gap:.1rem .55rem;align-items:baseline;margin-top:.15rem;font-size:.75rem}
 .wb-label{border-left:.45rem solid;padding-left:.3rem;font-weight:600}
 .wb-score{font-variant-numeric:tabular-nums}
@@ -119,7 +121,7 @@ p.wb-live{font-size:.78rem;margin:0}
 .wb-scroll{overflow-x:auto}.wb-scroll .wb-table td{overflow-wrap:break-word}.wb-scroll .wb-copy{white-space:nowrap}
 @media (max-width:640px){[data-testid="stMainBlockContainer"]{padding:3.2rem .8rem 2rem}.wb-copy{min-height:2rem;padding:0 .7rem}
  .wb-acts{font-size:.84rem;gap:.3rem .9rem}.wb-grades button{min-width:2.3rem;min-height:2.1rem}
- .wb-table td:first-child code{white-space:normal}}
+ .wb-table td:first-child code{white-space:normal;overflow-wrap:normal}}
 @media (prefers-reduced-motion:no-preference){.wb-bar span{transition:width .12s}}
 """
 
