@@ -204,6 +204,8 @@ def test_names_of_measures_have_one_spelling() -> None:
     assert parse_measures("ndcg@10,MRR  recall@100 P(rel=2)@5") == ("nDCG@10", "RR", "R@100", "P(rel=2)@5")
     assert parse_measures(["nDCG(gains={2: 3, 3: 7})@5"]) == ("nDCG(gains={2:3,3:7})@5",)
     assert parse_measures("RR RR@10 RR") == ("RR", "RR@10")
+    assert parse_measures("iprec@.1 IPrec@1.0") == ("IPrec@0.1", "IPrec@1.0")  # a share of the relevant after @
+    assert score_run({"a": ["y", "x"]}, judged({"a": {"x": 1}}), "IPrec@0.1").mean("IPrec@0.1") == 0.5
     for name in parse_measures("nDCG@10 RR P(rel=2)@5 nDCG(gains={2:3,3:7})@5 Success@10 Judged@10 AP@5"):
         assert str(parse_measure(name)) == name
 
@@ -213,6 +215,8 @@ def test_names_of_measures_have_one_spelling() -> None:
     [
         ("nDGC@10", "Did you mean nDCG?"),
         ("nDCG@0", "whole number of at least 1"),
+        ("nDCG@1.5", "whole number of at least 1"),
+        ("IPrec@2", "takes no recall=2"),
         ("nDCG@ten", "cannot be read"),
         ("nDCG@-5", "whole number of at least 1"),
         ("R", "lacks its cutoff"),

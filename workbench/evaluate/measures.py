@@ -50,6 +50,8 @@ def parse_measure(text: str) -> Any:
     if cutoff is not None:
         if kind.AT_PARAM is None or kind.AT_PARAM not in kind.SUPPORTED_PARAMS:
             raise UsageError(f"The measure {name} takes no @{cutoff}", f"Write {name} alone")
+        if not isinstance(cutoff, int) and kind.AT_PARAM == "cutoff":
+            raise UsageError(f"The measure {text!r} cannot be read: after @ comes a whole number of at least 1", _REMEDY)
         parameters[kind.AT_PARAM] = cutoff
     known: Mapping[str, Any] = kind.SUPPORTED_PARAMS
     for parameter, value in parameters.items():
@@ -158,8 +160,12 @@ def _groups(measures: Sequence[Any]) -> list[list[Any]]:
     return ([plain] if plain else []) + [[m] for m in measures if m.params.get("gains")]
 
 
-def _read(text: str) -> tuple[str, dict[str, Any], int | None]:
-    """Name, named parameters and cutoff of `Name(a=1)@10`. Raises UsageError."""
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _read(text: str) -> tuple[str, dict[str, Any], int | float | None]:
+    """Name, named parameters and what is after @ in `Name(a=1)@10`; `IPrec@0.1` has a share there. Raises UsageError."""
     try:
         node: ast.expr = ast.parse(str(text).strip(), mode="eval").body
         cutoff = None
@@ -174,7 +180,7 @@ def _read(text: str) -> tuple[str, dict[str, Any], int | None]:
             node = node.func
         if not isinstance(node, ast.Name):
             raise ValueError("it does not begin with a name")
-        if cutoff is not None and (isinstance(cutoff, bool) or not isinstance(cutoff, int) or cutoff < 1):
+        if cutoff is not None and not (_is_number(cutoff) and cutoff > 0):
             raise ValueError("after @ comes a whole number of at least 1")
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as exc:
         reason = "it is no expression" if isinstance(exc, SyntaxError) else str(exc)
