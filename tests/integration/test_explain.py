@@ -60,6 +60,48 @@ def test_a_document_hidden_by_a_filter_is_named_as_such(sample: wb.Corpus) -> No
     assert found.verified
 
 
+@pytest.mark.parametrize("asked", ["default limit=1", "default limit=1 collections=artifacts", "collections limit=1"])
+@pytest.mark.parametrize("filters", [None, "type = 'code'"])
+def test_what_else_keeps_a_filtered_document_out_is_told_too(
+    asked: str, filters: str | None, sample: wb.Corpus
+) -> None:
+    """Without the filter and with the changes the document is a result; where that cannot be, nothing is promised."""
+    result = sample.search(QUERY, plan=asked, filters=filters)
+    promised = 0
+    for path in ("kb/timeouts.md", "kb/winter.txt", "artifacts/letter-archive.md"):
+        found = sample.explain(result, path)
+        if found.dropped_by != "filters":
+            continue
+        changed = result.plan.replace(found.changes or {})
+        again = sample.search(QUERY, plan=changed)
+        assert found.verified == (path in {h.path for h in again.hits})
+        assert all(f"{field}={value}" in found.remedy for field, value in (found.changes or {}).items())
+        assert found.remedy.startswith("Loosen the filter" if filters else "Set collections=all")
+        assert ("collections" in (found.changes or {})) == ("collection" in asked and not path.startswith("artifacts"))
+        promised += found.verified
+    assert promised or not filters
+
+
+def test_a_source_of_one_collection_ranks_within_it(sample: wb.Corpus) -> None:
+    """Rank and step are those of the collection that the source asks; a source of another one did not ask it."""
+    deep = sample.search(QUERY, plan="collections limit=50")
+    paths = [entry.path for entry in deep.rankings["vector@artifacts"].entries]
+    assert len(paths) == len(deep.distances("vector@artifacts")) == 4
+    short = sample.search(
+        QUERY, plan="collections limit=1 depth.vector=1 sources=keyword@docs,vector@artifacts collections=all"
+    )
+    for rank, path in enumerate(paths, 1):
+        found = sample.explain(short, path)
+        by_source = {s.source: s for s in found.standings}
+        assert by_source["vector@artifacts"].rank == rank
+        assert by_source["keyword@docs"].state == "not asked"
+        assert found.dropped_by == ("" if rank == 1 else "depth")
+        assert found.verified or rank == 1
+    assert {s.source: s.state for s in sample.explain(short, "kb/kettle.md").standings}[
+        "vector@artifacts"
+    ] == "not asked"
+
+
 def test_a_document_that_no_source_matches_is_told_the_truth(sample: wb.Corpus) -> None:
     result = sample.search("backoff", mode="keyword")
     found = sample.explain(result, "kb/kettle.md")

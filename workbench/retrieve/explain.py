@@ -22,6 +22,7 @@ from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.retrieved import Answer, Retrieved
+from workbench.retrieve.sources import scope_of
 from workbench.store.protocols import Scope
 
 
@@ -31,7 +32,8 @@ class SourceStanding:
 
     Attributes:
         source: The source.
-        state: `retrieved`, `beyond depth`, `cut by threshold`, `no match`, or `not asked` (hidden by filter).
+        state: `retrieved`, `beyond depth`, `cut by threshold`, `no match`, or `not asked` (a filter leaves it out, or the source
+            asks another collection).
         rank: From 1 among all records of the source; None where it does not match.
         score: Raw score, None where there is none.
         distance: In the plan's metric, vector sources only.
@@ -60,7 +62,7 @@ class Explanation:
         dropped_by: The step that dropped it: `corpus`, `filters`, `match`, `depth`, `threshold`, `dedupe`, `limit`; "" for
             a result.
         reason: That step in a sentence.
-        changes: Plan fields that would bring it in.
+        changes: Plan fields that would bring it in; of one that a filter leaves out, without that filter.
         remedy: In a sentence.
         verified: The changed plan was searched with, and the document was a result.
     """
@@ -107,7 +109,7 @@ def explain(
     allowed = retrieved.scope.allowed
     inside = numbers if allowed is None else numbers[allowed[numbers]]
     if not len(inside):
-        return _filtered(engine, retrieved, name, int(numbers[0]), search)
+        return _filtered(engine, retrieved, name, numbers, search)
     standings = {int(n): _standings(engine, result, int(n)) for n in inside}
     fused_rank = _fused_ranks(result)
     best = min(standings, key=lambda n: _merit(n, standings[n], fused_rank))
@@ -157,6 +159,10 @@ def _standings(engine: Engine, result: SearchResult, number: int) -> tuple[Sourc
         answer = retrieved.answers[source]
         rank, score = _rank_in(engine, retrieved, source, answer, number)
         distance = None
+        asks = scope_of(engine, retrieved.request, source, retrieved.scope).allowed
+        if asks is not None and not asks[number]:
+            made.append(SourceStanding(source, "not asked", None, None, None, 0.0))
+            continue
         state = "no match" if rank is None else ("beyond depth" if rank > plan.depth(source) else "retrieved")
         if base_of(source) == "vector" and score is not None:
             distance = float(to_distance(np.array(score), plan["vector.metric"]))
@@ -173,6 +179,7 @@ def _rank_in(
     engine: Engine, retrieved: Retrieved, source: str, answer: Answer, number: int
 ) -> tuple[int | None, float | None]:
     """Rank and score of a record in a source, searched for beyond the retrieved depth where need be."""
+    scope = scope_of(engine, retrieved.request, source, retrieved.scope)
     at = np.flatnonzero(answer.scored.numbers == number)
     if len(at):
         return int(at[0]) + 1, float(answer.scored.scores[at[0]])
@@ -182,7 +189,7 @@ def _rank_in(
     if base_of(source) == "keyword":
         if score <= 0:
             return None, None
-        plan, scope = retrieved.request.plan, retrieved.scope
+        plan = retrieved.request.plan
         every = engine.lexical.search(
             retrieved.request.query,
             scope,
@@ -194,9 +201,7 @@ def _rank_in(
         at = np.flatnonzero(every.numbers == number)
         return (int(at[0]) + 1, score) if len(at) else (None, None)
     encoder = encoder_of(source)
-    every = engine.vectors(encoder).search(
-        retrieved.vectors[encoder], retrieved.scope, max(answer.entered, 1), exact="yes"
-    )
+    every = engine.vectors(encoder).search(retrieved.vectors[encoder], scope, max(answer.entered, 1), exact="yes")
     at = np.flatnonzero(every.numbers == number)
     return (int(at[0]) + 1, score) if len(at) else (None, score)
 
@@ -269,6 +274,8 @@ def _dropped(result: SearchResult, standings: tuple[SourceStanding, ...], fused_
                     return step, f"{s.source} has it at rank {s.rank}, and the depth is {result.plan.depth(s.source)}"
                 field, bound = result.plan.threshold_field(s.source), result.plan.threshold(s.source)
                 return step, f"{s.source} has it at distance {s.distance:.4f}, and {field} is {bound}"
+    if any(s.state == "not asked" for s in standings):
+        return "match", "No source that asks its collection matches it"
     return "match", "No source matches it: none of the query's words is in it, and no vector source ran"
 
 
@@ -334,17 +341,33 @@ def _hopeless(standings: tuple[SourceStanding, ...]) -> str:
 
 
 def _filtered(
-    engine: Engine, retrieved: Retrieved, name: str, number: int, search: Callable[[Plan, str | None], SearchResult]
+    engine: Engine,
+    retrieved: Retrieved,
+    name: str,
+    numbers: np.ndarray[Any, np.dtype[np.int64]],
+    search: Callable[[Plan, str | None], SearchResult],
 ) -> Explanation:
+    number = int(numbers[0])
     (stored,) = engine.records.rows([number])
     chunk = stored.chunk
     path = _shown_path(engine, retrieved, number)
     request = retrieved.request
-    plan = request.plan.replace({"collections": "all"})
-    again = search(plan, None)
-    verified = any(h.document_id == chunk.document_id for h in again.hits)
-    asked = " and ".join(p for p in (request.filters, ", ".join(request.plan["collections"])) if p)
-    changes = {"collections": "all"} if request.plan["collections"] else None
+    asked_for = engine.records.scope(request.principal, None, request.plan["collections"]).allowed
+    changes: dict[str, Any] = {} if asked_for is None or asked_for[numbers].any() else {"collections": "all"}
+    again = search(request.plan.replace(changes), None)
+    verified, hopeless = any(h.document_id == chunk.document_id for h in again.hits), ""
+    if not verified:
+        # Once the filter is gone something else may keep it out, most often the limit.
+        then = explain(engine, again, name, lambda changed, _: search(changed, None))
+        verified, changes = then.verified, {**changes, **(then.changes or {})}
+        hopeless = "" if then.changes else f"; then: {then.remedy}"
+    outside = ", ".join(request.plan["collections"]) if "collections" in changes else ""
+    asked = " and ".join(p for p in (request.filters, outside) if p)
+    to_set = ", ".join(f"{field}={value}" for field, value in changes.items())
+    if request.filters:
+        remedy = "Loosen the filter" + (f", and set {to_set}" if to_set else "") + hopeless
+    else:
+        remedy = f"Set {to_set}{hopeless}"
     return Explanation(
         name,
         True,
@@ -356,7 +379,7 @@ def _filtered(
         ),
         dropped_by="filters",
         reason=f"It does not pass {asked}",
-        changes=changes,
-        remedy="Loosen the filter" if request.filters else "Set collections=all",
+        changes=changes or None,
+        remedy=remedy,
         verified=verified,
     )

@@ -26,6 +26,7 @@ from workbench.retrieve.messages import guidance, messages_for, warnings_for
 from workbench.retrieve.request import kind_of
 from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
+from workbench.retrieve.sources import scope_of
 from workbench.store.vocabulary import spoken
 
 if TYPE_CHECKING:
@@ -182,13 +183,15 @@ class SearchResult:
         return funnel_frame(self.steps)
 
     def distances(self, source: str = "vector") -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Distance of every allowed record in the plan's metric, float64, for the histogram; empty where there are none."""
+        """Distance of every record that the source may return, in the plan's metric, float64, for the histogram; empty where
+        there are none.
+        """
         answer = self._retrieved.answers.get(source)
         vector = self._retrieved.vectors.get(encoder_of(source))
         if answer is None or vector is None:
             return np.zeros(0)
         index = self._engine.vectors(encoder_of(source))
-        cosines = index.cosines(vector, self._retrieved.scope)
+        cosines = index.cosines(vector, scope_of(self._engine, self._retrieved.request, source, self._retrieved.scope))
         return np.asarray(to_distance(cosines.astype(np.float64), self.plan["vector.metric"]))
 
     @property

@@ -197,6 +197,16 @@ class _Embedding:
         return future.result()
 
 
+def scope_of(engine: Engine, request: Request, source: str, scope: Scope) -> Scope:
+    """What one source searches: the request's scope, or the collection that the source names where the plan asks for it."""
+    collection = collection_of(source)
+    if not collection:
+        return scope
+    chosen = request.plan["collections"]
+    names = (collection,) if not chosen or collection in chosen else ("",)
+    return engine.records.scope(request.principal, request.filters or None, names)
+
+
 @dataclass(frozen=True, slots=True)
 class _Task:
     """One source's part of a search."""
@@ -215,13 +225,8 @@ class _Task:
             "keyword": self._keyword,
             "vector": self._vector,
         }
-        scope, records = self.scope, self.engine.records
-        collection = collection_of(self.source)
-        if collection:
-            chosen = self.request.plan["collections"]
-            names = (collection,) if not chosen or collection in chosen else ("",)
-            scope = records.scope(self.request.principal, self.request.filters or None, names)
-        return runs[base_of(self.source)](scope, records.count(scope)[1])
+        scope = scope_of(self.engine, self.request, self.source, self.scope)
+        return runs[base_of(self.source)](scope, self.engine.records.count(scope)[1])
 
     def _keyword(self, scope: Scope, entered: int) -> Answer:
         plan, query = self.request.plan, self.request.query

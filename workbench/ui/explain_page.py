@@ -134,7 +134,12 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         found = corpus.explain(result, target)
         state = app_state.current()
         st.html(explaining.standing(found, state))
-        if found.changes and found.verified and not found.rank:
+        if (
+            found.changes
+            and found.verified
+            and not found.rank
+            and not (found.dropped_by == "filters" and state.filters)
+        ):
             st.button(
                 "Try it here", key=_KEY + "apply", on_click=_apply, args=(dict(found.changes),),
                 help="Sets this on this page, so that the pictures show the document come in.",
