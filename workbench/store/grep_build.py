@@ -87,7 +87,7 @@ def build_dictionary(
             del tokens
             lines = np.cumsum(numbers == 0) + first_line
             words = numbers > 0
-            pairs.append(np.unique(numbers[words] << _LINE_BITS | lines[words]))
+            pairs.append(numbers[words] << _LINE_BITS | lines[words])
             size += end - start
             if size >= run_bytes:
                 runs.append(_write_run(Path(scratch), len(runs), ids, pairs, dtype))
@@ -121,11 +121,11 @@ def _write_run(scratch: Path, number: int, ids: _Ids, pairs: list[NDArray[np.int
     order = sorted(range(len(encoded)), key=encoded.__getitem__)
     rank = np.zeros(len(encoded) + 1, np.int64)
     rank[np.array(order, np.int64) + 1] = np.arange(len(encoded))
-    joined = np.concatenate(pairs)
-    lines = joined & ((1 << _LINE_BITS) - 1)
-    ranks = rank[joined >> _LINE_BITS]
-    counts = np.bincount(ranks, minlength=len(encoded)).astype(np.int64)
-    keys = np.sort(ranks << _LINE_BITS | lines)
+    keys = np.concatenate(pairs)
+    keys = rank[keys >> _LINE_BITS] << _LINE_BITS | keys & ((1 << _LINE_BITS) - 1)
+    keys.sort()
+    keys = keys[np.concatenate((keys[:1] >= 0, keys[1:] != keys[:-1]))]  # a word counts once in a line
+    counts = np.bincount(keys >> _LINE_BITS, minlength=len(encoded)).astype(np.int64)
     run = _Run(scratch / f"{number}.words", scratch / f"{number}.counts", scratch / f"{number}.lines")
     run.words.write_bytes(b"".join(encoded[i] + b"\n" for i in order))
     counts.tofile(run.counts)
