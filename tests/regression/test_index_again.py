@@ -17,7 +17,7 @@ import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import SettingError
 from workbench.indexing.preview import Action
-from workbench.indexing.watch import Changes
+from workbench.indexing.watch import Changes, watch
 from workbench.ingest.rules import parse_rules
 from workbench.reports import FileStatus
 
@@ -161,6 +161,27 @@ def test_only_changes_below_the_folders_and_outside_the_corpus_count(tmp_path: P
     assert changes.came.is_set()
 
 
+def test_changed_rules_count_as_a_change(tmp_path: Path) -> None:
+    """They lie in the corpus, whose other files change with every run."""
+    changes = Changes([str(tmp_path / "docs")], tmp_path / "c.corpus")
+    changes.dispatch(_Event("modified", str(tmp_path / "c.corpus" / "current")))
+    assert not changes.came.is_set()
+    changes.dispatch(_Event("modified", str(tmp_path / "c.corpus" / "corpus.yaml")))
+    assert changes.came.is_set()
+
+
+def test_a_change_during_the_first_run_is_not_missed(tmp_path: Path) -> None:
+    """Watching begins before it, and the next run then comes by itself."""
+    docs, runs = tmp_path / "docs", []
+    docs.mkdir()
+    deadline = time.monotonic() + 60
+    watch(
+        [docs], tmp_path / "c.corpus", lambda: runs.append(1), lambda: bool(runs) or time.monotonic() > deadline,
+        lambda: (docs / "late.md").write_text("late"),
+    )  # fmt: skip
+    assert runs == [1]
+
+
 def _wait(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not condition():
@@ -170,7 +191,7 @@ def _wait(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 def test_watching_follows_changes_until_ctrl_c(docs: Path, tmp_path: Path) -> None:
-    """A new, a changed and a removed file are found; a rule that cannot be is said and does not end it."""
+    """A new, a changed and a removed file are found, and changed rules; one that cannot be is said and does not end it."""
     corpus = tmp_path / "c.corpus"
     log = tmp_path / "log"
     # Where the tests run in the background Ctrl-C is ignored, and a process inherits that.
@@ -198,11 +219,12 @@ def test_watching_follows_changes_until_ctrl_c(docs: Path, tmp_path: Path) -> No
         (docs / "b.md").unlink()
         _wait(lambda: (found("zebra"), found("words")) == (2, 2))
         (corpus / "corpus.yaml").write_text("nonsense: 1\n")
-        (docs / "new.md").write_text("# New\n\nA giraffe.\n")
         _wait(lambda: "nonsense" in log.read_text())
+        (docs / "new.md").write_text("# New\n\nA giraffe.\n")
         (corpus / "corpus.yaml").unlink()
-        (docs / "more.md").write_text("# More\n\nMore.\n")
         _wait(lambda: found("giraffe") == 1)
+        (corpus / "corpus.yaml").write_text("exclude: [new.md]\n")
+        _wait(lambda: found("giraffe") == 0)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
         assert "Stopped watching" in log.read_text()

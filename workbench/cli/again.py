@@ -54,8 +54,10 @@ def print_preview(found: IndexPreview, *, list_files: bool, as_json: bool) -> No
             out.print(Text(output.plain(f"  skipped {number:,}: {reason}"), style="dim"))
 
 
-def index_again(paths: Sequence[Path], corpus: Path | None, once: Callable[[], object]) -> None:
-    """Index after each burst of changes until Ctrl-C. A run that fails is said, and the next change tries again."""
+def index_again(
+    paths: Sequence[Path], corpus: Path | None, first: Callable[[], object], once: Callable[[], object]
+) -> None:
+    """Index, then after each burst of changes until Ctrl-C. A later run that fails is said, and the next change tries again."""
     from workbench.indexing import watch
 
     def run() -> None:
@@ -64,8 +66,11 @@ def index_again(paths: Sequence[Path], corpus: Path | None, once: Callable[[], o
         except WorkbenchError as exc:
             click.echo(f"workbench: {exc}", err=True)
 
-    click.echo("Watching for changes; Ctrl-C ends it.", err=True)
+    def begin() -> None:
+        first()
+        click.echo("Watching for changes; Ctrl-C ends it.", err=True)
+
     try:
-        watch(paths, Path(settings.get("corpus") if corpus is None else corpus), run, lambda: False)
+        watch(paths, Path(settings.get("corpus") if corpus is None else corpus), run, lambda: False, begin)
     except KeyboardInterrupt:
         click.echo("workbench: Stopped watching.", err=True)

@@ -98,14 +98,21 @@ def index(
             print_report(report, list_files=list_files)
         return report
 
-    try:
-        report = once(wait)
-    except KeyboardInterrupt:
-        click.echo("workbench: Stopped. The corpus is as it was; run the same command to go on.", err=True)
-        ctx.exit(130)
+    failed = 0
+
+    def first() -> None:
+        nonlocal failed
+        try:
+            failed = once(wait).count(FileStatus.FAILED)
+        except KeyboardInterrupt:
+            click.echo("workbench: Stopped. The corpus is as it was; run the same command to go on.", err=True)
+            ctx.exit(130)
+
     if watching:
-        index_again(paths, corpus, lambda: once(True))
-    ctx.exit(1 if strict and report.count(FileStatus.FAILED) else 0)
+        index_again(paths, corpus, first, lambda: once(True))
+    else:
+        first()
+    ctx.exit(1 if strict and failed else 0)
 
 
 @click.command()

@@ -18,6 +18,7 @@ from typing import Any
 
 from workbench.indexing.embedding import Abort
 from workbench.indexing.roots import inside, targets
+from workbench.ingest.rules import FILE_NAME
 
 _QUIET_SECONDS = 0.5
 _LATEST_SECONDS = 10.0
@@ -44,7 +45,9 @@ class Changes:
             self.came.set()
 
     def _matters(self, path: str) -> bool:
-        # The corpus may lie inside the folder; its own files change with every run.
+        # The corpus may lie inside the folder; its own files change with every run, and its settings by hand.
+        if path == os.path.join(self._corpus, FILE_NAME):
+            return True
         return not inside(path, self._corpus) and any(inside(path, target) for target in self._asked)
 
     def settle(self, abort: Abort) -> None:
@@ -57,21 +60,35 @@ class Changes:
             time.sleep(0.05)
 
 
-def watch(paths: Sequence[str | Path], corpus: str | Path, run: Callable[[], None], abort: Abort) -> None:
+def watch(
+    paths: Sequence[str | Path],
+    corpus: str | Path,
+    run: Callable[[], None],
+    abort: Abort,
+    first: Callable[[], object] | None = None,
+) -> None:
     """Call `run` after each burst of changes below `paths`, until `abort` says so.
+
+    Changes count from the moment before `first` is called, so that one made while it indexes is not missed.
 
     Args:
         paths: Files and folders, as `index` takes them.
-        corpus: The corpus; what changes in it is not seen.
+        corpus: The corpus; of what changes in it only its settings file, `corpus.yaml`, counts.
         run: Indexes; what it raises ends the watching.
         abort: Asked several times a second.
+        first: Called once at the start; None: nothing is.
 
     Raises:
         UsageError: A path does not exist.
     """
     asked = targets(paths)
     changes = Changes(asked, Path(corpus))
-    with _observer(asked, changes):
+    with _observer(asked, changes) as observer:
+        if first is not None:
+            first()
+        settings = os.path.realpath(corpus)
+        if os.path.isdir(settings):
+            observer.schedule(changes, settings, recursive=False)
         while not abort():
             if not changes.came.wait(0.2):
                 continue
@@ -82,7 +99,7 @@ def watch(paths: Sequence[str | Path], corpus: str | Path, run: Callable[[], Non
 
 
 @contextmanager
-def _observer(asked: Sequence[str], changes: Changes) -> Iterator[None]:
+def _observer(asked: Sequence[str], changes: Changes) -> Iterator[Any]:
     from watchdog.observers import Observer
     from watchdog.observers.polling import PollingObserver
 
@@ -95,7 +112,7 @@ def _observer(asked: Sequence[str], changes: Changes) -> Iterator[None]:
         _schedule(observer, asked, changes)
         observer.start()
     try:
-        yield
+        yield observer
     finally:
         observer.stop()
         observer.join()
