@@ -287,3 +287,12 @@ def test_every_box_opens_without_the_vector_side(open_app: Open, small_corpus: P
     run(at)
     assert "The model is not on this machine" in all_text(at)
     assert chunks(at, "keyword")
+
+
+def test_kept_answers_say_so_in_place_of_their_times(open_app: Open, small_corpus: Path) -> None:
+    """Who asks what was asked a moment ago gets the kept answers: bars of nothing would explain nothing."""
+    first = open_app(small_corpus, q=QUERY, picture="timings")
+    assert first.get("plotly_chart")
+    at = open_app(small_corpus, q=QUERY, picture="timings")
+    assert "its answer was kept" in all_text(at)
+    assert not at.get("plotly_chart")

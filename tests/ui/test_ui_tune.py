@@ -16,7 +16,7 @@ import workbench as wb
 from workbench.desk.exchange import import_judgments
 from workbench.errors import JudgmentError
 from workbench.records import Progress
-from workbench.ui import tuning
+from workbench.ui import compare_page, tuning
 from workbench.ui.state import from_params
 
 Open = Callable[..., AppTest]
@@ -206,6 +206,13 @@ def test_plans_are_compared_without_judgments(open_app: Open, small_corpus: Path
     state, said = from_params(dict(parse_qsl(link)))
     assert said == ()
     assert [c.plan for c in state.columns] == [wb.Plan.parse("default"), wb.Plan.parse("rrf")]
+
+
+def test_what_only_one_plan_finds_is_a_link_to_the_document() -> None:
+    """Two documents, each once; characters of a passage say nothing to a reader, the name of a record does."""
+    shown = compare_page.found_only(["a.md#0-377", "a.md#380-500", "h.jsonl#turn-4#0-9", "c.md"], "rain & snow")
+    assert re.findall(r"<bdi>(.*?)</bdi>", shown) == ["a.md", "h.jsonl#turn-4"]
+    assert 'href="document?q=rain+%26+snow&amp;path=h.jsonl%23turn-4"' in shown
 
 
 def test_a_sweep_that_was_stopped_goes_on_where_it_was(own_corpus: Path, judged: Path) -> None:

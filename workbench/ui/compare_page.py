@@ -5,6 +5,8 @@ Where the two lists differ needs no judgments: queries that were typed, or a set
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,10 +16,10 @@ from workbench.errors import PlanError
 from workbench.evaluate.differing import wins
 from workbench.plan import Plan
 from workbench.presets import PRESETS
-from workbench.ui import controls, resources, tune_page, tuning
+from workbench.ui import controls, links, resources, tune_page, tuning
 from workbench.ui import state as app_state
 from workbench.ui.live_panel import MEASURES
-from workbench.ui.text import plain, visible
+from workbench.ui.text import attribute, plain, visible
 
 if TYPE_CHECKING:
     from workbench.service import Corpus
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _KEY = controls.PREFIX + "compare."
 _JOB = "wb.compare.job"
 _ROWS = 30
+_SPAN = re.compile(r"#\d+-\d+$")
+"""Characters of a passage that nobody judged, after the path in its key: nothing to read."""
 
 
 def draw(corpus: Corpus) -> None:
@@ -104,9 +108,19 @@ def _most_different(made: tuning.Compared, plans: tuple[Plan, Plan]) -> None:
     for row in made.lists.frame().head(_ROWS).iter_rows(named=True):
         query = row["query"] or row["query_id"]
         link = f'<a href="{escape(tuning.search_link(query, *plans))}" target="_blank">{visible(plain(query, 120))}</a>'
-        only = " · ".join(visible(plain(d, 60)) for d in row["only_second"][:2])
+        only = found_only(row["only_second"], query)
         rows.append(
             f"<tr>{tune_page.NUMBER.format(format(row['rbo'], '.2f'))}<td>{row['shared']}</td><td>{link}</td><td>{only}</td></tr>"
         )
     head = "<tr><th>RBO</th><th>shared of 10</th><th>query</th><th>only the second has</th></tr>"
     st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{"".join(rows)}</table></div>')
+
+
+def found_only(keys: Sequence[str], query: str) -> str:
+    """Links to the first two documents among the keys of a list, which open with the query marked."""
+    paths = list(dict.fromkeys(_SPAN.sub("", key) for key in keys))[:2]
+    return " · ".join(
+        f'<a href="{attribute(links.document(path, asked={"q": query}))}" target="_blank">'
+        f"<bdi>{visible(plain(path, 60))}</bdi></a>"
+        for path in paths
+    )

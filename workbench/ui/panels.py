@@ -23,7 +23,7 @@ from workbench.charts.distances import Histogram
 from workbench.plan_fields import OFF
 from workbench.plan_values import base_of
 from workbench.retrieve.request import sources_of
-from workbench.ui import controls, resources
+from workbench.ui import controls, explaining, resources
 from workbench.ui.histogram import histogram_html
 from workbench.ui.searching import Found, dropped_by_threshold, main_column
 from workbench.ui.sidebar import Places
@@ -126,7 +126,8 @@ def _funnel(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
 
 
 def _timings(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    return timing_figure({f.title.lower(): f.result.timings_ms for f in found if f.result is not None})
+    timings = {f.title.lower(): f.result.timings_ms for f in found if f.result is not None}
+    return explaining.FROM_CACHE if all(map(explaining.from_cache, timings.values())) else timing_figure(timings)
 
 
 _DRAW: dict[str, Callable[[Found, SearchResult, tuple[Found, ...]], Any]] = {
