@@ -6,6 +6,10 @@ fragment of an address is: `sheet=Sales&row=12`, `slide=3`, `cell=4&output=1`. A
 its text; each holds up to the next one. A passage that spans several of them is cited by a range: of numbers where only the
 last key differs, `sheet=Sales&row=12-18`, else of two places, `paragraph=12..table=2&row=3`. A range holds all that stands
 between its ends in the order of the document, also places of another kind.
+
+A page of HTML and a file of XML have lines, but their text as it is shown has others: they are cited by those of the file,
+`page.html#line=12-18`, and `path:12-18` means the lines of a text that is shown as it is. A long line has columns,
+`line=1&column=20480`, each the one at which a line of the text begins.
 """
 
 from __future__ import annotations
@@ -65,8 +69,10 @@ def joined(first: str, last: str) -> str:
     if shared in (len(one), len(other)):
         return "&".join(one[:shared])
     (key, _, low), (key_too, _, high) = one[shared].partition("="), other[shared].partition("=")
-    numbered = key == key_too and _NUMBER.fullmatch(low) and _NUMBER.fullmatch(high) and order_of(low) < order_of(high)
-    if numbered and shared + 1 == len(one) == len(other):
+    numbered = key == key_too and _NUMBER.fullmatch(low) and _NUMBER.fullmatch(high)
+    if numbered and key in ("line", "column") and order_of(low) > order_of(high):
+        first, last, low, high = last, first, high, low  # HTML shows words of a broken table in another order
+    if numbered and order_of(low) < order_of(high) and shared + 1 == len(one) == len(other):
         return "&".join((*one[:shared], f"{key}={low}-{high}"))
     return f"{first}{BETWEEN}{last}"
 
@@ -93,6 +99,13 @@ def spoken(locator: str) -> str:
     """A locator as people say it: `sheet Sales, row 12-18`, `paragraph 12 to table 2, row 3`."""
     first, last = (", ".join(" ".join(pair) for pair in pairs_of(end)) for end in ends_of(locator))
     return first if first == last else f"{first} to {last}"
+
+
+def line_of(locator: str) -> int | None:
+    """The line of the file at which a place begins; None for one that is no line."""
+    key, value = pairs_of(ends_of(locator)[0])[0]
+    number = value.partition("-")[0]
+    return int(number) if key == "line" and number.isdecimal() else None
 
 
 def cite(path: str, start_line: int, end_line: int, page: int | None, locator: str = "") -> str:

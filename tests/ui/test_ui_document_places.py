@@ -59,6 +59,7 @@ def placed_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {
         "book.xlsx": make.xlsx({"Sales": [["what", "sum"], ["heron", 3], ["newt", 4]], "R&D": [["weir", "x"]]}),
         "deck.pptx": make.pptx([("First", "a heron", ""), ("Second", "a newt", "said of weirs")]),
+        "page.html": b"<html>\n<head>\n</head>\n<h1>Otters</h1>\n\n<p>They\nswim</p>\n<p>and dive\n</html>",
         "mail.eml": make.mail("Birds", "the body", {"in.xlsx": make.xlsx({"I": [["curlew", "egret"]]})}),
     }
     (folder / "files").mkdir()
@@ -76,6 +77,9 @@ def placed_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"path": "book.xlsx#sheet=R%26D"}, "weir | x"),
         ({"path": "deck.pptx", "at": "slide=2&part=notes", "lines": "900-901"}, "said of weirs"),
         ({"path": "mail.eml!/in.xlsx#sheet=I&row=1"}, "curlew | egret"),
+        ({"path": "page.html", "at": "line=6-7"}, "They swim"),
+        ({"path": "page.html#line=8"}, "and dive"),
+        ({"path": "page.html:4-5"}, "# Otters"),
         ({"path": "book.xlsx", "at": "sheet=Sales", "lines": "5-5"}, "newt | 4"),
     ],
 )

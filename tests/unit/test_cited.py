@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.places import Place, ends_of, joined, locate, locator, pairs_of, spoken
+from workbench.places import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.readfile import find_cited
 
@@ -185,3 +185,44 @@ def test_what_a_result_cites_is_read_again(tmp_path: Path) -> None:
         assert corpus.explain(result, "deck.pptx#slide=77").found
         assert corpus.read_file("nothing.md:3-4").startswith("[ERROR: NOT_FOUND] There is no document nothing.md")
         assert corpus.read_file("/etc/passwd:1").startswith("[ERROR: ACCESS_DENIED]")
+
+
+def test_lines_and_columns_of_a_source_open_the_text_that_stands_there() -> None:
+    """A column is that at which a line of the text begins; a line of its own is one place, a long one many."""
+    text = "one\ntwo\nthree\nfour\n"
+    names = ("line=3", "line=7&column=10", "line=7&column=90", "line=9")
+    lines = [Place(a, n) for a, n in zip((0, 4, 8, 14), names, strict=True)]
+    asked = [
+        "3",
+        "5",
+        "line 7",
+        "7-8",
+        "line=7&column=10-90",
+        "line=7&column=95",
+        "line 7 column 12",
+        "7-9",
+        "line=8",
+        "99",
+    ]
+    assert [at(p, text, lines) for p in asked] == [
+        "one", "one", "two\nthree", "two\nthree", "two\nthree", "three", "two", "two\nthree\nfour", "two\nthree", "four",
+    ]  # fmt: skip
+    assert locate(lines, 0, 5) == "line=3..line=7&column=10"
+    assert at("line=3..line=7&column=10", text, lines) == "one\ntwo"
+    with pytest.raises(UsageError, match="It has line 3 to 9"):
+        at("line 1", text, lines)
+
+
+def test_lines_that_are_shown_in_another_order_are_cited_from_the_first_to_the_last() -> None:
+    """HTML moves what stands between the rows of a table; the range opens all of it."""
+    text = "moved\nrow\nrow\n"
+    lines = [Place(0, "line=9"), Place(6, "line=7"), Place(10, "line=8")]
+    assert locate(lines, 0, 13) == "line=8-9"
+    assert joined("line=1&column=90", "line=1&column=7") == "line=1&column=7-90"
+    assert at("line=8-9", text, lines) == "moved\nrow\nrow"
+
+
+def test_the_line_of_a_place() -> None:
+    """What an editor is told to open."""
+    places = ("line=7", "line=7-9", "line=7&column=3-5", "line=7..line=9&column=2", "page=7", "sheet=line&row=7")
+    assert [line_of(place) for place in places] == [7, 7, 7, 7, None, None]

@@ -34,7 +34,7 @@ _SHORT = {
     "para": "paragraph",
 }
 _SHORT |= {"paragraphs": "paragraph", "parts": "part", "tables": "table", "outputs": "output"}
-_FLOWING = frozenset({"line", "time"})
+_FLOWING = frozenset({"line", "column", "time"})
 """Keys whose places mark where something begins; what lies between two of them belongs to the one before."""
 _MOST_NAMED = 6
 _LONGEST_SAID = 300
@@ -175,9 +175,12 @@ class _Known:
         """The place before a line or moment that is none itself."""
         key, value = wanted[-1]
         low = order_of(value.partition("-")[0])
-        same = [n for n, pairs in enumerate(self._pairs) if pairs[-1][0] == key and _within(wanted[:-1], pairs)]
-        at = bisect_right([order_of(self._pairs[n][-1][1]) for n in same], low)
-        return same[at - 1 : at] if at else []
+        own = [(n, dict(pairs)) for n, pairs in enumerate(self._pairs) if _within(wanted[:-1], pairs)]
+        same = [(order_of(keys[key]), n) for n, keys in own if key in keys]
+        # In the order of their numbers: a page may show the words of its lines in another one.
+        at = bisect_right(sorted(number for number, _ in same), low)
+        nearest = sorted(same)[at - 1][0] if at else None
+        return [n for number, n in same if number == nearest]
 
     def there(self, wanted: Pairs, text: str) -> str:
         """What places there are, in a few words: the values of the innermost key that went wrong."""

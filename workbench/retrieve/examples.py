@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 
 from workbench.errors import QueryError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.ingest.frontmatter import read_front_matter
+from workbench.ingest.outline import Lines
 from workbench.ingest.regions import section_kind
+from workbench.places import Place, locate
 from workbench.plan import Plan
 from workbench.presets import preset
 from workbench.ranking.candidates import Candidates, Column
@@ -58,6 +60,7 @@ class Example:
         score: `math.fsum` of the contributions, from 0 to 1.
         contributions: `vector` and `keyword`, what each side added.
         path, start_line, end_line: Where it stands; lines from 1, both included.
+        locator: Where that is in the original, or "" for a file that is cited by its lines.
     """
 
     title: str
@@ -70,11 +73,12 @@ class Example:
     path: str
     start_line: int
     end_line: int
+    locator: str = ""
 
     @property
     def citation(self) -> str:
-        """`path:start-end`."""
-        return cite(self.path, self.start_line, self.end_line, None)
+        """`path:start-end`, or `path#` and the locator."""
+        return cite(self.path, self.start_line, self.end_line, None, self.locator)
 
 
 class Examples(tuple[Example, ...]):
@@ -202,6 +206,9 @@ def _made(engine: Engine, words: str, fused: tuple[NDArray[np.int64], Fused]) ->
             examples = [_from_document(replace(document, text=engine.grep.text(row.document_number)), added)]
         else:
             examples = _from_section(engine, words, document, chunk, added)
+        if chunk.locator:
+            text, places = engine.grep.text(row.document_number), engine.records.places(row.document_number)
+            examples = [replace(example, locator=_located(example, text, places)) for example in examples]
         for example in examples:
             # A document may be in several collections, and is then in the list as often.
             made.setdefault((document.document_id, example.start_line, example.code), example)
@@ -239,6 +246,12 @@ def _from_section(
         start, end = chunk.start_line + block.start, chunk.start_line + block.end
         made.append(_example(document, block.before, block.code, own, start, end))
     return made
+
+
+def _located(example: Example, text: str, places: Sequence[Place]) -> str:
+    """Where the lines of an example stand in the original."""
+    lines = Lines(text)
+    return locate(places, lines.start(example.start_line - 1), lines.start(example.end_line))
 
 
 def _held(engine: Engine, words: str, text: str) -> int:

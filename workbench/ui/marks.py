@@ -12,6 +12,7 @@ import streamlit as st
 
 from workbench import settings
 from workbench.errors import SettingError, WorkbenchError
+from workbench.places import line_of
 from workbench.records import Hit
 from workbench.ui import cards, resources
 from workbench.ui import state as app_state
@@ -122,5 +123,6 @@ def _editor(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
         root = roots.get((generation, hit.document_id))
         if root:
             path = quote(f"{root.rstrip('/')}/{hit.path.partition('#')[0]}")
-            made[chunk_id] = link.replace("{path}", path).replace("{line}", str(hit.start_line))
+            line = line_of(hit.locator) or hit.start_line
+            made[chunk_id] = link.replace("{path}", path).replace("{line}", str(line))
     return made

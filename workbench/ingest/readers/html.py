@@ -2,12 +2,14 @@
 
 The text keeps what a reader of the page sees in the order of the page: headings as `# Heading`, list items as `- item`,
 table rows with ` | ` between the cells, preformatted text as it is. Scripts, styles and drawings are no text. Navigation
-and footers stay: what is boilerplate on one page is the content of another.
+and footers stay: what is boilerplate on one page is the content of another. A place is the line of the source on which the words
+stand, `line=57`: the lines of the text are others.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +18,10 @@ from workbench.ingest.errors import Problem
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Outline, Section, Table, separate
 from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.ingest.readers.html_lines import Marks, SourceMarks, mark_source, moved, places_in_source, unmarked
 from workbench.ingest.titles import said_title
-from workbench.ingest.writing import find_header, is_number, trimmed
+from workbench.ingest.writing import CELLS, find_header, is_number, trimmed
+from workbench.places import Place
 from workbench.records import Span
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     if front.problem is not None:
         yield front.problem
     tree = LexborHTMLParser(raw[front.end :])
-    text, outline = _written(tree)
+    text, outline, places = html_places(tree, raw, front.end)
     found = _head(tree)
     yield Parsed(
         text,
@@ -58,6 +62,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
         language=found.pop("language", ""),
         url=found.pop("url", ""),
         metadata={**metadata, **found, **front.values},
+        places=places,
     )
 
 
@@ -65,14 +70,28 @@ def html_text(source: str) -> tuple[str, Outline]:
     """The text of a page or a piece of one, and its shape."""
     from selectolax.lexbor import LexborHTMLParser
 
-    return _written(LexborHTMLParser(source))
+    return _written(LexborHTMLParser(source), None).finish()
 
 
-def _written(tree: LexborHTMLParser) -> tuple[str, Outline]:
-    writer = _Writer()
-    if tree.body is not None:
-        writer.write(tree.body)
-    return writer.finish()
+def html_places(tree: LexborHTMLParser, raw: str, start: int = 0) -> tuple[str, Outline, tuple[Place, ...]]:
+    """The text of a page, its shape, and where it stands in the file.
+
+    Args:
+        tree: The page.
+        raw: The whole file.
+        start: Where the page begins in it.
+    """
+    writer = _written(tree, mark_source(raw[start:], tree))
+    text, outline = writer.finish()
+    return text, outline, places_in_source(text, writer.marks, raw, start)
+
+
+def _written(tree: LexborHTMLParser, sources: SourceMarks | None) -> _Writer:
+    writer = _Writer(sources)
+    body = tree.body if sources is None else sources.tree.body
+    if body is not None:
+        writer.write(body)
+    return writer
 
 
 def _sniff(head: bytes) -> bool:
@@ -107,6 +126,14 @@ def _attribute(node: LexborNode, name: str) -> str:
     return clean(str(attributes.get(name) or "")).strip()
 
 
+def _seen_attribute(node: LexborNode, name: str) -> str:
+    """An attribute of a tree that may have marks, wherever they came to stand."""
+    attributes: Mapping[str, Any] = node.attributes
+    if name in attributes:
+        return _attribute(node, name)
+    return next((clean(str(v or "")).strip() for key, v in attributes.items() if unmarked(key) == name), "")
+
+
 def _squeeze(text: str) -> str:
     return clean(_SPACE.sub(" ", text).strip())
 
@@ -117,7 +144,9 @@ class _Writer:
     White space is collapsed as browsers do: a run of it is one space, and none at the edges of a line.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sources: SourceMarks | None = None) -> None:
+        self.sources = sources
+        self.marks: Marks = []
         self.parts: list[str] = []
         self.length = 0
         self.breaks = 0  # line ends owed before the next word
@@ -170,7 +199,7 @@ class _Writer:
             return None
         self._boundary(tag)
         if tag == "img":
-            self._text(_attribute(node, "alt"))
+            self._text(_seen_attribute(node, "alt"))
         elif tag in {"ul", "ol"}:
             self.lists.append(_first_number(node) if tag == "ol" else -1)
         elif tag == "li":
@@ -204,10 +233,14 @@ class _Writer:
 
     def _heading(self, start: int, part: int, level: int) -> None:
         """Put the marks before a heading that has just been written; one without words is no section."""
-        title = _squeeze("".join(self.parts[part:]))
+        written = "".join(self.parts[part:])
+        title = _squeeze(written)
         if not title:
             return
         line = f"{'#' * level} {title}"
+        inside = bisect_left(self.marks, (start, 0))
+        marks = moved([(at - start, source) for at, source in self.marks[inside:]], written, title)
+        self.marks[inside:] = [(start + level + 1 + at, source) for at, source in marks]
         del self.parts[part:]
         self.parts.append(line)
         self.length = start + len(line)
@@ -234,22 +267,43 @@ class _Writer:
         ):
             return False
         cells = [row.css("td, th") for row in table.css("tr")]
-        rows = [[_cell(cell) for cell in row] for row in cells]
+        marked = [[self._cell(cell) for cell in row] for row in cells]
+        rows = [[words for words, _ in row] for row in marked]
         if not rows or max((len(cell) for row in rows for cell in row), default=0) > _LONGEST_CELL:
             return False
         caption = table.css_first("caption")
-        lines = [_cell(caption)] if caption is not None else []
-        lines += [" | ".join(trimmed(row)) for row in rows if any(row)]
+        above = [[self._cell(caption)]] if caption is not None else []
+        lines = [words for ((words, _),) in above]
+        lines += [CELLS.join(trimmed(row)) for row in rows if any(row)]
         self._break(2)
         if lines:
             self._flush()
             start = self.length
+            self._mark_cells([*above, *(row for row, words in zip(marked, rows, strict=True) if any(words))])
             self._append("\n".join(lines))
             self.blocks.append(Span(start, self.length))
             named = [list(map(_is_head, row)) for row, words in zip(cells, rows, strict=True) if any(words)]
             self._header(lines, [row for row in rows if any(row)], named, start)
             self._break(2)
         return True
+
+    def _cell(self, node: LexborNode) -> tuple[str, Marks]:
+        """The text of a table cell as one line, and where its words stand."""
+        writer = _Writer(self.sources)
+        writer.write(node)
+        written = "".join(writer.parts)
+        words = " ".join(written.split())
+        return words, moved(writer.marks, written, words)
+
+    def _mark_cells(self, rows: list[list[tuple[str, Marks]]]) -> None:
+        """Note where the words of rows stand that are about to be written."""
+        at = self.length
+        for row in rows:
+            for index, words in enumerate(trimmed([words for words, _ in row])):
+                at += len(CELLS) if index else 0
+                self.marks += [(at + offset, source) for offset, source in row[index][1]]
+                at += len(words)
+            at += len("\n")
 
     def _header(self, lines: list[str], rows: list[list[str]], named: list[list[bool]], start: int) -> None:
         """Note the header of a table that has just been written, where it has one or looks as if it had one."""
@@ -261,16 +315,23 @@ class _Writer:
 
     def _text(self, raw: str) -> None:
         if self.preformatted:
+            words, marks = self._lifted(clean(raw.replace("\r\n", "\n").replace("\r", "\n")))
             self._flush()
-            self._append(clean(raw.replace("\r\n", "\n").replace("\r", "\n")))
+            self.marks += [(self.length + at, source) for at, source in marks]
+            self._append(words)
             return
-        words = clean(_SPACE.sub(" ", raw))
+        words, marks = self._lifted(clean(_SPACE.sub(" ", raw)))
         if words.startswith((" ", "\xa0")):
             self.space = True
         if words.strip(" \xa0"):  # a hard space alone holds a place in the layout, and is no line
             self._flush()
+            before = self.length - words.startswith(" ")
+            self.marks += [(max(self.length, before + at), source) for at, source in marks]
             self._append(words.strip(" "))
             self.space = words.endswith(" ")
+
+    def _lifted(self, words: str) -> tuple[str, Marks]:
+        return (words, []) if self.sources is None else self.sources.lift(words)
 
     def _break(self, count: int) -> None:
         if self.length == self.bullet:
@@ -321,13 +382,6 @@ def _marked_header(rows: list[list[str]], named: list[list[bool]]) -> int:
     return best if best + 1 < len(rows) else -1
 
 
-def _cell(node: LexborNode) -> str:
-    """The text of a table cell as one line."""
-    writer = _Writer()
-    writer.write(node)
-    return " ".join("".join(writer.parts).split())
-
-
 def _first_number(node: LexborNode) -> int:
-    start = _attribute(node, "start")
+    start = _seen_attribute(node, "start")
     return int(start) if start.isdecimal() else 1
