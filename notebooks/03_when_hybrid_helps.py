@@ -17,15 +17,16 @@
 # "Hybrid is better" is true of means, of some collections, and never of every question. This notebook looks question by
 # question: against each source alone, against the better of the two, and by what the questions look like.
 #
-# It measures the judged collections in the folder that the setting `measure_data` (`WORKBENCH_MEASURE_DATA`) names, those with
-# at most `most_documents` documents; where there are none, the demo corpus. For your own documents, put your corpus and your
-# judgments into `judged` below.
+# It measures the judged collections in the folder that the setting `measure_data` (`WORKBENCH_MEASURE_DATA`) names, the smallest
+# first, as many as have at most `most_documents` documents together; where there are none, a part of the demo's files. Either
+# takes under a minute on two cores. For your own documents, put your corpus and your judgments into `judged` below.
 
 # %% tags=["parameters"]
 folder = "demo"  # where corpora go
 encoder = None  # None: the setting; "hashing" needs no model and finds no meaning
 measure = "nDCG@10"
-most_documents = 1_500  # larger collections are left out, so that a first run takes about a minute
+most_documents = 1_500  # of all collections together: a thousand abstracts are indexed in about 20 seconds
+small = True  # of the demo: False takes all of its files and questions
 
 # %%
 import re
@@ -36,23 +37,28 @@ import polars as pl
 
 import workbench as wb
 
-pl.Config.set_tbl_rows(20)
-pl.Config.set_tbl_cols(12)
-pl.Config.set_fmt_str_lengths(70)
+_ = pl.Config.set_tbl_rows(20).set_tbl_cols(12).set_fmt_str_lengths(70)
+
+
+def lines(file):
+    with file.open(encoding="utf-8") as opened:
+        return sum(1 for _ in opened)
+
 
 options = {} if encoder is None else {"encoder": encoder}
-judged = {}  # name -> (corpus, judgments)
-for name, source in wb.judged_collections().items():
-    with (source / "corpus.jsonl").open(encoding="utf-8") as lines:
-        if sum(1 for _ in lines) > most_documents:
-            continue
+sizes = {name: lines(source / "corpus.jsonl") for name, source in wb.judged_collections().items()}
+judged, room = {}, most_documents  # name -> (corpus, judgments)
+for name, source in sorted(wb.judged_collections().items(), key=lambda one: (sizes[one[0]], one[0])):
+    room -= sizes[name]
+    if room < 0:
+        break
     place = Path(folder) / "collections" / name
-    wb.index([source], corpus=place, one_chunk_per_document=True, **options)
+    wb.index([source], corpus=place, one_chunk_per_document=True, progress=wb.progress_line(), **options)
     judged[name] = (wb.open_corpus(place), wb.load_judgments(source))
 if not judged:
-    files = wb.demo_files(Path(folder) / "files")
-    wb.index([files], corpus=Path(folder) / "corpus", collection="docs", **options)
-    judged["demo"] = (wb.open_corpus(Path(folder) / "corpus"), wb.demo_judgments().without_keywords())
+    files = wb.demo_files(Path(folder) / "files", small=small)
+    wb.index([files], corpus=Path(folder) / "corpus", collection="docs", progress=wb.progress_line(), **options)
+    judged["demo"] = (wb.open_corpus(Path(folder) / "corpus"), wb.demo_judgments(files).without_keywords())
 for name, (corpus, judgments) in judged.items():
     print(f"{name}: {corpus.info()['documents']:,} documents, {len(judgments)} judged questions")
 
@@ -99,7 +105,7 @@ for name, difference in differences.items():
 figure = wb.charts.means_figure(
     [(f"{name}: tmm minus {better[name]}", d.difference, d.low, d.high) for name, d in differences.items()]
 )
-figure.update_xaxes(zeroline=True, zerolinecolor="grey", title_text=f"{measure}, difference")
+figure.update_xaxes(zeroline=True, zerolinecolor="grey", autorange=True, title_text=f"{measure}, difference")
 
 # %% [markdown]
 # ## Question by question
@@ -183,6 +189,11 @@ table = pl.concat(
 )
 table
 
+# %%
+rows = table.select("feature", "group", "questions", "against_coin", "low", "high").rows()
+figure = wb.charts.means_figure([(f"{feature}: {group} ({n})", *ends) for feature, group, n, *ends in rows])
+figure.update_xaxes(zeroline=True, zerolinecolor="grey", autorange=True, title_text=f"{measure}: tmm minus the mean of the two sources")
+
 # %% [markdown]
 # Where `low` is above zero, mixing is better than picking blindly *for questions of that kind too*. Read the columns `keyword`
 # and `vector` before believing that a kind of question belongs to one source: the groups are small, and the collections differ.
@@ -193,6 +204,8 @@ table
 # * With judgments, check that the better source alone does not beat the mix (`wb.explore`, or the verdicts above); where it does,
 #   weigh it more (`fusion.alpha`, `fusion.weights.SOURCE`), and where the interval leaves out zero, use it alone.
 # * For the questions that lose, look at one with `corpus.explain`: it names the step that dropped the answer.
+# * The same of your own documents: in the first cell, in place of the collections,
+#   `judged = {"mine": (wb.open_corpus("my.corpus"), wb.load_judgments("folder-or-file"))}`.
 
 # %% [markdown]
 # ## What this notebook claims, checked
@@ -224,7 +237,7 @@ assert queries["better"].mean() >= max(queries["keyword"].mean(), queries["vecto
 
 # Where only one source finds something, mixing costs; where both do, it costs less.
 one, both = (queries.filter(pl.col("found_by") == n)["against_better"] for n in (1, 2))
-assert len(one) == 0 or interval(one)[1] < 0
+assert len(one) < 5 or interval(one)[1] < 0  # of fewer the interval says nothing
 assert len(one) == 0 or both.mean() > one.mean()
 
 # Every question is in one group of each feature.

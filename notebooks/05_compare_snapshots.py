@@ -180,6 +180,15 @@ shared.save(place / "shared.snapshot")
 shared
 
 # %% [markdown]
+# ## Now with your own
+#
+# * Before you change a setting or the documents: `corpus.search("a question").snapshot("before the move").save("before.snapshot")`.
+#   Afterwards the same under another name, and `wb.Snapshot.load("before.snapshot").diff(wb.Snapshot.load("after.snapshot"))`.
+# * `wb.Snapshot.of([found, measured], note=...)` holds several searches and measures, as above; `verify` says whether the corpus
+#   still gives the same.
+# * In a terminal: `workbench snapshot save "a question" "another"`, then `list`, `diff` and `verify`. In the app: Snapshots.
+
+# %% [markdown]
 # ## What this notebook claims, checked
 
 # %%

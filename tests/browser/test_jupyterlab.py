@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "02_tune_the_fusion.ipynb"
 TOKEN = "a-token-of-this-test"
 RUNNING = 240_000
-"""Milliseconds that all cells may take: the demo corpus is indexed and a sweep is run."""
+"""Milliseconds that all cells may take: the demo's files are indexed and a sweep is run."""
 
 ERRORS = '[data-mime-type="application/vnd.jupyter.error"]'
 RAN = f"""() => document.querySelector('{ERRORS}')
@@ -122,9 +122,9 @@ def test_a_slider_moves_the_chart_and_the_measure(lab: str, page: Any) -> None:
     page.wait_for_function(CHANGED, arg=[chart.element_handle(), before[0]])
     assert slider.get_attribute("aria-valuenow") == "1.0"
     assert words.first.text_content() != before[1]
-    assert "of 69 queries" in words.first.text_content()
+    assert "of 46 queries" in words.first.text_content()
 
     output.get_by_role("button", name="Back to the start").click()
-    words.get_by_text("Plan: rrf", exact=True).wait_for()
+    words.get_by_text("Plan: tmm fusion.alpha=0.5", exact=True).wait_for()
     assert page.locator(ERRORS).count() == 0
     assert page.foreign == []

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,19 +76,37 @@ def test_it_runs_from_top_to_bottom(script: Path, folder: Path, monkeypatch: pyt
 
 @pytest.mark.slow
 @pytest.mark.measure
-def test_hybrid_helps_and_hurts_on_real_collections(measure_data: Path, tmp_path: Path) -> None:
-    """The claims of notebook 03 hold of the collections that are small enough to index in a minute."""
-    assert list(wb.judged_collections(measure_data / "collections"))
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"encoder": "static", "most_documents": 4_500}],
+    ids=["the smallest, as it comes", "more, with the encoder that needs no model"],
+)
+def test_hybrid_helps_and_hurts_on_real_collections(
+    measure_data: Path, tmp_path: Path, parameters: dict[str, Any]
+) -> None:
+    """The claims of notebook 03 hold of real collections, of few with the usual encoder and of more with a fast one."""
+    found = wb.judged_collections(measure_data / "collections")
+    counts = sorted((len((f / "corpus.jsonl").read_bytes().splitlines()), name) for name, f in found.items())
+    room = parameters.get("most_documents", 1_500)
+    expected = [name for n, (_, name) in enumerate(counts) if sum(count for count, _ in counts[: n + 1]) <= room]
+    assert expected
     script = next(s for s in NOTEBOOKS if s.stem.startswith("03"))
-    assert complaints(script, tmp_path) == []
-    assert list((tmp_path / "demo" / "collections").iterdir())
+    assert complaints(script, tmp_path, **parameters) == []
+    assert sorted(p.name for p in (tmp_path / "demo" / "collections").iterdir()) == sorted(expected)
 
 
-def complaints(script: Path, folder: Path) -> list[str]:
-    """Execute a notebook in a folder; what its cells wrote on stderr. Raises nbclient's error where a cell fails."""
+def complaints(script: Path, folder: Path, **parameters: Any) -> list[str]:
+    """Execute a notebook in a folder, some parameters set anew; what its cells wrote on stderr.
+
+    Raises nbclient's error where a cell fails.
+    """
     jupytext = pytest.importorskip("jupytext", reason="needs the extra notebooks: pip install jupytext")
     nbclient = pytest.importorskip("nbclient", reason="needs the extra notebooks: pip install nbclient")
     notebook = jupytext.read(script)
+    (defaults,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
+    for name, value in parameters.items():
+        assert f"\n{name} = " in defaults.source
+        defaults.source += f"\n{name} = {value!r}"
     resources = {"metadata": {"path": str(folder)}}
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
