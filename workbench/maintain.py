@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def index(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     corpus: str | Path | None = None,
     collection: str | Sequence[str] = "docs",
     progress: Callable[[Progress], None] | None = None,
@@ -24,7 +24,7 @@ def index(
     """Index files and folders into a corpus; what did not change is not embedded again.
 
     Args:
-        paths: Files and folders.
+        paths: Files and folders, or one; a leading `~` is the home folder.
         corpus: The corpus folder, made if it is not there; None is the setting `corpus`.
         collection: Named part of the corpus, or several.
         progress: Called with a Progress now and then.
@@ -36,13 +36,13 @@ def index(
     """
     from workbench import indexing
 
-    target = Path(settings.get("corpus") if corpus is None else corpus)
+    target = _corpus(corpus)
     collections = (collection,) if isinstance(collection, str) else tuple(collection)
-    return indexing.index([Path(p) for p in paths], target, collections=collections, progress=progress, **options)
+    return indexing.index(_paths(paths), target, collections=collections, progress=progress, **options)
 
 
 def preview(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     corpus: str | Path | None = None,
     collection: str | Sequence[str] = "docs",
     **options: Any,
@@ -50,15 +50,22 @@ def preview(
     """Say what `index` with the same arguments would do, and do nothing. Raises UsageError, EncoderError."""
     from workbench import indexing
 
-    target = Path(settings.get("corpus") if corpus is None else corpus)
+    target = _corpus(corpus)
     collections = (collection,) if isinstance(collection, str) else tuple(collection)
-    return indexing.preview([Path(p) for p in paths], target, collections=collections, **options)
+    return indexing.preview(_paths(paths), target, collections=collections, **options)
 
 
-def remove(paths: Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:
+def remove(paths: str | Path | Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:
     """Take files and folders out of a corpus. Raises CorpusNotFound, CorpusLocked."""
     from workbench import indexing
 
-    return indexing.remove(
-        [Path(p) for p in paths], Path(settings.get("corpus") if corpus is None else corpus), **options
-    )
+    return indexing.remove(_paths(paths), _corpus(corpus), **options)
+
+
+def _paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
+    """One path or several; a text is not read letter by letter."""
+    return [settings.path_of(p) for p in ((given,) if isinstance(given, (str, Path)) else given)]
+
+
+def _corpus(given: str | Path | None) -> Path:
+    return settings.path_of(settings.get("corpus") if given is None else given)

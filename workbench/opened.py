@@ -12,6 +12,7 @@ from workbench.corpus_engine import CorpusEngine
 from workbench.errors import CorpusError, CorpusNotFound
 from workbench.records import Principal
 from workbench.retrieve.cache import ResultCache
+from workbench.settings import path_of
 from workbench.store.masking import load_policy
 from workbench.store.reader import open_generation
 from workbench.store.visibility import Policy
@@ -160,7 +161,7 @@ class OpenCorpus:
         """
         from workbench.desk.exchange import import_judgments
 
-        return import_judgments(self.judging, path, name).name
+        return import_judgments(self.judging, path_of(path), name).name
 
     def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
         """A query set's judgments, to measure with: `Judging.judgments` says how. Raises JudgmentError."""

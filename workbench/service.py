@@ -362,6 +362,5 @@ def open_corpus(
     Raises:
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
     """
-    return Corpus(
-        settings.get("corpus") if path is None else path, principal, follow=follow, encoder=encoder, policy=policy
-    )
+    folder = settings.path_of(settings.get("corpus") if path is None else path)
+    return Corpus(folder, principal, follow=follow, encoder=encoder, policy=policy)

@@ -23,7 +23,8 @@ PREFIX = "WORKBENCH_"
 class Setting:
     """One setting: `kind` is `str`, `int`, `float` or `bool`; bounds include both ends; `choices` empty means any.
 
-    A `secret` one is never shown: whoever prints settings prints whether it is set.
+    A `secret` one is never shown: whoever prints settings prints whether it is set. In a `path` (or several, separated by the
+    path separator) a leading `~` is the user's home folder.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Setting:
     choices: tuple[str, ...] = ()
     unprefixed: bool = False
     secret: bool = False
+    path: bool = False
 
     @property
     def variable(self) -> str:
@@ -50,6 +52,8 @@ class Setting:
                 f"{where} is {raw!r}, which is not {_KINDS[self.kind]}", f"Set it to {self.bounds()}"
             ) from exc
         # Written so that what is not a number is outside of any bounds.
+        if self.path:
+            value = os.pathsep.join(map(os.path.expanduser, value.split(os.pathsep)))
         outside = (self.low is not None and not value >= self.low) or (self.high is not None and not value <= self.high)
         if outside or (self.choices and value not in self.choices):
             raise SettingError(f"{where} is {raw!r}, which is outside its bounds", f"Set it to {self.bounds()}")
@@ -95,7 +99,7 @@ def _boolean(raw: Any) -> bool:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("corpus", str, ".workbench", "Folder of the corpus that commands and pages open."),
+    Setting("corpus", str, ".workbench", "Folder of the corpus that commands and pages open.", path=True),
     Setting(
         "encoder", str, "all-MiniLM-L6-v2", "Sentence-transformers model: a name, a folder, `static` or `hashing`."
     ),
@@ -106,7 +110,7 @@ SETTINGS: tuple[Setting, ...] = (
         "What runs the model; `auto` takes the fastest that agrees with torch.",
         choices=("auto", "openvino", "torch"),
     ),
-    Setting("cache_dir", str, "", "Where converted models are kept; empty means the user's cache folder."),
+    Setting("cache_dir", str, "", "Where converted models are kept; empty means the user's cache folder.", path=True),
     Setting("vector_score_threshold", float, 0.5, "Default of the plan field vector.threshold.", 0, 4),
     Setting("memory_limit_mb", int, 1024, "Memory that DuckDB may use in one process.", 128, 1 << 20),
     Setting("threads", int, 2, "Threads that a search or an indexing run may use.", 1, 256),
@@ -138,6 +142,7 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "",
         "Folders that read_file may read below, separated by the path separator; empty: the indexed ones.",
+        path=True,
     ),
     Setting("endpoint_url", str, "", "Base URL of a chat completion API for endpoint:MODEL; empty: nothing is sent."),
     Setting("endpoint_key", str, "", "Key for endpoint_url; no other key is ever sent.", secret=True),
@@ -149,7 +154,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("roles", str, "", "Roles of the local user, separated by commas."),
     Setting("app_indexing", bool, True, "Whether the local owner may start indexing runs from the Corpus page."),
     Setting("app_indexing_role", str, "", "Role that may index from the page where people sign in; empty: nobody may."),
-    Setting("oidc_secrets", str, "", "TOML file with Streamlit's [auth] table; empty: its own secrets.toml, if any."),
+    Setting(
+        "oidc_secrets",
+        str,
+        "",
+        "TOML file with Streamlit's [auth] table; empty: its own secrets.toml, if any.",
+        path=True,
+    ),
     Setting("oidc_tenant_claim", str, "", "Claim that names the tenant, dots go deeper; empty: no tenant."),
     Setting("oidc_roles_claim", str, "roles", "Claim with the roles, a list or a text; dots go deeper."),
     Setting(
@@ -157,7 +168,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("user", str, "", "Name recorded with judgments and snapshots; empty: the login name."),
     Setting("editor_link", str, "", "Link pattern that opens a file in an editor, with {path} and {line}."),
-    Setting("measure_data", str, "", "Folder of collections to measure on; tests that need it skip without it."),
+    Setting(
+        "measure_data", str, "", "Folder of collections to measure on; tests that need it skip without it.", path=True
+    ),
     Setting("rrf_constant", float, 60.0, "fusion.k of the preset `collections`.", 1, 10000, unprefixed=True),
     Setting("overfetch_multiplier", int, 3, "Depth of the preset `collections`, in limits.", 1, 100, unprefixed=True),
     Setting(
@@ -168,11 +181,16 @@ SETTINGS: tuple[Setting, ...] = (
 BY_NAME: Mapping[str, Setting] = {s.name: s for s in SETTINGS}
 
 
+def path_of(given: str | Path) -> Path:
+    """A path as it was given to Python, where no shell has put the home folder in the place of a leading `~`."""
+    return Path(os.path.expanduser(given))
+
+
 def settings_file() -> Path:
     """Path of the user's settings file, which need not exist."""
     explicit = os.environ.get("WORKBENCH_SETTINGS")
     if explicit:
-        return Path(explicit)
+        return path_of(explicit)
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "workbench" / "settings.yaml"
 

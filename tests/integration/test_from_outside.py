@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from corpus_files import write_files
 
 import workbench as wb
+from workbench.demo.data import sample_folder
 
 QUERIES = (("how do retries work", "backoff"), ("ACME-INV-49302", None), ('"the kettle is never the cause"', None))
 PRESETS = ("default", "rrf", "tmm", "passages", "collections", "pages", "contract", "scoped")
@@ -108,3 +111,20 @@ def test_fusing_again_says_what_a_search_would_say(plan: str, sample: wb.Corpus)
     """Hits, funnel, messages and warnings of `with_plan` are those of a search with that plan."""
     asked = ("how do retries work", "backoff")
     assert sample.search(*asked).with_plan(plan).to_dict() == sample.search(*asked, plan=plan).to_dict()
+
+
+def test_one_path_is_a_path_and_home_is_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the README has it: no shell reads `~` for Python or for a settings file, and a lone path needs no list."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_files(tmp_path / "notes", {"a.txt": "one apple a day", "b.txt": "two pears"})
+    assert wb.index("~/notes", corpus="~/my.corpus", encoder="hashing").found == 2
+    assert wb.preview("~/notes", corpus="~/my.corpus").files
+    assert wb.remove("~/notes/b.txt", corpus="~/my.corpus").documents == 1
+    monkeypatch.setenv("WORKBENCH_CORPUS", "~/my.corpus")
+    with wb.open_corpus() as by_setting, wb.open_corpus("~/my.corpus") as corpus:
+        assert by_setting.path == corpus.path == tmp_path / "my.corpus"
+        saved = corpus.search("apple").snapshot().save("~/kept.snapshot")
+    assert saved == tmp_path / "kept.snapshot"
+    assert wb.Snapshot.load("~/kept.snapshot").hits()
+    (tmp_path / "judged").symlink_to(sample_folder())
+    assert wb.load_judgments("~/judged").query_ids

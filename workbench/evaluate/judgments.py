@@ -17,6 +17,7 @@ from pathlib import Path
 
 from workbench.errors import JudgmentError
 from workbench.records import Span
+from workbench.settings import path_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,4 +196,4 @@ def load_judgments(
     """
     from workbench.evaluate import reading
 
-    return reading.load(Path(path), split=split, topics=Path(topics) if topics is not None else None, name=name)
+    return reading.load(path_of(path), split=split, topics=None if topics is None else path_of(topics), name=name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import SnapshotError, UsageError
 from workbench.records import Hit, Principal
+from workbench.settings import path_of
 from workbench.snapshot import archive, audience, editions, parts
 from workbench.snapshot.model import About, Content, SavedEvaluation, SavedSearch, SavedSweep
 
@@ -78,7 +79,7 @@ class Snapshot:
             SnapshotError: There is no such file, it is no snapshot, or it is damaged.
         """
         if not isinstance(source, bytes):
-            source = _read(Path(source))
+            source = _read(path_of(source))
         manifest, data = archive.from_bytes(source)
         return cls(manifest, data, editions.of_now(parts.read(data), manifest.about))
 
@@ -88,7 +89,7 @@ class Snapshot:
         Raises:
             SnapshotError: It cannot be written there.
         """
-        target = Path(path)
+        target = path_of(path)
         target = target if target.suffix else target.with_suffix(SUFFIX)
         beside = target.with_name(f".{target.name}.{os.getpid()}.new")
         try:
