@@ -264,3 +264,42 @@ def test_an_office_file_as_xml_counts_for_what_may_be_unpacked(tmp_path: Path, m
     monkeypatch.setenv("WORKBENCH_MAX_UNPACKED_MB", "1")
     with pytest.raises(ReadError, match="max_unpacked_mb"):
         read(saved(tmp_path, "a.xml", data))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "part"),
+    [
+        ("a.docx", docx([("", "One."), ("", "Two."), ("", "Three.")]), "word/document.xml"),
+        ("a.odt", odt([(0, "One."), (0, "Two."), (0, "Three.")]), "content.xml"),
+        ("a.pptx", pptx([("One.", "Two.", ""), ("Three.", "Four.", "")]), "ppt/slides/slide1.xml"),
+    ],
+)
+def test_a_part_that_is_cut_short_is_named_while_the_rest_is_read(
+    tmp_path: Path, name: str, data: bytes, part: str
+) -> None:
+    """Reading mends what it can; that words are missing must not be silent. A whole file, and a DOCTYPE, say nothing."""
+    (whole,), nothing = read(saved(tmp_path, name, data))
+    short = changed(data, part, lambda xml: xml[: xml.index("Two.")])
+    (rest,), problems = read(saved(tmp_path, name, short))
+    assert "One." in rest.text
+    assert len(rest.text) < len(whole.text)
+    assert [p.reason for p in problems] == [f"Its part {part} is not well-formed XML: words may be missing"]
+    assert not nothing
+    plain = changed(data, part, lambda xml: re.sub(r"^(<\?xml[^>]*\?>)?", r"\1<!DOCTYPE a>", xml, count=1))
+    assert read(saved(tmp_path, name, plain))[1] == []
+    own = changed(
+        data, part, lambda xml: re.sub(r"^(<\?xml[^>]*\?>)?", r'\1<!DOCTYPE a [<!ENTITY e "x">]>', xml, count=1)
+    )
+    assert [p.reason for p in read(saved(tmp_path, name, own))[1]] == [
+        f"Its part {part} declares entities, which are not followed: words may be missing"
+    ]
+
+
+def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path: Path) -> None:
+    raw = (
+        'MIME-Version: 1.0\nContent-Type: multipart/related; boundary="b"\n\n'
+        "--b\nContent-Type: text/html\n\n<p>The <b>plan</b>.</p>\n--b--\n"
+    )
+    (page,), problems = read(saved(tmp_path, "plan.doc", raw))
+    assert (page.text, page.type) == ("The plan.\n", "html")
+    assert [p.reason for p in problems] == ["It is called .doc and is none: it was read as mail"]

@@ -100,15 +100,17 @@ class Source:
         depth: 0 for a file on disk, 1 for a member of it, and so on.
         limits: What is left to unpack of the file on disk, shared by all members inside it.
         read: How a member says it is read; None: a reader is looked for.
+        told: What was found to be wrong with its parts while it was read, for its reader to tell.
     """
 
-    __slots__ = ("_bytes", "_head", "depth", "found", "limits", "read")
+    __slots__ = ("_bytes", "_head", "depth", "found", "limits", "read", "told")
 
     def __init__(self, found: FoundFile, *, limits: Unpacking | None = None) -> None:
         self.found = found
         self.depth = 0
         self.read: ReadFunction | None = None
         self.limits = limits or Unpacking()
+        self.told: list[Problem] = []
         self._bytes: bytes | None = None
         self._head: bytes | None = None
 

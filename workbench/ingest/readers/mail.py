@@ -30,6 +30,7 @@ _SHOWN = ("Subject", "From", "To", "Cc", "Bcc", "Date")
 _HEADER = re.compile(
     rb"(?m)^(?:From|To|Subject|Date|Received|Message-ID|MIME-Version|Return-Path|Delivered-To|Content-Type):", re.I
 )
+_SAVED_PAGE = re.compile(rb"MIME-Version:[^\r\n]*\r?\nContent-Type:[ \t]*multipart/related;", re.I)
 _FROM_LINE = re.compile(rb"(?m)^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n")
 _QUOTED_FROM = re.compile(rb"(?m)^>(>*From )")
 _BODIES = frozenset({"text/plain", "text/html", "text/enriched", "text/markdown"})
@@ -240,7 +241,9 @@ def _read_mailbox(source: Source) -> Iterator[Parsed | Member | Problem]:
 
 
 def _is_message(head: bytes) -> bool:
-    return len({m[0].lower() for m in _HEADER.finditer(head)}) >= 3 and bool(_HEADER.match(head.lstrip()))
+    # A page that Word saved in one file has the name of a document, and says only what it is made of.
+    saved = _SAVED_PAGE.match(head.lstrip()) is not None
+    return saved or (len({m[0].lower() for m in _HEADER.finditer(head)}) >= 3 and bool(_HEADER.match(head.lstrip())))
 
 
 MESSAGE = Reader("mail", _read_message, frozenset({".eml", ".mht", ".mhtml", ".emlx"}), sniff=_is_message)

@@ -12,13 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from workbench.ingest.errors import ReadError
+from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers.base import Source
 from workbench.ingest.titles import said_title
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+_CUT_SHORT = frozenset(
+    {"ERR_TAG_NOT_FINISHED", "ERR_TAG_NAME_MISMATCH", "ERR_DOCUMENT_END", "ERR_LT_IN_ATTRIBUTE", "ERR_ATTRIBUTE_NOT_FINISHED",
+     "ERR_GT_REQUIRED", "ERR_LTSLASH_REQUIRED", "ERR_NAME_REQUIRED", "ERR_INVALID_CHAR", "ERR_DOCUMENT_EMPTY"}
+)  # fmt: skip
+"""Faults after which words of a part are missing; strange namespaces and the like cost nothing."""
 _BROKEN = "Get the file again, or open it in the program that made it and save it anew"
 
 
@@ -27,6 +32,7 @@ class Package:
 
     def __init__(self, package: zipfile.ZipFile, source: Source) -> None:
         self.zip = package
+        self._source = source
         self._limits = source.limits
         self.names = package.namelist()
         self._there = {name.lower(): name for name in self.names}
@@ -52,7 +58,14 @@ class Package:
     def xml(self, name: str) -> _Element | None:
         """A part as a tree; None where there is none, or nothing of it can be read. Raises ReadError."""
         data = self.read(name)
-        return parse_xml(data) if data.strip() else None
+        if not data.strip():
+            return None
+        root, fault = parsed_xml(data)
+        if fault and root is not None:
+            said = f"Its part {name} {fault}: words may be missing"
+            if said not in (problem.reason for problem in self._source.told):
+                self._source.told.append(Problem(said, "Open it in its program, and save it anew"))
+        return root
 
     def must(self, name: str) -> _Element:
         """A part that has to be there. Raises ReadError."""
@@ -90,6 +103,11 @@ def opened(source: Source) -> Iterator[Package]:
 
 def parse_xml(data: bytes) -> _Element | None:
     """A tree from XML, mended where it is slightly broken; None where nothing of it can be read."""
+    return parsed_xml(data)[0]
+
+
+def parsed_xml(data: bytes) -> tuple[_Element | None, str]:
+    """As `parse_xml`, and in words what had to be mended or left out, or ""."""
     from lxml import etree
 
     parser = etree.XMLParser(
@@ -97,9 +115,16 @@ def parse_xml(data: bytes) -> _Element | None:
         remove_comments=True, remove_pis=True,
     )  # fmt: skip
     try:
-        return etree.fromstring(data, parser)
+        root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError):
-        return None
+        return None, ""
+    if root is None:
+        return None, ""
+    declared = root.getroottree().docinfo.internalDTD
+    if declared is not None and next(declared.iterentities(), None) is not None:
+        return root, "declares entities, which are not followed"
+    broken = any(entry.type_name in _CUT_SHORT for entry in parser.error_log)
+    return root, "is not well-formed XML" if broken else ""
 
 
 def local(node: Any) -> str:

@@ -28,6 +28,7 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     yield from {
         "word": word.read, "slides": slides.read, "sheet": sheets.read, "odf": odf.read, "epub": epub.read,
     }.get(kind, archives.read_zip)(source)  # fmt: skip
+    yield from source.told
 
 
 def _kind(package: Package) -> str:
