@@ -17,6 +17,7 @@ from typing import Any
 from workbench.errors import SettingError
 
 PREFIX = "WORKBENCH_"
+FILE_VARIABLE = "WORKBENCH_SETTINGS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ def path_of(given: str | Path) -> Path:
 
 def settings_file() -> Path:
     """Path of the user's settings file, which need not exist."""
-    explicit = os.environ.get("WORKBENCH_SETTINGS")
+    explicit = os.environ.get(FILE_VARIABLE)
     if explicit:
         return path_of(explicit)
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")

@@ -46,7 +46,9 @@ def test_index_search_and_read(tmp_path: Path) -> None:
     first = run("index", source, "--corpus", corpus, "--encoder", "hashing")
     assert first.exit_code == 0, first.output
     assert "3 files: 1 indexed, 0 unchanged, 2 skipped, 0 failed; 0 removed" in first.output
-    (made,) = [line for line in first.output.splitlines() if "generation" in line]  # one line, also where 80 are too few
+    (made,) = [
+        line for line in first.output.splitlines() if "generation" in line
+    ]  # one line, also where 80 are too few
     assert made.startswith("1 document, 1 chunk; 1 embedded, 0 reused; ")
     again = json.loads(run("index", source, "--corpus", corpus, "--json").output)
     assert (again["changed"], again["embedded"], again["counts"]["unchanged"]) == (False, 0, 1)
@@ -134,13 +136,16 @@ def test_doctor_examines_without_a_model(sample_path: Path) -> None:
 
 
 def test_doctor_names_settings_and_keeps_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong setting is a fault with its remedy; a key is only said to be set."""
+    """A wrong setting is a fault with its remedy, one that there is not is noted; a key is only said to be set."""
     monkeypatch.setenv("WORKBENCH_ENDPOINT_KEY", "sesame")
     monkeypatch.setenv("WORKBENCH_THREADS", "many")
+    monkeypatch.setenv("WORKBENCH_ENCODRE", "static")
     done = run("doctor", "--no-model", "--json", "--corpus", "none")
     found = {f["name"]: f for f in json.loads(done.output) if f["area"] == "settings"}
     assert found["endpoint_key"]["said"] == "set"
     assert found["threads"]["state"] == "fault"
+    assert found["WORKBENCH_ENCODRE"]["state"] == "note"
+    assert found["WORKBENCH_ENCODRE"]["said"].endswith("did you mean WORKBENCH_ENCODER?")
     assert "sesame" not in done.output
     assert done.exit_code == 1
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
+import os
 import platform
 import sys
 import time
@@ -97,7 +99,21 @@ def _settings() -> list[Finding]:
         if value != setting.default:
             shown = "set" if setting.secret else repr(value)
             found.append(Finding("settings", setting.name, "ok", shown))
+    found += [Finding("settings", name, "note", said) for name, said in _without_effect()]
     return found or [Finding("settings", "", "ok", "all at their defaults")]
+
+
+def _without_effect() -> list[tuple[str, str]]:
+    """Variables of the environment that look like settings and are none, as a slip of the fingers makes them."""
+    known = [setting.variable for setting in settings.SETTINGS] + [settings.FILE_VARIABLE]
+    made = []
+    for name in sorted(os.environ):
+        if name.startswith(settings.PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            made.append(
+                (name, "does nothing: no setting has this name" + (f"; did you mean {near[0]}?" if near else ""))
+            )
+    return made
 
 
 def _model() -> list[Finding]:
