@@ -200,7 +200,9 @@ def funnel_figure(steps: Sequence[Step], *, height: int | None = None) -> Any:
     hover = "%{customdata[0]:,} entered, %{customdata[1]:,} left, %{customdata[2]:,} dropped<br>%{customdata[3]}<extra></extra>"
 
     def bar(values: list[int], opacity: float, text: bool) -> dict[str, Any]:
-        shown: dict[str, Any] = {"text": [f"{s.left:,}" for s in steps], "textposition": "auto"} if text else {}
+        shown: dict[str, Any] = (
+            {"text": [f"{s.left:,}" for s in steps], "textposition": "auto", "textangle": 0} if text else {}
+        )
         return {
             "type": "bar", "orientation": "h", "y": names, "x": [v + 1 for v in values], "customdata": told,
             "marker": {"color": colours}, "opacity": opacity, "hovertemplate": hover, **shown,

@@ -108,7 +108,10 @@ def _form(corpus: Path, principal: Principal | None, roots: Sequence[str], again
         st.form_submit_button(
             "Start indexing", key=_KEY + "start", type="primary", on_click=_start, args=(str(corpus), principal)
         )
-    st.caption(f"Encoder of a new corpus: {plain(str(settings.get('encoder')), 100)} (the setting encoder).")
+    st.caption(
+        f"A new corpus is made with the encoder {plain(str(settings.get('encoder')), 100)} (the setting encoder); one that is "
+        "there keeps its own."
+    )
 
 
 def _start(corpus: str, principal: Principal | None) -> None:
