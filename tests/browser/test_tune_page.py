@@ -25,13 +25,8 @@ def judged(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server: str, judged: Path) -> None:
-    """A small sweep over alpha; its curve; a threshold by what it loses; the winner on the Search page, where a moved slider
-    shows the measure. No page logs an error.
-    """
-    errors: list[str] = []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(f"{server}/tune")
+def _only_alpha(page: Any, judged: Path, values: str) -> None:
+    """Judgments by their path, and alpha as the only field that varies."""
     path = page.get_by_role("textbox", name="or a path")
     path.fill(str(judged))
     path.press("Enter")
@@ -39,10 +34,20 @@ def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server
     for name in ("fusion.method", "fusion.k", "fusion.normalise"):
         fields.get_by_role("button", name=f"Remove {name}").click()
         settled(page)
-    values = page.locator(".st-key-wb-w-tune-values-fusion-alpha input")
-    values.fill("0.1,0.5,0.9")
-    values.press("Enter")
+    field = page.locator(".st-key-wb-w-tune-values-fusion-alpha input")
+    field.fill(values)
+    field.press("Enter")
     settled(page)
+
+
+def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server: str, judged: Path) -> None:
+    """A small sweep over alpha; its curve; a threshold by what it loses; the winner on the Search page, where a moved slider
+    shows the measure. No page logs an error.
+    """
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(f"{server}/tune")
+    _only_alpha(page, judged, "0.1,0.5,0.9")
     page.get_by_role("button", name="Try them").click()
     expect(page.get_by_role("heading", name="What was found")).to_be_visible()
     expect(page.locator(".st-key-wb-w-tune-curve-chart .main-svg").first).to_be_visible()
@@ -66,5 +71,41 @@ def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server
     page.keyboard.press("ArrowLeft")
     figure = page.locator('.wb-live[role="status"]')
     expect(figure).to_contain_text("of 6 queries than at the start")
+    assert page.foreign == []
+    assert errors == []
+
+
+def test_a_bar_that_is_clicked_opens_its_query_under_both_plans(page: Any, server: str, tmp_path: Path) -> None:
+    """A click on the bar of a query that the best plan won shows the query's link, which opens the Search page with a column
+    for each plan.
+    """
+    judged = tmp_path / "differing.csv"
+    asked = {"tea kettle water": "tea.md", "rate limits": "limits.md", "kettle": "kettle.md"}
+    lines = [f"q{n},{text},{file},1" for n, (text, file) in enumerate(asked.items())]
+    judged.write_text("\n".join(["query_id,query,document,grade", *lines]) + "\n")
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(f"{server}/tune")
+    _only_alpha(page, judged, "0.1,0.9")
+    page.get_by_role("button", name="Try them").click()
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    chart = page.locator(".st-key-wb-w-tune-wins")
+    bars = chart.locator(".barlayer .point path")
+    expect(bars).to_have_count(1)
+    expect(page.get_by_text("Click a bar to open its query under both plans.")).to_be_visible()
+    settled(page)
+    bars.first.scroll_into_view_if_needed()
+    box = bars.first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    link = page.get_by_role("link", name="Open under both plans: tea kettle water")
+    expect(link).to_be_visible()
+    settled(page)
+    with page.context.expect_page() as opened:
+        link.click()
+    found = opened.value
+    found.wait_for_url(lambda url: "q=" in url and "column1=" in url and "column2=" in url)
+    asked_for = found.get_by_role("searchbox").or_(found.get_by_label("Query", exact=True)).first
+    expect(asked_for).to_have_value("tea kettle water")
+    expect(found.locator(".wb-card").first).to_be_visible()
     assert page.foreign == []
     assert errors == []

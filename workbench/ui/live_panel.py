@@ -7,13 +7,14 @@ the figure comes when it is there. The page draws its results first and this aft
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.errors import NeedsSearch, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.evaluate.live import LiveFigure, LiveMeasure
 from workbench.plan import Plan
 from workbench.ui import controls, judged, sign_in, tuning
@@ -36,7 +37,11 @@ _KEY = controls.PREFIX + "live."
 
 @dataclass(slots=True, eq=False)
 class _Beside:
-    """What a session keeps: the judged candidates, the work that gets them, and the plan that figures are compared with."""
+    """What a session keeps: the judged candidates, the work that gets them, and the plan that figures are compared with.
+
+    The plan, `start`, may be chosen while the work is on; `compared` is the one that `live` is compared with so far. Whoever
+    changes either of them holds `lock`.
+    """
 
     key: tuple[object, ...]
     name: str
@@ -46,6 +51,8 @@ class _Beside:
     job: tuning.Job | None = None
     failed: tuple[Plan, str] | None = None
     done: bool = False  # with retrieving; making ready for other methods may go on
+    compared: Plan | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 # --- what is measured -----------------------------------------------------------------------------------------------------
@@ -119,13 +126,19 @@ def _begin() -> None:
 def _compare_from_here() -> None:
     kept = st.session_state.get(_KEPT)
     if isinstance(kept, _Beside):
-        plan = app_state.current().moved
         try:
-            if kept.live is not None:
-                kept.live.compare_with(plan)
-            kept.start = plan
-        except (NeedsSearch, WorkbenchError) as exc:
+            _start_from(kept, app_state.current().moved)
+        except WorkbenchError as exc:
             app_state.notice(str(exc))
+
+
+def _start_from(kept: _Beside, plan: Plan) -> None:
+    """Compare with a plan from now on; while queries are retrieved, that work does it at its end. Raises NeedsSearch."""
+    with kept.lock:
+        if kept.live is not None and (kept.live.ready(plan) or not _busy(kept)):
+            kept.live.compare_with(plan)
+            kept.compared = plan
+        kept.start = plan
 
 
 # --- the figure -----------------------------------------------------------------------------------------------------------
@@ -229,9 +242,17 @@ def _work(corpus: Corpus, kept: _Beside, plan: Plan, files: bool) -> tuning.Work
         if live is None:
             judgments = tuning.read_judged(corpus, kept.name, files)
             live = LiveMeasure(corpus.engine, judgments, kept.measure, principal=corpus.principal)
-            live.prepare(kept.start, tell, stop)
-        live.prepare(plan, tell, stop)
-        kept.live, kept.done = live, True
+        while not kept.done:
+            start = kept.start
+            if start != kept.compared:
+                live.prepare(start, tell, stop)
+                with kept.lock:
+                    live.compare_with(start)
+                    kept.compared = start
+            live.prepare(plan, tell, stop)
+            with kept.lock:
+                if kept.start == kept.compared:
+                    kept.live, kept.done = live, True
         live.warm(plan)
         return live
 
