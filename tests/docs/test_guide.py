@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from workbench import plan_fields, settings
 from workbench.cli.main import COMMANDS
 from workbench.presets import PRESETS
@@ -87,3 +88,9 @@ def test_every_extra_is_in_the_readme_and_where_it_is_needed_in_the_guide(extra:
     named = re.findall(r"(?:workbench|\.)\[([\w,]+)\]", README + GUIDE)
     assert named
     assert {name for names in named for name in names.split(",")} <= set(EXTRAS)
+
+
+@pytest.mark.parametrize("name", [n for n in wb.__all__ if not n.startswith("__")])
+def test_every_public_name_is_in_the_guide(name: str) -> None:
+    """What scripts may use is said where they look for it."""
+    assert re.search(rf"`(?:wb\.)?{name}\b|wb\.{name}\b", GUIDE)
