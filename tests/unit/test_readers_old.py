@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import shutil
 import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import openpyxl
 import pytest
+import xlrd
+from openpyxl.comments import Comment
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -134,6 +139,38 @@ def test_what_is_not_read_is_skipped_with_what_to_do(tmp_path: Path, name: str, 
     assert caught.value.remedy
 
 
+def test_comments_of_an_old_workbook_are_read_after_their_sheet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are notes to xlrd, by row and column from 0; their place is the cell."""
+    opened = xlrd.open_workbook
+
+    def with_notes(**how: Any) -> Any:
+        book = opened(**how)
+        for (row, column), words in {(1, 1): "Who says so?", (0, 27): "Far  off"}.items():
+            note = xlrd.sheet.Note()
+            note.text = words
+            book.sheet_by_index(0).cell_note_map[row, column] = note
+        return book
+
+    monkeypatch.setattr(xlrd, "open_workbook", with_notes)
+    (book,), _ = read(
+        saved(tmp_path, "a.xls", make.xls({"Sales": [["Region", "Sum"], ["Nord", 3.0]], "Two": [["x", "y"]]}))
+    )
+    assert book.text == "# Sales\n\nRegion | Sum\nNord | 3\n\nFar off\n\nWho says so?\n\n# Two\n\nx | y\n"
+    assert [p.locator for p in book.places if "comment" in p.locator] == [
+        "sheet=Sales&comment=AB1", "sheet=Sales&comment=B2",
+    ]  # fmt: skip
+
+
+def with_comment(workbook: bytes) -> bytes:
+    """The workbook with a comment on a cell of its first sheet."""
+    book, stream = openpyxl.load_workbook(io.BytesIO(workbook)), io.BytesIO()
+    book.worksheets[0]["B2"].comment = Comment("Who says so?", "Ann")
+    book.save(stream)
+    return stream.getvalue()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice writes these files, and is not installed")
 @pytest.mark.parametrize("kind", ["ppt", "doc", "xls"])
@@ -142,7 +179,9 @@ def test_what_another_program_saved_in_the_old_format_reads_like_the_new_one(tmp
     made = {
         "ppt": pptx([("One", "the heron", "said of it"), ("Zwei", "ein Wehr über 5 €", ""), ("Three", "more", "")]),
         "doc": docx([("Heading 1", "Plan"), ("", "A heron über dem Wehr.")], [["Item", "Price"], ["Rope", "12"]]),
-        "xls": xlsx({"Sales": [["Region", "Sum"], ["Nörd", 3], [None], ["South", 4.5]], "Two": [["x", "y"]]}),
+        "xls": with_comment(
+            xlsx({"Sales": [["Region", "Sum"], ["Nörd", 3], [None], ["South", 4.5]], "Two": [["x", "y"]]})
+        ),
     }[kind]
     saved(tmp_path, f"a.{kind}x", made)
     profile = f"-env:UserInstallation=file://{tmp_path}/profile"

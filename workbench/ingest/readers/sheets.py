@@ -261,6 +261,8 @@ def read_xls(source: Source) -> Iterator[Parsed | Problem]:
         if hasattr(sheet, "nrows"):
             write_sheet(writer, name, _xls_rows(book, sheet), sheet.visibility != 0)
             hidden += [f"sheet {name}"] if sheet.visibility else []
+            for (row, column), note in sorted(sheet.cell_note_map.items()):
+                writer.paragraph(_joined(str(note.text)), locator(sheet=name, comment=xlrd.cellname(row, column)))
         book.unload_sheet(name)
     text, outline, places = writer.finish()
     author = " ".join(str(book.user_name or "").split())
