@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from app_for_tests import all_text, document
+from app_for_tests import all_text, column, document
 from app_for_tests import document_body as body
 from streamlit.testing.v1 import AppTest
 
@@ -88,6 +88,14 @@ def test_a_document_opens_at_its_place(open_app: Open, placed_corpus: Path, para
     at = document(open_app, placed_corpus, **params)
     targets = re.findall(r'<div class="wb-row[^"]*wb-target".*?wb-src-line" dir="auto">(.*?)</span></div>', body(at))
     assert html.unescape(targets[-1]) == words
+
+
+def test_the_editor_opens_a_page_at_its_own_line(
+    open_app: Open, placed_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines of its text are others: the heading is the first of those."""
+    monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "vscode://file/{path}:{line}")
+    assert 'files/page.html:4"' in column(open_app(placed_corpus, q="otters", columns="keyword"), "keyword")
 
 
 def test_a_place_that_is_gone_is_told_and_the_document_shown(open_app: Open, placed_corpus: Path) -> None:
