@@ -166,6 +166,7 @@ wb.charts.distribution_figure(distances.frame(), distances.axis, threshold)
 # One line. Move a slider: the ranks, the list and the measure of all judged questions move together, and nothing is searched
 # again. Choose another picture (`queries` are the bars from above, live) or another question. What BM25's `k1` and `b` change
 # must be retrieved, so after moving those a button offers to measure again.
+# A picture that stays empty was not loaded in time by a busy browser: run the cell once more.
 
 # %%
 explorer = wb.explore(corpus, "when is the else branch of a loop executed", judgments, plan=start, measure=measure)

@@ -28,6 +28,14 @@ def test_the_pair_has_the_same_cells(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
+def test_jupyterlab_opens_the_pair_whichever_file_is_newer(script: Path) -> None:
+    """As text both are the same, header included: where they differ and the `.ipynb` is newer, JupyterLab opens neither."""
+    jupytext = pytest.importorskip("jupytext")
+    one, other = (jupytext.writes(jupytext.read(p), fmt="py:percent") for p in (script, script.with_suffix(".ipynb")))
+    assert one == other
+
+
+@pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
 def test_only_public_names_of_the_workbench_are_used(script: Path) -> None:
     """`import workbench as wb`, and nothing from inside it."""
     inside = [
