@@ -171,7 +171,7 @@ def _found(made: Sweep) -> None:
     for warning in made.warnings:
         st.html(cards.note(warning))
     st.text(f"Best plan: {made.best}")
-    use, yaml, python, link = st.columns(4, vertical_alignment="center")
+    use, yaml, python, link = st.columns([5, 3, 3, 4], vertical_alignment="center")
     with use:
         if st.button("Use it on the Search page", type="primary", key=_KEY + "use"):
             app_state.update("the tuned plan", plan=made.best)
