@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import workbench as wb
 from workbench.charts import source_colour
+from workbench.ui import controls
 
 Open = Callable[..., AppTest]
 PLAN = "default sources=keyword,vector,vector:table vector.threshold=off"
@@ -157,3 +158,32 @@ def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path
     plan = at.session_state["wb.state"].plan
     assert {s: plan.threshold(s) for s in plan.vectors} == advised
     assert plan["vector.threshold"] == "off"
+
+
+def test_what_a_browser_says_late_undoes_nothing(
+    open_app: Open, both: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slider that still sends the value from before a threshold was taken over is not moved; later it is a move."""
+    judged = tmp_path / "judged.csv"
+    judged.write_text("query_id,query,document,grade\n1,retry request,retries.md,1\n")
+    at = open_app(both, plan="default")
+    at.switch_page("views/tune.py")
+    run(at)
+    at.text_input(key="wb.w.tune.path").set_value(str(judged))
+    run(at)
+    at.button(key="wb.w.tune.scores.run").click()
+    run(at)
+    at.session_state["wb.tune.scores"].wait(60)
+    run(at)
+    at.button(key="wb.w.tune.scores.use").click()
+    at.run()
+    taken = at.session_state["wb.state"].plan["vector.threshold"]
+    assert taken != 0.5
+    at.slider(key="wb.w.vector.threshold").set_value(0.5)
+    run(at)
+    assert at.session_state["wb.state"].plan["vector.threshold"] == taken
+    assert run(at).slider(key="wb.w.vector.threshold").value == taken
+    monkeypatch.setattr(controls, "LATE_SECONDS", 0.0)
+    at.slider(key="wb.w.vector.threshold").set_value(0.5)
+    run(at)
+    assert at.session_state["wb.state"].plan["vector.threshold"] == 0.5

@@ -7,7 +7,8 @@ to the browser, and a slider that is being dragged would jump.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import streamlit as st
@@ -23,7 +24,9 @@ from workbench.ui import state as app_state
 
 PREFIX = "wb.w."
 ANSWERS = "answers"
+LATE_SECONDS = 10.0
 _ENDS = "wb.end."
+_REPLACED = "wb.replaced"
 _MISSING = object()
 MOST_PILLS = 6
 
@@ -57,11 +60,32 @@ def _set_field(name: str, read: Callable[[Any], Any]) -> None:
     app_state.set_plan({name: read(st.session_state[PREFIX + name])})
 
 
+def replaced(shown: Mapping[str, Any]) -> None:
+    """Note what sliders showed until another part of the page set their fields.
+
+    A browser that asks again before it has drawn the new values still sends the old ones with its question. That is no move
+    of a person, and taking it for one would undo what was set.
+
+    Args:
+        shown: Dotted field -> the value that its slider had.
+    """
+    st.session_state[_REPLACED] = (time.monotonic(), dict(shown))
+
+
+def _is_late(name: str) -> bool:
+    """Whether a slider's value is one that was replaced a moment ago."""
+    at, shown = st.session_state.get(_REPLACED, (0.0, {}))
+    late = shown.get(name, _MISSING) == st.session_state[PREFIX + name]
+    return bool(late and time.monotonic() - at < LATE_SECONDS)
+
+
 def _move_field(name: str) -> None:
     """A slider moved: draw the answers again, and nothing else.
 
     Where there are none (no query yet, or the first run was cut short), the whole page runs, as after any other control.
     """
+    if _is_late(name):
+        return
     if not app_state.set_plan({name: st.session_state[PREFIX + name]}):
         return
     try:

@@ -116,8 +116,9 @@ def _found(made: Scores) -> None:
 
 def _take(asked: Plan, thresholds: Mapping[str, float]) -> None:
     """Put thresholds of sources into the shared plan, each into the field that moves that source alone."""
-    plan = app_state.current().plan
+    plan, moved = app_state.current().plan, app_state.current().moved
     changes = {plan.threshold_to_set(source): at for source, at in thresholds.items()}
+    controls.replaced({plan.threshold_to_set(source): moved.threshold(source) for source in thresholds})
     app_state.update("the threshold", plan=plan.replace({**changes, "vector.metric": asked["vector.metric"]}))
     said = " and ".join(f"{at:g} ({field})" for field, at in changes.items())
     app_state.tell(
