@@ -31,6 +31,7 @@ _PUBLIC = {
     "index": "workbench.maintain",
     "judged_collections": "workbench.evaluate.collections",
     "load_judgments": "workbench.evaluate.judgments",
+    "load_run": "workbench.evaluate.imported",
     "open_corpus": "workbench.service",
     "preview": "workbench.maintain",
     "progress_line": "workbench.notebook.progress",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.evaluate.grid import Space, Values
     from workbench.evaluate.judgments import Judgments, Topic
     from workbench.evaluate.live import LiveMeasure
+    from workbench.evaluate.run import Run
     from workbench.evaluate.swept import Sweep
 
 
@@ -256,6 +257,30 @@ class Corpus(OpenCorpus):
 
         name = str(value) if mode == "hybrid" else f"{mode}: {value}"
         return evaluate_plan(run, judgments, measures, name=name, progress=progress)
+
+    def evaluate_run(
+        self, run: Run, judgments: Judgments, measures: str | Sequence[str] = ("nDCG@10", "R@100", "RR")
+    ) -> Evaluation:
+        """Measure what another program found, on the judgments that plans are measured on.
+
+        Args:
+            run: As `wb.load_run` reads it: documents by the names of the judgments, their paths or their own ids.
+            judgments: Queries and graded documents; of judged passages the documents, because a run names documents.
+            measures: ir_measures names.
+
+        Raises:
+            UsageError: A measure that is unknown.
+        """
+        from workbench.desk.naming import own_ids
+        from workbench.evaluate.evaluation import score_run
+        from workbench.evaluate.imported import as_judged
+
+        records = self.engine.records
+        indexed = records.indexed_as(records.scope(self.principal, None, ()))
+        known = judgments.by_document().renamed(indexed)
+        own = own_ids(self.judging, sorted(known.document_keys))
+        also = dict(indexed) | {name: path for path, name in own.items()}
+        return score_run(as_judged(run, known, also), known, measures)
 
     def sweep(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Another corpus of the same files, cut or embedded otherwise: each plan runs there too; may be repeated.",
 )
+@click.option(
+    "--with-run",
+    "runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A TREC run that another program made: it is measured and compared, too; may be repeated.",
+)
 @click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
 @click.option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says.")
 @click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
@@ -49,6 +57,7 @@ def evaluate(
     modes: tuple[str, ...],
     measures: tuple[str, ...],
     others: tuple[Path, ...],
+    runs: tuple[Path, ...],
     split: str | None,
     depth: int | None,
     judges: tuple[str, ...],
@@ -63,10 +72,16 @@ def evaluate(
 
     The first plan is the baseline that the others are compared with, by the first measure. Judgments are of documents and of
     places in them, so they measure corpora of the same files with other chunks or encoders too: --against compares those.
+    A run names documents: with --with-run judged passages count as their documents for the plans, too.
     """
+    from workbench.evaluate.imported import load_run
+
+    given_runs = [load_run(path) for path in runs]
     loaded = judged.read_judgments(judgments, split, asker, judges)
     if no_keywords:
         loaded = loaded.without_keywords()
+    if given_runs:
+        loaded = loaded.by_document()
     chosen = measures or ("nDCG@10", "R@100", "RR")
     made: list[Evaluation] = []
     askers = (asker, *(replace(asker, corpus=other) for other in others))
@@ -80,6 +95,9 @@ def evaluate(
                         done = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
                         named = done.named(f"{opened.path}: {done.name}") if others else done
                         made.append(replace(named, warnings=(*seen, *named.warnings)))
+    if given_runs:
+        with asker.open() as opened:
+            made += [opened.evaluate_run(run, loaded, chosen) for run in given_runs]
     if run_file is not None:
         made[0].run.save_trec(run_file)
     if as_json:
@@ -112,9 +130,9 @@ def _as_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) -> dict[
         "plan": evaluation.name,
         "queries": len(evaluation.query_ids),
         "measures": evaluation.frame().to_dicts(),
-        "judged@10": evaluation.coverage.judged,
-        "unjudged@10": evaluation.coverage.unjudged,
-        "latency_ms": {"p50": evaluation.latency.p50, "p95": evaluation.latency.p95},
+        "judged@10": _known(evaluation.coverage.judged),
+        "unjudged@10": _known(evaluation.coverage.unjudged),
+        "latency_ms": {"p50": _known(evaluation.latency.p50), "p95": _known(evaluation.latency.p95)},
         "warnings": list(evaluation.warnings),
     }
     if evaluation is not base:
@@ -122,6 +140,11 @@ def _as_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) -> dict[
     if per_query:
         data["per_query"] = evaluation.per_query().to_dicts()
     return data
+
+
+def _known(value: float) -> float | None:
+    """The figure, None where there is nothing to take it of: JSON knows no NaN."""
+    return None if math.isnan(value) else value
 
 
 def _print(made: list[Evaluation], per_query: bool) -> None:
@@ -134,8 +157,8 @@ def _print(made: list[Evaluation], per_query: bool) -> None:
         for line in evaluation.frame().iter_rows(named=True):
             interval = "" if line["low"] is None else f" ({line['low']:.3f} to {line['high']:.3f})"
             row[line["measure"]] = f"{line['mean']:.4f}{interval}"
-        row["judged@10"] = f"{evaluation.coverage.judged:.0%}"
-        row["p50 ms"] = f"{evaluation.latency.p50:.1f}"
+        row["judged@10"] = "-" if math.isnan(evaluation.coverage.judged) else f"{evaluation.coverage.judged:.0%}"
+        row["p50 ms"] = f"{evaluation.latency.p50:.1f}" if evaluation.run.latencies_ms else "-"
         rows.append(row)
     title = f"{len(made[0].query_ids)} judged queries (mean and 95 % interval; nDCG with linear gain)"
     out.print(output.frame_table(pl.DataFrame(rows), title))

@@ -1,0 +1,103 @@
+"""Runs of other programs: read whole or refused by line, and measured as the plan that they were exported from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import workbench as wb
+from workbench.cli.main import main
+from workbench.desk.making import make_known_item_set
+from workbench.errors import JudgmentError
+from workbench.evaluate.imported import as_judged, load_run
+from workbench.evaluate.judgments import Judgments, Topic
+
+Make = Callable[..., wb.Corpus]
+WORDS = ("gauge", "bridge", "keeper", "valley", "storm", "evening", "river", "stone")
+FILES = {
+    f"notes {n}.md": f"# Report {n} on the {word}\n\nThe {word} of number{n} rose while keeper{n} watched it quietly.\n"
+    for n, word in enumerate(WORDS)
+}
+
+
+def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
+    """The greatest score first, equal ones by rank; names with spaces, a BOM and lines of any end are read."""
+    file = tmp_path / "other.run"
+    file.write_bytes(
+        b"\xef\xbb\xbfq1 Q0 b 2 7.5 bm25\r\nq1 Q0 a c.md 1 7.5 bm25\r\n\r\nq1 Q0 d 9 1e1 bm25\r\nq2 Q0 a 1 -3 bm25\r\n"
+    )
+    run = load_run(file)
+    assert run.name == "bm25"
+    assert run.rankings == {"q1": ("d", "a c.md", "b"), "q2": ("a",)}
+    assert load_run(file, name="theirs").name == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("q1 Q0 a 2 nan x", "score 'nan'"),
+        ("q1 Q0 a first 2 x", "rank 'first'"),
+        ("q1 0 a 1", "fewer than 6 fields"),
+        ("q1 Q0 z 3 1 x", "'z' in line 1 already"),
+    ],
+)
+def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: str) -> None:
+    """The error names file and line."""
+    file = tmp_path / "a.run"
+    file.write_text(f"q1 Q0 z 1 9 x\n{line}\n")
+    with pytest.raises(JudgmentError, match=r"a\.run, line 2") as caught:
+        load_run(file)
+    assert said in caught.value.message
+
+
+def test_an_empty_run_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("\n")
+    with pytest.raises(JudgmentError, match="holds no line of a run"):
+        load_run(tmp_path / "a.run")
+
+
+def test_names_are_those_of_the_judgments(tmp_path: Path) -> None:
+    """Spaces as `%20`, a name as it is, other names that are told; twice the same counts once; foreign queries are counted."""
+    judgments = Judgments({"q 1": Topic("q 1", "x")}, {"q 1": {"a b.md": 1, "c%20d": 1}}, "set")
+    (tmp_path / "a.run").write_text(
+        "q%201 Q0 own-7 1 9 x\nq%201 Q0 a%20b.md 2 8 x\nq%201 Q0 c%20d 3 7 x\nq%201 Q0 e 4 6 x\nq9 Q0 a 1 1 x\n"
+    )
+    run = as_judged(load_run(tmp_path / "a.run"), judgments, {"own-7": "a b.md"})
+    assert run.rankings == {"q 1": ("a b.md", "c%20d", "e")}
+    assert run.warnings == ("1 of 2 queries of the run are not judged and were left out",)
+
+
+def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path: Path) -> None:
+    """Of documents, of passages, and of records that are known by their own id: no difference, and a verdict that says so."""
+    records = "".join(json.dumps({"id": f"r{n}", "text": text}) + "\n" for n, text in enumerate(FILES.values()))
+    corpus = make_corpus(FILES | {"more.jsonl": records})
+    make_known_item_set(corpus.judging, corpus.engine, "known", 12)
+    at = ["--corpus", str(corpus.path)]
+    target = str(tmp_path / "their run.txt")
+    export = ["run", "export", "known", target, "--depth", "50", "--name", "theirs", *at]
+    assert CliRunner().invoke(main, export).exit_code == 0
+    words = ["eval", "known", "--with-run", target, "--depth", "50", "--plan", "default limit=50", "--json", *at]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    plan, run = json.loads(done.stdout)
+    assert run["plan"] == "theirs"
+    assert run["measures"] == plan["measures"]
+    assert plan["measures"][0]["mean"] > 0
+    assert run["latency_ms"] == {"p50": None, "p95": None}
+    assert run["against"]["verdict"].startswith("nDCG@10 is the same for theirs and default")
+    assert "theirs" in CliRunner().invoke(main, [w for w in words if w != "--json"]).output
+
+
+def test_answers_of_nothing_are_no_nan(make_corpus: Make, tmp_path: Path) -> None:
+    """Where no query returns anything there is no share of judged documents; JSON says null."""
+    corpus = make_corpus(FILES)
+    make_known_item_set(corpus.judging, corpus.engine, "known", 4)
+    words = ["eval", "known", "--filter", "path = 'none'", "--corpus", str(corpus.path)]
+    done = CliRunner().invoke(main, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)[0]["judged@10"] is None
+    assert "nan" not in CliRunner().invoke(main, words).output

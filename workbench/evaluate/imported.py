@@ -1,0 +1,101 @@
+"""Runs that other programs made: the TREC form read, and its names taken for those that the judgments use.
+
+A run holds no texts, only names of documents, so it can be measured beside plans wherever judgments are of documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.errors import JudgmentError
+from workbench.evaluate.judgments import Judgments
+from workbench.evaluate.reading import SHOWN_FAULTS, clean, text_of
+from workbench.evaluate.run import Run, words
+
+
+def load_run(path: str | Path, *, name: str | None = None) -> Run:
+    """Read a run in the TREC form: `query Q0 document rank score name`, one line a document.
+
+    As programs that read runs do, the score decides the order, the greatest first; equal scores stay in the order of their
+    ranks. A name of a document may hold spaces.
+
+    Args:
+        path: The file.
+        name: What to call the run; None is the name that its lines have, or the file's where they have several.
+
+    Returns:
+        Rankings of the names as the file spells them; `evaluate_run` of a corpus and `as_judged` take them for documents.
+
+    Raises:
+        JudgmentError: The file cannot be read, holds no line, or has a line that is no line of a run; nothing of it is used then.
+    """
+    file = Path(path)
+    found: dict[str, dict[str, tuple[float, int, int]]] = {}
+    tags: dict[str, None] = {}
+    faults: list[str] = []
+    for line, row in enumerate(text_of(file).split("\n"), 1):
+        if not row.strip():
+            continue
+        head, tail = row.split(None, 2), row.rsplit(None, 3)
+        fault = ""
+        if len(row.split()) < 6:
+            fault = "there are fewer than 6 fields: query, Q0, document, rank, score, name"
+        else:
+            query_id, document = clean(head[0]), clean(head[2].rsplit(None, 3)[0])
+            rank, score = _number(tail[1]), _number(tail[2])
+            if rank is None or score is None:
+                fault = f"the {'rank' if rank is None else 'score'} {tail[1 if rank is None else 2]!r} is no number"
+            elif document in found.setdefault(query_id, {}):
+                fault = f"query {query_id!r} has {document!r} in line {found[query_id][document][2]} already"
+            else:
+                found[query_id][document] = (-score, int(rank), line)
+                tags[tail[3].strip()] = None
+        if fault:
+            faults.append(f"{file.name}, line {line}: {fault}")
+    if faults:
+        more = f"; and {len(faults) - SHOWN_FAULTS} more" if len(faults) > SHOWN_FAULTS else ""
+        raise JudgmentError("; ".join(faults[:SHOWN_FAULTS]) + more, "Mend these lines; nothing of the run was used")
+    if not found:
+        raise JudgmentError(
+            f"{file} holds no line of a run", "Give a file of lines: query, Q0, document, rank, score, name"
+        )
+    own = next(iter(tags)) if len(tags) == 1 else file.stem
+    rankings = {i: tuple(sorted(documents, key=documents.__getitem__)) for i, documents in found.items()}
+    return Run(rankings, name if name is not None else own)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> Run:
+    """A run by the names that judgments use, so that `score_run` can measure it.
+
+    Args:
+        run: With names as the TREC form spells them: a space inside is `%20`.
+        judgments: Of documents. Names that they do not use stay as they are: not judged.
+        also: Other names -> document keys of the judgments, such as records' own ids.
+
+    Returns:
+        The run; a document that it names in two ways counts at its first place. It warns where queries of the run are not
+        among those judged, and counts them.
+    """
+    documents = {words(other): key for other, key in dict(also).items()}
+    documents |= {words(key): key for key in sorted(judgments.document_keys)}
+    documents |= {key: key for key in judgments.document_keys}
+    queries = {words(i): i for i in judgments.query_ids} | {i: i for i in judgments.query_ids}
+    rankings = {
+        queries[i]: tuple(dict.fromkeys(documents.get(key, key) for key in keys))
+        for i, keys in run.rankings.items()
+        if i in queries
+    }
+    left = len(run.rankings) - len(rankings)
+    said = (f"{left} of {len(run.rankings)} queries of the run are not judged and were left out",) if left else ()
+    return replace(run, rankings=rankings, warnings=(*run.warnings, *said))
