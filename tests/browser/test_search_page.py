@@ -232,9 +232,11 @@ def test_back_goes_from_page_to_page_with_the_search(page: Any, server: str) -> 
         page.wait_for_url(lambda url, name=name: f"/{name.lower()}?" in url and "q=retry" in url)
         settled(page)
         expect(page).to_have_title(f"{QUERY} · {name} · Retrieval workbench")
-    for path in ("/corpus", "/tune", "/"):
+    for path, name in (("/corpus", "Corpus"), ("/tune", "Tune"), ("/", "Search")):
         page.go_back()
         page.wait_for_url(lambda url, path=path: urlsplit(url).path == path)
+        # The page's run has come; a step before that would be undone by it.
+        expect(page).to_have_title(f"{QUERY} · {name} · Retrieval workbench")
         settled(page)
         assert address(page) == {"q": QUERY, "plan": "default limit=7"}
     expect(page.get_by_role("region", name=f"{COLUMNS[-1]} results").locator("article")).to_have_count(7)
