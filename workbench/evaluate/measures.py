@@ -51,7 +51,9 @@ def parse_measure(text: str) -> Any:
         if kind.AT_PARAM is None or kind.AT_PARAM not in kind.SUPPORTED_PARAMS:
             raise UsageError(f"The measure {name} takes no @{cutoff}", f"Write {name} alone")
         if not isinstance(cutoff, int) and kind.AT_PARAM == "cutoff":
-            raise UsageError(f"The measure {text!r} cannot be read: after @ comes a whole number of at least 1", _REMEDY)
+            raise UsageError(
+                f"The measure {text!r} cannot be read: after @ comes a whole number of at least 1", _REMEDY
+            )
         parameters[kind.AT_PARAM] = cutoff
     known: Mapping[str, Any] = kind.SUPPORTED_PARAMS
     for parameter, value in parameters.items():
