@@ -165,7 +165,9 @@ def test_a_search_says_how_much_it_found(sample: wb.Corpus) -> None:
 
 
 def test_citations_name_the_real_file(sample: wb.Corpus) -> None:
-    """A hit cites the path of its file and the lines it shows, and the file can be read by that path."""
+    """A hit cites the path of its file and its lines there, and the file can be read by that path."""
     for hit in sample.search("how do retries work", plan="passages").hits:
-        assert hit.citation == f"{hit.path}:{hit.start_line}-{hit.end_line}"
+        in_text = f"{hit.path}:{hit.start_line}-{hit.end_line}"
+        assert hit.citation == (f"{hit.path}#{hit.locator}" if hit.locator else in_text)
+        assert not hit.locator or hit.path.endswith(".html")
         assert not sample.read_file(hit.path).startswith("[ERROR")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import socket
+import subprocess
+import sys
 
 import pytest
 from starlette.applications import Starlette
@@ -14,7 +15,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from workbench.errors import UsageError
-from workbench.ui import launch
+from workbench.ui import house, launch
 from workbench.ui.base_said import BaseSaid
 from workbench.ui.launch import PAGES, SCRIPT
 
@@ -87,5 +88,11 @@ def test_a_page_says_where_the_app_is_and_nothing_else_changes() -> None:
 
 def test_every_page_of_the_app_is_named() -> None:
     """The names are those of the router."""
-    house = (SCRIPT.parent / "house.py").read_text(encoding="utf-8")
-    assert set(re.findall(r'url_path="([^"]+)"', house)) == PAGES
+    assert set(house.PAGES) - {""} == PAGES
+    assert all((SCRIPT.parent / "views" / f"{path or 'search'}.py").is_file() for path in house.PAGES)
+
+
+def test_the_script_runs_by_itself() -> None:
+    """A process that takes the script for its main module, as spawned ones do after a page ran, gets through it."""
+    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -60,8 +60,11 @@ def test_a_value_is_never_bent_to_fit(line: str, in_file: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", settings.SETTINGS, ids=lambda s: s.name)
-def test_a_name_with_nothing_behind_it_is_not_set(setting: settings.Setting, in_file: Path) -> None:
+def test_a_name_with_nothing_behind_it_is_not_set(
+    setting: settings.Setting, in_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`tenant:` in the file is no tenant of the name None."""
+    monkeypatch.delenv(setting.variable, raising=False)
     in_file.write_text(f"{setting.name}:\n", encoding="utf-8")
     assert settings.get(setting.name) == setting.default
 

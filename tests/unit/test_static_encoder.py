@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -141,6 +143,8 @@ def test_who_wants_it_at_once_makes_it_once(tmp_path: Path, monkeypatch: pytest.
     """Two processes and four threads: one table; a damaged one is made again."""
     monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(distilled, "_make", _made)
+    # A test of a page before this one leaves the app as the main module, which new processes would run.
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         digests = pool.map(_in_process, [str(tmp_path)] * 2)
     with ThreadPoolExecutor(4) as threads:

@@ -16,20 +16,30 @@ def tab_title(page: str, about: str) -> str:
     return " · ".join(part for part in (plain(about, 60), page, NAME) if part)
 
 
+_HOME = "search"
+PAGES = {
+    "": ("Search", "search"),
+    "explain": ("Explain", "query_stats"),
+    "judge": ("Judge", "gavel"),
+    "tune": ("Tune", "tune"),
+    "compare": ("Compare", "compare_arrows"),
+    "snapshots": ("Snapshots", "photo_camera"),
+    "document": ("Document", "description"),
+    "corpus": ("Corpus", "database"),
+    "guide": ("Guide", "menu_book"),
+}
+"""Path of a page in the address (the first has none) -> its title and icon; the path is the name of its view."""
+
+
 def run() -> None:
     """Run the router once: set up, keep the address and the state equal, run the page, say errors in a sentence."""
     st.set_page_config(page_title=NAME, page_icon="🔎", layout="wide", initial_sidebar_state="auto")
     page = st.navigation(
         [
-            st.Page("views/search.py", title="Search", icon=":material/search:", default=True),
-            st.Page("views/explain.py", title="Explain", icon=":material/query_stats:", url_path="explain"),
-            st.Page("views/judge.py", title="Judge", icon=":material/gavel:", url_path="judge"),
-            st.Page("views/tune.py", title="Tune", icon=":material/tune:", url_path="tune"),
-            st.Page("views/compare.py", title="Compare", icon=":material/compare_arrows:", url_path="compare"),
-            st.Page("views/snapshots.py", title="Snapshots", icon=":material/photo_camera:", url_path="snapshots"),
-            st.Page("views/document.py", title="Document", icon=":material/description:", url_path="document"),
-            st.Page("views/corpus.py", title="Corpus", icon=":material/database:", url_path="corpus"),
-            st.Page("views/guide.py", title="Guide", icon=":material/menu_book:", url_path="guide"),
+            st.Page(
+                f"views/{path or _HOME}.py", title=title, icon=f":material/{icon}:", url_path=path, default=not path
+            )
+            for path, (title, icon) in PAGES.items()
         ],
         position="top" if sign_in.entered() else "hidden",
     )
@@ -39,7 +49,9 @@ def run() -> None:
         return
     asked = state.enter(page.url_path)
     path = state.address_value("path") if page.url_path == "document" else ""
-    st.set_page_config(page_title=tab_title(page.title, path.rpartition("/")[2] or asked.query or asked.keywords))
+    st.set_page_config(
+        page_title=tab_title(PAGES[page.url_path][0], path.rpartition("/")[2] or asked.query or asked.keywords)
+    )
     for sentence in state.take_notices():
         st.html(cards.alert("", sentence, ""))
     for sentence in state.take_told():
