@@ -27,6 +27,7 @@ encoder = None  # None: the setting; "hashing" needs no model and finds no meani
 small = True  # False: all of the demo's files and questions; takes three times as long
 
 # %%
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -206,7 +207,7 @@ assert all(found.hits for found in results.values())
 for hit in result.hits:
     assert abs(hit.score - sum(hit.contributions.values())) < 1e-12
 assert result.funnel()["left"][-1] == len(result.hits)
-assert explanation.found and explanation.rank is None and explanation.reason
+assert explanation.found and explanation.reason
 assert [hit.rank for hit in steeper.hits] == list(range(1, len(steeper.hits) + 1))
 
 means = {name: evaluation.mean("nDCG@10") for name, evaluation in evaluations.items()}
@@ -218,6 +219,10 @@ assert (table["hybrid"] > pl.Series(table.select(pl.max_horizontal("grep", "keyw
 
 if encoder is None:
     assert 1_500 <= report.chunks <= 2_500 if small else report.chunks >= 4_000
+
+# The demo's files are those of the Python that runs this; in another version they and the figures differ a little.
+if encoder is None and sys.version_info[:2] == (3, 11):
+    assert explanation.rank is None
     assert rank("compare_digest", "grep") == 1 == rank("compare_digest", "keyword")
     described = "how fast is this little piece of code"
     assert rank(described, "vector") < min(rank(described, mode) or 100 for mode in ("grep", "keyword"))

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from serving import free_port
+from visiting import expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -108,7 +109,8 @@ def test_a_slider_moves_the_chart_and_the_measure(lab: str, page: Any) -> None:
     page.wait_for_function(RAN, timeout=RUNNING)
     assert page.locator(ERRORS).all_text_contents() == []
     assert page.locator('[data-mime-type="application/vnd.jupyter.stderr"]').all_text_contents() == []
-    assert page.locator(".js-plotly-plot").count() == 5  # four of the cells, and the one beside the sliders
+    # Four of the cells, and the one beside the sliders: drawn some time after the cells have run.
+    expect(page.locator(".js-plotly-plot")).to_have_count(5)
 
     output = page.locator(".jp-OutputArea-output:has(.widget-slider)")
     output.scroll_into_view_if_needed()
