@@ -264,23 +264,23 @@ class Corpus(OpenCorpus):
         """Measure what another program found, on the judgments that plans are measured on.
 
         Args:
-            run: As `wb.load_run` reads it: documents by the names of the judgments, their paths or their own ids.
+            run: As `wb.load_run` reads it: documents by the names of the judgments, their paths, document ids or own ids.
             judgments: Queries and graded documents; of judged passages the documents, because a run names documents.
             measures: ir_measures names.
 
         Raises:
             UsageError: A measure that is unknown.
         """
-        from workbench.desk.naming import own_ids
+        from workbench.desk.naming import other_names
         from workbench.evaluate.evaluation import score_run
         from workbench.evaluate.imported import as_judged
 
         records = self.engine.records
         indexed = records.indexed_as(records.scope(self.principal, None, ()))
         known = judgments.by_document().renamed(indexed)
-        own = own_ids(self.judging, sorted(known.document_keys))
-        also = dict(indexed) | {name: path for path, name in own.items()}
-        return score_run(as_judged(run, known, also), known, measures)
+        also = other_names(self.judging, sorted(known.document_keys))
+        copies = {copy: also.get(shown, shown) for copy, shown in indexed.items()}
+        return score_run(as_judged(run, known, copies | dict(also)), known, measures)
 
     def sweep(
         self,

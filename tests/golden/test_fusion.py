@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction as F
+from typing import Any
 
 import numpy as np
 import pytest
 
 from workbench.errors import PlanError, UsageError
-from workbench.plan import FusionPlan
+from workbench.plan import FusionPlan, Plan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import to_threshold
 from workbench.ranking.fuse import Fused, fuse, passthrough
@@ -246,11 +247,13 @@ def test_nothing_retrieved_is_an_empty_list() -> None:
         ({"bm25": [("a", 1.0)]}, FusionPlan("convex"), r"convex cannot tell on which side bm25 is.*Name sources"),
         ({"keyword": []}, FusionPlan("borda"), "fusion.method is 'borda'. It must be rrf"),
         ({"keyword": []}, FusionPlan(k=0.0), "fusion.k is 0.0. It must be a number from 1"),
+        ({"keyword": []}, Plan.of("default"), r"takes a FusionPlan, not Plan\. Pass .* plan\.fusion"),
+        ({"keyword": []}, "default", r"takes a FusionPlan, not str\. Pass .* plan\.fusion"),
         ({"keyword": []}, FusionPlan(weights={"keyword": -1.0}), "fusion.weights.keyword is -1.0"),
         ({"bm25": []}, FusionPlan(normalise={"bm25": "softmax"}), "fusion.normalise.bm25 is 'softmax'"),
     ],
 )
-def test_a_plan_that_cannot_be_fused_is_refused_with_the_remedy(rankings, plan: FusionPlan, message: str) -> None:
+def test_a_plan_that_cannot_be_fused_is_refused_with_the_remedy(rankings, plan: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         fuse(rankings, plan)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from workbench.desk.making import make_known_item_set
 from workbench.errors import JudgmentError
 from workbench.evaluate.imported import as_judged, load_run
 from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.run import Run
 
 Make = Callable[..., wb.Corpus]
 WORDS = ("gauge", "bridge", "keeper", "valley", "storm", "evening", "river", "stone")
@@ -41,6 +43,10 @@ def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
     [
         ("q1 Q0 a 2 nan x", "score 'nan'"),
         ("q1 Q0 a first 2 x", "rank 'first'"),
+        ("q1 Q0 a 1_000 2 x", "rank '1_000'"),
+        ("q1 Q0 a 2 ٣ x", "score '٣'"),
+        ("q1 Q0 a 2 infinity x", "score 'infinity'"),
+        ("q1 Q0 a 2 1e999 x", "score '1e999'"),
         ("q1 0 a 1", "fewer than 6 fields"),
         ("q1 Q0 z 3 1 x", "'z' in line 1 already"),
     ],
@@ -48,7 +54,7 @@ def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
 def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: str) -> None:
     """The error names file and line."""
     file = tmp_path / "a.run"
-    file.write_text(f"q1 Q0 z 1 9 x\n{line}\n")
+    file.write_text(f"q1 Q0 z 1 9 x\n{line}\n", encoding="utf-8")
     with pytest.raises(JudgmentError, match=r"a\.run, line 2") as caught:
         load_run(file)
     assert said in caught.value.message
@@ -69,6 +75,21 @@ def test_names_are_those_of_the_judgments(tmp_path: Path) -> None:
     run = as_judged(load_run(tmp_path / "a.run"), judgments, {"own-7": "a b.md"})
     assert run.rankings == {"q 1": ("a b.md", "c%20d", "e")}
     assert run.warnings == ("1 of 2 queries of the run are not judged and were left out",)
+
+
+def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make) -> None:
+    """Whichever of own id, path and document id judgments and run use: the document is the same."""
+    corpus = make_corpus({"a b.md": "# One\n\nA stone.\n", "more.jsonl": '{"id": "r1", "text": "the river"}\n'})
+    names = {
+        hit.path: tuple(filter(None, (hit.path, hit.document_id, hit.metadata.get("record_id"))))
+        for hit in corpus.search("stone river", mode="keyword", plan="default keyword.operator=any").hits
+    }
+    assert sorted(map(len, names.values())) == [2, 3]
+    for group in names.values():
+        for key, other in itertools.product(group, group):
+            judgments = Judgments({"q": Topic("q", "x")}, {"q": {key: 1}}, "set")
+            done = corpus.evaluate_run(Run({"q": ("elsewhere", other)}, "theirs"), judgments, "RR")
+            assert (key, other, done.mean("RR")) == (key, other, 0.5)
 
 
 def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path: Path) -> None:

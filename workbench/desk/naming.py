@@ -27,11 +27,24 @@ def anchors(judging: Judging, names: Sequence[str]) -> tuple[Mapping[str, Anchor
 
 def own_ids(judging: Judging, paths: Sequence[str]) -> Mapping[str, str]:
     """Path -> own id of the records among visible documents; an id that two of them have is left out."""
-    own = {path: str(d.metadata.get("record_id") or "") for path, d in _headers(judging, paths).items()}
+    return _own_ids(_headers(judging, paths))
+
+
+def other_names(judging: Judging, names: Sequence[str]) -> Mapping[str, str]:
+    """Path, document id and own id of visible documents -> which of some names they are known by; an own id that two of them
+    have is left out.
+    """
+    found = _headers(judging, names)
+    own = {other: name for name, other in _own_ids(found).items()}
+    return own | {other: name for name, d in found.items() for other in (d.document_id, d.path)}
+
+
+def _own_ids(found: Mapping[str, Document]) -> Mapping[str, str]:
+    own = {name: str(d.metadata.get("record_id") or "") for name, d in found.items()}
     counts: dict[str, int] = {}
-    for name in own.values():
-        counts[name] = counts.get(name, 0) + 1
-    return {path: name for path, name in own.items() if name and counts[name] == 1}
+    for other in own.values():
+        counts[other] = counts.get(other, 0) + 1
+    return {name: other for name, other in own.items() if other and counts[other] == 1}
 
 
 def with_own_ids(judging: Judging, judgments: Judgments) -> Judgments:

@@ -99,9 +99,10 @@ def choice_means(
 ) -> Floats:
     """Bootstrap samples of the held-out mean less that of some fixed figures, with the choice made anew in every sample.
 
-    Queries are drawn within their folds (a query on both sides of a fold would be no longer held out), the plans are chosen as
-    `nested` chooses, and the samples are moved so that their mean is at the figure itself: in the samples the plans differ by
-    what was luck in these queries, and the choice finds that luck.
+    Queries are drawn from all of them and stay in their folds (a query on both sides of a fold would be no longer held out).
+    Drawn fold by fold they would vary too little: in folds of one query not at all. The plans are chosen as `nested` chooses,
+    and the samples are moved so that their mean is at the figure itself: in the samples the plans differ by what was luck in
+    these queries, and the choice finds that luck.
 
     Args:
         values: float64 (plans, queries).
@@ -120,13 +121,13 @@ def choice_means(
     count = resamples or int(min(RESAMPLES, max(_LEAST, _WORK / (plans * queries))))
     generator = np.random.default_rng(seed)
     means = np.empty(count)
-    step = max(1, _BLOCK // (plans * len(folds)))
+    step = max(1, _BLOCK // max(plans * len(folds), queries))
     for start in range(0, count, step):
         size = min(count, start + step) - start
+        drawn = generator.multinomial(queries, np.full(queries, 1 / queries), size=size).astype(np.float64)
         sums = np.empty((len(folds), size, plans))
         for fold, own in enumerate(folds):
-            drawn = generator.multinomial(len(own), np.full(len(own), 1 / len(own)), size=size)
-            np.matmul(drawn.astype(np.float64), differences[:, own].T, out=sums[fold])
+            np.matmul(drawn[:, own], differences[:, own].T, out=sums[fold])
         whole, held = sums.sum(axis=0), np.zeros(size)
         for fold, own in enumerate(folds):
             others = whole - sums[fold]

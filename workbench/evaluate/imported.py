@@ -6,6 +6,7 @@ A run holds no texts, only names of documents, so it can be measured beside plan
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.reading import SHOWN_FAULTS, clean, text_of
 from workbench.evaluate.run import Run, words
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 def load_run(path: str | Path, *, name: str | None = None) -> Run:
@@ -68,10 +71,8 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
+    """A finite number as programs write them: Python alone reads `1_000` and digits of other scripts."""
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
     return value if math.isfinite(value) else None
 
 
@@ -87,7 +88,8 @@ def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | Iterable
         The run; a document that it names in two ways counts at its first place. It warns where queries of the run are not
         among those judged, and counts them.
     """
-    documents = {words(other): key for other, key in dict(also).items()}
+    others = dict(also)
+    documents = {words(other): key for other, key in others.items()} | others
     documents |= {words(key): key for key in sorted(judgments.document_keys)}
     documents |= {key: key for key in judgments.document_keys}
     queries = {words(i): i for i in judgments.query_ids} | {i: i for i in judgments.query_ids}

@@ -85,7 +85,8 @@ def fuse(candidates: Candidates | Mapping[str, Sequence[tuple[str, float]]], fus
         (path, start line, chunk id; for a document its first row).
 
     Raises:
-        PlanError: A value outside its bounds, or `convex` with a source whose name is on neither side.
+        PlanError: No fusion plan (a `Plan` has one: `plan.fusion`), a value outside its bounds, or `convex` with a source whose
+            name is on neither side.
         UsageError: A source ranks a row twice, or without a finite score.
     """
     if not isinstance(candidates, Candidates):

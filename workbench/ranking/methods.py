@@ -115,7 +115,12 @@ def contributions(evidence: Sequence[Evidence], method: str, parameters: Paramet
 
 
 def check(fusion: FusionPlan, sources: Sequence[str] = ()) -> None:
-    """Refuse a fusion plan with a value outside its bounds, for plans that were not made by `Plan`. Raises PlanError."""
+    """Refuse what is no fusion plan, and one with a value outside its bounds, which `Plan` never makes. Raises PlanError."""
+    if not isinstance(fusion, FusionPlan):
+        raise PlanError(
+            f"To fuse takes a FusionPlan, not {type(fusion).__name__}",
+            "Pass the part of a plan that fusion reads: plan.fusion, or wb.preset('default').fusion",
+        )
     for name in ("method", "k", "rank_base", "alpha", "missing", "unit", "renumber", "prefer", "single_source"):
         plan_fields.read(f"fusion.{name}", getattr(fusion, name))
     for source in sources:
