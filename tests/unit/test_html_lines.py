@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from reader_files import read, saved
 
+from workbench.ingest.readers import html_lines
 from workbench.ingest.readers.html import html_places, html_text
 from workbench.places import locate
 
@@ -149,6 +150,16 @@ def test_a_page_with_characters_that_stand_for_marks_has_no_places() -> None:
         text, _, places = html_places(LexborHTMLParser(page), page)
         assert places == ()
         assert text == "a \U00040000 b"
+
+
+def test_a_page_of_more_lines_than_there_are_marks_has_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where one element holds them all, as a log in a page does: it is read, and cited by the lines of its text."""
+    page = "<pre>" + "a line\n" * 50
+    assert len(html_places(LexborHTMLParser(page), page)[2]) == 50
+    monkeypatch.setattr(html_lines, "_MOST_MARKS", 20)
+    text, _, places = html_places(LexborHTMLParser(page), page)
+    assert (text.count("a line"), places) == (50, ())
+    assert len(html_lines._marked(page)[1]) == 21
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "shift_jis"])

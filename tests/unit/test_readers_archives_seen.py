@@ -12,6 +12,8 @@ import pytest
 from reader_files import read, saved, zipped
 
 from workbench.ingest.errors import ReadError
+from workbench.ingest.readers import archives
+from workbench.ingest.readers.base import Member, Source
 from workbench.reports import FileStatus
 
 
@@ -46,6 +48,14 @@ def test_names_of_members_are_read_in_the_code_page_of_their_program(
     assert not problems
 
 
+def test_names_of_two_programs_are_each_read(tmp_path: Path) -> None:
+    """A member that another program added, or a name that was cut within a character, does not lose the archive."""
+    names = [name.encode() for name in ("Übersicht über alles.txt", "Größe.txt", "Maße.txt", "Prüfung.txt")]
+    documents, problems = read(saved(tmp_path, "a.zip", named([*names, "Müll.txt".encode("cp1252")])))
+    assert [d.path for d in documents] == [f"a.zip!/{name.decode()}" for name in names] + ["a.zip!/Müll.txt"]
+    assert not problems
+
+
 def test_members_of_one_name_are_all_read(tmp_path: Path) -> None:
     """An archive that was added to has the older file first; nothing says which of them is meant."""
     stream = io.BytesIO()
@@ -66,6 +76,37 @@ def test_members_of_one_name_are_all_read(tmp_path: Path) -> None:
             (f"{name}!/x/2-a.txt", "second"),
         ]
         assert not problems
+
+
+def test_many_members_of_one_name_are_each_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for a free name goes on where the last one ended: ten thousand members took minutes."""
+    stream = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w") as archive:
+        warnings.simplefilter("ignore")
+        for name in ("3-a.txt", *["a.txt"] * 40):
+            archive.writestr(name, "words")
+    tried: list[str] = []
+    inner = Source.inner
+
+    def counted(source: Source, member: Member) -> Source:
+        tried.append(member.name)
+        return inner(source, member)
+
+    monkeypatch.setattr(Source, "inner", counted)
+    documents, problems = read(saved(tmp_path, "a.zip", stream.getvalue()))
+    numbers = [2, *range(4, 42)]
+    assert [d.path for d in documents] == [
+        f"a.zip!/{n}" for n in ("3-a.txt", "a.txt", *(f"{n}-a.txt" for n in numbers))
+    ]
+    assert not problems
+    assert len(tried) == 1 + 40 + 39 + 1
+
+
+def test_a_name_that_an_extra_field_tells_is_taken_as_it_is() -> None:
+    """Newer versions of Python follow the field; such a name need not be one of CP437."""
+    told, plain = zipfile.ZipInfo("検索.txt"), zipfile.ZipInfo("a.txt")
+    old = zipfile.ZipInfo("café.txt".encode().decode("cp437"))
+    assert archives._names([told, old, plain]) == ["検索.txt", "café.txt", "a.txt"]
 
 
 def test_an_archive_of_links_alone_is_skipped_and_not_broken(tmp_path: Path) -> None:

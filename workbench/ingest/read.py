@@ -108,7 +108,7 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
         documents, refused = 0, 0
         lost: list[ReadError] = []
         problems: list[Problem] = []
-        taken: set[str] = set()
+        taken: dict[str, int] = {}
         reason = judgments_reason(Path(source.found.absolute)) if not source.depth else ""
         if reason:
             raise skip(reason, "Load it with load_judgments, or rename it to have it indexed")
@@ -160,15 +160,18 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
         raise ReadError(f"It cannot be read ({words})", "Open and save it again, or convert it to text") from exc
 
 
-def _inside(source: Source, member: Member, taken: set[str]) -> Source:
-    """A member as a source, its path unlike those taken by members before it. Raises ReadError where it lies too deep."""
+def _inside(source: Source, member: Member, taken: dict[str, int]) -> Source:
+    """A member as a source, its path unlike those taken by members before it. Raises ReadError where it lies too deep.
+
+    `taken` holds for each path the last number that was put before its name, so that the next one begins there.
+    """
     inner = source.inner(member)
-    number = 1
+    own = inner.found.path
     while inner.found.path in taken:
-        number += 1
+        taken[own] += 1
         folder, mark, name = member.name.rpartition("/")
-        inner = source.inner(replace(member, name=f"{folder}{mark}{number}-{name}"))
-    taken.add(inner.found.path)
+        inner = source.inner(replace(member, name=f"{folder}{mark}{taken[own]}-{name}"))
+    taken[inner.found.path] = 1
     if inner.depth > source.limits.deepest:
         raise ReadError(
             f"It lies in more than {source.limits.deepest} archives or messages, the most of the setting max_nesting",

@@ -79,18 +79,34 @@ def _names(members: Sequence[zipfile.ZipInfo]) -> list[str]:
     A name that is not marked as UTF-8 is CP437 by the rules, which `zipfile` follows, but most programs wrote it in UTF-8 or
     in the code page of their country. One archive is of one program: its names together tell which.
     """
-    raw = [m.filename.encode("cp437") for m in members if not m.flag_bits & _IS_UTF8 and not m.filename.isascii()]
-    if not raw:
-        return [member.filename for member in members]
-    together = b"\n".join(raw)
+    raw = {at: own for at, member in enumerate(members) if (own := _raw_name(member)) is not None}
+    together = b"\n".join(raw.values())
     try:
         name = decode(together)[1]
     except ReadError:
         name = "cp437"
     plain = all(c.isascii() or c.isalpha() for c in together.decode("cp437"))
     told = name if name in _OF_COUNTRIES or not plain else "cp437"
-    spelled = (part.decode(told, "replace") for part in raw)
-    return [m.filename if m.flag_bits & _IS_UTF8 or m.filename.isascii() else next(spelled) for m in members]
+    return [_spelled(raw[at], told) if at in raw else member.filename for at, member in enumerate(members)]
+
+
+def _spelled(raw: bytes, told: str) -> str:
+    """A name in an encoding, or in the first of two that fits it: `utf-8 and cp1252` is what `decode` says of a mixture."""
+    first, mixed, second = told.partition(" and ")
+    try:
+        return raw.decode(first, "strict" if mixed else "replace")
+    except UnicodeDecodeError:
+        return raw.decode(second, "replace")
+
+
+def _raw_name(member: zipfile.ZipInfo) -> bytes | None:
+    """The bytes of a name of which nothing says how they are to be read; None of one that is known."""
+    if member.flag_bits & _IS_UTF8 or member.filename.isascii():
+        return None
+    try:
+        return member.filename.encode("cp437")
+    except UnicodeEncodeError:  # told by an extra field, which newer versions of Python follow
+        return None
 
 
 def _furniture(name: str) -> bool:

@@ -141,6 +141,8 @@ def _marked(page: str) -> tuple[str, list[int]]:
         for at in starts:
             if start + at < known or at < passed:
                 continue
+            if len(offsets) > _MOST_MARKS:
+                return
             reference = run[at] == "&"
             if reference:
                 blanks = _BLANKS.match(run, at)
