@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -180,6 +182,24 @@ def test_a_change_during_the_first_run_is_not_missed(tmp_path: Path) -> None:
         lambda: (docs / "late.md").write_text("late"),
     )  # fmt: skip
     assert runs == [1]
+
+
+def test_a_corpus_in_the_home_folder_is_told_from_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell expands `--corpus=~/docs/c.corpus`: what a run writes there is no change, or each would start the next."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    corpus, runs = tmp_path / "docs" / "c.corpus", []
+    corpus.mkdir(parents=True)
+    seen: list[Changes] = []
+    monkeypatch.setattr(
+        sys.modules[watch.__module__], "_observer", lambda _, changes: seen.append(changes) or nullcontext(Mock())
+    )
+    watch(["~/docs"], "~/docs/c.corpus", lambda: runs.append(1), lambda: True)
+    (changes,) = seen
+    changes.dispatch(_Event("modified", str(corpus / "current")))
+    assert not changes.came.is_set()
+    changes.dispatch(_Event("modified", str(tmp_path / "docs" / "a.md")))
+    assert changes.came.is_set()
+    assert not runs
 
 
 def _wait(condition: Callable[[], bool]) -> None:

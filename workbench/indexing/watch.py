@@ -19,6 +19,7 @@ from typing import Any
 from workbench.indexing.embedding import Abort
 from workbench.indexing.roots import inside, targets
 from workbench.ingest.rules import FILE_NAME
+from workbench.settings import path_of
 
 _QUIET_SECONDS = 0.5
 _LATEST_SECONDS = 10.0
@@ -72,7 +73,7 @@ def watch(
     Changes count from the moment before `first` is called, so that one made while it indexes is not missed.
 
     Args:
-        paths: Files and folders, as `index` takes them.
+        paths: Files and folders; a leading `~` is the home folder, as where they are indexed.
         corpus: The corpus; of what changes in it only its settings file, `corpus.yaml`, counts.
         run: Indexes; what it raises ends the watching.
         abort: Asked several times a second.
@@ -81,14 +82,13 @@ def watch(
     Raises:
         UsageError: A path does not exist.
     """
-    asked = targets(paths)
-    changes = Changes(asked, Path(corpus))
+    asked, folder = targets([path_of(path) for path in paths]), os.path.realpath(path_of(corpus))
+    changes = Changes(asked, Path(folder))
     with _observer(asked, changes) as observer:
         if first is not None:
             first()
-        settings = os.path.realpath(corpus)
-        if os.path.isdir(settings):
-            observer.schedule(changes, settings, recursive=False)
+        if os.path.isdir(folder):
+            observer.schedule(changes, folder, recursive=False)
         while not abort():
             if not changes.came.wait(0.2):
                 continue
