@@ -101,8 +101,8 @@ def build_together(
                 results[name] = wait(name)
                 finished(name)
         except BaseException:
-            given_up.set()
             for future in running.values():
-                future.cancel()
+                future.cancel()  # before a part ends and makes room for one that would begin in vain
+            given_up.set()
             raise
     return results
