@@ -163,7 +163,9 @@ def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path
 def test_what_a_browser_says_late_undoes_nothing(
     open_app: Open, both: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A slider that still sends the value from before a threshold was taken over is not moved; later it is a move."""
+    """A slider that still sends the value from before a threshold was taken over is not moved; later it is a move, and at once
+    after another move.
+    """
     judged = tmp_path / "judged.csv"
     judged.write_text("query_id,query,document,grade\n1,retry request,retries.md,1\n")
     at = open_app(both, plan="default")
@@ -183,7 +185,15 @@ def test_what_a_browser_says_late_undoes_nothing(
     run(at)
     assert at.session_state["wb.state"].plan["vector.threshold"] == taken
     assert run(at).slider(key="wb.w.vector.threshold").value == taken
-    monkeypatch.setattr(controls, "LATE_SECONDS", 0.0)
-    at.slider(key="wb.w.vector.threshold").set_value(0.5)
-    run(at)
+    with monkeypatch.context() as patch:
+        patch.setattr(controls, "LATE_SECONDS", 0.0)
+        at.slider(key="wb.w.vector.threshold").set_value(0.5)
+        run(at)
     assert at.session_state["wb.state"].plan["vector.threshold"] == 0.5
+    monkeypatch.setattr(controls, "LATE_SECONDS", 600.0)
+    run(at).button(key="wb.w.tune.scores.use").click()
+    at.run()
+    for moved in (0.3, 0.5):
+        run(at).slider(key="wb.w.vector.threshold").set_value(moved)
+        run(at)
+        assert at.session_state["wb.state"].plan["vector.threshold"] == moved

@@ -73,10 +73,12 @@ def replaced(shown: Mapping[str, Any]) -> None:
 
 
 def _is_late(name: str) -> bool:
-    """Whether a slider's value is one that was replaced a moment ago."""
+    """Whether a slider's value is one that was replaced a moment ago; once it was moved elsewhere, going back is a move too."""
     at, shown = st.session_state.get(_REPLACED, (0.0, {}))
-    late = shown.get(name, _MISSING) == st.session_state[PREFIX + name]
-    return bool(late and time.monotonic() - at < LATE_SECONDS)
+    if shown.get(name, _MISSING) == st.session_state[PREFIX + name]:
+        return bool(time.monotonic() - at < LATE_SECONDS)
+    shown.pop(name, None)
+    return False
 
 
 def _move_field(name: str) -> None:
