@@ -66,6 +66,9 @@ def test_the_stored_outputs_are_of_one_clean_run(script: Path) -> None:
     assert outputs
     assert not [o for o in outputs if o["output_type"] == "error" or o.get("name") == "stderr"]
     assert not re.search(r"/(tmp|home|root|work|Users)/", json.dumps(outputs))
+    # The state of sliders holds a copy of the whole plotting library, and without a kernel they do nothing.
+    assert "widgets" not in stored["metadata"]
+    assert not [o for o in outputs if "application/vnd.jupyter.widget-view+json" in o.get("data", {})]
 
 
 @pytest.fixture(scope="module")
