@@ -52,9 +52,9 @@ class Setting:
             raise SettingError(
                 f"{where} is {raw!r}, which is not {_KINDS[self.kind]}", f"Set it to {self.bounds()}"
             ) from exc
-        # Written so that what is not a number is outside of any bounds.
         if self.path:
             value = os.pathsep.join(map(os.path.expanduser, value.split(os.pathsep)))
+        # Written so that what is not a number is outside of any bounds.
         outside = (self.low is not None and not value >= self.low) or (self.high is not None and not value <= self.high)
         if outside or (self.choices and value not in self.choices):
             raise SettingError(f"{where} is {raw!r}, which is outside its bounds", f"Set it to {self.bounds()}")

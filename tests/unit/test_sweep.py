@@ -218,6 +218,19 @@ def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
     assert per_query["held_out"].to_list() == swept.choice.held_out.tolist()
 
 
+def test_a_curve_over_a_family_that_the_best_plan_has_no_source_for_is_level() -> None:
+    """Thresholds were tried where vectors were asked, and the best plan asks none."""
+    space = Space("rrf", {"sources": ["keyword,vector", "keyword"], "threshold": [0.4, 0.45]})
+    plans = tuple(dict.fromkeys((space.base, *(space.plan(c) for c in space.combinations()))))
+    values = np.array([[float(p.sources == ("keyword",))] * 3 for p in plans])
+    made = Sweep(space, plans, ("RR",), ("a", "b", "c"), values[:, :, None], None, None, None)  # type: ignore[arg-type]
+    curve = made.sensitivity("threshold")
+    assert curve["value"].to_list() == ["0.4", "0.45", "auto"]
+    assert set(curve["mean"]) == {1.0}
+    assert curve["marks"].to_list() == ["", "", "current,default"]
+    assert set(made.sensitivity("threshold", at="rrf")["mean"]) == {0.0}
+
+
 def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
     """Values in order, marks at the current, best and default one, the band around the mean."""
     curve = swept.sensitivity("fusion.weights.vector", at="rrf")

@@ -287,7 +287,7 @@ class Sweep:
                 "It varied: " + ", ".join(f for f in self.space.fields if f != PRESET),
             )
         places = {plan: n for n, plan in reversed(list(enumerate(self.plans)))}
-        fields = spelled(base, name)
+        fields = _fields(base, name)
         found: dict[Any, int] = {}
         listed = self.space.listed(name) if self.search == "grid" else ()
         drawn = sorted({p[fields[0]] for p in self.plans}, key=lambda v: (str(type(v)), v)) if not listed else ()
@@ -301,7 +301,7 @@ class Sweep:
         return sorted(found.items(), key=lambda item: float(item[0])) if numbers else list(found.items())
 
     def _marks(self, name: str, value: Any) -> str:
-        field = spelled(self.best, name)[0]
+        field = _fields(self.best, name)[0]
         marked = {"current": self.baseline, "best": self.best, "default": Plan.parse("default")}
         read = {word: plan for word, plan in marked.items() if not without_effect(plan, field)}
         return ",".join(word for word, plan in read.items() if plan[field] == value)
@@ -344,6 +344,11 @@ class Sweep:
 
 def _ends(low: float, high: float) -> tuple[float | None, float | None]:
     return (None, None) if math.isnan(low) else (low, high)
+
+
+def _fields(plan: Plan, name: str) -> tuple[str, ...]:
+    """As `spelled`; where the plan asks no source that the family is for, one that does nothing under it."""
+    return spelled(plan, name) or (f"{name}.vector",)
 
 
 def _number(value: Any) -> float | None:

@@ -157,12 +157,12 @@ def _standings(engine: Engine, result: SearchResult, number: int) -> tuple[Sourc
     made = []
     for source in retrieved.sources_for(plan):
         answer = retrieved.answers[source]
-        rank, score = _rank_in(engine, retrieved, source, answer, number)
-        distance = None
         asks = scope_of(engine, retrieved.request, source, retrieved.scope).allowed
         if asks is not None and not asks[number]:
             made.append(SourceStanding(source, "not asked", None, None, None, 0.0))
             continue
+        rank, score = _rank_in(engine, retrieved, source, answer, number)
+        distance = None
         state = "no match" if rank is None else ("beyond depth" if rank > plan.depth(source) else "retrieved")
         if base_of(source) == "vector" and score is not None:
             distance = float(to_distance(np.array(score), plan["vector.metric"]))
