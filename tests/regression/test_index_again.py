@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
+from watchdog import observers
 
 import workbench as wb
 from workbench.cli.main import main
@@ -184,6 +186,31 @@ def test_a_change_during_the_first_run_is_not_missed(tmp_path: Path) -> None:
     assert runs == [1]
 
 
+def test_rules_are_watched_where_the_system_watches_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives each user so many watches: the files may have the last one, and the corpus is looked at now and then."""
+    docs, corpus, runs, made = tmp_path / "docs", tmp_path / "c.corpus", [], []
+    docs.mkdir()
+    corpus.mkdir()
+
+    class Few(observers.Observer):
+        def start(self) -> None:
+            made.append(self)
+            if len(made) > 1:
+                raise OSError(errno.EMFILE, "inotify instance limit reached")
+            super().start()
+
+    monkeypatch.setattr(observers, "Observer", Few)
+    monkeypatch.setattr(sys.modules[watch.__module__], "_POLL_SECONDS", 0.05)
+    deadline = time.monotonic() + 60
+
+    def abort() -> bool:
+        (corpus / "corpus.yaml").write_text("exclude: ['*.txt']\n")
+        return bool(runs) or time.monotonic() > deadline
+
+    watch([docs], corpus, lambda: runs.append(1), abort)
+    assert (runs, len(made)) == ([1], 2)
+
+
 def test_a_corpus_in_the_home_folder_is_told_from_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No shell expands `--corpus=~/docs/c.corpus`: what a run writes there is no change, or each would start the next."""
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -194,7 +221,7 @@ def test_a_corpus_in_the_home_folder_is_told_from_the_files(tmp_path: Path, monk
         sys.modules[watch.__module__], "_observer", lambda _, changes: seen.append(changes) or nullcontext(Mock())
     )
     watch(["~/docs"], "~/docs/c.corpus", lambda: runs.append(1), lambda: True)
-    (changes,) = seen
+    (changes,) = {*seen}
     changes.dispatch(_Event("modified", str(corpus / "current")))
     assert not changes.came.is_set()
     changes.dispatch(_Event("modified", str(tmp_path / "docs" / "a.md")))

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +84,12 @@ def watch(
     """
     asked, folder = targets([path_of(path) for path in paths]), os.path.realpath(path_of(corpus))
     changes = Changes(asked, Path(folder))
-    with _observer(asked, changes) as observer:
+    with ExitStack() as watched:
+        watched.enter_context(_observer(asked, changes))
         if first is not None:
             first()
         if os.path.isdir(folder):
-            observer.schedule(changes, folder, recursive=False)
+            watched.enter_context(_observer((os.path.join(folder, FILE_NAME),), changes))
         while not abort():
             if not changes.came.wait(0.2):
                 continue
@@ -99,7 +100,7 @@ def watch(
 
 
 @contextmanager
-def _observer(asked: Sequence[str], changes: Changes) -> Iterator[Any]:
+def _observer(asked: Sequence[str], changes: Changes) -> Iterator[None]:
     from watchdog.observers import Observer
     from watchdog.observers.polling import PollingObserver
 
@@ -107,12 +108,12 @@ def _observer(asked: Sequence[str], changes: Changes) -> Iterator[Any]:
     try:
         _schedule(observer, asked, changes)
         observer.start()
-    except OSError:  # more folders than the system lets one process watch
+    except OSError:  # more folders than the system lets one user watch
         observer = PollingObserver(timeout=_POLL_SECONDS)
         _schedule(observer, asked, changes)
         observer.start()
     try:
-        yield observer
+        yield
     finally:
         observer.stop()
         observer.join()
