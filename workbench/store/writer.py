@@ -1,4 +1,4 @@
-"""Building the next generation: tables, columns, vectors, words, lines, manifest, in that order, then the swap.
+"""Building the next generation: tables, columns and texts, then vectors, words and lines, then the manifest and the swap.
 
 The tables come first, then the texts for grep, which are read from them; vectors, words and grep's dictionary need nothing of
 each other and are built at the same time, as many as the setting `threads` allows. The postings, which need the most memory, are

@@ -179,7 +179,7 @@ def _unseen_styles(root: Any) -> frozenset[str]:
 
 
 def _own(node: Any, wanted: str) -> Iterator[Any]:
-    """Rows of a table, also those in groups and headers, not those of tables inside it."""
+    """Rows of a table or tables of a spreadsheet, also those in groups, headers and links, not those inside another one."""
     for inner in node:
         name = local(inner)
         if name == wanted:
