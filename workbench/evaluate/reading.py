@@ -12,6 +12,7 @@ import io
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -335,8 +336,8 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """An object, each of whose names stands once: json takes the last of equal ones, and one judgment would be lost."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
+        counts = Counter(name for name, _ in pairs)
+        raise ValueError(f"{next(name for name, count in counts.items() if count > 1)!r} stands twice in one object")
     return made
 
 
