@@ -48,6 +48,8 @@ def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
         ("q1 Q0 a 2 infinity x", "score 'infinity'"),
         ("q1 Q0 a 2 1e999 x", "score '1e999'"),
         ("q1 0 a 1", "fewer than 6 fields"),
+        ("q 1 Q0 a 1 2 x", "the query's id has a space"),
+        ("q\u00a01 b Q0 a 1 2 x", "the query's id has a space"),
         ("q1 Q0 z 3 1 x", "'z' in line 1 already"),
     ],
 )

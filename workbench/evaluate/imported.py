@@ -46,6 +46,8 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
         fault = ""
         if len(row.split()) < 6:
             fault = "there are fewer than 6 fields: query, Q0, document, rank, score, name"
+        elif head[1] != "Q0" and "Q0" in row.split()[2:-4]:
+            fault = "the query's id has a space: write %20 in its place"
         else:
             query_id, document = clean(head[0]), clean(head[2].rsplit(None, 3)[0])
             rank, score = _number(tail[1]), _number(tail[2])
