@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from workbench.plan import Plan
+from workbench.ui import state
 from workbench.ui.state import MODES, PICTURES, AppState, Column, from_params
 
 PLANS = [
@@ -175,3 +178,24 @@ def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:
     assert not at.exception
     assert "It must be a whole number from 1 to 20" in at.warning[0].value
     assert at.query_params == {"plan": "tmm limit.max=20"}
+
+
+def test_what_is_said_outlasts_the_runs_that_follow_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that runs again by itself still says it; a run some seconds later does not; said again, it is there again."""
+    session: dict[str, Any] = {}
+    clock = [100.0]
+    monkeypatch.setattr(state, "_session", lambda: session)
+    monkeypatch.setattr(state.time, "monotonic", lambda: clock[0])
+    state.tell("Saved.")
+    state.notice("No.")
+    assert (state.take_told(), state.take_notices()) == (("Saved.",), ("No.",))
+    clock[0] += state.STAYS_SECONDS / 2
+    state.tell("Saved, too.")
+    assert (state.take_told(), state.take_notices()) == (("Saved.", "Saved, too."), ("No.",))
+    clock[0] += state.STAYS_SECONDS / 2
+    assert (state.take_told(), state.take_notices()) == (("Saved, too.",), ())
+    clock[0] += state.STAYS_SECONDS
+    assert state.take_told() == ()
+    state.tell("Saved.")
+    assert state.take_told() == ("Saved.",)
+    assert session.keys() == {"wb.told"}

@@ -7,6 +7,7 @@ anywhere. Nothing here is shared between sessions; the corpus is the only thing 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,8 @@ MODES = ("grep", "keyword", "vector", "hybrid")
 PICTURES = ("none", "ranks", "shares", "scores", "distances", "funnel", "timings")
 LONGEST = 4_000
 MOST_COLUMNS = 4
+STAYS_SECONDS = 3.0
+"""How long what was said at the top of a page stays, however often the page runs meanwhile."""
 OWN = "plan"
 """How the address writes a column that has a plan of its own."""
 NOBODY = "-"
@@ -250,7 +253,7 @@ def set_plan(changes: Mapping[str, Any]) -> bool:
 
 def notice(sentence: str) -> None:
     """Say something once, at the top of the page."""
-    _session().setdefault(_NOTICES, []).append(sentence)
+    _say(_NOTICES, sentence)
 
 
 def ask_again() -> None:
@@ -265,17 +268,36 @@ def asked_again() -> bool:
 
 def tell(sentence: str) -> None:
     """Say something that is no fault, once, at the top of the page."""
-    _session().setdefault(_TOLD, []).append(sentence)
+    _say(_TOLD, sentence)
 
 
 def take_told() -> tuple[str, ...]:
     """What is to be said at the top of the page that is no fault, once."""
-    return tuple(_session().pop(_TOLD, ()))
+    return _said(_TOLD)
 
 
 def take_notices() -> tuple[str, ...]:
     """What is to be said at the top of the page, once."""
-    return tuple(_session().pop(_NOTICES, ()))
+    return _said(_NOTICES)
+
+
+def _say(kind: str, sentence: str) -> None:
+    _session().setdefault(kind, {})[sentence] = None
+
+
+def _said(kind: str) -> tuple[str, ...]:
+    """The sentences to show now: those not shown yet, and those shown first less than `STAYS_SECONDS` ago.
+
+    A page often runs again by itself right after what was said, because a widget reports what it was set to; what is said in
+    one run only would be gone before anybody could read it.
+    """
+    now = time.monotonic()
+    said: dict[str, float | None] = _session().pop(kind, {})
+    kept = {sentence: now if first is None else first for sentence, first in said.items()}
+    kept = {sentence: first for sentence, first in kept.items() if now - first < STAYS_SECONDS}
+    if kept:
+        _session()[kind] = kept
+    return tuple(kept)
 
 
 def enter(page: str) -> AppState:
