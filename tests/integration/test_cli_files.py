@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import workbench as wb
 from workbench.cli.main import main
 from workbench.demo.data import sample_folder
 
@@ -60,3 +61,17 @@ def test_a_file_error_of_the_system_is_one_sentence(sample_path: Path, monkeypat
     done = run("check", sample_folder(), "--save", "run.txt", "--corpus", sample_path, *SEE_ALL)
     assert done.exit_code == 2
     assert done.stderr == "workbench: run.txt: No space left on device. Check the path, its rights and the disk.\n"
+
+
+@pytest.mark.parametrize("words", [["doctor", "--no-model"], ["info"], ["snapshot", "list"]], ids=lambda w: w[0])
+def test_a_corpus_is_named_from_the_home_folder(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--corpus=~/x`, which a shell leaves as it is, is the folder in the home folder for every command."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "notes.md").write_text("# Notes\n\nA pelican.\n")
+    wb.index([tmp_path / "notes.md"], corpus=tmp_path / "my.corpus", encoder="hashing", workers=0)
+    done = CliRunner().invoke(main, [*words, "--corpus=~/my.corpus"])
+    assert "There is no corpus" not in done.output
+    assert "~" not in done.output
+    assert done.exit_code == (1 if "snapshot" in words else 0), done.output

@@ -31,8 +31,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 def corpus_option(function: F) -> F:
     """`--corpus`."""
     return click.option(
-        "--corpus", "-c", type=click.Path(path_type=Path), help="The corpus folder (default ./.workbench)."
+        "--corpus",
+        "-c",
+        type=click.Path(path_type=Path),
+        callback=_at_home,
+        help="The corpus folder (default ./.workbench).",
     )(function)
+
+
+def _at_home(_: click.Context, __: click.Parameter, value: Path | None) -> Path | None:
+    """The path with a leading `~` as the home folder: a shell leaves it as it is in `--corpus=~/x`."""
+    return None if value is None else settings.path_of(value)
 
 
 def json_option(function: F) -> F:
