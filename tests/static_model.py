@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from corpus_files import write_files
 
 from workbench.encode.hashing import HashingEncoder
 
@@ -37,3 +38,26 @@ def make_static(folder: Path, texts: Iterable[str], *, key: str = "embedding.wei
     (folder / "modules.json").write_text(json.dumps(_MODULES))
     (folder / "1_Normalize").mkdir(exist_ok=True)
     return folder
+
+
+SIX = {
+    "retries": "A request is sent again after a pause. The backoff doubles with each retry.",
+    "timeouts": "A timeout ends a request. A retry after a timeout is counted once.",
+    "limits": "Too many requests are refused for a minute; wait before the next request.",
+    "kettle": "Fill the kettle with water. Never open it while it boils.",
+    "tea": "Boil water, warm the pot, wait four minutes. Tea wants boiling water.",
+    "cats": "Cats sleep all day and ask for water at night.",
+}
+"""Short texts on three things."""
+
+
+def index_both(folder: Path, files: dict[str, str], texts: Iterable[str]) -> None:
+    """Make `table` of the texts' words, `docs` of the files, and `both`, a corpus of the hashing encoder and of the table.
+
+    The folder must be the working directory: the table is named as an encoder by its name in it.
+    """
+    import workbench as wb
+
+    make_static(folder / "table", texts)
+    write_files(folder / "docs", files)
+    wb.index(["docs"], corpus="both", encoder=["hashing", "table"], workers=0)

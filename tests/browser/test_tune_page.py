@@ -40,6 +40,17 @@ def _only_alpha(page: Any, judged: Path, values: str) -> None:
     settled(page)
 
 
+def _tried(page: Any, server: str, judged: Path, values: str) -> list[str]:
+    """A sweep over alpha that was made; where the console's errors will be."""
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(f"{server}/tune")
+    _only_alpha(page, judged, values)
+    page.get_by_role("button", name="Try them").click()
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    return errors
+
+
 def seen(locator: Any, patience: float) -> bool:
     """Whether it is there within so many milliseconds."""
     from playwright.sync_api import TimeoutError as TooLate
@@ -55,12 +66,7 @@ def test_the_best_plan_goes_to_the_search_page_with_its_figure(page: Any, server
     """A small sweep over alpha; its curve; a threshold by what it loses; the winner on the Search page, where a moved slider
     shows the measure. No page logs an error.
     """
-    errors: list[str] = []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(f"{server}/tune")
-    _only_alpha(page, judged, "0.1,0.5,0.9")
-    page.get_by_role("button", name="Try them").click()
-    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    errors = _tried(page, server, judged, "0.1,0.5,0.9")
     expect(page.locator(".st-key-wb-w-tune-curve-chart .main-svg").first).to_be_visible()
     settled(page)
     page.get_by_role("button", name="Draw the scores").click()
@@ -94,23 +100,15 @@ def test_a_bar_that_is_clicked_opens_its_query_under_both_plans(page: Any, serve
     asked = {"tea kettle water": "tea.md", "rate limits": "limits.md", "kettle": "kettle.md"}
     lines = [f"q{n},{text},{file},1" for n, (text, file) in enumerate(asked.items())]
     judged.write_text("\n".join(["query_id,query,document,grade", *lines]) + "\n")
-    errors: list[str] = []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(f"{server}/tune")
-    _only_alpha(page, judged, "0.1,0.9")
-    page.get_by_role("button", name="Try them").click()
-    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
+    errors = _tried(page, server, judged, "0.1,0.9")
     chart = page.locator(".st-key-wb-w-tune-wins")
     bars = chart.locator(".barlayer .point path")
     expect(bars).to_have_count(1)
     expect(page.get_by_text("Click a bar to open its query under both plans.")).to_be_visible()
     settled(page)
     link = page.get_by_role("link", name="Open under both plans: tea kettle water")
-    for patience in (
-        5_000,
-        5_000,
-        20_000,
-    ):  # a chart that is drawn again as the mouse comes lets the click fall beside it
+    # A chart that is drawn again as the mouse comes lets the click fall beside it.
+    for patience in (5_000, 5_000, 20_000):
         bars.first.scroll_into_view_if_needed()
         box = bars.first.bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -9,22 +9,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from corpus_files import write_files
-from static_model import make_static
+from static_model import SIX, index_both
 
 import workbench as wb
 from workbench.cli.main import main
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.ranking.fuse import fuse
 
-TEXTS = {
-    "retries.md": "A request is sent again after a pause. The backoff doubles with each retry.",
-    "timeouts.md": "A timeout ends a request. A retry after a timeout is counted once.",
-    "limits.md": "Too many requests are refused for a minute; wait before the next request.",
-    "kettle.md": "Fill the kettle with water. Never open it while it boils.",
-    "tea.md": "Boil water, warm the pot, wait four minutes. Tea wants boiling water.",
-    "cats.md": "Cats sleep all day and ask for water at night.",
-}
+TEXTS = {f"{name}.md": text for name, text in SIX.items()}
 QUERY = "retry after a timeout"
 BOTH = wb.Plan.parse("default sources=keyword,vector,vector:table vector.threshold=off")
 SOURCES = ("vector", "vector:table")
@@ -36,9 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("thresholds")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        make_static(folder / "table", TEXTS.values())
-        write_files(folder / "docs", {name: f"# {name}\n\n{text}\n" for name, text in TEXTS.items()})
-        wb.index(["docs"], corpus="both", encoder=["hashing", "table"], workers=0)
+        index_both(folder, {name: f"# {name}\n\n{text}\n" for name, text in TEXTS.items()}, TEXTS.values())
         yield folder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from static_model import make_static
+from static_model import SIX, index_both, make_static
 
 import workbench as wb
 from workbench.cli.main import main
@@ -17,17 +17,7 @@ from workbench.encode import load, models
 from workbench.errors import SourceUnavailable, UsageError
 from workbench.indexing.preview import Action
 
-FILES = {
-    f"{name}.md": f"# {name.title()}\n\n{text}\n"
-    for name, text in {
-        "retries": "A request is sent again after a pause. The backoff doubles with each retry.",
-        "timeouts": "A timeout ends a request. A retry after a timeout is counted once.",
-        "limits": "Too many requests are refused for a minute; wait before the next request.",
-        "kettle": "Fill the kettle with water. Never open it while it boils.",
-        "tea": "Boil water, warm the pot, wait four minutes. Tea wants boiling water.",
-        "cats": "Cats sleep all day and ask for water at night.",
-    }.items()
-}
+FILES = {f"{name}.md": f"# {name.title()}\n\n{text}\n" for name, text in SIX.items()}
 QUERY = "retry after a timeout"
 TWO = "sources=keyword,vector,vector:table"
 
@@ -38,11 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("encoders")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        make_static(folder / "table", FILES.values())
-        (folder / "docs").mkdir()
-        for name, text in FILES.items():
-            (folder / "docs" / name).write_text(text)
-        wb.index(["docs"], corpus="both", encoder=["hashing", "table"], workers=0)
+        index_both(folder, FILES, FILES.values())
         yield folder
 
 

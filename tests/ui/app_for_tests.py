@@ -49,12 +49,27 @@ def run(at: AppTest) -> AppTest:
     return at
 
 
-def document(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> AppTest:
-    """The Document page at an address."""
+def page(open_app: Callable[..., AppTest], corpus: Path, name: str, **params: str) -> AppTest:
+    """A page at an address."""
     at = open_app(corpus)
     at.query_params.update(params)
-    at.switch_page("views/document.py")
+    at.switch_page(f"views/{name}.py")
     return run(at)
+
+
+def draw_scores(at: AppTest, judged: Path) -> None:
+    """On the Tune page take judgments by their path, press "Draw the scores" and wait until they are drawn."""
+    at.text_input(key="wb.w.tune.path").set_value(str(judged))
+    run(at)
+    at.button(key="wb.w.tune.scores.run").click()
+    run(at)
+    at.session_state["wb.tune.scores"].wait(60)
+    run(at)
+
+
+def document(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> AppTest:
+    """The Document page at an address."""
+    return page(open_app, corpus, "document", **params)
 
 
 def document_body(at: AppTest) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import streamlit as st
-from app_for_tests import TEXTS, all_text, bodies, run
+from app_for_tests import TEXTS, all_text, bodies, page, run
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
@@ -43,10 +43,7 @@ def local_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def corpus_page(open_app: Open, corpus: Path, **params: str) -> AppTest:
-    at = open_app(corpus)
-    at.query_params.update(params)
-    at.switch_page("views/corpus.py")
-    return run(at)
+    return page(open_app, corpus, "corpus", **params)
 
 
 def table(at: AppTest, name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
-from app_for_tests import TEXTS, all_text, column, run
+from app_for_tests import TEXTS, all_text, column, draw_scores, run
 from static_model import make_static
 from streamlit.testing.v1 import AppTest
 
@@ -135,12 +135,7 @@ def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path
     at = open_app(both, plan=PLAN)
     at.switch_page("views/tune.py")
     run(at)
-    at.text_input(key="wb.w.tune.path").set_value(str(judged))
-    run(at)
-    at.button(key="wb.w.tune.scores.run").click()
-    run(at)
-    at.session_state["wb.tune.scores"].wait(60)
-    run(at)
+    draw_scores(at, judged)
     at.slider(key="wb.w.tune.scores.lose").set_value(0.0)
     at.selectbox(key="wb.w.tune.scores.source").set_value("vector:table")
     run(at)
@@ -171,12 +166,7 @@ def test_what_a_browser_says_late_undoes_nothing(
     at = open_app(both, plan="default")
     at.switch_page("views/tune.py")
     run(at)
-    at.text_input(key="wb.w.tune.path").set_value(str(judged))
-    run(at)
-    at.button(key="wb.w.tune.scores.run").click()
-    run(at)
-    at.session_state["wb.tune.scores"].wait(60)
-    run(at)
+    draw_scores(at, judged)
     at.button(key="wb.w.tune.scores.use").click()
     at.run()
     taken = at.session_state["wb.state"].plan["vector.threshold"]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import plotly.io
 import pytest
-from app_for_tests import all_text, bodies, chunks, run
+from app_for_tests import all_text, bodies, chunks, page, run
 from streamlit.testing.v1 import AppTest
 
 from workbench.errors import EncoderError
@@ -21,10 +21,7 @@ PICTURES = ("bump", "contributions", "plane", "funnel", "timings")
 
 
 def explain(open_app: Open, corpus: Path, **params: str) -> AppTest:
-    at = open_app(corpus)
-    at.query_params.update(params)
-    at.switch_page("views/explain.py")
-    return run(at)
+    return page(open_app, corpus, "explain", **params)
 
 
 def again(at: AppTest) -> AppTest:

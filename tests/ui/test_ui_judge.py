@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from app_for_tests import all_text, bodies, run
+from app_for_tests import all_text, bodies, page, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
@@ -26,10 +26,7 @@ def corpus(small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def judge(open_app: Open, corpus: Path, **params: str) -> AppTest:
-    at = open_app(corpus)
-    at.query_params.update(params)
-    at.switch_page("views/judge.py")
-    return run(at)
+    return page(open_app, corpus, "judge", **params)
 
 
 def shown(at: AppTest) -> str:

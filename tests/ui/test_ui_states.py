@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from app_for_tests import all_text, run
+from app_for_tests import all_text
+from app_for_tests import page as page_at
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
@@ -21,10 +22,7 @@ PAGES = {
 
 
 def page(open_app: Open, corpus: Path, name: str) -> AppTest:
-    at = open_app(corpus)
-    at.query_params.update(PAGES[name])
-    at.switch_page(f"views/{name}.py")
-    return run(at)
+    return page_at(open_app, corpus, name, **PAGES[name])
 
 
 @pytest.fixture(scope="module")

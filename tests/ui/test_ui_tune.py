@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
-from app_for_tests import all_text, bodies, run
+from app_for_tests import all_text, bodies, draw_scores, page, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
@@ -42,12 +42,6 @@ def judged(tmp_path: Path) -> Path:
     path = tmp_path / "judged.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def page(open_app: Open, corpus: Path, name: str) -> AppTest:
-    at = open_app(corpus)
-    at.switch_page(f"views/{name}.py")
-    return run(at)
 
 
 def finished(at: AppTest, name: str = "tune") -> AppTest:
@@ -156,12 +150,7 @@ def test_a_threshold_is_chosen_by_what_it_loses_and_taken_over(
 ) -> None:
     """The scores are drawn; the share that may be lost moves the threshold; the button puts it into the shared plan."""
     at = page(open_app, small_corpus, "tune")
-    at.text_input(key="wb.w.tune.path").set_value(str(judged))
-    run(at)
-    at.button(key="wb.w.tune.scores.run").click()
-    run(at)
-    at.session_state["wb.tune.scores"].wait(60)
-    run(at)
+    draw_scores(at, judged)
     found = at.session_state["wb.tune.scores"].result.found["vector"]
     at.slider(key="wb.w.tune.scores.lose").set_value(0.0)
     run(at)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments
-from workbench.evaluate.reading import SHOWN_FAULTS, clean, text_of
+from workbench.evaluate.reading import Draft, clean, text_of
 from workbench.evaluate.run import Run, words
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -38,31 +38,30 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
     file = Path(path)
     found: dict[str, dict[str, tuple[float, int, int]]] = {}
     tags: dict[str, None] = {}
-    faults: list[str] = []
+    draft = Draft()
     for line, row in enumerate(text_of(file).split("\n"), 1):
         if not row.strip():
             continue
         head, tail = row.split(None, 2), row.rsplit(None, 3)
-        fault = ""
         if len(row.split()) < 6:
-            fault = "there are fewer than 6 fields: query, Q0, document, rank, score, name"
-        elif head[1] != "Q0" and "Q0" in row.split()[2:-4]:
-            fault = "the query's id has a space: write %20 in its place"
+            draft.fault(file, line, "there are fewer than 6 fields: query, Q0, document, rank, score, name")
+            continue
+        if head[1] != "Q0" and "Q0" in row.split()[2:-4]:
+            draft.fault(file, line, "the query's id has a space: write %20 in its place")
+            continue
+        query_id, document = clean(head[0]), clean(head[2].rsplit(None, 3)[0])
+        rank, score = _number(tail[1]), _number(tail[2])
+        if rank is None:
+            draft.fault(file, line, f"the rank {tail[1]!r} is no number")
+        elif score is None:
+            draft.fault(file, line, f"the score {tail[2]!r} is no number")
+        elif document in found.setdefault(query_id, {}):
+            first = found[query_id][document][2]
+            draft.fault(file, line, f"query {query_id!r} has {document!r} in line {first} already")
         else:
-            query_id, document = clean(head[0]), clean(head[2].rsplit(None, 3)[0])
-            rank, score = _number(tail[1]), _number(tail[2])
-            if rank is None or score is None:
-                fault = f"the {'rank' if rank is None else 'score'} {tail[1 if rank is None else 2]!r} is no number"
-            elif document in found.setdefault(query_id, {}):
-                fault = f"query {query_id!r} has {document!r} in line {found[query_id][document][2]} already"
-            else:
-                found[query_id][document] = (-score, int(rank), line)
-                tags[tail[3].strip()] = None
-        if fault:
-            faults.append(f"{file.name}, line {line}: {fault}")
-    if faults:
-        more = f"; and {len(faults) - SHOWN_FAULTS} more" if len(faults) > SHOWN_FAULTS else ""
-        raise JudgmentError("; ".join(faults[:SHOWN_FAULTS]) + more, "Mend these lines; nothing of the run was used")
+            found[query_id][document] = (-score, int(rank), line)
+            tags[tail[3].strip()] = None
+    draft.check("nothing of the run was used")
     if not found:
         raise JudgmentError(
             f"{file} holds no line of a run", "Give a file of lines: query, Q0, document, rank, score, name"
@@ -78,7 +77,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> Run:
+def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = None) -> Run:
     """A run by the names that judgments use, so that `score_run` can measure it.
 
     Args:
@@ -90,7 +89,7 @@ def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | Iterable
         The run; a document that it names in two ways counts at its first place. It warns where queries of the run are not
         among those judged, and counts them.
     """
-    others = dict(also)
+    others = dict(also or {})
     documents = {words(other): key for other, key in others.items()} | others
     documents |= {words(key): key for key in sorted(judgments.document_keys)}
     documents |= {key: key for key in judgments.document_keys}

@@ -96,14 +96,12 @@ class Draft:
         notes = (f"{self.repeated} lines repeat an earlier judgment with the same grade",) if self.repeated else ()
         return Judgments(self.topics, self.qrels, name, notes)
 
-    def check(self) -> None:
-        """Raises JudgmentError with the lines that could not be read, where there are any."""
+    def check(self, lost: str = "no judgments were read") -> None:
+        """Raises JudgmentError with the lines that could not be read, where there are any; `lost` is what came of the file."""
         if self._faults:
             shown = "; ".join(f"{file}, line {line}: {what}" for file, line, what in self._faults[:SHOWN_FAULTS])
             more = len(self._faults) - SHOWN_FAULTS
-            raise JudgmentError(
-                shown + (f"; and {more} more" if more > 0 else ""), "Mend these lines; no judgments were read"
-            )
+            raise JudgmentError(shown + (f"; and {more} more" if more > 0 else ""), f"Mend these lines; {lost}")
 
 
 def load(path: Path, *, split: str | None, topics: Path | None, name: str | None) -> Judgments:
