@@ -359,8 +359,3 @@ def path_box(value: str = "") -> None:
 
 def _set_path() -> None:
     app_state.open_path(str(st.session_state[PREFIX + "path"] or "").strip())
-
-
-def line_pages(pages: int, first: int, about: tuple[str, int]) -> int:
-    """Which page of a long document is shown; another document or citation starts at its own page."""
-    return st.pagination(pages, default=first, key=f"{PREFIX}lines-{about[1]}-{about[0]}")
