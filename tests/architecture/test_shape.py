@@ -1,4 +1,4 @@
-"""The shape of the project: one-way imports, lean loading, short files, thin pages, named things documented."""
+"""The shape of the project: one-way imports, lean loading, thin pages, named things documented."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ def test_every_public_name_can_be_had() -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_file_is_over_400_lines(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_a_module_is_one_concept(path: Path) -> None:
+    """Over 800 lines a module holds more than one thing."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 800
 
 
 @pytest.mark.parametrize("path", VIEWS, ids=lambda p: p.name)
