@@ -186,6 +186,32 @@ def test_the_overview_follows_every_change(judged: wb.Corpus) -> None:
     assert told() == []
 
 
+def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: Make, tmp_path: Path) -> None:
+    """A set without queries is refused and leaves its name free; names are checked wherever a set is made or renamed."""
+    judging = make_corpus(FILES).judging
+    sets = judging.sets
+    for make in (lambda: sets.create("tea", []), lambda: sets.add("tea", [], make=True)):
+        with pytest.raises(JudgmentError, match="'tea' would have no queries"):
+            make()
+    with pytest.raises(JudgmentError, match="There is no query set 'tea'"):
+        sets.add("tea", ["hot water"])
+    assert sets.names() == ()
+    assert sets.create(" tea  time ", ["hot water"]) == "tea time"
+    assert sets.add("tea time", ["hot water", "kettle"]) == 1
+    sets.create("other", ["x"])
+    with pytest.raises(JudgmentError, match="There is a query set 'other' already"):
+        sets.rename("tea time", "other")
+    (tmp_path / "q.txt").write_text("kettle\n", encoding="utf-8")
+    for bad, said in ((" ", "needs a name"), ("x" * 101, "The name has 101 characters")):
+        with pytest.raises(JudgmentError, match=said):
+            sets.rename("tea time", bad)
+        with pytest.raises(JudgmentError, match=said):
+            exchange.import_queries(judging, tmp_path / "q.txt", bad)
+    assert sets.rename("tea time", "coffee") == "coffee"
+    sets.remove("other")
+    assert [(s.name, s.queries) for s in judging.overview()] == [("coffee", 2)]
+
+
 def test_a_passage_of_any_length_comes_back_from_csv(make_corpus: Make, tmp_path: Path) -> None:
     """What was exported can be imported, also where the quoted passage is longer than csv's own limit of a field."""
     corpus = make_corpus({"long.md": "kettle " * 20_000 + "\n"}, one_chunk_per_document=True)

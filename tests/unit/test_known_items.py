@@ -111,7 +111,7 @@ def test_nothing_is_made_of_what_is_hidden(tmp_path: Path) -> None:
 
 
 def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: Path) -> None:
-    """make, list, export, import, agree, run export, eval and remove, one after the other."""
+    """make, list, export, import, agree, add, rename, run export, eval and remove, one after the other."""
     corpus = make_corpus(FILES)
 
     def call(*words: str, code: int = 0) -> str:
@@ -130,6 +130,12 @@ def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: P
     from_file = call("eval", str(tmp_path / "beir"), "--measure", "RR", "--json")
     assert json.loads(from_set)[0]["measures"] == json.loads(from_file)[0]["measures"] != []
     assert "There is no query set 'nowhere'" in call("judge", "export", "nowhere", str(tmp_path / "x"), code=2)
+    assert "typed: 2 queries, 2 of them new" in call("judge", "add", "typed", "hot water", "cold water")
+    assert "typed: 3 queries, 1 of them new" in call("judge", "add", "typed", "hot water", "ice")
+    assert "Missing argument" in call("judge", "add", "empty", code=2)
+    call("judge", "rename", "typed", "asked")
+    assert call("judge", "list").startswith("asked: 3 queries")
+    call("judge", "remove", "asked")
     call("judge", "remove", "known", "--yes")
     assert call("judge", "list").startswith("known2")
 

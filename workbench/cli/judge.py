@@ -52,6 +52,36 @@ def list_sets(asker: options.Asker, as_json: bool) -> None:
         raise SystemExit(1)
 
 
+@judge.command()
+@click.argument("name")
+@click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
+@_common
+def add(name: str, queries: tuple[str, ...], asker: options.Asker, as_json: bool) -> None:
+    """Add queries to the set NAME, which is made where it is not there. `judge import --queries` adds those of a file."""
+    with asker.open() as opened:
+        sets = opened.judging.sets
+        new = sets.add(name, queries, make=True, by=opened.judging.judge)
+        total = len(sets.queries(name))
+    if as_json:
+        options.print_json({"set": name, "queries": total, "new_queries": new})
+    else:
+        click.echo(output.plain(f"{name}: {total} queries, {new} of them new"))
+
+
+@judge.command()
+@click.argument("name")
+@click.argument("new")
+@_common
+def rename(name: str, new: str, asker: options.Asker, as_json: bool) -> None:
+    """Give the set NAME the name NEW; its queries and judgments stay."""
+    with asker.open() as opened:
+        kept = opened.judging.sets.rename(name, new)
+    if as_json:
+        options.print_json({"renamed": name, "to": kept})
+    else:
+        click.echo(output.plain(f"{name} is {kept} now"))
+
+
 @judge.command(name="import")
 @click.argument("source", type=click.Path(path_type=Path, exists=True))
 @click.option("--set", "name", help="The query set; made where it is not there. Default: the file's name.")

@@ -87,9 +87,7 @@ def import_queries(judging: Judging, path: str | Path, name: str) -> tuple[int, 
         JudgmentError: Lines cannot be read (the message names them), or an id is there with another text.
     """
     queries = read_queries(Path(path))
-    with judging.sets.desk.writing(JUDGING) as db:
-        number = _number(judging, db, name)
-        return len(queries), judging.sets.add_in(db, number, name, queries)
+    return len(queries), judging.sets.add(name, queries, make=True, note="Imported", by=judging.judge)
 
 
 def read_queries(file: Path) -> tuple[Query, ...]:
@@ -168,7 +166,7 @@ def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence
     names = list(dict.fromkeys(r.document for r in rows))
     found, unknown = anchors(judging, names)
     with judging.sets.desk.writing(JUDGING) as db:
-        number = _number(judging, db, name)
+        number = judging.sets.found_or_made(db, name, "Imported", judging.judge)
         new_queries = judging.sets.add_in(db, number, name, queries)
         known = {
             r["query_id"] for r in db.execute("SELECT query_id FROM judging_queries WHERE set_number = ?", (number,))
@@ -188,13 +186,6 @@ def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence
             judging.log.write(db, number, row.query_id, anchor, row.grade, row.judge, row.note, row.time)
             new += 1
     return Imported(name, new_queries, len(rows), new, len(rows) - new, unknown)
-
-
-def _number(judging: Judging, db: Any, name: str) -> int:
-    try:
-        return judging.sets.number(db, name)
-    except JudgmentError:
-        return judging.sets.make(db, name, "Imported", judging.judge)
 
 
 def _identity(judgment: Judgment) -> tuple[str, str, str, str]:

@@ -182,22 +182,14 @@ class Judging:
         anchor = self.anchor(hit)
         asked = checked(query if isinstance(query, Query) else Query("", query, keywords))
         if set == SEARCH:
-            if SEARCH not in self.sets.names():
-                self._make_search_set()
-            known = {(q.text, q.keywords): q for q in self.sets.queries(SEARCH)}
+            before = self.sets.queries(SEARCH) if SEARCH in self.sets.names() else ()
+            known = {(q.text, q.keywords): q for q in before}
             kept = known.get((asked.text, asked.keywords))
             if kept is None and any(q.query_id == asked.query_id for q in known.values()):
                 asked = replace(asked, query_id=f"{asked.query_id}-{len(known)}")  # the same text with other keywords
             asked = kept or asked
-            self.sets.add(SEARCH, [asked])
+            self.sets.add(SEARCH, [asked], make=True, note="Graded on the Search page", by=self.judge)
         return self.log.grade(set, asked.query_id, anchor, grade, judge or self.judge, note)
-
-    def _make_search_set(self) -> None:
-        try:
-            self.sets.create(SEARCH, note="Graded on the Search page", by=self.judge)
-        except JudgmentError:
-            if SEARCH not in self.sets.names():  # else another session was faster
-                raise
 
     def undo(self, set: str = SEARCH, judge: str | None = None) -> Judgment | None:
         """Take back the judge's newest judgment in a set, and at the next call the one before it.

@@ -34,8 +34,6 @@ def make_known_item_set(
         JudgmentError: There is a set of that name, or the corpus gives no such queries.
         UsageError: A kind that there is not, or a count out of bounds.
     """
-    if name in judging.sets.names():
-        raise JudgmentError(f"There is a query set {name!r} already", "Choose another name")
     items = make_known_items(engine, judging.scope, count, kinds, seed)
     if not items:
         raise JudgmentError("No such queries can be made of these documents", "Index more text, or choose other kinds")
@@ -49,7 +47,7 @@ def make_known_item_set(
         anchors.append(judging.anchor(item.chunk_id) if item.chunk_id else passage(document, 0, 0, ""))
     note = f"Made from the documents: {', '.join(dict.fromkeys(i.kind for i in items))}; seed {seed}"
     with judging.sets.desk.writing(JUDGING) as db:
-        made = judging.sets.make(db, " ".join(name.split()), note, judging.judge)
+        made = judging.sets.make(db, name, note, judging.judge)
         judging.sets.add_in(db, made, name, queries)
         for query, anchor in zip(queries, anchors, strict=True):
             judging.log.write(db, made, query.query_id, anchor, GRADE, KNOWN_ITEM)

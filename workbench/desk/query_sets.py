@@ -14,7 +14,8 @@ import hashlib
 import json
 import sqlite3
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -147,55 +148,80 @@ class QuerySets:
         with self.desk.reading(JUDGING) as db:
             return tuple(_query(r) for r in db.execute(sql, (self.number(db, name),)))
 
-    def create(self, name: str, queries: Iterable[Query | str] = (), note: str = "", by: str = "") -> str:
-        """Make a set. Returns its name as kept. Raises JudgmentError: the name is taken or no name, or a query is faulty."""
-        name = _clean(name)
-        if not name or len(name) > LONGEST_NAME:
-            raise JudgmentError(
-                "A query set needs a name" if not name else f"The name has {len(name)} characters",
-                f"Give it one of 1 to {LONGEST_NAME} characters",
-            )
+    def create(self, name: str, queries: Iterable[Query | str], note: str = "", by: str = "") -> str:
+        """Make a set of one query at least; `add` puts more into it.
+
+        Returns:
+            Its name as kept.
+
+        Raises:
+            JudgmentError: The name is taken, blank or too long, a query is faulty, or there is none.
+        """
         with self.desk.writing(JUDGING) as db:
-            try:
-                number = self.make(db, name, note, by)
-            except sqlite3.IntegrityError as exc:
-                raise JudgmentError(
-                    f"There is a query set {name!r} already", "Choose another name, or add to it"
-                ) from exc
-            _add(db, number, name, queries)
-        return name
+            number = self.make(db, name, note, by)
+            if not _add(db, number, name, queries):
+                raise _empty(name)
+        return _clean(name)
 
     def make(self, db: sqlite3.Connection, name: str, note: str = "", by: str = "") -> int:
-        """Insert a set inside a transaction; its number."""
-        made = db.execute(
-            "INSERT INTO judging_sets (tenant, name, note, made, made_by) VALUES (?, ?, ?, ?, ?)",
-            (self.tenant, name, note, now(), by),
-        )
+        """Insert a set inside a transaction, whose other statements give it queries; its number. Raises as `create` does."""
+        name = _named(name)
+        with _unique(name):
+            made = db.execute(
+                "INSERT INTO judging_sets (tenant, name, note, made, made_by) VALUES (?, ?, ?, ?, ?)",
+                (self.tenant, name, note, now(), by),
+            )
         return int(made.lastrowid or 0)
 
-    def add(self, name: str, queries: Iterable[Query | str]) -> int:
+    def found_or_made(self, db: sqlite3.Connection, name: str, note: str = "", by: str = "") -> int:
+        """The number of the set of that name inside a transaction, which is made where it is not there."""
+        try:
+            return self.number(db, name)
+        except JudgmentError:
+            return self.make(db, name, note, by)
+
+    def add(
+        self, name: str, queries: Iterable[Query | str], *, make: bool = False, note: str = "", by: str = ""
+    ) -> int:
         """Add queries to a set; the same query again changes nothing.
+
+        Args:
+            name: The set.
+            queries: Texts, or queries with their ids.
+            make: Make the set where it is not there, with `note` and `by`.
+            note: What it is.
+            by: Who makes it.
 
         Returns:
             How many were new.
 
         Raises:
-            JudgmentError: There is no such set, or an id was given before with another text.
+            JudgmentError: There is no such set (or no query to make it of), or an id was given before with another text.
         """
         with self.desk.writing(JUDGING) as db:
-            return _add(db, self.number(db, name), name, queries)
+            number = self.found_or_made(db, name, note, by) if make else self.number(db, name)
+            new = _add(db, number, name, queries)
+            if make and not db.execute("SELECT 1 FROM judging_queries WHERE set_number = ?", (number,)).fetchone():
+                raise _empty(name)
+        return new
 
     def add_in(self, db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
         """`add` inside a transaction of the caller's."""
         return _add(db, number, name, queries)
 
-    def rename(self, name: str, new: str) -> None:
-        """Give a set another name. Raises JudgmentError: there is no such set, or the new name is taken."""
-        with self.desk.writing(JUDGING) as db:
-            try:
-                db.execute("UPDATE judging_sets SET name = ? WHERE number = ?", (_clean(new), self.number(db, name)))
-            except sqlite3.IntegrityError as exc:
-                raise JudgmentError(f"There is a query set {new!r} already", "Choose another name") from exc
+    def rename(self, name: str, new: str) -> str:
+        """Give a set another name.
+
+        Returns:
+            The name as kept.
+
+        Raises:
+            JudgmentError: There is no such set, or the new name is taken, blank or too long.
+        """
+        new = _named(new)
+        with self.desk.writing(JUDGING) as db, _unique(new):
+            db.execute("UPDATE judging_sets SET name = ? WHERE number = ?", (new, self.number(db, name)))
+        return new
 
     def remove(self, name: str) -> None:
         """Take a set out of the lists, with its judgments; they stay in the file. Raises JudgmentError: there is none."""
@@ -224,6 +250,29 @@ def tenant_key(tenant: str | None) -> str:
 def time_of(seconds: float) -> datetime:
     """A time of the desk, aware, UTC."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def _empty(name: str) -> JudgmentError:
+    return JudgmentError(f"The query set {_clean(name)!r} would have no queries", "Give it at least one query")
+
+
+def _named(name: str) -> str:
+    """A name as it is kept. Raises JudgmentError where it is blank or too long."""
+    name = _clean(name)
+    if not name or len(name) > LONGEST_NAME:
+        raise JudgmentError(
+            "A query set needs a name" if not name else f"The name has {len(name)} characters",
+            f"Give it one of 1 to {LONGEST_NAME} characters",
+        )
+    return name
+
+
+@contextmanager
+def _unique(name: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError as exc:
+        raise JudgmentError(f"There is a query set {name!r} already", "Choose another name, or add to it") from exc
 
 
 def _query(row: sqlite3.Row) -> Query:
