@@ -38,7 +38,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.installed-dev
-	$(BIN)/workbench bench $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
 
 notebooks: $(VENV)/.installed-dev
 	$(BIN)/jupyter lab notebooks
@@ -55,5 +55,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install -q -c constraints.txt -e '.[dev,notebooks,bench,mcp,endpoint,learn,tune,auth]'
+	$(PIP) install -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,learn,tune,auth]'
 	@touch $@

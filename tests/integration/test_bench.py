@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench import corpora, peers, rows_grep, rows_keyword, run
+from bench.__main__ import bench
+from bench.figures import Figure, Row, Unmeasured
+from bench.ground import QUESTIONS, Ground
 from click.testing import CliRunner
 
-from workbench.bench import corpora, peers, rows_grep, rows_keyword, run
-from workbench.bench.figures import Figure, Row, Unmeasured
-from workbench.bench.ground import QUESTIONS, Ground
-from workbench.cli.bench import bench
 from workbench.corpus_engine import _KEPT_VECTORS
 from workbench.errors import EncoderError
 from workbench.store.tokens import STOP_WORDS

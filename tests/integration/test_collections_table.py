@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench import rows_sweep
 from click.testing import CliRunner
 
 import workbench as wb
-from workbench.bench import collections, rows_sweep
+from workbench.cli import measured_collections as collections
 from workbench.cli.main import main
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.many import Batch

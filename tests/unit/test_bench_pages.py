@@ -1,4 +1,4 @@
-"""`workbench bench --ui`: what it refuses, and what it says where a browser is missing. The figures are taken by hand."""
+"""`make bench --ui`: what it refuses, and what it says where a browser is missing. The figures are taken by hand."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench import rows_pages
+from bench.__main__ import bench
+from bench.figures import Figure
 from click.testing import CliRunner
 
-from workbench.bench import rows_pages
-from workbench.bench.figures import Figure
-from workbench.cli.bench import bench
 from workbench.errors import UsageError
 
 
@@ -65,7 +65,7 @@ def test_a_corpus_of_ones_own_is_measured_on(own: Path) -> None:
 
 def test_the_rows_have_their_goals(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first page under three seconds, the slider under 150 ms at the median."""
-    from workbench.bench.ground import Ground
+    from bench.ground import Ground
 
     monkeypatch.setattr(rows_pages, "measure", lambda *args: ([1.0, 4.0, 2.0], [100.0, 160.0, 120.0]))
     opened = Ground(rows_pages.standing(own), None, lambda _: None)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench import corpora, run
+from bench.figures import Figure, Goal, Peer, Row
+from bench.given import GivenDocument, build_given
+from bench.rows_presets import COLLECTIONS
+from bench.timing import in_turn
 
-from workbench.bench import corpora, run
-from workbench.bench.figures import Figure, Goal, Peer, Row
-from workbench.bench.given import GivenDocument, build_given
-from workbench.bench.rows_presets import COLLECTIONS
-from workbench.bench.timing import in_turn
 from workbench.encode.hashing import HashingEncoder
 from workbench.errors import UsageError
 from workbench.service import open_corpus

@@ -41,7 +41,6 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "mcp": ("workbench.cli.mcp", "mcp", "Serve the corpus to agents and editors over MCP."),
     "demo": ("workbench.cli.demo", "demo", "Index Python's own documentation and open the workbench on it."),
     "doctor": ("workbench.cli.doctor", "doctor", "Check versions, model, runtime and corpus."),
-    "bench": ("workbench.cli.bench", "bench", "Measure speed on this machine, with the peers beside it."),
 }
 
 

@@ -14,8 +14,8 @@ from workbench.cli import options, output
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.bench.collections import Measured
-    from workbench.bench.machine import Machine
+    from workbench.cli.machine import Machine
+    from workbench.cli.measured_collections import Measured
     from workbench.evaluate.statistics import Difference
 
 _POOLED = (
@@ -53,8 +53,8 @@ def table(folders: tuple[Path, ...], keep: Path, measure: str, folds: int, most:
     The tuned plan is chosen on the train split (else dev, else by folds) and judged on the test queries. Below the table:
     each collection's paired intervals, the differences pooled over all of them, and where a mix loses to one source alone.
     """
-    from workbench.bench import machine
-    from workbench.bench.collections import measure_collection
+    from workbench.cli import machine
+    from workbench.cli.measured_collections import measure_collection
     from workbench.evaluate.collections import missing_parts
 
     for folder in folders:
@@ -75,7 +75,7 @@ def table(folders: tuple[Path, ...], keep: Path, measure: str, folds: int, most:
 
 
 def _plain(made: Sequence[Measured], here: Machine, measure: str) -> dict[str, Any]:
-    from workbench.bench.collections import COLUMNS, pooled
+    from workbench.cli.measured_collections import COLUMNS, pooled
 
     rows = [
         {
@@ -107,7 +107,7 @@ def _today() -> str:
 def _print(made: Sequence[Measured], here: Machine, measure: str) -> None:
     import polars as pl
 
-    from workbench.bench.collections import COLUMNS
+    from workbench.cli.measured_collections import COLUMNS
 
     out = output.console()
     out.width = max(out.width, 110)
@@ -142,7 +142,7 @@ def _interval(d: Difference) -> str:
 
 def _together(made: Sequence[Measured]) -> list[str]:
     """All collections: pooled differences, and where a mix loses."""
-    from workbench.bench.collections import MIXES, pooled
+    from workbench.cli.measured_collections import MIXES, pooled
 
     said = [f"All, {second} minus {first}: {pooled(made, second, first).brief}" for second, first in _POOLED]
     for mix in MIXES:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.bench.figures import Figure, Peer, Row
-from workbench.bench.ground import Ground
+from bench.figures import Figure, Peer, Row
+from bench.ground import Ground
 from workbench.evaluate.quick import quick
 from workbench.plan import FusionPlan, Plan
 from workbench.ranking.candidates import Candidates

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from workbench.bench import peers
-from workbench.bench.figures import Peer, Row
-from workbench.bench.ground import Ground
-from workbench.bench.timing import in_turn
+from bench import peers
+from bench.figures import Peer, Row
+from bench.ground import Ground
+from bench.timing import in_turn
 from workbench.store.protocols import Scope
 
 _PEERS: tuple[tuple[str, Callable[[Ground], peers.Search], float], ...] = (

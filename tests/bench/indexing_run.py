@@ -1,4 +1,4 @@
-"""One indexing run in a process of its own, so that its peak memory is its own: `python -m workbench.bench.indexing_run`.
+"""One indexing run in a process of its own, so that its peak memory is its own: `python -m bench.indexing_run`.
 
 It indexes a folder into a new corpus and encodes the texts of the same chunks by the encoder alone, in turn, and prints
 seconds, chunks and megabytes as JSON.
@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from bench.corpora import peak_memory
 from workbench import maintain
-from workbench.bench.corpora import peak_memory
 from workbench.encode.load import load_encoder
 from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import DATABASE
@@ -68,4 +68,4 @@ def _texts(corpus: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))))  # noqa: T201
+    print(json.dumps(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))))

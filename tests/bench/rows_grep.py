@@ -12,9 +12,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from workbench.bench.figures import Peer, Row
-from workbench.bench.ground import Ground
-from workbench.bench.timing import in_turn
+from bench.figures import Peer, Row
+from bench.ground import Ground
+from bench.timing import in_turn
 from workbench.records import Progress
 from workbench.store.protocols import Scope
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from workbench.bench.corpora import BenchCorpus, Source
-from workbench.bench.figures import Figure, Row
-from workbench.bench.ground import Ground
+from bench.corpora import BenchCorpus, Source
+from bench.figures import Figure, Row
+from bench.ground import Ground
 from workbench.errors import UsageError
 from workbench.records import EncoderIdentity, Progress
 from workbench.service import open_corpus

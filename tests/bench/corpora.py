@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.given import GivenDocument, build_given
 from workbench import settings
-from workbench.bench.given import GivenDocument, build_given
 from workbench.encode.hashing import HashingEncoder
 from workbench.encode.load import identity_of
 from workbench.errors import CorpusDamaged, UsageError

@@ -1,4 +1,4 @@
-"""`workbench bench`: figures of this machine, each with its peers, its goal, and all that is needed to believe it."""
+"""`make bench`: figures of this machine, each with its peers, its goal, and all that is needed to believe it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from workbench.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.bench.corpora import BenchCorpus
-    from workbench.bench.figures import Figure, Goal, Row, Unmeasured
-    from workbench.bench.machine import Machine
+    from bench.corpora import BenchCorpus
+    from bench.figures import Figure, Goal, Row, Unmeasured
+    from workbench.cli.machine import Machine
 
 
 _NARROWEST = 110
@@ -67,7 +67,8 @@ def bench(
 
     The first run builds the corpus and the peers' indexes, which are kept. Ctrl-C prints what is done; exit code 1 then.
     """
-    from workbench.bench import corpora, ground, machine, rows_pages, run
+    from bench import corpora, ground, rows_pages, run
+    from workbench.cli import machine
 
     if ui and only:
         raise UsageError("--ui measures its own rows", "Leave --only out")
@@ -135,7 +136,7 @@ def _print_address(out: Console, here: Machine, corpus: BenchCorpus) -> None:
 
 
 def _print_rows(out: Console, rows: list[Row | Unmeasured]) -> None:
-    from workbench.bench.figures import Goal, Unmeasured
+    from bench.figures import Goal, Unmeasured
 
     table = Table(header_style="bold", box=box.SIMPLE_HEAD)
     table.add_column("row", no_wrap=True)
@@ -184,3 +185,7 @@ def _number(value: float) -> str:
 
 def _goal(goal: Goal) -> str:
     return f"{goal.text}: {'not measured' if goal.met is None else 'yes' if goal.met else 'no'}"
+
+
+if __name__ == "__main__":
+    bench()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.bench.corpora import BenchCorpus
+from bench.corpora import BenchCorpus
 from workbench.records import Progress
 from workbench.service import Corpus, open_corpus
 from workbench.store.duck import fetch, open_reading, stream

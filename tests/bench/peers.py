@@ -6,7 +6,6 @@ ours, so they rank other chunks; what is compared is time.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import shutil
 import sqlite3
@@ -14,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from workbench.bench.ground import Ground
+from bench.ground import Ground
+from workbench.cli.machine import version
 from workbench.records import Progress
 
 DEPTH = 100
@@ -104,14 +104,6 @@ def fts5(ground: Ground) -> Search:
         return connection.execute(sql, [match, DEPTH]).fetchall()
 
     return search
-
-
-def version(package: str) -> str:
-    """Version of an installed package, or "" where it is not."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _kept(ground: Ground, name: str, release: str, build: Callable[[Path], None]) -> Path:

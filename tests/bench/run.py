@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.bench import (
+from bench import (
     rows_grep,
     rows_hybrid,
     rows_indexing,
@@ -15,8 +15,8 @@ from workbench.bench import (
     rows_sweep,
     rows_vectors,
 )
-from workbench.bench.figures import Row, Unmeasured
-from workbench.bench.ground import Ground
+from bench.figures import Row, Unmeasured
+from bench.ground import Ground
 from workbench.errors import UsageError, WorkbenchError
 from workbench.records import Progress
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from workbench.bench.figures import Figure, Peer, Row
-from workbench.bench.ground import Ground
-from workbench.bench.timing import in_turn, milliseconds
+from bench.figures import Figure, Peer, Row
+from bench.ground import Ground
+from bench.timing import in_turn, milliseconds
 from workbench.errors import WorkbenchError
 from workbench.service import open_corpus
 
@@ -19,7 +21,7 @@ _STARTS = 10
 # Each process is ready (imports done, opened once) before any of them is told to go.
 _CHILD = """
 import sys, time
-from workbench.bench.rows_opening import opened
+from bench.rows_opening import opened
 opened(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -28,6 +30,11 @@ for _ in range(int(sys.argv[2])):
     opened(sys.argv[1])
     print((time.perf_counter() - start) * 1000, flush=True)
 """
+
+
+def children_see() -> dict[str, str]:
+    """The environment of a child process that imports this package."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 
 
 def opened(folder: str) -> None:
@@ -49,7 +56,8 @@ def eight(ground: Ground) -> Row:
     """Eight processes at the same moment, each several times."""
     command = [sys.executable, "-c", _CHILD, str(ground.built.folder), str(_TIMES)]
     children = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=children_see())
+        for _ in range(PROCESSES)
     ]
     taken: list[float] = []
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import platform
 import subprocess
@@ -10,10 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from workbench import __version__, settings
-from workbench.bench.peers import version
 
 _PACKAGES = ("numpy", "duckdb", "usearch", "openvino", "google-re2", "tantivy", "bm25s")
 _BUSY = 0.5
+
+
+def version(package: str) -> str:
+    """Version of an installed package, or "" where it is not."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from workbench.bench.figures import Figure
+from bench.figures import Figure
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.figures import Peer, Row
+from bench.ground import Ground
+from bench.timing import in_turn
 from workbench import settings
-from workbench.bench.figures import Peer, Row
-from workbench.bench.ground import Ground
-from workbench.bench.peers import version
-from workbench.bench.timing import in_turn
+from workbench.cli.machine import version
 from workbench.store.protocols import Scope
 from workbench.store.vectors_build import GRAPH, MATRIX
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.bench import corpora
-from workbench.bench.figures import Figure, Row
-from workbench.bench.ground import Ground, Question, draw
-from workbench.bench.timing import milliseconds
+from bench import corpora
+from bench.figures import Figure, Row
+from bench.ground import Ground, Question, draw
+from bench.timing import milliseconds
 from workbench.demo import tour
 from workbench.retrieve.result import SearchResult
 from workbench.service import Corpus, open_corpus

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.bench.figures import Figure, Row
-from workbench.bench.ground import Ground, Question
-from workbench.bench.timing import in_turn
+from bench.figures import Figure, Row
+from bench.ground import Ground, Question
+from bench.timing import in_turn
 from workbench.plan import Plan
 from workbench.ranking.many import Batch, ranks_of
 from workbench.records import Progress

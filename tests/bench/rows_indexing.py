@@ -9,9 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.figures import Figure, Peer, Row
+from bench.ground import Ground
+from bench.rows_opening import children_see
 from workbench import maintain, settings
-from workbench.bench.figures import Figure, Peer, Row
-from workbench.bench.ground import Ground
 from workbench.errors import WorkbenchError
 
 _CHARACTERS = 300_000  # some 400 chunks: half a minute with the default model, twice over
@@ -29,8 +30,14 @@ def model(ground: Ground) -> tuple[Row, ...]:
         files.mkdir()
         work.mkdir()
         _write(ground, files, _CHARACTERS)
-        command = [sys.executable, "-m", "workbench.bench.indexing_run", str(files), str(work), name, str(_ROUNDS)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "bench.indexing_run", str(files), str(work), name, str(_ROUNDS)]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=children_see(),
+        )
     if done.returncode != 0:
         last = done.stderr.strip().rpartition("\n")[2]
         raise WorkbenchError(f"The indexing run failed: {last}", "Run `workbench doctor` to see what is wrong")
