@@ -100,7 +100,10 @@ class SnapshotNewer(SnapshotError):
 
 
 class PrincipalRequired(WorkbenchError):
-    """The corpus has tenants or roles, and nobody said who asks."""
+    """The corpus or the plan needs to know who asks, and nobody said it."""
+
+
+SAY_WHO = "Name the tenant and the roles: --tenant and --role, the settings WORKBENCH_TENANT and WORKBENCH_ROLES, or a principal"
 
 
 class NeedsSearch(WorkbenchError):

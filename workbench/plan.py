@@ -42,6 +42,11 @@ class FusionPlan:
         """The weight of a source."""
         return float(_family(self.weights, source, plan_fields.BY_NAME["fusion.weights"]))
 
+    def share(self, source: str) -> float:
+        """What a source's scores are multiplied by: its weight, under `convex` times its side's share."""
+        side = self.alpha if base_of(source) == "vector" else 1.0 - self.alpha
+        return self.weight(source) * (side if self.method == "convex" else 1.0)
+
     def normalisation(self, source: str) -> str:
         """The normalisation of a source."""
         return str(_family(self.normalise, source, plan_fields.BY_NAME["fusion.normalise"]))
@@ -85,6 +90,21 @@ class Plan:
     def _check(self) -> None:
         if self["limit"] > self["limit.max"]:
             raise PlanError(f"limit is {self['limit']}", f"It must be a whole number from 1 to {self['limit.max']}")
+        if any(n.startswith("fusion.weights.") and v == 0 for n, v in self._items) or self["fusion.alpha"] in (0, 1):
+            self._check_weights()
+
+    def _check_weights(self) -> None:
+        fusion = self.fusion
+        sources = sorted({*self.sources, "grep"} if self["grep.when"] == "always" else self.sources)
+        # A source alone is passed through with its own scores, whatever its weight.
+        if len(sources) == 1 and fusion.single_source == "passthrough":
+            return
+        if not any(map(fusion.share, sources)):
+            unequal = fusion.method == "convex" and any(map(fusion.weight, sources))
+            remedy = "fusion.alpha=0.5" if unequal else f"fusion.weights.{sources[-1]}=1"
+            raise PlanError(
+                f"All weights are 0: {' and '.join(sources)} would give every result the score 0", f"Set {remedy}"
+            )
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("A plan does not change; plan.replace({...}) makes another one")

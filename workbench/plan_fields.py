@@ -120,7 +120,8 @@ FIELDS: tuple[Field, ...] = (
     _switch(
         "keyword.keep_strongest",
         False,
-        "Put the strongest keyword hit in if fusion left it out and its score is at least half of the query's upper bound.",
+        "Put the strongest keyword hit in the last place, never the first, where fusion left it out and its score is at least "
+        "half of the query's upper bound.",
     ),
     _choice("vector.metric", "angular", "How a cosine is shown and cut as a distance.", METRICS),
     Field(
@@ -165,7 +166,7 @@ FIELDS: tuple[Field, ...] = (
     _number("fusion.k", 60.0, "rrf: how much more a top rank counts than the next.", 1, 100_000),
     _number("fusion.rank_base", 1, "rrf: whether ranks count from 1 or from 0.", 0, 1),
     _number("fusion.alpha", 0.5, "convex: the share of vector sources; keyword and grep have 1 - alpha.", 0, 1),
-    _number("fusion.weights", 1.0, "A source's weight; not rescaled.", 0, 1000, family=True),
+    _number("fusion.weights", 1.0, "A source's weight; not rescaled, and not 0 for all.", 0, 1000, family=True),
     _choice(
         "fusion.normalise",
         "minmax",

@@ -30,11 +30,14 @@ class Kind(StrEnum):
 
 
 class Label(StrEnum):
-    """Which kinds of source retrieved a hit; `Added` is no hit but a row that stands with one."""
+    """Which kinds of source retrieved a hit. `Strongest keyword hit` is one that `keyword.keep_strongest` put in the last place;
+    `Added` is no hit but a row that stands with one.
+    """
 
     EXACT = "Exact match"
     SEMANTIC = "Semantic match"
     HYBRID = "Hybrid"
+    STRONGEST = "Strongest keyword hit"
     ADDED = "Added"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import settings
-from workbench.errors import PrincipalRequired, QueryError, UsageError
+from workbench.errors import SAY_WHO, PrincipalRequired, QueryError, UsageError
 from workbench.opened import OpenCorpus
 from workbench.plan import Plan
 from workbench.records import Hit, Passage, Principal, Progress
@@ -105,7 +105,7 @@ class Corpus(OpenCorpus):
         if request.plan["principal"] == "required" and request.principal is None:
             raise PrincipalRequired(
                 f"The plan {request.plan.preset} needs to know who asks",
-                "Open the corpus with principal=Principal(tenant=..., roles=...)",
+                SAY_WHO,
             )
         engine = self.engine
         seconds = float(request.plan["cache_seconds"])

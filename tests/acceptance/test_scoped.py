@@ -23,14 +23,14 @@ from workbench.cli.main import main
 from workbench.desk.jobs import list_jobs
 from workbench.errors import CorpusLocked, IndexingStopped
 from workbench.plan import Plan
-from workbench.records import Principal
+from workbench.records import Label, Principal
 from workbench.retrieve.cache import ResultCache, cache_key
 from workbench.retrieve.request import make_request
 from workbench.store import locks
 
 ADMIN, SUPPORT = Principal("acme", ("admin",)), Principal("acme", ("support",))
-# Without weights every score is 0, and results that both sides found stand by path.
-BY_PATH = "scoped limit=2 keyword.operator=any fusion.weights.keyword=0 fusion.weights.vector=0"
+# Grep alone has a weight and finds the same word once in each, so that results stand by path.
+BY_PATH = "scoped limit=2 keyword.operator=any grep.when=always fusion.weights.keyword=0 fusion.weights.vector=0"
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +137,18 @@ def test_the_strongest_exact_hit_is_kept_if_it_is_strong(desk: wb.Corpus, query:
     )
     assert strongest.path == "all/07.md"
     assert (strongest.scores["keyword"] >= bound / 2) is kept
-    without = [h.path for h in desk.search(query, plan=BY_PATH + " keyword.keep_strongest=no").hits]
+    without = [h.path for h in desk.search(query, "retries", plan=BY_PATH + " keyword.keep_strongest=no").hits]
     assert without == ["all/00.md", "all/01.md"]
-    shown = [h.path for h in desk.search(query, plan=BY_PATH).hits]
-    assert shown == ([without[0], strongest.path] if kept else without)
+    result = desk.search(query, "retries", plan=BY_PATH)
+    assert [h.path for h in result.hits] == ([without[0], strongest.path] if kept else without)
+    # That it was put in is in the message, the label, the table, the funnel and the explanation of what it replaced.
+    assert any("all/07.md, the strongest keyword hit, is number 8" in m for m in result.messages) is kept
+    assert (result.hits[1].label is Label.STRONGEST) is kept
+    assert ("Strongest keyword hit" in result.frame()["label"].to_list()) is kept
+    assert (result.steps[-1].step == "strongest" and "in place of all/01.md" in result.steps[-1].reason) is kept
+    assert (desk.explain(result, "all/01.md").dropped_by == "strongest") is kept
+    # It never takes the first place.
+    assert [h.path for h in desk.search(query, "retries", plan=BY_PATH, limit=1).hits] == ["all/00.md"]
 
 
 def test_a_strongest_hit_that_is_shown_anyway_moves_nothing(desk: wb.Corpus) -> None:

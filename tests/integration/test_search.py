@@ -206,6 +206,25 @@ def test_a_very_long_query_is_answered_or_refused_in_one_sentence(sample: wb.Cor
         sample.search("x" * 100_001)
 
 
+@pytest.mark.parametrize("query", ["-retries", "retries " * 2_000])
+def test_a_query_that_keyword_cannot_read_is_answered_by_the_others(query: str, sample: wb.Corpus) -> None:
+    """Only exclusions, or too long for the word index: hybrid says so and goes on, keyword alone refuses."""
+    result = sample.search(query, plan="rrf grep.when=always")
+    assert [u.source for u in result.unavailable] == ["keyword"]
+    assert any(w.startswith("keyword could not run: The query") for w in result.warnings)
+    assert set(result.rankings) == {"grep", "vector"}
+    assert result.hits
+    with pytest.raises(QueryError):
+        sample.search(query, mode="keyword")
+
+
+def test_scores_that_are_all_0_are_said(sample: wb.Corpus) -> None:
+    """The one source that found something has no weight: the order means nothing, and the answer says it."""
+    result = sample.search("retries", mode="keyword", plan="scoped principal=optional fusion.weights.keyword=0")
+    assert {h.score for h in result.hits} == {0.0}
+    assert any("keyword adds nothing" in w for w in result.warnings)
+
+
 def test_a_pattern_that_cannot_be_read_is_one_sentence(sample: wb.Corpus) -> None:
     with pytest.raises(QueryError) as caught:
         sample.grep("(unclosed", regex=True)

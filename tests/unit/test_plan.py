@@ -180,12 +180,20 @@ def test_equal_plans_have_equal_hashes_and_presets_do_not_count() -> None:
         ("default limit", "not field=value"),
         ("default 'limit=3", "open quote"),
         ("limit.max=5", "from 1 to 5"),
+        ("rrf fusion.weights.keyword=0 fusion.weights.vector=0", "All weights are 0: keyword and vector .*vector=1"),
+        ("fusion.alpha=1 sources=keyword,grep grep.when=always", "All weights are 0: .* Set fusion.alpha=0.5"),
+        ("sources=vector fusion.alpha=0 fusion.single_source=fuse", "All weights are 0: vector"),
     ],
 )
 def test_a_wrong_plan_is_one_readable_sentence(text: str, words: str) -> None:
     with pytest.raises(PlanError, match=words) as caught:
         Plan.parse(text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["sources=vector fusion.alpha=0", "fusion.alpha=1", "rrf fusion.weights.keyword=0"])
+def test_a_source_without_weight_is_no_fault_where_others_have_some_or_it_is_alone(text: str) -> None:
+    assert Plan.parse(str(Plan.parse(text))) == Plan.parse(text)
 
 
 def test_depth_is_a_hundred_or_five_limits() -> None:

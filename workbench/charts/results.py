@@ -18,7 +18,7 @@ MOST_POINTS = 200
 RANK_TICKS = (1, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
 _AXIS: Mapping[str, Any] = {"fixedrange": True, "zeroline": False}
 _BORDER: Mapping[str, Any] = {"type": "line", "line": {"color": GREY, "width": 1, "dash": "dot"}}
-_SYMBOLS = {Label.EXACT: "square", Label.SEMANTIC: "circle", Label.HYBRID: "diamond"}
+_SYMBOLS = {Label.EXACT: "square", Label.SEMANTIC: "circle", Label.HYBRID: "diamond", Label.STRONGEST: "star"}
 
 
 def rank_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int = 340) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import PrincipalRequired, QueryError, WorkbenchError
+from workbench.errors import SAY_WHO, PrincipalRequired, QueryError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.run import Named, document_names, passage_keys
 from workbench.plan import Plan
@@ -128,7 +128,7 @@ class Pool:
             if plan["principal"] == "required" and self.principal is None:
                 raise PrincipalRequired(
                     f"The plan {plan.preset} needs to know who asks",
-                    "Open the corpus with principal=Principal(tenant=..., roles=...)",
+                    SAY_WHO,
                 )
         keys = [self._key(plan) for plan in plans]
         members: dict[tuple[object, ...], list[Plan]] = {}

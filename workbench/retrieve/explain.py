@@ -266,6 +266,11 @@ def _dropped(result: SearchResult, standings: tuple[SourceStanding, ...], fused_
         if better is not None:
             row = int(result.fused.rows[better])
             return "dedupe", f"Its text is that of a better result, {result._retrieved.columns.paths[row]}"
+        # The order of the list is that of `kept`: without what dedupe drops, and as a reranking model puts it.
+        if position in result._outcome.kept[: len(result._outcome.shown)]:
+            row = int(result.fused.rows[result._outcome.strongest])
+            put = result._retrieved.columns.paths[row]
+            return "strongest", f"{put}, the strongest keyword hit, was put in its place by keyword.keep_strongest"
         return "limit", f"It is number {fused_rank} of {len(result.fused.rows)}, and limit is {result.plan['limit']}"
     for state, step in (("cut by threshold", "threshold"), ("beyond depth", "depth")):
         for s in standings:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from workbench.records import Hit, Step
+from workbench.records import Hit, Label, Step
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.retrieved import Retrieved
 
@@ -27,7 +27,7 @@ def candidates_frame(retrieved: Retrieved, outcome: Outcome) -> pl.DataFrame:
         "path": [columns.paths[r] for r in picked],
         "start_line": columns.start_lines[rows],
         "end_line": columns.end_lines[rows],
-        "label": [str(label) for label in fused.labels],
+        "label": [str(Label.STRONGEST if i == outcome.strongest else label) for i, label in enumerate(fused.labels)],
         "score": fused.scores,
         "chunk_id": [columns.chunk_ids[r] for r in picked],
         "document_id": [columns.document_ids[r] for r in picked],

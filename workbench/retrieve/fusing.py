@@ -31,6 +31,7 @@ class Outcome:
         score_kind: `fused`, or the lone source whose scores these are.
         kept: int64 positions in `fused` that survive dedupe, in order.
         shown: int64 positions in `fused` that are returned.
+        strongest: The position that `keyword.keep_strongest` put in the last place of `shown`; -1 where it put none in.
         duplicate_of: position in `fused` -> position of the better row with the same text.
         steps: The funnel.
         milliseconds: Time spent.
@@ -44,6 +45,7 @@ class Outcome:
     score_kind: str
     kept: NDArray[np.int64]
     shown: NDArray[np.int64]
+    strongest: int
     duplicate_of: dict[int, int]
     steps: tuple[Step, ...]
     milliseconds: float
@@ -62,11 +64,13 @@ def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
     else:
         fused, score_kind = fuse(candidates, plan.fusion), "fused"
     kept, duplicate_of = _dedupe(fused, retrieved, plan)
-    shown = show(retrieved, plan, candidates, fused, kept)
-    steps = _steps(retrieved, plan, candidates, fused, kept, len(shown))
-    return Outcome(
-        candidates, fused, score_kind, kept, shown, duplicate_of, steps, (time.perf_counter() - started) * 1000.0
+    shown, strongest = show(retrieved, plan, candidates, fused, kept)
+    steps = (
+        *_steps(retrieved, plan, candidates, fused, kept),
+        *last_steps(retrieved, plan, fused, kept, shown, strongest),
     )
+    taken = (time.perf_counter() - started) * 1000.0
+    return Outcome(candidates, fused, score_kind, kept, shown, strongest, duplicate_of, steps, taken)
 
 
 def _dedupe(fused: Fused, retrieved: Retrieved, plan: Plan) -> tuple[NDArray[np.int64], dict[int, int]]:
@@ -83,15 +87,16 @@ def _dedupe(fused: Fused, retrieved: Retrieved, plan: Plan) -> tuple[NDArray[np.
 
 def show(
     retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """The first `limit` rows; the strongest keyword hit in place of the last one, where the plan keeps it.
+) -> tuple[NDArray[np.int64], int]:
+    """The first `limit` positions, and which of them was put in: the strongest keyword hit in place of the last one, where the
+    plan keeps it; -1 where none was.
 
     It is kept only if it means something: its BM25 must be at least half of the most that the query could give. Normalised
-    within its own list it would always be 1, and decide nothing.
+    within its own list it would always be 1, and decide nothing. It never takes the first place.
     """
     shown = kept[: int(plan["limit"])]
-    if not plan["keyword.keep_strongest"] or not len(shown):
-        return shown
+    if not plan["keyword.keep_strongest"] or len(shown) < 2:
+        return shown, -1
     for column in candidates.columns:
         bound = retrieved.answers[column.source].bound
         rows = np.flatnonzero(column.retrieved & (column.rank == 1))
@@ -99,12 +104,24 @@ def show(
             continue
         position = np.flatnonzero(fused.rows == rows[0])
         if len(position) and position[0] in kept and position[0] not in shown:
-            return np.append(shown[:-1], position)
-    return shown
+            return np.append(shown[:-1], position), int(position[0])
+    return shown, -1
+
+
+def last_steps(
+    retrieved: Retrieved, plan: Plan, fused: Fused, kept: NDArray[np.int64], shown: NDArray[np.int64], strongest: int
+) -> tuple[Step, ...]:
+    """The funnel's end: the limit, and what was put in the last place."""
+    limit = Step("limit", "", len(kept), len(shown), f"limit is {plan['limit']}")
+    if strongest < 0:
+        return (limit,)
+    put, replaced = (retrieved.columns.paths[fused.rows[position]] for position in (strongest, kept[len(shown) - 1]))
+    reason = f"{put}, the strongest keyword hit, was put in place of {replaced}"
+    return (limit, Step("strongest", "", len(shown), len(shown), reason))
 
 
 def _steps(
-    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64], shown: int
+    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64]
 ) -> tuple[Step, ...]:
     steps = [
         Step("filters", "", retrieved.visible, retrieved.allowed, _filter_reason(retrieved)),
@@ -121,7 +138,6 @@ def _steps(
     if retrieved.masks:
         masked = retrieved.masked_rows(fused.rows[kept])
         steps.append(Step("policy", "", left, left, f"{masked:,} of them are shown with parts masked"))
-    steps.append(Step("limit", "", left, shown, f"limit is {plan['limit']}"))
     return tuple(steps)
 
 

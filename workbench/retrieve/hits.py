@@ -10,7 +10,7 @@ from workbench.errors import QueryError
 from workbench.plan import Plan
 from workbench.plan_values import base_of, collection_of
 from workbench.ranking.distance import to_distance
-from workbench.records import Hit, Passage, Span
+from workbench.records import Hit, Label, Passage, Span
 from workbench.retrieve.copies import others
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
@@ -51,7 +51,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                 rank=rank,
                 score=float(fused.scores[position]),
                 score_kind=outcome.score_kind,
-                label=fused.labels[position],
+                label=Label.STRONGEST if position == outcome.strongest else fused.labels[position],
                 contributions={s: float(values[position]) for s, values in fused.contributions.items()},
                 ranks=ranks,
                 scores=scores,

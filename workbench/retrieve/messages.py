@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from workbench.plan import Plan
 from workbench.plan_effects import idle
 from workbench.plan_values import base_of
@@ -42,6 +44,14 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
         said.append(
             f"Only {outcome.score_kind} found anything ({names} found nothing), so its own order and scores are shown"
         )
+    if outcome.strongest >= 0:
+        # The order of the list, which a reranking model may have changed, is that of `kept`.
+        place = int(np.flatnonzero(outcome.kept == outcome.strongest)[0]) + 1
+        path = retrieved.columns.paths[outcome.fused.rows[outcome.strongest]]
+        said.append(
+            f"{path}, the strongest keyword hit, is number {place} of the list and was put in the last place: "
+            "keyword.keep_strongest is yes"
+        )
     return tuple(said)
 
 
@@ -57,6 +67,9 @@ def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[st
         if retrieved.answers[column.source].scored.approximate
     ]
     said += [*retrieved.messages, *outcome.notes]
+    if len(outcome.fused) and not any(values.any() for values in outcome.fused.contributions.values()):
+        names = " and ".join(c.source for c in outcome.candidates.columns if c.retrieved.any())
+        said.append(f"Every score is 0, because {names} adds nothing under this plan: the order is that of the paths")
     if retrieved.request.mode == "hybrid":
         said += idle(plan, plan.changes())
     # What this plan fuses, which may leave out what was retrieved for another one.

@@ -20,7 +20,7 @@ from workbench.plan import Plan
 from workbench.plan_fields import OFF
 from workbench.records import Step
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import Outcome, show
+from workbench.retrieve.fusing import Outcome, last_steps, show
 from workbench.retrieve.retrieved import Retrieved
 
 
@@ -38,11 +38,20 @@ def reranked(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
         return replace(outcome, notes=(*outcome.notes, note), rerank_ms=_since(started))
     order = np.argsort(-scores, kind="stable")
     kept = np.concatenate((top[order], outcome.kept[len(top) :]))
-    shown = show(retrieved, plan, outcome.candidates, outcome.fused, kept)
+    shown, strongest = show(retrieved, plan, outcome.candidates, outcome.fused, kept)
     step = Step("rerank", "", len(kept), len(kept), f"the first {len(top)} in the order of {model}")
-    steps = (*outcome.steps[:-1], step, outcome.steps[-1])
+    before = (s for s in outcome.steps if s.step not in ("limit", "strongest"))
+    steps = (*before, step, *last_steps(retrieved, plan, outcome.fused, kept, shown, strongest))
     by_position = dict(zip(top.tolist(), scores.tolist(), strict=True))
-    return replace(outcome, kept=kept, shown=shown, steps=steps, rerank=by_position, rerank_ms=_since(started))
+    return replace(
+        outcome,
+        kept=kept,
+        shown=shown,
+        strongest=strongest,
+        steps=steps,
+        rerank=by_position,
+        rerank_ms=_since(started),
+    )
 
 
 def _scores(engine: Engine, retrieved: Retrieved, outcome: Outcome, model: str, top: Ints) -> Floats:

@@ -26,7 +26,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import PrincipalRequired
+from workbench.errors import SAY_WHO, PrincipalRequired
 from workbench.records import Document, Principal
 
 MASK = "\u2588"
@@ -129,7 +129,7 @@ def require_principal(kinds: Sequence[Access], principal: Principal | None) -> N
     if principal is None and any(kind.tenant is not None or kind.roles for kind in kinds):
         raise PrincipalRequired(
             "This corpus has tenants or roles, and nobody said who asks",
-            "Say who: --tenant and --role, principal= in Python, or set WORKBENCH_TENANT and WORKBENCH_ROLES",
+            SAY_WHO,
         )
 
 

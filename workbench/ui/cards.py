@@ -20,7 +20,13 @@ from workbench.ui.text import Excerpt, attribute, cut, excerpt, lines_of, marked
 PASSAGE = 340
 GREP_LINES = 5
 GREP_WIDTH = 110
-_LABEL_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid", Label.ADDED: "beside"}
+_LABEL_CLASS = {
+    Label.EXACT: "exact",
+    Label.SEMANTIC: "semantic",
+    Label.HYBRID: "hybrid",
+    Label.STRONGEST: "exact",
+    Label.ADDED: "beside",
+}
 
 
 @dataclass(frozen=True, slots=True)
