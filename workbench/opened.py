@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.corpus_engine import CorpusEngine
-from workbench.errors import CorpusError, CorpusNotFound
+from workbench.errors import CorpusError, CorpusNotFound, QueryError, UsageError
 from workbench.records import Principal
 from workbench.retrieve.cache import ResultCache
 from workbench.settings import path_of
@@ -140,6 +140,40 @@ class OpenCorpus:
 
         records = self.engine.records
         return sources_frame(records, records.scope(self.principal, None, ()))
+
+    def sql(self, query: str, values: Sequence[Any] | None = None) -> polars.DataFrame:
+        """Rows of a statement over the corpus's tables, which GUIDE lists; the database is open for reading only.
+
+        Args:
+            query: SQL as DuckDB reads it.
+            values: For the `?` in it.
+
+        Raises:
+            UsageError: Some documents are hidden from the principal, or parts of them masked: SQL would show them.
+            QueryError: DuckDB cannot run it.
+        """
+        import duckdb
+        import polars
+
+        from workbench.store.duck import open_reading
+        from workbench.store.generations import DATABASE
+
+        engine = self.engine
+        if engine.records.scope(self.principal, None, ()).visible is not None or engine.records.masks:
+            raise UsageError(
+                "SQL would show documents or parts of them that are hidden from you",
+                f"The owner of the corpus can open {engine.opened.folder / DATABASE} with DuckDB, read-only",
+            )
+        connection = open_reading(engine.opened.folder / DATABASE)
+        try:
+            rows = connection.sql(query, params=values)
+            return polars.DataFrame() if rows is None else polars.DataFrame(rows.to_arrow_table())
+        except duckdb.Error as exc:
+            raise QueryError(
+                f"The SQL cannot be run: {str(exc).splitlines()[0]}", "Correct it; GUIDE lists the tables"
+            ) from exc
+        finally:
+            connection.close()
 
     @property
     def judging(self) -> Judging:

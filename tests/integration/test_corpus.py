@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.errors import CorpusError, EncoderMismatch, PrincipalRequired
+from workbench.errors import CorpusError, EncoderMismatch, PrincipalRequired, QueryError, UsageError
 
 Make = Callable[..., wb.Corpus]
 
@@ -192,3 +193,27 @@ def test_compare_says_what_plans_share(make_corpus: Make) -> None:
     same = corpus.compare("apples pears", ["default", "fusion.k=60"]).overlap()
     assert same["jaccard"].to_list() == [1.0]
     assert same["rbo"].to_list() == [pytest.approx(1.0)]
+
+
+def test_the_tables_answer_sql_for_who_may_see_everything(make_corpus: Make, sample: wb.Corpus) -> None:
+    """A polars frame; nothing can be written; refused where documents are hidden; a mistake is one sentence."""
+    corpus = make_corpus({"a.md": "apples", "b.md": "pears"})
+    assert corpus.sql("SELECT path FROM documents WHERE path > ? ORDER BY path", ["a.md"])["path"].to_list() == ["b.md"]
+    with pytest.raises(QueryError, match="read-only"):
+        corpus.sql("DELETE FROM documents")
+    with pytest.raises(QueryError, match="no_such_table"):
+        corpus.sql("SELECT * FROM no_such_table")
+    with pytest.raises(UsageError, match="hidden"):
+        sample.sql("SELECT * FROM documents")
+
+
+def test_the_guide_lists_every_table_and_column(make_corpus: Make) -> None:
+    """Names in the guide's table are those of the database, and its examples run."""
+    guide = (Path(__file__).parents[2] / "GUIDE.md").read_text(encoding="utf-8")
+    section = guide[guide.index("### The corpus in SQL") : guide.index("## Measuring")]
+    named = set(re.findall(r"`(\w+)`", section))
+    corpus = make_corpus({"a.md": "apples"})
+    columns = corpus.sql("SELECT table_name AS t, column_name AS c FROM duckdb_columns() WHERE NOT internal")
+    assert set(columns["t"]) | set(columns["c"]) <= named
+    for statement in re.findall(r'corpus\.sql\("(SELECT.*)"\)', section):
+        assert corpus.sql(statement).height
