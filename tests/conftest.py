@@ -68,7 +68,8 @@ def make_corpus(tmp_path: Path) -> Iterator[object]:
         source = write_files(tmp_path / f"files{len(made)}", files)
         path = tmp_path / f"corpus{len(made)}"
         wb.index([source], corpus=path, encoder="hashing", **options)
-        corpus = wb.open_corpus(path)
+        tenant = options.get("tenant")
+        corpus = wb.open_corpus(path, None if tenant is None else wb.Principal(str(tenant), ("admin",)))
         made.append(corpus)
         return corpus
 

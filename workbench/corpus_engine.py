@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 import weakref
 from collections import OrderedDict
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
-from workbench.records import Principal
+from workbench.records import Principal, principal_key
 from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
 from workbench.store.reader import Generation
 from workbench.store.visibility import Policy
@@ -49,6 +50,16 @@ class CorpusEngine:
     def policy(self) -> Policy | None:
         """What decides what the principal sees beyond tenant and roles; None shows everything."""
         return self._policy
+
+    @property
+    def key(self) -> str:
+        """Names the corpus's state for the principal: generation, policy, rules and who asks. For caches of what it answers."""
+        return json.dumps([str(self.opened.folder.absolute()), self.access, principal_key(self._principal)])
+
+    @property
+    def access(self) -> str:
+        """Names the policy and the rules that decide who sees what (`StoredRecords.access_name`)."""
+        return self.opened.records.access_name
 
     @property
     def generation(self) -> str:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from workbench.corpus_engine import CorpusEngine
 from workbench.errors import CorpusError, CorpusNotFound, QueryError, UsageError
+from workbench.ingest.rules import SettingsFile, load_rules
 from workbench.records import Principal
 from workbench.retrieve.cache import ResultCache
 from workbench.settings import path_of
 from workbench.store.masking import load_policy
 from workbench.store.reader import open_generation
 from workbench.store.visibility import Policy
-from workbench.store.vocabulary import Vocabulary, VocabularyFile, save_vocabulary
+from workbench.store.vocabulary import Vocabulary, load_vocabulary, save_vocabulary
 
 if TYPE_CHECKING:
     import polars
@@ -40,25 +41,32 @@ class OpenCorpus:
         self.path = Path(path)
         if self.path.is_file():
             raise CorpusNotFound(f"There is no corpus at {path}, which is a file", "Name the folder that it is in")
-        self.policy = load_policy(self.path) if policy is None else policy
+        self._given = policy
+        self._access = SettingsFile(self.path, lambda folder: (load_policy(folder), load_rules(folder)))
         self.principal = principal
         self.follow = follow
         self._encoder = encoder
         self._lock = threading.Lock()
         self._cache = ResultCache()
-        self._words = VocabularyFile(self.path)
+        self._words = SettingsFile(self.path, load_vocabulary)
         self._engine: CorpusEngine | None = self._open()
         # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
         self._pinned().records.scope(principal, None, ())
 
+    @property
+    def policy(self) -> Policy | None:
+        """The policy of now: the one given, else that of `corpus.yaml`. Raises SettingError."""
+        return self._access.now()[0] if self._given is None else self._given
+
     def _open(self) -> CorpusEngine:
-        vocabulary = self._words.now()
-        generation = open_generation(self.path, self.policy)
+        vocabulary, policy = self._words.now(), self.policy
+        self._obeyed = self._access.now()
+        generation = open_generation(self.path, policy, self._obeyed[1])
         if self._encoder is not None:
             from workbench.encode.load import identity_of
 
             generation.check_encoder(identity_of(self._encoder), "")
-        return CorpusEngine(generation, self._encoder, self.policy, self.principal).speaking(vocabulary)
+        return CorpusEngine(generation, self._encoder, policy, self.principal).speaking(vocabulary)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -84,11 +92,27 @@ class OpenCorpus:
         with self._lock:
             engine = self._pinned()
             if engine.opened.is_current():
-                self._engine = engine.speaking(self._words.now())
+                self._engine = self._obeying(engine).speaking(self._words.now())
                 return False
             self._engine = self._open()
             self._cache.clear()
             return True
+
+    def _obeying(self, engine: CorpusEngine) -> CorpusEngine:
+        """The engine under the policy and rules that `corpus.yaml` has now."""
+        now = self._access.now()
+        if now is self._obeyed:
+            return engine
+        policy = self.policy
+        generation = engine.opened.under(policy, now[1])
+        self._obeyed = now
+        if generation.records.access_name == engine.opened.records.access_name:
+            generation.close()
+            return engine
+        other = CorpusEngine(generation, self._encoder, policy, self.principal)
+        other.records.scope(self.principal, None, ())
+        self._cache.clear()
+        return other.speaking(engine.vocabulary)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -106,9 +130,12 @@ class OpenCorpus:
 
     @property
     def engine(self) -> CorpusEngine:
-        """The pinned generation, after following the pointer where `follow` is set."""
+        """The pinned generation under the access of now, after following the pointer where `follow` is set."""
         if self.follow:
             self.refresh()
+        elif self._access.now() is not self._obeyed:
+            with self._lock:
+                self._engine = self._obeying(self._pinned())
         return self._pinned()
 
     def _pinned(self) -> CorpusEngine:

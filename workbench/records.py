@@ -11,6 +11,7 @@ at 1 and ranges include both ends; a character or byte offset starts at 0 and ra
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -81,6 +82,11 @@ class Principal:
         if self.tenant is not None and not isinstance(self.tenant, str):
             raise UsageError(f"The tenant {self.tenant!r} is no text", "Write for example tenant='acme'")
         object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
+
+
+def principal_key(principal: Principal | None) -> str:
+    """A principal as a text that no other principal has, whatever its names hold: for the keys of caches and scopes."""
+    return json.dumps(None if principal is None else [principal.tenant, principal.roles])
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import settings
+from workbench.corpus_engine import CorpusEngine
 from workbench.errors import SAY_WHO, PrincipalRequired, QueryError, UsageError
 from workbench.opened import OpenCorpus
 from workbench.plan import Plan
@@ -110,7 +111,7 @@ class Corpus(OpenCorpus):
         engine = self.engine
         seconds = float(request.plan["cache_seconds"])
         key = (
-            cache_key(request, engine.generation, "" if self.policy is None else self.policy.name),
+            cache_key(request, engine.key),
             engine.vocabulary,
             tuple(sorted((depths or {}).items())),
         )
@@ -152,6 +153,10 @@ class Corpus(OpenCorpus):
             target: A hit, a chunk id, a document id or path, or `path:line`.
         """
         asked = result._retrieved.request
+        engine = self.engine
+        before = result._engine
+        if isinstance(before, CorpusEngine) and before.access != engine.access:
+            result = self._search(asked, None, True, time.perf_counter())  # made before the access of now
 
         def again(plan: Plan, filters: str | None) -> SearchResult:
             request = Request(

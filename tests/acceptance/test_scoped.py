@@ -213,7 +213,7 @@ def test_the_cache_key_is_everything_that_decides_a_result() -> None:
     def key(query: str = "a b", generation: str = "1", policy: str = "", **other: object) -> object:
         asked = {"keywords": None, "context": None, "mode": "hybrid", "filters": None, "limit": None}
         asked |= {"plan": Plan.of("scoped"), "principal": ADMIN} | other
-        return cache_key(make_request(query, **asked), generation, policy)  # type: ignore[arg-type]
+        return cache_key(make_request(query, **asked), f"{generation} {policy}")  # type: ignore[arg-type]
 
     same = [key(), key(query="  a   b "), key(limit=8)]
     assert len(set(same)) == 1

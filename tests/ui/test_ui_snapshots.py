@@ -19,7 +19,7 @@ from workbench.snapshot.page import policy
 from workbench.snapshot.shelf import Shelf
 from workbench.store.masking import load_policy
 from workbench.ui import snapshot_routes
-from workbench.ui.snapshot_access import allowed, kept
+from workbench.ui.snapshot_access import allowed, kept, today
 
 PAGE = "views/snapshots.py"
 K = "wb.w.snapshots."
@@ -73,7 +73,7 @@ def test_what_is_saved_can_leave_the_passages_out(open_app: Callable[..., AppTes
     at.selectbox(key=K + "carries").set_value("citations only")
     at.button(key=K + "save").click()
     run(at)
-    (listed,) = kept(corpus, None)
+    (listed,) = kept(wb.open_corpus(corpus))
     assert listed.snapshot is not None
     assert all(h.text == "" for h in listed.snapshot.hits())
 
@@ -115,10 +115,10 @@ def ask(id: str, host: str = "127.0.0.1:8501", cookie: str = "") -> Any:
 @pytest.fixture
 def shelf(sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> wb.Snapshot:
     """A snapshot of acme's on the shelf of a corpus that the app is opened on."""
-    snapshot_routes.drawn.cache_clear()
     monkeypatch.setenv("WORKBENCH_CORPUS", str(tmp_path))
     who = wb.Principal("acme", ("admin", "support"))
-    with wb.open_corpus(sample_path, who) as corpus:
+    shutil.copytree(sample_path, tmp_path, dirs_exist_ok=True)
+    with wb.open_corpus(tmp_path, who) as corpus:
         made = corpus.search("runbook retry", plan="default vector.threshold=off limit=30").snapshot("of acme")
     Shelf(tmp_path).keep(made)
     return made
@@ -156,8 +156,8 @@ def test_another_tenant_is_told_what_it_is_told_of_none(
     assert (theirs.status_code, theirs.body) == (none.status_code, none.body) == (404, none.body)
     monkeypatch.delenv("WORKBENCH_TENANT")
     assert ask(shelf.id).body == none.body
-    assert kept(tmp_path, None) == []
-    assert len(kept(tmp_path, wb.Principal("acme"))) == 1
+    assert len(kept(wb.open_corpus(tmp_path, wb.Principal("acme")))) == 1
+    assert kept(wb.open_corpus(tmp_path, wb.Principal("birch", ("admin",)))) == []
     with pytest.raises(SnapshotError):
         allowed(shelf, wb.Principal("birch", ("admin",)), None)
 
@@ -166,8 +166,8 @@ def test_masks_hold_in_a_snapshot_of_somebody_who_sees_more(
     sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The corpus's policy of today decides: who is not cleared gets citations, who is cleared the passages."""
-    snapshot_routes.drawn.cache_clear()
     monkeypatch.setenv("WORKBENCH_CORPUS", str(tmp_path))
+    shutil.copytree(sample_path, tmp_path, dirs_exist_ok=True)
     (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [admin]\n")
     policy = load_policy(tmp_path)
     with wb.open_corpus(sample_path, wb.Principal("acme", ("admin",)), policy=policy) as corpus:
@@ -176,11 +176,45 @@ def test_masks_hold_in_a_snapshot_of_somebody_who_sees_more(
     Shelf(tmp_path).keep(made)
     monkeypatch.setenv("WORKBENCH_TENANT", "acme")
     assert "replaced by citations" in ask(made.id).body.decode()
-    assert all(h.text == "" for h in allowed(made, wb.Principal("acme"), policy).hits())
+    with wb.open_corpus(tmp_path, wb.Principal("acme")) as corpus:
+        shown = allowed(made, corpus.principal, policy, today(corpus)).hits()
+    assert shown
+    assert all(h.text == "" for h in shown)
     monkeypatch.setenv("WORKBENCH_ROLES", "admin")
     assert "replaced by citations" not in ask(made.id).body.decode()
     (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [nobody]\n")
     assert "replaced by citations" in ask(made.id).body.decode()
+
+
+def test_a_snapshot_shows_others_what_they_may_see_today(
+    make_corpus: Callable[..., wb.Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule that closes a document closes it in old snapshots at once, also for who searched; so does its removal for others."""
+    made_of = make_corpus(
+        {"wages.md": "# Wages\n\nAnn earns zebrafish.\n", "open.md": "# Open\n\nzebrafish\n"}, tenant="acme"
+    )
+    boss, staff = wb.Principal("acme", ("boss",)), wb.Principal("acme", ("staff",))
+    with wb.open_corpus(made_of.path, boss) as corpus:
+        made = corpus.search("zebrafish", mode="keyword").snapshot("audit")
+    Shelf(made_of.path).keep(made)
+
+    def seen(who: wb.Principal) -> set[str]:
+        with wb.open_corpus(made_of.path, who) as corpus:
+            (listed,) = kept(corpus)
+            assert listed.snapshot is not None
+            page = snapshot_routes.page_of(corpus, made.id)
+            paths = {h.path for h in listed.snapshot.hits()}
+            assert all((path in page) == (path in paths) for path in ("wages.md", "open.md"))
+            return paths
+
+    assert seen(boss) == seen(staff) == {"wages.md", "open.md"}
+    (made_of.path / "corpus.yaml").write_text("rules:\n- path: wages.md\n  roles: [admin]\n")
+    assert seen(boss) == seen(staff) == {"open.md"}
+    assert {h.path for h in allowed(made, staff, None).hits()} == set()
+    (made_of.path / "corpus.yaml").unlink()
+    wb.remove(["wages.md"], corpus=made_of.path)
+    assert seen(staff) == {"open.md"}
+    assert seen(boss) == {"wages.md", "open.md"}
 
 
 def test_what_was_removed_is_not_served_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,11 @@ import yaml
 
 import workbench as wb
 from workbench.errors import SettingError
-from workbench.ingest.rules import QUERY_KEYS, load_rules
+from workbench.ingest.rules import QUERY_KEYS, SettingsFile, load_rules
 from workbench.store.vocabulary import (
     KEYS,
     NONE,
     Vocabulary,
-    VocabularyFile,
     load_vocabulary,
     save_vocabulary,
     spoken,
@@ -211,7 +211,8 @@ def test_no_file_is_no_vocabulary(tmp_path: Path) -> None:
 def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search looks at the file; only a changed one is read."""
     save_vocabulary(tmp_path, WORDS)
-    file = VocabularyFile(tmp_path)
+    os.utime(tmp_path / "corpus.yaml", (1, 1))
+    file = SettingsFile(tmp_path, load_vocabulary)
     assert file.now() == WORDS
     monkeypatch.setattr("workbench.store.vocabulary.load_vocabulary", lambda corpus: pytest.fail("read again"))
     assert file.now() == WORDS

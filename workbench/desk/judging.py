@@ -97,7 +97,7 @@ class Judging:
 
     def overview(self) -> tuple[QuerySet, ...]:
         """The sets, the newest first, with the numbers of queries and judgments that the principal sees."""
-        seen = (self.sets.desk.path, self.records.generation, self.principal, self._policy.name, self.sets.stamp())
+        seen = (self.sets.desk.path, self.records.generation, self.scope.key, self.sets.stamp())
         kept = _overviews.get(seen)
         if kept is None:
             kept = tuple(

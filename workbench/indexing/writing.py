@@ -67,7 +67,7 @@ def write(run: Run, staging: Staging) -> IndexReport:
                 )
         check(run.abort)
         staging.close()
-        built = build_generation(corpus, staging.path, previous.pin, journals, run.tell)
+        built = build_generation(corpus, staging.path, previous.pin, journals, run.tell, _rules_of_all(run))
         run.warnings += built.warnings
         for _, made_by in journals.values():
             forget(made_by, built.text_hashes, built.manifest.counts["records"])
@@ -76,6 +76,13 @@ def write(run: Run, staging: Staging) -> IndexReport:
     return report_of(
         run, built.manifest.generation, embedded, there + built.carried * len(run.encoders), counts, held_now
     )
+
+
+def _rules_of_all(run: Run) -> str | None:
+    """Digest of the rules of access that every document of the next generation is under; None where some are older."""
+    now, previous = run.rules.access_digest(), run.previous
+    before = None if previous.pin is None else previous.pin.manifest.rules
+    return now if before == now or all(k in run.kept or k in run.dropped for k in previous.files) else None
 
 
 def _held_now(run: Run, generation: str) -> dict[FileKey, StoredFile]:

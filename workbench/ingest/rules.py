@@ -22,11 +22,15 @@ owner of the corpus; what a document says about itself can only narrow it (see `
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from workbench.errors import SettingError
 from workbench.ingest.ignore import spec_of
@@ -40,9 +44,14 @@ DEFAULT_COLLECTION = "docs"
 DEFAULT_GRANULARITIES: Mapping[str, Granularity] = {"artifacts": Granularity.DOCUMENT}
 """Collections that hold whole documents unless `corpus.yaml` says otherwise; all others hold chunks."""
 
+ACCESS_KEYS = ("tenant", "roles", "sensitivity")
 _RULE_KEYS = ("path", "collection", "tenant", "roles", "type", "sensitivity")
 _POLICY_KEYS = ("hide", "mask", "mask_sensitivities", "cleared")
+_TICK = 50_000_000  # nanoseconds
 _NAME = re.compile(r"[\w][\w.-]*")
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,16 @@ class CorpusRules:
         if self.include and not any(_matches(pattern, path) for pattern in self.include):
             return f"It is not among what {FILE_NAME} includes"
         return ""
+
+    def access(self) -> tuple[PathRule, ...]:
+        """The rules that say who may see what: those that set a tenant, roles or a sensitivity, and only these keys."""
+        found = (PathRule(r.path, {k: v for k, v in r.changes.items() if k in ACCESS_KEYS}) for r in self.rules)
+        return tuple(rule for rule in found if rule.changes)
+
+    def access_digest(self) -> str:
+        """Names `access()`: equal digests give the same access; "" where no rule says who may see what."""
+        said = [[rule.path, rule.changes] for rule in self.access()]
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16] if said else ""
 
     def granularity(self, collection: str) -> Granularity:
         """What a collection's records are."""
@@ -161,6 +180,33 @@ def _read(corpus: Path) -> Any:
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as exc:
         reason = str(exc).replace("\n", " ")
         raise SettingError(f"{file} cannot be read: {reason}", "Mend it, or move it away") from exc
+
+
+class SettingsFile(Generic[T]):
+    """A value of a corpus's `corpus.yaml`, read again when the file is another one than at the last look.
+
+    Args:
+        corpus: The corpus folder.
+        load: Reads the value; what it raises leaves `now`, each time until the file is correct.
+    """
+
+    def __init__(self, corpus: Path, load: Callable[[Path], T]) -> None:
+        self._corpus, self._file, self._load = corpus, str(corpus / FILE_NAME), load
+        self._held: tuple[tuple[int, ...], T] | None = None
+
+    def now(self) -> T:
+        """The value as the file has it now."""
+        seen: tuple[int, ...] = ()
+        try:
+            found = os.stat(self._file)  # asked at every search: a path object would cost more than the call
+            seen = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+        except OSError:
+            pass
+        held = self._held
+        # A file that was written a moment ago may be written again within one tick of the file system's clock.
+        if held is None or held[0] != seen or (seen and time.time_ns() - seen[1] < _TICK):
+            held = self._held = (seen, self._load(self._corpus))
+        return held[1]
 
 
 def parse_rules(data: Any, where: str = FILE_NAME) -> CorpusRules:
@@ -272,6 +318,15 @@ def _refuse_unknown(data: Mapping[Any, Any], known: tuple[str, ...], where: str)
     unknown = sorted(str(key) for key in data if key not in known)
     if unknown:
         raise SettingError(f"{where} has the unknown keys {', '.join(unknown)}", f"The keys are {', '.join(known)}")
+
+
+def access_changes(rules: Sequence[PathRule], path: str) -> dict[str, Any]:
+    """What rules set for the file at a relative path, a later rule over an earlier one."""
+    changes: dict[str, Any] = {}
+    for rule in rules:
+        if _matches(rule.path, path):
+            changes |= rule.changes
+    return changes
 
 
 _SPECS: dict[str, Any] = {}

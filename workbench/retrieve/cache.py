@@ -1,8 +1,8 @@
 """Results kept for a while, by everything that decides them.
 
-The key holds tenant, roles, policy, mode, query, keywords, context, filters, limit, plan and generation, so two principals
-never share an entry and a new generation never serves an old answer. Entries leave after `cache_seconds`, or when the
-cache is full, oldest use first.
+The key holds tenant, roles, policy, rules, mode, query, keywords, context, filters, limit, plan and generation, so two
+principals never share an entry, and neither a new generation nor a new policy serves an old answer. Entries leave after
+`cache_seconds`, or when the cache is full, oldest use first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.records import principal_key
 from workbench.retrieve.request import Request, folded
 
 
@@ -65,10 +66,14 @@ class ResultCache:
         return len(self._entries)
 
 
-def cache_key(request: Request, generation: str, policy: str) -> Hashable:
-    """What decides a result: equal keys give equal results."""
-    principal = request.principal
-    who = None if principal is None else (principal.tenant, principal.roles)
+def cache_key(request: Request, state: str) -> Hashable:
+    """What decides a result: equal keys give equal results.
+
+    Args:
+        request: What is asked, and by whom.
+        state: Of the corpus: names generation, policy and rules (`CorpusEngine.key`).
+    """
+    who = principal_key(request.principal)
     asked = (request.mode, folded(request.query), folded(request.keywords), request.context, request.filters)
     # A result says which plan it is of, by its preset's name too.
-    return (who, policy, asked, request.limit, request.plan, request.plan.preset, generation)
+    return (who, asked, request.limit, request.plan, request.plan.preset, state)

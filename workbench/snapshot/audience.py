@@ -7,7 +7,7 @@ count documents that the audience may not know of; ranks and scores stay as they
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -51,9 +51,13 @@ def metadata_only(about: About, content: Content) -> tuple[About, Content]:
 
 
 def for_audience(
-    about: About, content: Content, principal: Principal | None, policy: Policy | None
+    about: About,
+    content: Content,
+    principal: Principal | None,
+    policy: Policy | None,
+    shown: Collection[str] | None = None,
 ) -> tuple[About, Content]:
-    """What an audience may see. Raises PrincipalRequired.
+    """What an audience may see, of documents with the ids `shown` (None: all). Raises PrincipalRequired.
 
     Where the policy masks texts for the audience and they were had as somebody else, or under another policy, none of them
     stays: a policy masks whole documents, and here are only pieces.
@@ -74,7 +78,9 @@ def for_audience(
     seen: dict[Access, bool] = {k: visible(k, principal, judge) for k in dict.fromkeys(kinds)}
     audience = Audience(*((None, ()) if principal is None else (principal.tenant, principal.roles)))
     # A row whose document the list does not name belongs to nobody.
-    kept = documents.filter(pl.Series([seen[k] for k in kinds], dtype=pl.Boolean))
+    listed = documents["document_id"].to_list()
+    allowed = [seen[k] and (shown is None or i in shown) for k, i in zip(kinds, listed, strict=True)]
+    kept = documents.filter(pl.Series(allowed, dtype=pl.Boolean))
     ids = kept["document_id"]
     tables = dict(content.tables)
     for name in ("candidates", "passages"):

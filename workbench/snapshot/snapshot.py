@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,18 +190,21 @@ class Snapshot:
         """The same without anything of a document: ranks, scores and ids stay, paths and passages go."""
         return self._made(*audience.metadata_only(self.about, self.content))
 
-    def for_audience(self, principal: Principal | None, policy: Policy | None = None) -> Snapshot:
+    def for_audience(
+        self, principal: Principal | None, policy: Policy | None = None, shown: Collection[str] | None = None
+    ) -> Snapshot:
         """What of it somebody may see: rows of other documents are left out.
 
         Args:
             principal: The audience; None may see it only where no document has a tenant or roles.
             policy: The corpus's policy: what a sensitivity means, and whether texts are masked for the audience (then their
                 passages are replaced by citations); None shows every sensitivity.
+            shown: Ids of the documents that they may see today; rows of others are left out. None: by access alone.
 
         Raises:
             PrincipalRequired: Nobody named, and some document has a tenant or roles.
         """
-        return self._made(*audience.for_audience(self.about, self.content, principal, policy))
+        return self._made(*audience.for_audience(self.about, self.content, principal, policy, shown))
 
     def verify(self, corpus: Corpus | str | Path | None = None) -> Verification:
         """Check the digests, and where the generation is at hand run every search again and compare.

@@ -45,6 +45,7 @@ class Catalogue:
     """
 
     def __init__(self, generation: Generation) -> None:
+        self._records = generation.records
         self._arrays = generation.records.arrays
         self._connection = generation.records.connection
         self._paths = "documents"
@@ -86,14 +87,14 @@ class Catalogue:
 
     def levels(self, scope: Scope) -> dict[str, int]:
         """Sensitivity -> number of visible documents, by name."""
-        codes = self._arrays.documents["access"]
+        codes = self._records.access_codes
         if scope.visible_documents is not None:
             codes = codes[scope.visible_documents]
         counted: dict[str, int] = {}
-        by_code = np.bincount(codes, minlength=len(self._arrays.names["access"])).tolist()
-        for (_, _, level), number in zip(self._arrays.names["access"], by_code, strict=True):
+        by_code = np.bincount(codes, minlength=len(self._records.access)).tolist()
+        for kind, number in zip(self._records.access, by_code, strict=True):
             if number:
-                counted[level] = counted.get(level, 0) + number
+                counted[kind.sensitivity] = counted.get(kind.sensitivity, 0) + number
         return dict(sorted(counted.items()))
 
     def refused(self, most: int = 1_000) -> tuple[dict[tuple[str, str], int], list[Refused]]:

@@ -101,6 +101,8 @@ class Manifest:
         encoders: Key of the folder below `vectors/` to the encoder's identity.
         encoder: Key of the corpus's own encoder, whose tokenizer cut the texts.
         packages: Versions that built it.
+        rules: Digest of the rules of access that every document was indexed under (`CorpusRules.access_digest`); None: not all
+            under the same, or not known.
         format: See `FORMAT`.
     """
 
@@ -112,6 +114,7 @@ class Manifest:
     encoders: Mapping[str, EncoderIdentity] = field(default_factory=dict)
     encoder: str = ""
     packages: Mapping[str, str] = field(default_factory=dict)
+    rules: str | None = None
     format: int = FORMAT
 
     def to_json(self) -> str:
@@ -138,6 +141,7 @@ class Manifest:
                 encoders={key: EncoderIdentity(**value) for key, value in data["encoders"].items()},
                 encoder=data["encoder"],
                 packages=data["packages"],
+                rules=data.get("rules"),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
             raise damaged(path, "cannot be read") from exc

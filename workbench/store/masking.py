@@ -13,6 +13,7 @@ Each masked character becomes a block of the same width in characters; line brea
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -55,7 +56,9 @@ class MaskPatterns:
     @property
     def name(self) -> str:
         """Names everything that decides."""
-        return f"mask {list(self.patterns)} {sorted(self.sensitivities)} hide {sorted(self.hidden)} unless {sorted(self.cleared)}"
+        parts = (list(self.patterns), sorted(self.sensitivities), sorted(self.hidden), sorted(self.cleared))
+        mask, levels, hide, cleared = map(json.dumps, parts)
+        return f"mask {mask} {levels} hide {hide} unless {cleared}"
 
     def sees(self, principal: Principal | None, sensitivity: str) -> bool:
         """False for a hidden sensitivity without a clearing role."""

@@ -1,26 +1,32 @@
 """An open generation: its records, words, vectors and lines, all read-only and pinned until it is closed.
 
 The parts are opened when they are first asked for, because a keyword search needs no vectors and the command line wants to
-start at once; `open_all` opens them together. All of them belong to one generation: the pin keeps its folder on disk.
+start at once; `open_all` opens them together. All of them belong to one generation: the pin keeps its folder on disk. Whoever
+opens the same generation in this process, for whatever principal, uses the same open files.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from workbench.errors import EncoderMismatch
+from workbench.ingest.rules import CorpusRules, access_changes
 from workbench.records import EncoderIdentity
 from workbench.store import generations
 from workbench.store.columns import Columns
-from workbench.store.duck import open_reading
+from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import DATABASE, Manifest, Pin
 from workbench.store.place_arrays import Places
-from workbench.store.stored import StoredRecords
-from workbench.store.visibility import Policy
+from workbench.store.stored import StoredRecords, stored_access
+from workbench.store.visibility import Access, Policy
 
 if TYPE_CHECKING:
     from workbench.store.grep import MappedGrep
@@ -30,44 +36,140 @@ if TYPE_CHECKING:
 __all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
 
 
+class _Files:
+    """The open files of one generation, shared by every `Generation` of it in this process; the last one closes them."""
+
+    def __init__(self, held: Pin) -> None:
+        self.pin = held
+        self.lock = threading.RLock()
+        self.connection = open_reading(held.folder / DATABASE)
+        try:
+            self.columns, self.places = Columns(held.folder / "records"), Places(held.folder / "text")
+        except BaseException:
+            self.connection.close()
+            raise
+        self.users = 0
+        self.lexical: MappedLexical | None = None
+        self.grep: MappedGrep | None = None
+        self.vectors: dict[str, MappedVectors] = {}
+        self._narrowed: dict[str, tuple[tuple[Access, ...], NDArray[np.int32]]] = {}
+
+    def access(self, rules: CorpusRules) -> tuple[tuple[Access, ...], NDArray[np.int32]]:
+        """Who sees documents under the rules of today: kinds of access, and each document's code among them, int32 (d,).
+
+        A document with copies has to be seen at each of their paths.
+        """
+        kinds, codes = stored_access(self.columns)
+        digest, said = rules.access_digest(), rules.access()
+        if not said or digest == self.pin.manifest.rules:
+            return kinds, codes
+        with self.lock:
+            if digest in self._narrowed:
+                return self._narrowed[digest]
+            sql = "SELECT d.number, f.path FROM documents d JOIN files f ON f.number = d.file_number"
+            if self.pin.manifest.counts.get("copies", 0):
+                sql += (
+                    " UNION ALL SELECT c.document_number, f.path FROM copies c JOIN files f ON f.number = c.file_number"
+                )
+            of_path: dict[str, dict[str, Any]] = {}
+            now = dict(enumerate(kinds[code] for code in codes.tolist()))
+            for number, path in fetch(self.connection, sql):
+                if path not in of_path:
+                    of_path[path] = access_changes(said, path)
+                if of_path[path]:
+                    now[number] = now[number].under(of_path[path])
+            distinct = tuple(dict.fromkeys(now.values()))
+            place = {kind: code for code, kind in enumerate(distinct)}
+            made = distinct, np.fromiter((place[now[n]] for n in range(len(codes))), np.int32, len(codes))
+            while len(self._narrowed) >= _KEPT_RULES:
+                self._narrowed.pop(next(iter(self._narrowed)))
+            self._narrowed[digest] = made
+            return made
+
+    def close(self) -> None:
+        """Close everything."""
+        if self.grep is not None:
+            self.grep.close()
+        self.connection.close()
+        self.pin.close()
+
+
+_open: dict[tuple[object, ...], _Files] = {}
+_open_lock = threading.RLock()
+_KEPT_RULES = 4
+
+
+def _shared(held: Pin) -> _Files:
+    """The open files of a pinned generation; the pin is theirs, or is given back where they are open already.
+
+    Files that are no longer those that were opened (damaged, or put back) are opened again.
+    """
+    stats = [(held.folder / name).stat() for name in held.manifest.parts]
+    key = (os.getpid(), str(held.folder.absolute()), *((s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in stats))
+    with _open_lock:
+        files = _open.get(key)
+        if files is None:
+            files = _open[key] = _Files(held)
+        else:
+            held.close()
+        files.users += 1
+        return files
+
+
+def _released(files: _Files) -> None:
+    with _open_lock:
+        files.users -= 1
+        if files.users:
+            return
+        for key in [key for key, found in _open.items() if found is files]:
+            del _open[key]
+    files.close()
+
+
 class Generation:
     """One generation, open for reading. Safe from several threads. Use `open_generation`.
 
     Args:
         corpus: The corpus folder.
-        held: The pinned generation; closed with this.
+        files: Its open files, counted for this object; let go of when it is closed.
         policy: What a sensitivity means for who asks; None shows every sensitivity.
+        rules: The corpus's rules of today; None leaves access as it was indexed.
     """
 
-    def __init__(self, corpus: Path, held: Pin, policy: Policy | None = None) -> None:
+    def __init__(
+        self, corpus: Path, files: _Files, policy: Policy | None = None, rules: CorpusRules | None = None
+    ) -> None:
         self.corpus = corpus
-        self._pin = held
-        self._lock = threading.RLock()
-        self._connection = open_reading(held.folder / DATABASE)
+        self._files = f = files
+        self._closed = False
         try:
-            columns, places = Columns(held.folder / "records"), Places(held.folder / "text")
-            self.records = StoredRecords(self._connection, columns, held.manifest, policy, places)
+            access = None if rules is None else f.access(rules)
+            name = "" if rules is None else rules.access_digest()
+            self.records = StoredRecords(f.connection, f.columns, f.pin.manifest, policy, f.places, access, name)
         except BaseException:
-            self._connection.close()
+            _released(f)
             raise
-        self._lexical: MappedLexical | None = None
-        self._grep: MappedGrep | None = None
-        self._vectors: dict[str, MappedVectors] = {}
+
+    def under(self, policy: Policy | None, rules: CorpusRules | None) -> Generation:
+        """The same generation under another policy and other rules, to be closed by itself."""
+        with _open_lock:
+            self._files.users += 1
+        return Generation(self.corpus, self._files, policy, rules)
 
     @property
     def id(self) -> str:
         """Id of the generation."""
-        return self._pin.manifest.generation
+        return self.manifest.generation
 
     @property
     def folder(self) -> Path:
         """Its folder."""
-        return self._pin.folder
+        return self._files.pin.folder
 
     @property
     def manifest(self) -> Manifest:
         """What it says about itself."""
-        return self._pin.manifest
+        return self._files.pin.manifest
 
     @property
     def encoders(self) -> Mapping[str, EncoderIdentity]:
@@ -77,33 +179,33 @@ class Generation:
     @property
     def lexical(self) -> MappedLexical:
         """The word index. Raises CorpusDamaged."""
-        with self._lock:
-            if self._lexical is None:
+        with self._files.lock:
+            if self._files.lexical is None:
                 from workbench.store.lexical import MappedLexical
 
-                self._lexical = MappedLexical(self.folder / "lexical")
-            return self._lexical
+                self._files.lexical = MappedLexical(self.folder / "lexical")
+            return self._files.lexical
 
     @property
     def grep(self) -> MappedGrep:
         """The line index. Raises CorpusDamaged."""
-        with self._lock:
-            if self._grep is None:
+        with self._files.lock:
+            if self._files.grep is None:
                 from workbench.store.grep import MappedGrep
 
                 text = self.folder / "text"
-                self._grep = MappedGrep(text, text, text)
-            return self._grep
+                self._files.grep = MappedGrep(text, text, text)
+            return self._files.grep
 
     def vectors(self, encoder: str = "") -> MappedVectors:
         """The vectors of one encoder: "" is the corpus's own. Raises EncoderMismatch, CorpusDamaged."""
         key = self.encoder_key(encoder)
-        with self._lock:
-            if key not in self._vectors:
+        with self._files.lock:
+            if key not in self._files.vectors:
                 from workbench.store.vectors import MappedVectors
 
-                self._vectors[key] = MappedVectors(self.folder / "vectors" / key)
-            return self._vectors[key]
+                self._files.vectors[key] = MappedVectors(self.folder / "vectors" / key)
+            return self._files.vectors[key]
 
     def encoder_key(self, encoder: str = "") -> str:
         """Key of an encoder by its name or key; "" is the corpus's own. Raises EncoderMismatch naming those there are."""
@@ -137,13 +239,11 @@ class Generation:
 
     def close(self) -> None:
         """Let go of everything; more than once does nothing. What was fetched before stays usable."""
-        with self._lock:
-            if self._pin.closed:
+        with self._files.lock:
+            if self._closed:
                 return
-            if self._grep is not None:
-                self._grep.close()
-            self._connection.close()
-            self._pin.close()
+            self._closed = True
+        _released(self._files)
 
     def __enter__(self) -> Generation:
         return self
@@ -154,8 +254,8 @@ class Generation:
         self.close()
 
 
-def open_generation(corpus: str | Path, policy: Policy | None = None) -> Generation:
-    """Open the current generation of a corpus and keep it on disk until it is closed.
+def open_generation(corpus: str | Path, policy: Policy | None = None, rules: CorpusRules | None = None) -> Generation:
+    """Open the current generation of a corpus and keep it on disk until it is closed; see `Generation`.
 
     Raises:
         CorpusNotFound: Nothing was indexed there yet.
@@ -164,10 +264,11 @@ def open_generation(corpus: str | Path, policy: Policy | None = None) -> Generat
     folder = Path(corpus)
     held = generations.pin(folder)
     try:
-        return Generation(folder, held, policy)
+        files = _shared(held)
     except BaseException:
         held.close()
         raise
+    return Generation(folder, files, policy, rules)
 
 
 def check_encoder(stored: EncoderIdentity, given: EncoderIdentity) -> None:

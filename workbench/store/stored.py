@@ -20,7 +20,7 @@ from workbench.errors import FilterError
 from workbench.ingest.encoding import clean
 from workbench.ingest.walk import relative_path
 from workbench.places import Place
-from workbench.records import ChunkKind, Document, EncoderIdentity, Principal
+from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key
 from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns
 from workbench.store.copies import StoredCopies
@@ -61,6 +61,9 @@ class StoredRecords:
         columns: Its mapped columns.
         manifest: Its manifest.
         policy: What a sensitivity means for who asks.
+        access: Who sees documents under the corpus's rules of today: kinds of access, and each document's code among them,
+            int32 (d,). None: as they were indexed.
+        rules: Names these rules.
         places: Where texts stand in their originals.
     """
 
@@ -71,6 +74,8 @@ class StoredRecords:
         manifest: Manifest,
         policy: Policy | None = None,
         places: Places | None = None,
+        access: tuple[tuple[Access, ...], NDArray[np.int32]] | None = None,
+        rules: str = "",
     ) -> None:
         self._places = places
         self._connection = connection
@@ -81,7 +86,9 @@ class StoredRecords:
         self.generation = manifest.generation
         self.documents_total = columns.documents_total
         self.records_total = columns.records_total
-        self._access = tuple(Access(tenant, tuple(roles), level) for tenant, roles, level in columns.names["access"])
+        self.access, self.access_codes = access or stored_access(columns)
+        self.access_name = json.dumps([self.policy.name, rules])
+        """Names what decides, beside the principal, who sees what: equal names give equal masks within a generation."""
         self._scopes: OrderedDict[str, Scope] = OrderedDict()
         self._keys: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
@@ -112,9 +119,9 @@ class StoredRecords:
             FilterError: The filter cannot be read, or names a field that no visible document has.
         """
         node = filters.parse(where) if where is not None and where.strip() else None
-        who = None if principal is None else [principal.tenant, list(principal.roles)]
         wanted = sorted(set(collections))
-        key = json.dumps([who, self.policy.name, "" if node is None else str(node), wanted], ensure_ascii=False)
+        who = [principal_key(principal), self.access_name]
+        key = json.dumps([*who, "" if node is None else str(node), wanted])
         with self._lock:
             kept = self._scopes.get(key)
             if kept is not None:
@@ -130,11 +137,10 @@ class StoredRecords:
     def _make_scope(
         self, principal: Principal | None, node: filters.Node | None, text: str, collections: Sequence[str], key: str
     ) -> Scope:
-        access = self.arrays.documents["access"]
-        seen_documents = visible_documents(self._access, access.astype(np.int32), principal, self.policy)
+        seen_documents = visible_documents(self.access, self.access_codes, principal, self.policy)
         owner = self.arrays.records["document_number"]
         seen = None if seen_documents is None else _frozen(seen_documents[owner])
-        who = json.dumps([None if principal is None else [principal.tenant, principal.roles], self.policy.name])
+        who = json.dumps([principal_key(principal), self.access_name])
         # One row a collection, or a single row where the filter does not ask for the collection.
         passed, paths = (None, {}) if node is None else self._evaluate(node, self._known_keys(who, seen_documents))
         if passed is None and not collections:
@@ -246,11 +252,11 @@ class StoredRecords:
 
     def documents(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked; with their text."""
-        return read_documents(self._connection, self.arrays, self._access, numbers, texts=True)
+        return read_documents(self._connection, self.arrays, (self.access, self.access_codes), numbers, texts=True)
 
     def headers(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked, with "" for the text."""
-        return read_documents(self._connection, self.arrays, self._access, numbers, texts=False)
+        return read_documents(self._connection, self.arrays, (self.access, self.access_codes), numbers, texts=False)
 
     def numbers_of(self, chunk_ids: Sequence[str], scope: Scope) -> dict[str, int]:
         """Numbers of the visible records with these ids; ids without one are left out."""
@@ -288,6 +294,16 @@ class StoredRecords:
             if scope.visible_documents is None or scope.visible_documents[number]:
                 found.setdefault(name, {}).setdefault(place, []).append(int(number))
         return {name: tuple(places[min(places)]) for name, places in found.items()}
+
+    def ids(self, scope: Scope) -> frozenset[str]:
+        """Ids of the visible documents and of their copies."""
+        seen, arrays = scope.visible_documents, self.arrays
+        numbers = np.arange(self.documents_total) if seen is None else np.flatnonzero(seen)
+        copies: list[str] = []
+        if self.copies.total:
+            rows = fetch(self._connection, "SELECT document_id, document_number FROM copies")
+            copies = [str(i) for i, number in rows if seen is None or seen[number]]
+        return frozenset((*arrays.document_ids.take(numbers), *copies))
 
     def roots(self, scope: Scope) -> tuple[str, ...]:
         """Absolute paths of the indexed folders that hold visible documents, sorted.
@@ -362,6 +378,12 @@ class StoredRecords:
         """Key and identity, the corpus's own first."""
         own = self._manifest.encoder
         return sorted(self._manifest.encoders.items(), key=lambda item: (item[0] != own, item[0]))
+
+
+def stored_access(columns: Columns) -> tuple[tuple[Access, ...], NDArray[np.int32]]:
+    """The kinds of access that documents were indexed with, and each document's code among them."""
+    kinds = tuple(Access(tenant, tuple(roles), level) for tenant, roles, level in columns.names["access"])
+    return kinds, columns.documents["access"].astype(np.int32)
 
 
 def content_digest(document_digests: NDArray[np.uint8], encoders: Mapping[str, EncoderIdentity]) -> str:

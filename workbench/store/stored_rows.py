@@ -13,6 +13,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 from workbench.store.columns import KINDS, Columns
@@ -62,7 +63,7 @@ def read_records(
 def read_documents(
     connection: duckdb.DuckDBPyConnection,
     columns: Columns,
-    access: Sequence[Access],
+    access: tuple[Sequence[Access], NDArray[np.int32]],
     numbers: Sequence[int],
     *,
     texts: bool,
@@ -72,7 +73,7 @@ def read_documents(
     Args:
         connection: The generation's database.
         columns: Its mapped columns.
-        access: Who may see a document, by access code.
+        access: Kinds of access, and each document's code among them.
         numbers: Documents.
         texts: Whether to read their texts; "" stands for them otherwise. DuckDB unpacks the texts of two thousand documents
             to give one of them: for the ten documents of a result 120 ms of a large corpus, against 1 ms without.
@@ -88,7 +89,7 @@ def read_documents(
     made = []
     for at, number in enumerate(wanted.tolist()):
         title, url, modified, sha256, metadata, page_starts, told = stored[number]
-        seen = access[held["access"][at]]
+        seen = access[0][access[1][number]]
         made.append(
             Document(
                 document_id=ids[at], path=paths[at], root=names["roots"][held["root"][at]], text=told, title=title,

@@ -19,14 +19,16 @@ corpus. What a principal may not see takes part in nothing: no count, no statist
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import SAY_WHO, PrincipalRequired
+from workbench.ingest.visibility import stricter
 from workbench.records import Document, Principal
 
 MASK = "\u2588"
@@ -40,6 +42,24 @@ class Access:
     tenant: str | None
     roles: tuple[str, ...]
     sensitivity: str
+    closed: bool = False
+    """Nobody sees it: the rules of today and those that it was indexed under have nobody in common."""
+
+    def under(self, changes: Mapping[str, Any]) -> Access:
+        """What is left of this access under what the corpus's rules set today (`ingest.rules.access_changes`).
+
+        Rules that take away count at once. What they give needs the document's own claims, which are read when it is indexed:
+        until then both have to agree.
+        """
+        roles, closed = self.roles, self.closed
+        asked = tuple(changes.get("roles", ()))
+        if asked:
+            roles = tuple(sorted(set(asked) & set(roles))) if roles else asked
+            closed = closed or not roles
+        if "tenant" in changes and changes["tenant"] != self.tenant:
+            closed = True
+        level = changes.get("sensitivity")
+        return Access(self.tenant, roles, stricter(self.sensitivity, level) if level else self.sensitivity, closed)
 
 
 class Policy(Protocol):
@@ -102,7 +122,7 @@ class HideSensitivities(_Open):
     @property
     def name(self) -> str:
         """Names both lists."""
-        return f"hide {','.join(sorted(self.hidden))} unless {','.join(sorted(self.cleared))}"
+        return f"hide {json.dumps(sorted(self.hidden))} unless {json.dumps(sorted(self.cleared))}"
 
     def sees(self, principal: Principal | None, sensitivity: str) -> bool:
         """False for a hidden sensitivity without a clearing role."""
@@ -116,6 +136,8 @@ def holds_one(principal: Principal | None, roles: Sequence[str]) -> bool:
 
 def visible(access: Access, principal: Principal | None, policy: Policy) -> bool:
     """Whether a document with this access is visible. A principal None is judged by the policy alone."""
+    if access.closed:
+        return False
     if principal is not None:
         if access.tenant != principal.tenant:
             return False

@@ -229,27 +229,6 @@ def load_vocabulary(corpus: Path) -> Vocabulary:
     return parse_vocabulary(data, str(file))
 
 
-class VocabularyFile:
-    """The vocabulary in a corpus's `corpus.yaml`, read again only when the file is another one than at the last look."""
-
-    def __init__(self, corpus: Path) -> None:
-        self._corpus, self._file = corpus, str(corpus / FILE_NAME)
-        self._seen: tuple[int, ...] | None = None
-        self._held = NONE
-
-    def now(self) -> Vocabulary:
-        """The vocabulary as it stands. Raises SettingError as `load_vocabulary` does."""
-        try:
-            found = os.stat(self._file)  # asked at every search: a path object would cost more than the call
-            seen: tuple[int, ...] = (found.st_mtime_ns, found.st_size, found.st_ino)
-        except OSError:
-            seen = ()
-        if seen != self._seen:
-            self._held = load_vocabulary(self._corpus)
-            self._seen = seen
-        return self._held
-
-
 def parse_vocabulary(data: Mapping[str, Any], where: str = FILE_NAME) -> Vocabulary:
     """A vocabulary from the values under `synonyms` and `stop_words`. Raises SettingError that names `where`."""
     groups = data.get("synonyms") or []

@@ -68,6 +68,7 @@ def build_generation(
     old: Pin | None,
     journals: Mapping[str, tuple[EncoderIdentity, Journal]],
     tell: Tell,
+    rules: str | None = None,
 ) -> Built:
     """Build and publish the next generation. Only under the writer's lock.
 
@@ -78,6 +79,7 @@ def build_generation(
         journals: Key of a vector folder to its encoder and the journal that holds every vector which `old` lacks; the
             corpus's own encoder first.
         tell: Called with a Progress at each step.
+        rules: Digest of the rules of access that every document was indexed under; None: not all under the same.
 
     Returns:
         What was published.
@@ -97,7 +99,8 @@ def build_generation(
     built = build_together(parts, tell, threads, lambda name: step(name.partition(" ")[0]))
     warnings = [warning for warning in built.values() if warning]
     tell(Progress("publish", 0, 1))
-    manifest = _manifest(corpus, folder, facts.counts, {key: identity for key, (identity, _) in journals.items()})
+    encoders = {key: identity for key, (identity, _) in journals.items()}
+    manifest = _manifest(corpus, folder, facts.counts, encoders, rules)
     step("manifest")
     generations.publish(corpus, folder, manifest)
     tell(Progress("publish", 1, 1))
@@ -270,8 +273,8 @@ def _gather(
 
 
 def _manifest(
-    corpus: Path, folder: Path, counts: Mapping[str, int], encoders: Mapping[str, EncoderIdentity]
-) -> Manifest:  # fmt: skip
+    corpus: Path, folder: Path, counts: Mapping[str, int], encoders: Mapping[str, EncoderIdentity], rules: str | None
+) -> Manifest:
     """Measure and name what was built."""
     from workbench.store.stored import content_digest
 
@@ -285,6 +288,7 @@ def _manifest(
         encoders=encoders,
         encoder=next(iter(encoders), ""),
         packages=_versions(),
+        rules=rules,
     )
 
 

@@ -24,7 +24,6 @@ from workbench.charts import (
 from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
 from workbench.plan_values import base_of
-from workbench.records import Principal
 from workbench.retrieve.request import sources_of
 from workbench.store.catalogue import Catalogue
 from workbench.ui import (
@@ -175,15 +174,15 @@ def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
     """What the box offers: the candidates' paths, nearest first, then the corpus's own, as many as a list can show."""
     candidates = [path for _, path in result.documents(_FIRST_PATHS)]
     engine = corpus.engine
-    others = _first_paths(str(corpus.path.absolute()), engine.generation, corpus.principal, corpus)
+    others = _first_paths(engine.key, corpus)
     return list(dict.fromkeys([*([target] if target else []), *candidates, *others]))
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
-def _first_paths(path: str, generation: str, principal: Principal | None, _corpus: Corpus) -> list[str]:
+def _first_paths(key: str, _corpus: Corpus) -> list[str]:
     """Visible paths to choose from, kept for a generation: a slider must not list a large corpus again."""
     engine = _corpus.engine
-    return Catalogue(engine.opened).paths(engine.records.scope(principal, None, ()), _MOST_PATHS)
+    return Catalogue(engine.opened).paths(engine.records.scope(_corpus.principal, None, ()), _MOST_PATHS)
 
 
 def _refused(corpus: Corpus, target: str) -> None:

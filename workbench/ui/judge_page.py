@@ -62,7 +62,7 @@ def _leave() -> None:
 
 def _judge(corpus: Corpus, choice: Choice) -> None:
     made = st.session_state.get(_ROUND)
-    current = isinstance(made, Round) and made.choice == choice and made.generation == corpus.engine.generation
+    current = isinstance(made, Round) and made.choice == choice and made.state == corpus.engine.key
     if not current:
         try:
             made = _begin(corpus, choice)

@@ -80,14 +80,14 @@ class Round:
 
     Attributes:
         choice: What it is about.
-        generation: What was searched; another one needs another round.
+        state: Of the corpus that was searched (`CorpusEngine.key`); another one needs another round.
         pool: The candidates.
         skipped: Candidates put off, as (query id, chunk id), in the order of putting off.
     """
 
-    def __init__(self, choice: Choice, generation: str, queries: tuple[Query, ...], pool: Pool) -> None:
+    def __init__(self, choice: Choice, state: str, queries: tuple[Query, ...], pool: Pool) -> None:
         self.choice = choice
-        self.generation = generation
+        self.state = state
         self.queries = queries
         self.pool = pool
         self.skipped: list[tuple[str, str]] = []
@@ -104,7 +104,7 @@ class Round:
             JudgmentError: There is no such set, or it has no queries.
             PlanError, UsageError, SourceUnavailable: A plan cannot be run.
         """
-        judging = corpus.judging
+        state, judging = corpus.engine.key, corpus.judging
         queries = judging.queries(choice.name)
         if not queries:
             raise JudgmentError(f"The set {choice.name!r} has no queries", "Add some, or choose another set")
@@ -112,7 +112,7 @@ class Round:
             lambda query, plan, depth: corpus.search(query.text, query.keywords, plan=plan, limit=depth).hits,
             judging, queries, choice.plans, choice.depth, progress,
         )  # fmt: skip
-        made = cls(choice, judging.records.generation, queries, pool)
+        made = cls(choice, state, queries, pool)
         for query in queries:
             made._look(corpus, query)
         return made

@@ -25,7 +25,7 @@ def grades(corpus: Corpus, state: AppState, places: Sequence[Place]) -> dict[str
     A slider brings few new candidates into the picture; only those are looked up.
     """
     query, keywords = judged_query(state)
-    key = (corpus.engine.generation, corpus.principal, query, keywords, written(corpus))
+    key = (corpus.engine.key, query, keywords, written(corpus))
     kept: tuple[object, dict[str, int | None]] | None = st.session_state.get(_KEPT)
     if kept is None or kept[0] != key:
         kept = st.session_state[_KEPT] = (key, {})

@@ -218,7 +218,7 @@ def _busy(kept: _Beside) -> bool:
 
 
 def _kept(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Beside:
-    key = (corpus.engine.generation, corpus.principal, name, measure, sets(corpus).get(name))
+    key = (corpus.engine.key, name, measure, sets(corpus).get(name))
     kept = st.session_state.get(_KEPT)
     if not isinstance(kept, _Beside) or kept.key != key:
         if isinstance(kept, _Beside) and kept.job is not None:

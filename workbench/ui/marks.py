@@ -75,7 +75,7 @@ def _grades(corpus: Corpus, state: AppState, hits: Mapping[str, Hit]) -> Mapping
         found = corpus.judging.grades(query, tuple(hits.values()), keywords=keywords)
         return {chunk_id: int(judgment.grade) for chunk_id, judgment in found.items()}
 
-    return _once("grades", (query, keywords, corpus.engine.generation, frozenset(hits)), read)
+    return _once("grades", (query, keywords, corpus.engine.key, frozenset(hits)), read)
 
 
 def _notes(hits: Mapping[str, Hit]) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """The one thing that sessions share: the open corpus.
 
-Keyed by path and principal; it follows new generations by itself, so an indexing run beside the app shows at the next
-search. A corpus that cannot be opened is not kept: the next run tries again, and finds it once it is there.
+Keyed by path and principal, the last `MOST_OPEN` of them, which share the files of one generation. It follows new generations
+and the access that `corpus.yaml` gives by itself, so an indexing run or a new policy shows at the next search. A corpus that
+cannot be opened is not kept: the next run tries again, and finds it once it is there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import getpass
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,16 +20,18 @@ import streamlit as st
 
 from workbench import settings
 from workbench.errors import WorkbenchError
-from workbench.records import Principal
+from workbench.records import Principal, principal_key
 from workbench.ui import sign_in
 from workbench.ui import state as app_state
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
-    from workbench.corpus_engine import CorpusEngine
     from workbench.desk.searches import Searches
     from workbench.service import Corpus
     from workbench.ui.searching import Finder
+
+MOST_OPEN = 32
+"""Corpora that are kept open for as many principals; each holds masks and results, and no files of its own."""
 
 _FINDER, _PLANS = "wb.finder", "wb.plans"
 
@@ -61,11 +65,15 @@ def viewer() -> Principal | None:
     return Principal(principal.tenant, tuple(r for r in principal.roles if r in chosen))
 
 
-@st.cache_resource(show_spinner="Opening the corpus")
 def _opened(path: str, principal: Principal | None) -> Corpus:
+    return _kept_open(json.dumps([path, principal_key(principal)]), path, principal)
+
+
+@st.cache_resource(show_spinner="Opening the corpus", max_entries=MOST_OPEN)
+def _kept_open(key: str, _path: str, _principal: Principal | None) -> Corpus:
     from workbench.service import open_corpus
 
-    corpus = open_corpus(path, principal, follow=True)
+    corpus = open_corpus(_path, _principal, follow=True)
     threading.Thread(target=_warm, args=(corpus,), name="workbench-warm", daemon=True).start()
     return corpus
 
@@ -93,7 +101,17 @@ def _settle_heap() -> None:
 
 def corpus() -> Corpus:
     """The shared corpus, as who looks may see it. Raises WorkbenchError as `open_corpus` does."""
-    return _opened(str(corpus_path().absolute()), viewer())
+    return opened(viewer())
+
+
+def opened(principal: Principal | None) -> Corpus:
+    """The shared corpus, as a principal may see it. Raises WorkbenchError as `open_corpus` does."""
+    return opened_at(corpus_path(), principal)
+
+
+def opened_at(path: Path, principal: Principal | None) -> Corpus:
+    """`opened`, of any corpus."""
+    return _opened(str(path.absolute()), principal)
 
 
 def searches() -> Searches:
@@ -138,11 +156,11 @@ def plan_names() -> dict[str, str]:
 
 def filter_fields(corpus: Corpus) -> Sequence[str]:
     """Fields that a filter may name, sorted."""
-    return _fields(str(corpus.path.absolute()), corpus.engine.generation, corpus.principal, corpus)
+    return _fields(corpus.engine.key, corpus)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _fields(path: str, generation: str, principal: Principal | None, _corpus: Corpus) -> Sequence[str]:
+def _fields(key: str, _corpus: Corpus) -> Sequence[str]:
     records = _corpus.engine.records
     return records.fields(records.scope(_corpus.principal, None, ()))
 
@@ -176,11 +194,11 @@ def finder() -> Finder:
 
 def info(corpus: Corpus) -> Mapping[str, Any]:
     """`Corpus.info()`, kept for a generation: counting a large corpus at every slider move would be felt."""
-    return _info(str(corpus.path.absolute()), corpus.engine.generation, corpus.principal, corpus)
+    return _info(corpus.engine.key, corpus)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _info(path: str, generation: str, principal: Principal | None, _corpus: Corpus) -> Mapping[str, Any]:
+def _info(key: str, _corpus: Corpus) -> Mapping[str, Any]:
     return _corpus.info()
 
 
@@ -191,16 +209,13 @@ def collections(corpus: Corpus) -> Sequence[str]:
 
 def example_queries(corpus: Corpus, most: int) -> tuple[str, ...]:
     """Titles of documents spread over the corpus, each once, that read like something to ask; kept for a generation."""
-    engine = corpus.engine
-    return _titles(str(corpus.path.absolute()), engine.generation, corpus.principal, most, engine)
+    return _titles(corpus.engine.key, most, corpus)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _titles(
-    path: str, generation: str, principal: Principal | None, most: int, _engine: CorpusEngine
-) -> tuple[str, ...]:  # fmt: skip
-    records = _engine.records
-    scope = records.scope(principal, None, ())
+def _titles(key: str, most: int, _corpus: Corpus) -> tuple[str, ...]:
+    records = _corpus.engine.records
+    scope = records.scope(_corpus.principal, None, ())
     visible = scope.visible_documents
     numbers = range(records.documents_total) if visible is None else visible.nonzero()[0].tolist()
     step = max(1, len(numbers) // (most * 4))

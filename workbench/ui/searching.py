@@ -101,7 +101,7 @@ class Finder:
         """A result for a mode and plan: kept, fused again, or searched. Raises as `Corpus.search` does."""
         slot = slot or mode
         engine = corpus.engine  # looks for a new generation and new words: once is enough
-        key = (engine.generation, corpus.principal, engine.vocabulary, asked)
+        key = (engine.key, engine.vocabulary, asked)
         kept = self._kept.get(slot)
         if kept is not None and kept[0] == key and kept[1].mode == mode:
             if kept[1].plan == plan:

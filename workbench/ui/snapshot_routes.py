@@ -6,22 +6,26 @@ not see is not in it. Streamlit guards its own addresses only, so the host name 
 
 from __future__ import annotations
 
-import functools
 import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from workbench import settings
-from workbench.errors import WorkbenchError
+from workbench.errors import PrincipalRequired, WorkbenchError
 from workbench.markup import visible
 from workbench.records import Principal
+from workbench.ui import resources
+from workbench.ui.snapshot_access import allowed, missing, today
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import BaseRoute
+
+    from workbench.service import Corpus
 
 PATH = "/s/"
 _GUARDS = {
@@ -54,35 +58,31 @@ def serve(request: Request) -> Response:
     except WorkbenchError as exc:
         return _sentence(403, str(exc))
     try:
-        text = drawn(*named(Path(str(settings.get("corpus"))), request.path_params["id"]), viewer)
+        text = page_of(resources.opened(viewer), request.path_params["id"])
+    except PrincipalRequired:
+        return _sentence(404, str(missing()))
     except WorkbenchError as exc:
         return _sentence(404, str(exc))
     return HTMLResponse(text, headers={**_GUARDS, "Content-Security-Policy": policy()})
 
 
-def named(corpus: Path, id: str) -> tuple[str, str, int, str]:
-    """What a page is drawn from: the corpus, the id, the time of its file, the policy of today. Raises SnapshotError."""
-    from workbench.snapshot.capture import policy_digest
+def page_of(corpus: Corpus, id: str) -> str:
+    """The page of a kept snapshot for the principal that the corpus is open for. Raises SnapshotError."""
     from workbench.snapshot.shelf import Shelf
-    from workbench.store.masking import load_policy
 
-    return str(corpus), id, Shelf(corpus).modified(id), policy_digest(load_policy(corpus))
+    return _drawn(corpus.engine.key, id, Shelf(corpus.path).modified(id), corpus)
 
 
-@functools.lru_cache(maxsize=4)
-def drawn(corpus: str, id: str, modified: int, policy: str, viewer: Principal | None) -> str:
-    """The page of a kept snapshot for a viewer, kept as long as file and policy stay. Raises SnapshotError."""
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _drawn(state: str, id: str, modified: int, _corpus: Corpus) -> str:
     from workbench.snapshot.shelf import Shelf
-    from workbench.store.masking import load_policy
-    from workbench.ui.snapshot_access import allowed
 
-    return allowed(Shelf(corpus).get(id), viewer, load_policy(Path(corpus))).html()
+    whole = Shelf(_corpus.path).get(id)
+    return allowed(whole, _corpus.principal, _corpus.policy, today(_corpus)).html()
 
 
 def host_allowed(host: str) -> bool:
     """Whether a request's host is one that the app answers to: a page elsewhere must not read a local server."""
-    import streamlit as st
-
     names = st.get_option("server.allowedHosts") or []
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     return not names or name.lower() in {str(n).lower() for n in names}

@@ -14,7 +14,7 @@ from workbench.snapshot.page import summary
 from workbench.snapshot.shelf import Shelf
 from workbench.ui import cards, controls, resources, results, undo
 from workbench.ui import state as app_state
-from workbench.ui.snapshot_access import allowed, kept
+from workbench.ui.snapshot_access import allowed, kept, today
 from workbench.ui.snapshot_routes import PATH
 from workbench.ui.text import attribute, plain, visible
 
@@ -31,7 +31,7 @@ def draw(corpus: Corpus) -> None:
     """Draw the page."""
     _save(corpus)
     uploaded = _upload(corpus)
-    listed = kept(corpus.path, corpus.principal)
+    listed = kept(corpus)
     known = {one.snapshot.id: one.snapshot for one in listed if one.snapshot is not None}
     st.subheader("Kept here", anchor=False)
     for one in listed:
@@ -117,7 +117,7 @@ def _upload(corpus: Corpus) -> Snapshot | None:
         return None
     try:
         loaded = Snapshot.load(file.getvalue())
-        seen = allowed(loaded, corpus.principal, corpus.policy)
+        seen = allowed(loaded, corpus.principal, corpus.policy, today(corpus), own=True)
     except SnapshotError as exc:
         st.html(cards.alert(plain(file.name, 120), exc.message, exc.remedy))
         return None

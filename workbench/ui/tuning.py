@@ -142,7 +142,7 @@ def sweep_work(
         judged = read_judged(corpus, name, files)
         space = read_space(plan, words)
         most = min(folds, len(judged))
-        asked = [space.describe(), str(plan), judged.digest, measure, search, trials, repr(corpus.principal)]
+        asked = [space.describe(), str(plan), judged.digest, measure, search, trials]
         return corpus.sweep(
             judged, space, measure, most if most > 1 else 0, search=search, trials=trials, progress=tell, stop=stop,
             resume=_kept_in(corpus, asked),
@@ -161,7 +161,7 @@ def _kept_in(corpus: Corpus, asked: list[Any]) -> Path | None:
     if not os.access(corpus.path, os.W_OK):
         return None
     folder.mkdir(exist_ok=True)
-    path = folder / f"{key_of({'generation': corpus.engine.generation, 'asked': asked})[:32]}.npz"
+    path = folder / f"{key_of({'corpus': corpus.engine.key, 'asked': asked})[:32]}.npz"
     others = sorted((p for p in folder.glob("*.npz") if p != path), key=lambda p: p.stat().st_mtime_ns, reverse=True)
     for old in others[MOST_KEPT - 1 :]:
         old.unlink(missing_ok=True)

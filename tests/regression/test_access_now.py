@@ -1,0 +1,176 @@
+"""Access is what it is now: a policy or rule that changes in `corpus.yaml` is obeyed by whoever has the corpus open already."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from corpus_files import write_files
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as some
+
+import workbench as wb
+from workbench.errors import PrincipalRequired, SettingError
+from workbench.records import principal_key
+from workbench.store.reader import open_generation
+from workbench.store.visibility import HideSensitivities
+from workbench.ui import resources
+
+FILES = {
+    "hr/wages.md": "# Wages\n\nzebrafish wages 1234-5678\n",
+    "open.md": "# Open\n\nzebrafish plain\n",
+    "secret.md": "---\nsensitivity: restricted\n---\n# Secret\n\nzebrafish secret\n",
+    "hr/copy.md": "# Same\n\nzebrafish same bytes\n",
+    "pub/copy.md": "# Same\n\nzebrafish same bytes\n",
+}
+STAFF, BOSS = wb.Principal("acme", ("staff",)), wb.Principal("acme", ("boss",))
+ALL = {"hr/wages.md", "open.md", "secret.md", "hr/copy.md"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of one tenant without rules."""
+    path = tmp_path_factory.mktemp("now")
+    wb.index([write_files(path / "files", FILES)], corpus=path / "corpus", tenant="acme", encoder="hashing")
+    return path / "corpus"
+
+
+@pytest.fixture(autouse=True)
+def _no_rules(folder: Path) -> Iterator[None]:
+    """Every test begins without a policy, without rules and without open corpora of the app."""
+    st.cache_resource.clear()
+    yield
+    (folder / "corpus.yaml").unlink(missing_ok=True)
+
+
+def found(corpus: wb.Corpus) -> set[str]:
+    return {h.path for h in corpus.search("zebrafish", mode="keyword").hits}
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_policy_counts_from_the_next_answer_on(folder: Path, follow: bool) -> None:
+    """What it hides and masks, in every answer, and in one that was kept or made before; a wrong file closes the corpus."""
+    rules = folder / "corpus.yaml"
+    with wb.open_corpus(folder, STAFF, follow=follow) as corpus:
+        before = corpus.search("zebrafish", mode="keyword")
+        assert {h.path for h in before.hits} == ALL
+        rules.write_text("policy:\n  hide: [restricted]\n  mask: ['\\d{4}-\\d{4}']\n  cleared: [boss]\n")
+        assert found(corpus) == ALL - {"secret.md"}
+        assert "1234" not in corpus.read_file("hr/wages.md")
+        assert corpus.read_file("secret.md").startswith("[ERROR: NOT_FOUND]")
+        assert not corpus.explain(before, "secret.md").found
+        assert corpus.info()["documents"] == 3
+        rules.write_text("policy:\n  hide: [no-such-level]\n")
+        with pytest.raises(SettingError, match="no level"):
+            corpus.search("zebrafish", mode="keyword")
+        rules.write_text("policy:\n  hide: [restricted]\n  cleared: [staff]\n")
+        assert found(corpus) == ALL
+        assert "1234" in corpus.read_file("hr/wages.md")
+
+
+def test_a_rule_that_takes_away_counts_before_the_next_run(folder: Path) -> None:
+    """Roles are those of both, every path of a document counts, and what went to another tenant is nobody's until it is read."""
+    rules = folder / "corpus.yaml"
+    with wb.open_corpus(folder, STAFF) as staff, wb.open_corpus(folder, BOSS) as boss:
+        assert found(staff) == found(boss) == ALL
+        rules.write_text("rules:\n- path: 'hr/**'\n  roles: [boss]\n")
+        assert found(staff) == {"open.md", "secret.md"}
+        assert found(boss) == ALL
+        assert staff.read_file("hr/wages.md") == staff.read_file("hr/none.md").replace("none", "wages")
+        assert staff.read_file("pub/copy.md").startswith("[ERROR: NOT_FOUND]")
+        rules.write_text("rules:\n- path: 'hr/**'\n  roles: [boss]\n- path: hr/wages.md\n  roles: [staff]\n")
+        assert found(staff) == {"open.md", "secret.md", "hr/wages.md"}
+        rules.write_text("rules:\n- path: open.md\n  tenant: birch\n- path: 'hr/**'\n  sensitivity: restricted\n")
+        assert found(staff) == ALL - {"open.md"}
+        rules.write_text(rules.read_text() + "policy:\n  hide: [restricted]\n")
+        assert found(staff) == found(boss) == set()
+        rules.unlink()
+        assert found(staff) == ALL
+
+
+def test_a_run_under_the_rules_says_the_same_as_the_rules_before_it(folder: Path, tmp_path: Path) -> None:
+    """What readers see under a new rule is what they see after indexing; then the rules are not applied again at opening."""
+    source, corpus = write_files(tmp_path / "files", FILES), tmp_path / "corpus"
+    wb.index([source], corpus=corpus, tenant="acme", encoder="hashing")
+    (corpus / "corpus.yaml").write_text(
+        "rules:\n- path: 'hr/**'\n  roles: [boss]\n- path: open.md\n  sensitivity: internal\n"
+    )
+    with wb.open_corpus(corpus, STAFF) as staff:
+        before = found(staff)
+    wb.index([source], corpus=corpus, tenant="acme", encoder="hashing")
+    with wb.open_corpus(corpus, STAFF) as staff, open_generation(corpus) as generation:
+        assert found(staff) | {"pub/copy.md"} == before | {"pub/copy.md"} == {"open.md", "secret.md", "pub/copy.md"}
+        assert generation.manifest.rules
+    wb.index([source / "open.md"], corpus=corpus, tenant="acme", encoder="hashing", roles=["boss"])
+    with wb.open_corpus(corpus, STAFF) as staff:
+        assert "open.md" not in found(staff)
+
+
+def test_the_local_owner_names_somebody_once_a_rule_has_roles(make_corpus: object) -> None:
+    """As where the documents were indexed with roles: everything is never the default of a shared corpus."""
+    corpus = make_corpus({"a.md": "# A\n\nzebrafish\n"})  # type: ignore[operator]
+    (corpus.path / "corpus.yaml").write_text("rules:\n- path: a.md\n  roles: [boss]\n")
+    with pytest.raises(PrincipalRequired):
+        corpus.search("zebrafish", mode="keyword")
+
+
+def test_the_app_and_the_result_cache_obey_too(folder: Path) -> None:
+    """The shared corpus of the app, and what the pages keep of it."""
+    corpus = resources.opened_at(folder, STAFF)
+    assert (found(corpus), resources.info(corpus)["documents"]) == (ALL, 4)
+    assert "sensitivity" in resources.filter_fields(corpus)
+    (folder / "corpus.yaml").write_text("policy:\n  hide: [restricted]\n")
+    again = resources.opened_at(folder, STAFF)
+    assert again is corpus
+    assert (found(corpus), resources.info(corpus)["documents"]) == (ALL - {"secret.md"}, 3)
+    assert "Secret" not in resources.example_queries(corpus, 9)
+
+
+NAMES = some.text(some.sampled_from('ab":,[]\\\x00 str\ud800'), max_size=6)
+WHO = some.builds(wb.Principal, some.none() | NAMES, some.lists(NAMES, max_size=3).map(tuple)) | some.none()
+
+
+@given(WHO, WHO)
+@example(wb.Principal("acme", ("admin", "support")), wb.Principal("acme", ("adminstr:support",)))
+@example(wb.Principal(None), wb.Principal(""))
+@example(wb.Principal("a", ("b,c",)), wb.Principal("a", ("b", "c")))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_two_principals_share_a_key(one: wb.Principal | None, other: wb.Principal | None) -> None:
+    """Whatever their names hold."""
+    assert (principal_key(one) == principal_key(other)) == (one == other)
+    names = [(() if p is None else (p.tenant or "", *p.roles)) for p in (one, other)]
+    policies = [HideSensitivities(("restricted",), roles).name for roles in names]
+    assert (policies[0] == policies[1]) == (sorted(names[0]) == sorted(names[1]))
+
+
+@given(some.lists(WHO.filter(lambda who: who is not None), min_size=2, max_size=4, unique=True))
+@example([wb.Principal("acme", ("boss", "staff")), wb.Principal("acme", ("bossstr:staff",))])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_the_app_never_gives_one_person_the_corpus_of_another(folder: Path, people: list[wb.Principal]) -> None:
+    """Hostile names of roles and tenants, through the app's own cache."""
+    logging.disable(logging.CRITICAL)
+    try:
+        for who in people:
+            assert resources.opened_at(folder, who).principal == who
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def test_many_principals_share_the_files_of_a_generation(folder: Path) -> None:
+    """Forty sets of roles open no more files than one, and the app keeps a bounded number of corpora."""
+    first = resources.opened_at(folder, wb.Principal("acme", ("team-0",)))
+    first.search("zebrafish", mode="keyword")
+    held = len(os.listdir("/proc/self/fd"))
+    made = [resources.opened_at(folder, wb.Principal("acme", (f"team-{n}",))) for n in range(1, 40)]
+    assert all(found(corpus) == ALL for corpus in made)
+    assert len(os.listdir("/proc/self/fd")) <= held + 2
+    assert len({id(c.engine.opened.lexical) for c in (first, *made)}) == 1
+    assert resources.opened_at(folder, made[-1].principal) is made[-1]
+    assert resources.opened_at(folder, first.principal) is not first
+    first.close()
+    made[0].close()
+    assert found(made[1]) == ALL
