@@ -195,7 +195,7 @@ def _identity(judgment: Judgment) -> tuple[str, str, str, str]:
 def _anchor(row: _Row, document: Anchor) -> Anchor:
     return Anchor(
         document.path, document.root or row.root, document.tenant, row.start, row.end, row.quote, document.roles,
-        document.sensitivity,
+        document.sensitivity, document.document_id,
     )  # fmt: skip
 
 

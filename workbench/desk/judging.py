@@ -112,7 +112,7 @@ class Judging:
     def _count(self, name: str) -> int:
         """How many valid judgments of a set the principal sees; no text is read unless a policy masks some."""
         valid = self.log.valid(name)
-        return len(self.locate(valid)) if self.records.masks else len(self._shown(valid)[0])
+        return len(self.locate(valid)) if self.records.masks else len(self._shown([j.anchor for j in valid])[0])
 
     def queries(self, name: str) -> tuple[Query, ...]:
         """The queries of a set, without those that were made from documents that the principal does not see.
@@ -121,10 +121,34 @@ class Judging:
             JudgmentError: There is no such set.
         """
         found = self.sets.queries(name)
-        paths = [q.source.path for q in found if q.source is not None]
-        numbers = self.records.numbers_named(paths, self.scope) if paths else {}
-        seen = {path for path, own in numbers.items() if not (self.records.masks and self._masked(own))}
-        return tuple(q for q in found if q.source is None or q.source.path in seen)
+        sources = [q.source for q in found if q.source is not None]
+        unknown = {
+            s.path for s in sources if not s.root
+        }  # made before roots were kept: every document of the path counts
+        named = self.records.numbers_named(sorted(unknown), _EVERYTHING) if unknown else {}
+        anchors = [Anchor(s.path, s.root, s.tenant, 0, 0, "", s.roles, s.sensitivity, s.document_id) for s in sources]
+        shown, owner, _ = self._shown(anchors)
+        allowed = {
+            sources[p]
+            for p in shown
+            if sources[p].root and not (self.records.masks and (p not in owner or self._masked([owner[p]])))
+        }
+        for source in sources:
+            own = named.get(source.path, ())
+            if own and all(map(self._sees, own)) and not (self.records.masks and self._masked(own)):
+                allowed.add(source)
+        if name == SEARCH:
+            # What somebody typed and graded: it may say what stands in the documents that it was graded for.
+            valid = self.log.valid(name)
+            graded = {valid[p].query_id for p in self._shown([j.anchor for j in valid])[0]}
+            graded |= {q.query_id for q in found} - {j.query_id for j in valid}
+            found = tuple(q for q in found if q.query_id in graded)
+        return tuple(q for q in found if q.source is None or q.source in allowed)
+
+    def _sees(self, number: int) -> bool:
+        """Whether the principal sees a document."""
+        seen = self.scope.visible_documents
+        return seen is None or bool(seen[number])
 
     def _masked(self, numbers: Sequence[int]) -> bool:
         """Whether the principal sees one of some documents with something masked."""
@@ -192,14 +216,16 @@ class Judging:
         return self.log.grade(set, asked.query_id, anchor, grade, judge or self.judge, note)
 
     def undo(self, set: str = SEARCH, judge: str | None = None) -> Judgment | None:
-        """Take back the judge's newest judgment in a set, and at the next call the one before it.
+        """Take back the judge's newest judgment in a set of what the principal may see, and at the next call the one before it.
 
         Returns:
             What was taken back; None where there is nothing (or no such set yet).
         """
         if set not in self.sets.names():
             return None
-        return self.log.undo(set, judge or self.judge)
+        mine = self.log.valid(set, None, [judge or self.judge])
+        seen = self._shown([j.anchor for j in mine])[0]
+        return self.log.undo(set, judge or self.judge, mine[seen[-1]].number) if seen else None
 
     def grades(
         self,
@@ -276,7 +302,7 @@ class Judging:
         Where a policy masks texts for the principal, quotes are the masked texts of today, and stale judgments, whose quotes
         nobody can mask any more, are left out.
         """
-        shown, owner, headers = self._shown(judgments)
+        shown, owner, headers = self._shown([j.anchor for j in judgments])
         spans, quotes = self._found_again(judgments, owner)
         made = []
         for position in shown:
@@ -295,24 +321,32 @@ class Judging:
             made.append(Located(judgment, document.document_id, document.path, span, moved))
         return tuple(made)
 
-    def _shown(self, judgments: Sequence[Judgment]) -> tuple[list[int], dict[int, int], Mapping[int, Document]]:
-        """Positions of the judgments that the principal may see, their documents' numbers where these are still there, and
-        the documents, without texts, by number.
+    def _shown(self, anchors: Sequence[Anchor]) -> tuple[list[int], dict[int, int], Mapping[int, Document]]:
+        """Positions of the anchors that the principal may see, their documents' numbers where these are still there, and the
+        documents, without texts, by number.
+
+        Shown is what is of a document that the principal sees now, and of one that is gone what they could have seen then. One
+        that is found in another folder (it was moved, or another file took its place) has to be seen now and then.
         """
-        names = list(dict.fromkeys(j.anchor.path for j in judgments))
+        names = list(dict.fromkeys(n for a in anchors for n in (a.path, a.document_id) if n))
         numbers = self.records.numbers_named(names, _EVERYTHING) if names else {}
         wanted = sorted({n for found in numbers.values() for n in found})
         headers = dict(zip(wanted, self.records.headers(wanted), strict=True))
-        owner: dict[int, int] = {}  # position in judgments -> document number
+        owner: dict[int, int] = {}  # position in anchors -> document number
         shown: list[int] = []
-        seen = self.scope.visible_documents
-        for position, judgment in enumerate(judgments):
-            number = _document_of(judgment.anchor, numbers.get(judgment.anchor.path, ()), headers)
+        for position, a in enumerate(anchors):
+            then = visible(Access(a.tenant, a.roles, a.sensitivity), self.principal, self._policy)
+            own = [n for n in numbers.get(a.path, ()) if headers[n].tenant == a.tenant]
+            same = next((n for n in own if headers[n].root == a.root), None)
+            if same is None and a.document_id:
+                own = [n for n in numbers.get(a.document_id, ()) if headers[n].tenant == a.tenant]
+            elif same is None:
+                own = [n for n in own if self._sees(n)]  # known by its path alone
+            number = next(iter(own), None) if same is None else same
             if number is None:
-                a = judgment.anchor
-                if visible(Access(a.tenant, a.roles, a.sensitivity), self.principal, self._policy):
+                if then:
                     shown.append(position)
-            elif seen is None or seen[number]:
+            elif self._sees(number) and (then or number == same or not a.root):
                 owner[position] = number
                 shown.append(position)
         return shown, owner, headers
@@ -370,12 +404,6 @@ def _nearness(span: Span, one: Located) -> int:
 def passage(document: Document, start: int, end: int, quote: str) -> Anchor:
     """What is judged when characters of a document are; 0, 0 and "" for the whole of it."""
     return Anchor(
-        document.path, document.root, document.tenant, start, end, quote, document.roles, document.sensitivity
-    )
-
-
-def _document_of(anchor: Anchor, numbers: Sequence[int], headers: Mapping[int, Document]) -> int | None:
-    """The document that an anchor means: of its tenant, of its root where several have the path, else the first."""
-    own = [n for n in numbers if headers[n].tenant == anchor.tenant]
-    same_root = [n for n in own if headers[n].root == anchor.root]
-    return next(iter(same_root or own), None)
+        document.path, document.root, document.tenant, start, end, quote, document.roles, document.sensitivity,
+        document.document_id,
+    )  # fmt: skip

@@ -67,6 +67,7 @@ class Anchor:
         start, end: Characters of the document's text; both 0 mean the whole document.
         quote: The text that stood there; "" for a whole document.
         roles, sensitivity: Who might see the document when it was judged.
+        document_id: The document's id; "" where it was judged before ids were kept, or is not in the corpus.
     """
 
     path: str
@@ -77,6 +78,7 @@ class Anchor:
     quote: str = ""
     roles: tuple[str, ...] = ()
     sensitivity: str = "normal"
+    document_id: str = ""
 
     @property
     def whole(self) -> bool:
@@ -191,10 +193,11 @@ class JudgmentLog:
         access = json.dumps([list(anchor.roles), anchor.sensitivity], ensure_ascii=False)
         entry = db.execute(
             "INSERT INTO judging_log (set_number, query_id, tenant, root, path, start_char, end_char, quote, access, grade,"
-            " judge, time, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " judge, time, note, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 number, query_id, json.dumps(anchor.tenant, ensure_ascii=False), anchor.root, anchor.path, anchor.start,
                 anchor.end, anchor.quote.encode("utf-8", "replace").decode(), access, grade, judge, seconds, note,
+                anchor.document_id,
             ),
         )  # fmt: skip
         return Judgment(int(entry.lastrowid or 0), query_id, anchor, grade, judge, time_of(seconds), note)
@@ -219,8 +222,8 @@ class JudgmentLog:
                 return None
             db.execute(
                 "INSERT INTO judging_log (set_number, query_id, tenant, root, path, start_char, end_char, quote, access,"
-                " grade, judge, time, note, undoes) SELECT set_number, query_id, tenant, root, path, start_char, end_char,"
-                " '', access, grade, judge, ?, '', number FROM judging_log WHERE number = ?",
+                " grade, judge, time, note, document, undoes) SELECT set_number, query_id, tenant, root, path, start_char,"
+                " end_char, '', access, grade, judge, ?, '', document, number FROM judging_log WHERE number = ?",
                 (now(), row["number"]),
             )
             return _judgment(row)
@@ -253,14 +256,16 @@ class JudgmentLog:
         return tuple(map(_judgment, rows.fetchall()))
 
 
-_COLUMNS = "number, query_id, tenant, root, path, start_char, end_char, quote, access, grade, judge, time, note"  # of judging_log
+_COLUMNS = (  # of judging_log
+    "number, query_id, tenant, root, path, start_char, end_char, quote, access, grade, judge, time, note, document"
+)
 
 
 def _judgment(row: sqlite3.Row) -> Judgment:
     roles, sensitivity = json.loads(row["access"])
     anchor = Anchor(
         row["path"], row["root"], json.loads(row["tenant"]), row["start_char"], row["end_char"], row["quote"], tuple(roles),
-        sensitivity,
+        sensitivity, row["document"],
     )  # fmt: skip
     return Judgment(
         row["number"], row["query_id"], anchor, row["grade"], row["judge"], time_of(row["time"]), row["note"]

@@ -42,7 +42,10 @@ def make_known_item_set(
     queries, anchors = [], []
     for number, item in enumerate(items, 1):
         document = documents[item.document_number]
-        source = Source(document.path, item.kind, item.used.start, item.used.end)
+        source = Source(
+            document.path, item.kind, item.used.start, item.used.end, False, document.root, document.tenant,
+            document.roles, document.sensitivity, document.document_id,
+        )  # fmt: skip
         queries.append(Query(f"{item.kind}-{number}", item.text, None, source))
         anchors.append(judging.anchor(item.chunk_id) if item.chunk_id else passage(document, 0, 0, ""))
     note = f"Made from the documents: {', '.join(dict.fromkeys(i.kind for i in items))}; seed {seed}"

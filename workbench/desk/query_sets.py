@@ -16,7 +16,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from workbench.desk.database import Desk, Group, now
@@ -48,6 +48,7 @@ JUDGING = Group(
         CREATE INDEX judging_log_query ON judging_log (set_number, query_id);
         CREATE UNIQUE INDEX judging_log_undoes ON judging_log (undoes) WHERE undoes IS NOT NULL
         """,
+        "ALTER TABLE judging_log ADD COLUMN document TEXT NOT NULL DEFAULT ''",
     ),
 )
 
@@ -61,6 +62,8 @@ class Source:
         kind: title, heading, phrase or question.
         start, end: The characters that were used.
         hidden: Whether the words that were used are kept out of what is searched; False: figures say that they are not.
+        root, tenant, roles, sensitivity, document_id: Which document it was, and who might see it then, as an `Anchor` has
+            them; "" for the root where it was made before these were kept.
     """
 
     path: str
@@ -68,6 +71,11 @@ class Source:
     start: int = 0
     end: int = 0
     hidden: bool = False
+    root: str = ""
+    tenant: str | None = None
+    roles: tuple[str, ...] = ()
+    sensitivity: str = "normal"
+    document_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +285,8 @@ def _unique(name: str) -> Iterator[None]:
 
 def _query(row: sqlite3.Row) -> Query:
     source = json.loads(row["source"]) if row["source"] else None
-    return Query(row["query_id"], row["text"], row["keywords"], None if source is None else Source(**source))
+    made_from = None if source is None else Source(**{**source, "roles": tuple(source.get("roles", ()))})
+    return Query(row["query_id"], row["text"], row["keywords"], made_from)
 
 
 def _add(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
@@ -288,7 +297,7 @@ def _add(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query
         query = checked(given)
         before = known.get(query.query_id)
         if before is None:
-            source = "" if query.source is None else json.dumps(_source(query.source), ensure_ascii=False)
+            source = "" if query.source is None else json.dumps(asdict(query.source), ensure_ascii=False)
             db.execute(
                 "INSERT INTO judging_queries VALUES (?, ?, ?, ?, ?, ?)",
                 (number, query.query_id, position, query.text, query.keywords, source),
@@ -301,10 +310,6 @@ def _add(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query
                 "Give the query another id, or import into a new set",
             )
     return new
-
-
-def _source(source: Source) -> dict[str, str | int | bool]:
-    return {n: getattr(source, n) for n in ("path", "kind", "start", "end", "hidden")}
 
 
 def checked(given: Query | str) -> Query:

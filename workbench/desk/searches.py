@@ -41,6 +41,16 @@ SEARCHES = Group(
         ) STRICT
         """,
         "ALTER TABLE searches_kept ADD COLUMN edition INTEGER NOT NULL DEFAULT 1",
+        """
+        ALTER TABLE searches_notes RENAME TO searches_notes_before;
+        CREATE TABLE searches_notes (
+            number INTEGER PRIMARY KEY, owner TEXT NOT NULL, path TEXT NOT NULL, start INTEGER NOT NULL,
+            "end" INTEGER NOT NULL, quote TEXT NOT NULL, text TEXT NOT NULL, at REAL NOT NULL,
+            document TEXT NOT NULL DEFAULT '', UNIQUE (owner, path, start, "end", quote, document)
+        ) STRICT;
+        INSERT INTO searches_notes (number, owner, path, start, "end", quote, text, at) SELECT * FROM searches_notes_before;
+        DROP TABLE searches_notes_before
+        """,
     ),
 )
 
@@ -77,7 +87,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note on a passage: `quote` is the text that stood at characters `start` to `end` (excluded) of `path`."""
+    """A note on a passage: `quote` is the text that stood at characters `start` to `end` (excluded) of `path`.
+
+    `document` is the document's id, since several may have one path; "" for a note of before ids were kept.
+    """
 
     number: int
     path: str
@@ -86,10 +99,12 @@ class Note:
     quote: str
     text: str
     at: float
+    document: str = ""
 
-    def is_on(self, path: str, text: str) -> bool:
-        """Whether a passage of that path and text shows what the note was written on."""
-        return path == self.path and (self.quote in text or (bool(text) and text in self.quote))
+    def is_on(self, path: str, text: str, document: str = "") -> bool:
+        """Whether a passage of that path, text and document (its id) shows what the note was written on."""
+        same = path == self.path and (not self.document or document in ("", self.document))
+        return same and (self.quote in text or (bool(text) and text in self.quote))
 
 
 class Searches:
@@ -191,14 +206,14 @@ class Searches:
             where, values = " AND path IN (SELECT value FROM json_each(?))", [self.owner, json.dumps(list(paths))]
         rows = self._desk.rows(
             SEARCHES,
-            'SELECT number, path, start, "end", quote, text, at FROM searches_notes WHERE owner = ?'
+            'SELECT number, path, start, "end", quote, text, at, document FROM searches_notes WHERE owner = ?'
             f'{where} ORDER BY path, start, "end", number',
             values,
         )
         return [Note(*row) for row in rows]
 
-    def write_note(self, path: str, start: int, end: int, quote: str, text: str) -> str:
-        """Write a note on a passage, over the one that is there; blank text deletes it.
+    def write_note(self, path: str, start: int, end: int, quote: str, text: str, document: str = "") -> str:
+        """Write a note on a passage of a document (its id), over the one that is there; blank text deletes it.
 
         Returns:
             The note's text before, "" where there was none.
@@ -209,14 +224,19 @@ class Searches:
         text = text.strip()
         if len(text) > LONGEST_NOTE:
             raise UsageError(f"The note has {len(text):,} characters", f"Use at most {LONGEST_NOTE:,}")
-        key = (self.owner, path, start, end, quote)
-        match = 'owner = ? AND path = ? AND start = ? AND "end" = ? AND quote = ?'
+        key = (self.owner, path, start, end, quote, document)
+        match = 'owner = ? AND path = ? AND start = ? AND "end" = ? AND quote = ? AND document = ?'
         with self._desk.writing(SEARCHES) as db:
             old = db.execute(f"SELECT text FROM searches_notes WHERE {match}", key).fetchone()
+            if old is None and document:  # one of before ids were kept is this one
+                where = match.replace("document = ?", "document = ''")
+                db.execute(f"UPDATE searches_notes SET document = ? WHERE {where}", (document, *key[:-1]))
+                old = db.execute(f"SELECT text FROM searches_notes WHERE {match}", key).fetchone()
             if text:
                 db.execute(
-                    'INSERT INTO searches_notes (owner, path, start, "end", quote, text, at) VALUES (?, ?, ?, ?, ?, ?, ?) '
-                    'ON CONFLICT (owner, path, start, "end", quote) DO UPDATE SET text = excluded.text, at = excluded.at',
+                    'INSERT INTO searches_notes (owner, path, start, "end", quote, document, text, at) '
+                    'VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, path, start, "end", quote, document) '
+                    "DO UPDATE SET text = excluded.text, at = excluded.at",
                     (*key, text, now()),
                 )
             else:

@@ -182,7 +182,11 @@ def _put_away() -> None:
 @st.dialog("Note", on_dismiss=_put_away)
 def _note_dialog(corpus: Corpus, hit: Hit) -> None:
     anchor = spot(corpus, hit)
-    held = [n for n in resources.searches().notes([hit.path]) if (n.start, n.end, n.quote) == anchor]
+    held = [
+        n
+        for n in resources.searches().notes([hit.path])
+        if (n.start, n.end, n.quote) == anchor and n.document in ("", hit.document_id)
+    ]
     st.text(plain(f"{hit.citation}: {hit.text}", 200))
     text = st.text_area(
         "Your note", value=held[0].text if held else "", key=f"{PREFIX}note.{hit.chunk_id}", height=130,
@@ -190,7 +194,7 @@ def _note_dialog(corpus: Corpus, hit: Hit) -> None:
     )  # fmt: skip
     if st.button("Keep", key=PREFIX + "note.keep", type="primary", help="An empty note is deleted."):
         try:
-            write_note(hit.path, anchor, text)
+            write_note(hit.path, anchor, text, hit.document_id)
         except WorkbenchError as exc:
             app_state.notice(str(exc))
         _put_away()
@@ -211,14 +215,14 @@ def spot(corpus: Corpus, hit: Hit) -> tuple[int, int, str]:
     return row.chunk.start, row.chunk.end, row.chunk.text
 
 
-def write_note(path: str, anchor: tuple[int, int, str], text: str) -> None:
-    """Keep a note on a passage; undo brings back the one before. Raises CorpusError, UsageError."""
-    before = resources.searches().write_note(path, *anchor, text)
+def write_note(path: str, anchor: tuple[int, int, str], text: str, document: str = "") -> None:
+    """Keep a note on a passage of a document (its id); undo brings back the one before. Raises CorpusError, UsageError."""
+    before = resources.searches().write_note(path, *anchor, text, document)
     if before != text.strip():
-        undo.remember(f"the note on {path}", functools.partial(_put_back, path, anchor, before))
+        undo.remember(f"the note on {path}", functools.partial(_put_back, path, anchor, before, document))
     marks.written()
 
 
-def _put_back(path: str, anchor: tuple[int, int, str], text: str) -> None:
-    resources.searches().write_note(path, *anchor, text)
+def _put_back(path: str, anchor: tuple[int, int, str], text: str, document: str) -> None:
+    resources.searches().write_note(path, *anchor, text, document)
     marks.written()

@@ -85,7 +85,7 @@ def _notes(hits: Mapping[str, Hit]) -> Mapping[str, str]:
     for note in written:
         by_path.setdefault(note.path, []).append(note)
     return {
-        chunk_id: " · ".join(n.text for n in by_path[h.path] if n.is_on(h.path, h.text))
+        chunk_id: " · ".join(n.text for n in by_path[h.path] if n.is_on(h.path, h.text, h.document_id))
         for chunk_id, h in hits.items()
         if h.path in by_path
     }
