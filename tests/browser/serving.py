@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(corpus: Path, elsewhere: Path, variables: Mapping[str, str], port: int | None = None) -> Iterator[str]:
+def serving(
+    corpus: Path, elsewhere: Path, variables: Mapping[str, str], port: int | None = None, log: list[str] | None = None
+) -> Iterator[str]:
     """Start the app and give its address; it ends with the block.
 
     Args:
@@ -33,6 +36,7 @@ def serving(corpus: Path, elsewhere: Path, variables: Mapping[str, str], port: i
         elsewhere: The folder that it runs in.
         variables: More of the environment.
         port: The port; by default a free one.
+        log: What the server prints is appended to it, line by line.
     """
     chosen = port or free_port()
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(Path(__file__).parents[2]), **variables}
@@ -41,16 +45,20 @@ def serving(corpus: Path, elsewhere: Path, variables: Mapping[str, str], port: i
         cwd=elsewhere, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    said = []
+    said = [] if log is None else log
+    output, reader = process.stdout, threading.Thread(target=lambda: said.extend(output), daemon=True)
     try:
-        for line in process.stdout:
+        for line in output:
             said.append(line)
             if f":{chosen}" in line:
                 break
         else:
             pytest.fail("the app did not start: " + "".join(said))
+        reader.start()
         yield f"http://127.0.0.1:{chosen}"
     finally:
         process.terminate()
         process.wait(30)
+        if reader.ident is not None:
+            reader.join(30)
         process.stdout.close()

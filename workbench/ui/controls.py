@@ -7,28 +7,29 @@ to the browser, and a slider that is being dragged would jump.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.elements.lib.mutable_popover_container import PopoverContainer
-from streamlit.errors import StreamlitAPIException
 
 from workbench import plan_fields
-from workbench.errors import PlanError
+from workbench.errors import PlanError, WorkbenchError
 from workbench.plan import Plan
 from workbench.plan_controls import Slot
+from workbench.ui import cards
 from workbench.ui import state as app_state
 
 PREFIX = "wb.w."
-ANSWERS = "answers"
 LATE_SECONDS = 10.0
 _ENDS = "wb.end."
 _REPLACED = "wb.replaced"
 _MISSING = object()
 MOST_PILLS = 6
+_P = ParamSpec("_P")
 
 
 def help_of(name: str) -> str:
@@ -81,19 +82,49 @@ def _is_late(name: str) -> bool:
     return False
 
 
-def _move_field(name: str) -> None:
-    """A slider moved: draw the answers again, and nothing else.
+def part(name: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+    """A part of a page that a moved slider draws again by itself: Streamlit's fragment of that key, with its failures shown.
 
-    Where there are none (no query yet, or the first run was cut short), the whole page runs, as after any other control.
+    Args:
+        name: Its key.
     """
+
+    def made(draw: Callable[_P, None]) -> Callable[_P, None]:
+        @st.fragment(key=name)
+        @functools.wraps(draw)
+        def drawn(*args: _P.args, **kwargs: _P.kwargs) -> None:
+            app_state.part_begins(name)
+            app_state.written_in_fragment()
+            top = st.empty()
+            try:
+                draw(*args, **kwargs)
+            except WorkbenchError as exc:
+                top.html(cards.alert("", exc.message, exc.remedy))
+            except Exception:
+                top.html(cards.alert("", "This part of the page failed", "Move the setting again, or reload the page"))
+                raise
+            else:
+                app_state.part_is_whole(name)
+
+        return drawn
+
+    return made
+
+
+def _move_field(name: str) -> None:
+    """A slider moved: draw the parts of the page that follow it; the whole page where one of them is not as it should be."""
     if _is_late(name):
         return
-    if not app_state.set_plan({name: st.session_state[PREFIX + name]}):
-        return
-    try:
-        st.rerun(ANSWERS)
-    except StreamlitAPIException:
-        return
+    app_state.set_plan({name: st.session_state[PREFIX + name]})
+    st.rerun(app_state.whole_parts() or "app")
+
+
+@st.fragment
+def _following(label: str, low: float, high: float, shown: float, **options: Any) -> None:
+    """A slider that the parts follow. In a fragment of its own, since Streamlit then lets a run of the page come to its end
+    before it answers a move; a control of the page itself would cut that run short, and the parts with it.
+    """
+    st.slider(label, low, high, shown, **options)
 
 
 def _same(value: Any) -> Any:
@@ -124,7 +155,7 @@ def slider(
     value: Any = None,
     whole_page: bool = False,
 ) -> None:
-    """A slider of a number; its end moves out where the plan's value is beyond it. A move draws only the answers again.
+    """A slider of a number; its end moves out where the plan's value is beyond it. A move draws only the page's parts again.
 
     Args:
         plan: The plan to read.
@@ -141,11 +172,12 @@ def slider(
     bounds = (min(kind(low), shown), max(kind(high), shown, st.session_state.get(kept, shown)))
     st.session_state[kept] = bounds[1]
     key = _bind(name, shown)
-    shape = "%g" if kind is float and step >= 1 else None
-    st.slider(
-        label, *bounds, shown, step=kind(step), key=key, help=help_of(name), format=shape,
-        on_change=_set_field if whole_page else _move_field, args=(name, _same) if whole_page else (name,),
-    )  # fmt: skip
+    options: dict[str, Any] = {"step": kind(step), "key": key, "help": help_of(name)}
+    options["format"] = "%g" if kind is float and step >= 1 else None
+    if whole_page:
+        st.slider(label, *bounds, shown, on_change=_set_field, args=(name, _same), **options)
+    else:
+        _following(label, *bounds, shown, on_change=_move_field, args=(name,), **options)
 
 
 def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = None) -> None:

@@ -91,18 +91,13 @@ def _settings(state: app_state.AppState) -> None:
         st.caption("Every other setting is on the Search page, and counts here too.")
 
 
-@st.fragment(key=controls.ANSWERS)
+@controls.part("answers")
 def _answer(corpus: Corpus) -> None:
     """What a slider draws again."""
-    app_state.written_in_fragment()
     state = app_state.current()
-    try:
-        asked = Asked(state.query, state.keywords, state.filters, state.context)
-        result = resources.finder().result(corpus, asked, "hybrid", state.moved)
-        st.html(explaining.said(result))
-    except WorkbenchError as exc:
-        st.html(cards.alert("", exc.message, exc.remedy))
-        return
+    asked = Asked(state.query, state.keywords, state.filters, state.context)
+    result = resources.finder().result(corpus, asked, "hybrid", state.moved)
+    st.html(explaining.said(result))
     where = st.container()
     _pictures(corpus, result)
     with where:

@@ -144,55 +144,29 @@ def _start_from(kept: _Beside, plan: Plan) -> None:
 # --- the figure -----------------------------------------------------------------------------------------------------------
 
 
-def place(corpus: Corpus, plan: Plan) -> DeltaGenerator:
-    """Where the figure stands, and while queries are retrieved how far that is. To be drawn on top of the sidebar.
-
-    Args:
-        corpus: The corpus.
-        plan: What the sliders make.
-    """
-    name, measure = chosen(corpus)
-    with st.container(key="wb-live"):
-        made = st.empty()
-        if name and name != OFF and _busy(_begun(corpus, plan, name, measure)):
-            st.session_state[_KEY + "watched"] = True
-            _watching()
-        else:
-            st.session_state.pop(_KEY + "watched", None)
-    return made
+def place() -> DeltaGenerator:
+    """Where the figure is drawn, when the results are there. To be drawn on top of the sidebar."""
+    return st.container(key="wb-live")
 
 
-def draw(corpus: Corpus, plan: Plan, place: DeltaGenerator) -> None:
-    """Fill the place with the figure of a plan. Made for the fragment of the answers.
-
-    Args:
-        corpus: The corpus.
-        plan: What the sliders make.
-        place: What `place` gave.
-    """
+@controls.part("figure")
+def figure(corpus: Corpus) -> None:
+    """The figure of the plan that the sliders make; while queries are retrieved, how far that is."""
+    plan = app_state.current().moved
     name, measure = chosen(corpus)
     if not name or name == OFF:
-        place.empty()
         return
     kept = _begun(corpus, plan, name, measure)
     if _busy(kept):
-        place.empty()
-        if not st.session_state.get(_KEY + "watched"):
-            st.rerun()  # once a retrieval: the whole page, which then watches it (a quick second move may cut that run short)
-        return
-    if kept.failed is not None and kept.failed[0] == plan:
-        place.caption(plain(kept.failed[1], 300))
-        return
-    try:
-        if kept.live is not None and kept.live.ready(plan):
-            place.html(_figure(kept.live.figure(plan), name))
-            return
-    except WorkbenchError as exc:
-        place.caption(plain(str(exc), 300))
-        return
-    queries = sets(corpus).get(name, (0, 0))[0]
-    count = f" over {queries:,} judged queries" if queries else ""
-    place.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count} ({_short(name)}).</p>')
+        _watching()
+    elif kept.failed is not None and kept.failed[0] == plan:
+        st.caption(plain(kept.failed[1], 300))
+    elif kept.live is not None and kept.live.ready(plan):
+        st.html(_figure(kept.live.figure(plan), name))
+    else:
+        queries = sets(corpus).get(name, (0, 0))[0]
+        count = f" over {queries:,} judged queries" if queries else ""
+        st.html(f'<p class="wb-live wb-dim">Move a setting to see {visible(measure)}{count} ({_short(name)}).</p>')
 
 
 def _begun(corpus: Corpus, plan: Plan, name: str, measure: str) -> _Beside:
@@ -261,17 +235,14 @@ def _work(corpus: Corpus, kept: _Beside, plan: Plan, files: bool) -> tuning.Work
 
 @st.fragment(run_every=0.5)
 def _watching() -> None:
-    """Say how far the retrieval is, again and again until it is done; then the page is drawn once more."""
+    """Say how far the retrieval is, again and again while the figure waits for it; at its end the page is drawn once more."""
     kept = st.session_state.get(_KEPT)
-    if not isinstance(kept, _Beside) or kept.job is None:
-        return
-    if kept.job.running and not kept.done:
-        report = kept.job.progress
-        share = min(1.0, report.done / report.total) if report.total else 0.0
-        count = f" {report.done:,} of {report.total:,}" if report.total else ""
-        st.progress(share, f"{kept.measure}: retrieving{count} judged queries")
-    elif st.session_state.pop(_KEY + "watched", False):
+    if not isinstance(kept, _Beside) or kept.job is None or not _busy(kept):
         st.rerun()
+    report = kept.job.progress
+    share = min(1.0, report.done / report.total) if report.total else 0.0
+    count = f" {report.done:,} of {report.total:,}" if report.total else ""
+    st.progress(share, f"{kept.measure}: retrieving{count} judged queries")
 
 
 def _figure(figure: LiveFigure, name: str) -> str:

@@ -58,8 +58,7 @@ def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None
             continue
         at = state.moved.threshold(source)
         place.histogram.html(histogram_html(histogram, at, source if len(places.thresholds) > 1 else ""))
-        if source in dropped:
-            place.counts.caption(counted(histogram, at, *dropped[source]))
+        place.counts.caption(counted(histogram, at, *dropped[source]) if source in dropped else "")
 
 
 def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> str:

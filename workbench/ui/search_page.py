@@ -1,8 +1,9 @@
 """The Search page: what is drawn once, and what is drawn again when a slider moves.
 
 The query line and the sidebar are drawn by the router's run. Everything that answers (columns, histogram, counts, plan
-text, picture) is one fragment: a slider's callback reruns that alone, so that a hundred widgets are not drawn again for one
-moved rank. Controls that change which controls there are (method, preset, columns, ...) rerun the whole page.
+text, picture) is one part, the figure of judged queries another: a slider's callback reruns these alone, so that a hundred
+widgets are not drawn again for one moved rank. Controls that change which controls there are (method, preset, columns, ...)
+rerun the whole page.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.errors import WorkbenchError
 from workbench.ui import (
-    cards,
     column_controls,
     controls,
     empty,
@@ -44,20 +43,17 @@ def draw(corpus: Corpus) -> None:
     saved_controls.asked(state)
     column_controls.exactness_answer(corpus)
     _answers(corpus, places)
+    with places.figure:
+        live_panel.figure(corpus)
 
 
-@st.fragment(key=controls.ANSWERS)
+@controls.part("answers")
 def _answers(corpus: Corpus, places: sidebar.Places) -> None:
     """The part that a slider draws again: columns first, then the charts."""
-    app_state.written_in_fragment()
     state = app_state.current()
     picture = st.container()
-    try:
-        found = results.draw(corpus, state)
-        places.plan_text(state.moved)
-        panels.threshold(found, state, places)
-        with picture:
-            panels.picture(found)
-    except WorkbenchError as exc:
-        st.html(cards.alert("", exc.message, exc.remedy))
-    live_panel.draw(corpus, state.moved, places.figure)
+    found = results.draw(corpus, state)
+    places.plan_text(state.moved)
+    panels.threshold(found, state, places)
+    with picture:
+        panels.picture(found)

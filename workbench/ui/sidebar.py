@@ -94,7 +94,7 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
     """
     plan = state.moved
     with st.sidebar:
-        figure = live_panel.place(corpus, plan)
+        figure = live_panel.place()
         column_controls.moved(state)
         controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
         places: dict[str, threshold_controls.Place] = {}

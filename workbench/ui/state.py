@@ -30,7 +30,7 @@ NOBODY = "-"
 """How the address writes a view without any role."""
 
 _STATE, _WRITTEN, _TOUCHED, _PAGE, _NOTICES = "wb.state", "wb.written", "wb.touched", "wb.page", "wb.notices"
-_TOLD, _AGAIN = "wb.told", "wb.again"
+_TOLD, _AGAIN, _PARTS = "wb.told", "wb.again", "wb.parts"
 
 
 def default_plan() -> Plan:
@@ -312,6 +312,7 @@ def enter(page: str) -> AppState:
     """
     session, shown = _session(), _shown()
     session.pop(_AGAIN, None)
+    session[_PARTS] = {}
     touched = session.pop(_TOUCHED, False)
     switched = session.get(_PAGE) not in (None, page)
     known = isinstance(session.get(_STATE), AppState)
@@ -333,6 +334,22 @@ def write_address() -> None:
     if wanted != _shown():
         others = {n: st.query_params.get_all(n) for n in st.query_params if n not in PARAMS}
         st.query_params.from_dict({**others, **wanted})
+
+
+def part_begins(name: str) -> None:
+    """A part of the page that is drawn again by itself begins to draw."""
+    _session().setdefault(_PARTS, {})[name] = False
+
+
+def part_is_whole(name: str) -> None:
+    """It has drawn everything."""
+    _session()[_PARTS][name] = True
+
+
+def whole_parts() -> tuple[str, ...]:
+    """The page's parts, in the order they were drawn; none where one of them was cut short or failed."""
+    parts: dict[str, bool] = _session().get(_PARTS, {})
+    return tuple(parts) if all(parts.values()) else ()
 
 
 def written_in_fragment() -> None:

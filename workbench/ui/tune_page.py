@@ -21,8 +21,6 @@ from workbench.ui.live_panel import MEASURES
 from workbench.ui.text import plain, visible
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from workbench.plan import Plan
     from workbench.service import Corpus
 
@@ -60,7 +58,7 @@ def draw(corpus: Corpus) -> None:
         return
     measure = _form(corpus, name)
     live_panel.choose(name, measure)
-    _live(corpus, _sliders(corpus))
+    _sliders(corpus)
     tuning.watch(JOB, _KEY)
     job = st.session_state.get(JOB)
     if isinstance(job, tuning.Job) and not job.running and isinstance(job.result, Sweep):
@@ -252,18 +250,12 @@ def _row(row: dict[str, Any], plans: tuple[Plan, Plan]) -> str:
 # --- the figure beside the sliders --------------------------------------------------------------------------------------
 
 
-def _sliders(corpus: Corpus) -> DeltaGenerator:
-    """The sliders of the fusion in the sidebar; the place of the figure above them."""
-    plan = app_state.current().moved
+def _sliders(corpus: Corpus) -> None:
+    """The sliders of the fusion in the sidebar, and above them the figure of the plan that they make."""
+    state = app_state.current()
     with st.sidebar:
-        place = live_panel.place(corpus, plan)
+        place = live_panel.place()
         live_panel.buttons()
-        sidebar.tuned(plan, app_state.current(), sidebar.known(corpus))
-    return place
-
-
-@st.fragment(key=controls.ANSWERS)
-def _live(corpus: Corpus, place: DeltaGenerator) -> None:
-    """The figure of the plan that the sliders make; drawn again at each move."""
-    app_state.written_in_fragment()
-    live_panel.draw(corpus, app_state.current().moved, place)
+        sidebar.tuned(state.moved, state, sidebar.known(corpus))
+        with place:
+            live_panel.figure(corpus)
