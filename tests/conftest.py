@@ -22,6 +22,12 @@ hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
 hypothesis.settings.load_profile("fixed")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, so that parallel workers end at about the same time."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(autouse=True)
 def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test runs without the user's settings file and WORKBENCH_ variables (measure_data and cache_dir stay)."""
