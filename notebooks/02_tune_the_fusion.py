@@ -126,7 +126,7 @@ print(shipped.compare(tuned_here, measure).verdict)
 
 # %%
 alphas = sweep.sensitivity("fusion.alpha", at=start)
-wb.charts.sensitivity_figure(alphas, "fusion.alpha", measure)
+wb.charts.sensitivity_figure(alphas, "fusion.alpha", measure, sweep.beside("fusion.alpha", at=start))
 
 # %% [markdown]
 # Two settings at once, for rank fusion: how steep (k) and how much the vector side weighs. The frame marks the best cell.

@@ -31,6 +31,9 @@ def test_the_curve_has_its_band_and_marks() -> None:
     assert list(drawn.data[0].y) == [0.6, 0.7, 0.5, 0.3, 0.5, 0.4]
     assert drawn.layout.xaxis.type == "log"
     assert {t.name: list(t.x) for t in drawn.data[2:]} == {"current": [60.0], "best": [10.0], "default": [60.0]}
+    beside = pl.DataFrame({"mark": ["current"], "value": ["20"], "number": [20.0], "mean": [0.7]})
+    current = sensitivity_figure(frame, "fusion.k", "nDCG@10", beside).data[2]
+    assert (current.name, list(current.x), list(current.y)) == ("current", [20.0], [0.7])
     words = frame.with_columns(number=pl.lit(None, pl.Float64))
     assert sensitivity_figure(words, "fusion.method", "RR").layout.xaxis.type == "category"
 

@@ -18,6 +18,7 @@ from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.statistics import holm, paired_difference, randomisation_test, randomisation_tests
 from workbench.evaluate.swept import Sweep
 from workbench.plan import Plan
+from workbench.plan_fields import show
 from workbench.records import Progress
 
 
@@ -70,7 +71,9 @@ def test_a_field_that_does_nothing_in_the_whole_sweep_is_told(corpus: wb.Corpus,
     curve = made.sensitivity("fusion.k")
     assert curve["value"].to_list() == ["1", "10", "60"]
     assert curve["mean"].n_unique() == 1
-    assert made.heat("fusion.k", "fusion.weights.vector").height == 9
+    heat = made.heat("fusion.k", "fusion.weights.vector")
+    assert heat.rows()[0][:2] == ("not used", "0")
+    assert heat.height == 3
 
 
 def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus: wb.Corpus, judgments: Judgments) -> None:
@@ -227,7 +230,8 @@ def test_a_curve_over_a_family_that_the_best_plan_has_no_source_for_is_level() -
     curve = made.sensitivity("threshold")
     assert curve["value"].to_list() == ["0.4", "0.45", "auto"]
     assert set(curve["mean"]) == {1.0}
-    assert curve["marks"].to_list() == ["", "", "current,default"]
+    assert curve["marks"].to_list() == ["", "", ""]
+    assert made.beside("threshold").rows() == [("current", "auto", None, 0.0)]
     assert set(made.sensitivity("threshold", at="rrf")["mean"]) == {0.0}
 
 
@@ -241,6 +245,29 @@ def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
         swept.sensitivity("keyword.k1")
     heat = swept.heat("fusion.k", "fusion.weights.vector", at="rrf")
     assert heat.height == 6
+
+
+def test_a_mark_is_at_the_figure_of_its_plan(swept: Sweep) -> None:
+    """On the curve only where the plan is that point of it; else beside the curve, at the plan's own figure, as on the page."""
+    for field in ("fusion.k", "fusion.weights.vector", "fusion.method"):
+        for at in (*swept.plans, None):
+            curve, beside = swept.sensitivity(field, at=at), swept.beside(field, at=at)
+            on = [(w, r["value"], r["mean"]) for r in curve.iter_rows(named=True) for w in r["marks"].split(",") if w]
+            off = [(r["mark"], r["value"], r["mean"]) for r in beside.iter_rows(named=True)]
+            for word, value, mean in (*on, *off):
+                plan = swept.best if word == "best" else swept.baseline
+                assert (value, mean) == (show(plan[field]), pytest.approx(swept.means()[swept.plans.index(plan)]))
+            assert len({word for word, *_ in (*on, *off)}) == len(on) + len(off)
+            if field == "fusion.method":
+                assert {word for word, *_ in (*on, *off)} == {"current", "best"}
+
+
+def test_a_map_has_one_cell_for_a_method_that_does_not_read_a_setting(swept: Sweep) -> None:
+    """convex has no k: its figure is there once, and last."""
+    heat = swept.heat("fusion.method", "fusion.k", at="rrf")
+    assert [row[:2] for row in heat.rows()] == [("rrf", "1"), ("rrf", "60"), ("convex", "not used")]
+    turned = swept.heat("fusion.k", "fusion.method", at="rrf")
+    assert [row[:2] for row in turned.rows()] == [("1", "rrf"), ("60", "rrf"), ("not used", "convex")]
 
 
 def test_a_plan_is_marked_only_where_it_reads_the_setting(swept: Sweep) -> None:

@@ -14,17 +14,21 @@ MOST_BARS = 200
 _MARKS = {"current": (ORANGE, "diamond", 12), "best": (GREEN, "star", 17), "default": (PURPLE, "circle", 22)}
 
 
-def sensitivity_figure(frame: pl.DataFrame, field: str, measure: str, *, height: int = 320) -> Any:
+def sensitivity_figure(
+    frame: pl.DataFrame, field: str, measure: str, beside: pl.DataFrame | None = None, *, height: int = 320
+) -> Any:
     """A measure over one setting: a line with the band of its 95 % intervals, and marks at the current, best and default value.
 
     Args:
         frame: `Sweep.sensitivity`: value, number, mean, low, high, marks.
         field: The setting's name, for the axis.
         measure: The measure's name, for the axis.
+        beside: `Sweep.beside`: the plans that are not on the curve, each marked at its own figure.
         height: Pixels.
     """
-    numeric = frame["number"].null_count() == 0
-    x = (frame["number"] if numeric else frame["value"]).to_list()
+    column = "value" if frame["number"].null_count() else "number"
+    numeric = column == "number"
+    x = frame[column].to_list()
     low, high = frame["low"].fill_null(frame["mean"]).to_list(), frame["high"].fill_null(frame["mean"]).to_list()
     band = {
         "type": "scatter", "mode": "lines", "x": x + x[::-1], "y": high + low[::-1], "fill": "toself",
@@ -37,12 +41,14 @@ def sensitivity_figure(frame: pl.DataFrame, field: str, measure: str, *, height:
         "hovertemplate": name_of(field) + " %{x}: %{y:.4f}<br>%{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
     }  # fmt: skip
     traces: list[dict[str, Any]] = [band, line]
-    marks = [text.split(",") for text in frame["marks"].to_list()]
+    marked = {w: [(r[column], r["mean"])] for r in frame.iter_rows(named=True) for w in r["marks"].split(",") if w}
+    for row in () if beside is None else beside.iter_rows(named=True):
+        marked[row["mark"]] = [(row[column], row["mean"])]
     for word, (colour, symbol, size) in _MARKS.items():
-        at = [n for n, words in enumerate(marks) if word in words]
         traces.append(
             {
-                "type": "scatter", "mode": "markers", "x": [x[n] for n in at], "y": [frame["mean"][n] for n in at],
+                "type": "scatter", "mode": "markers", "x": [at for at, _ in marked.get(word, ())],
+                "y": [mean for _, mean in marked.get(word, ())],
                 "marker": {"symbol": f"{symbol}-open", "size": size, "color": colour, "line": {"width": 3}}, "name": word,
                 "hoverinfo": "skip", "showlegend": True,
             }

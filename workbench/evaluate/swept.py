@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+NOT_USED = "not used"
+"""What a heat map calls the value of a setting that the plan does not read."""
+
+
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """Figures of p plans over q judged queries.
@@ -244,27 +248,51 @@ class Sweep:
         """How the figure moves with one setting, the others as in a plan (by default the best one).
 
         Returns:
-            value (text), number (null for what is no number), mean, low and high (95 % interval), marks (current, best,
-            default, separated by commas; a plan that does not read the field has none), in the order of the values.
+            value (text), number (null for what is not a number), mean, low and high (95 % interval), marks (current, best,
+            default, separated by commas, at the row that is that very plan; `beside` has the others), in the order of the
+            values.
 
         Raises:
             UsageError: The field did not vary, or there is no such neighbour of the plan.
         """
         import polars as pl
 
-        rows = []
+        rows, marked = [], self._marked(field)
         for value, n in self._along(field, self.best if at is None else Plan.of(at)):
             low, high = bootstrap_interval(self.column(measure)[n], seed=self.seed)
-            mean, marks = float(self.means(measure)[n]), self._marks(field, value)
-            rows.append((plan_fields.show(value), _number(value), mean, *_ends(low, high), marks))
+            marks = ",".join(word for word, (place, _) in marked.items() if place == n)
+            rows.append(
+                (plan_fields.show(value), _number(value), float(self.means(measure)[n]), *_ends(low, high), marks)
+            )
         schema = {
             "value": pl.String, "number": pl.Float64, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
             "marks": pl.String,
         }  # fmt: skip
         return pl.DataFrame(rows, schema=schema, orient="row")
 
+    def beside(self, field: str, at: Plan | str | None = None, measure: str | None = None) -> pl.DataFrame:
+        """The current, best and default plan where they are not on the curve of `sensitivity`, since they have other settings
+        too; a plan that was not tried, or does not read the field, is left out.
+
+        Returns:
+            mark, value (text), number (null for what is not a number), mean: the plan's own figure.
+        """
+        import polars as pl
+
+        on_curve = {n for _, n in self._along(field, self.best if at is None else Plan.of(at))}
+        rows = [
+            (word, plan_fields.show(value), _number(value), float(self.means(measure)[n]))
+            for word, (n, value) in self._marked(field).items()
+            if n not in on_curve
+        ]
+        schema = {"mark": pl.String, "value": pl.String, "number": pl.Float64, "mean": pl.Float64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
     def heat(self, first: str, second: str, at: Plan | str | None = None, measure: str | None = None) -> pl.DataFrame:
         """The figure over two settings, the others as in a plan (by default the best one): `first`, `second` (text), mean.
+
+        A plan that does not read a setting (the alpha of rrf) has one figure and not one for each value: it is in the row or
+        column `not used`, which comes last.
 
         Raises:
             UsageError: A field did not vary.
@@ -273,10 +301,14 @@ class Sweep:
 
         base = self.best if at is None else Plan.of(at)
         means = self.means(measure)
-        rows = []
+        cells: dict[tuple[str, str], float] = {}
         for value, n in self._along(first, base):
             for other, m in self._along(second, self.plans[n]):
-                rows.append((plan_fields.show(value), plan_fields.show(other), float(means[m])))
+                a, b = self._shown(m, first, value), self._shown(m, second, other)
+                cells[a, b] = float(means[m])
+        rows = sorted(
+            ((*cell, mean) for cell, mean in cells.items()), key=lambda r: (r[0] == NOT_USED, r[1] == NOT_USED)
+        )
         return pl.DataFrame(rows, schema={first: pl.String, second: pl.String, "mean": pl.Float64}, orient="row")
 
     def _along(self, name: str, base: Plan) -> list[tuple[Any, int]]:
@@ -300,11 +332,17 @@ class Sweep:
         numbers = all(_number(v) is not None for v in found)
         return sorted(found.items(), key=lambda item: float(item[0])) if numbers else list(found.items())
 
-    def _marks(self, name: str, value: Any) -> str:
+    def _marked(self, name: str) -> dict[str, tuple[int, Any]]:
+        """Position and value of the current, the best and the default plan, of those that were tried and read the field."""
         field = _fields(self.best, name)[0]
-        marked = {"current": self.baseline, "best": self.best, "default": Plan.parse("default")}
-        read = {word: plan for word, plan in marked.items() if not without_effect(plan, field)}
-        return ",".join(word for word, plan in read.items() if plan[field] == value)
+        tried = {plan: n for n, plan in reversed(list(enumerate(self.plans)))}
+        default = tried.get(effective(Plan.parse("default"), self.space.base))
+        found = {"current": 0, "best": self.best_index, **({} if default is None else {"default": default})}
+        return {w: (n, self.plans[n][field]) for w, n in found.items() if not without_effect(self.plans[n], field)}
+
+    def _shown(self, n: int, name: str, value: Any) -> str:
+        """A value as a heat map names it."""
+        return NOT_USED if without_effect(self.plans[n], _fields(self.plans[n], name)[0]) else plan_fields.show(value)
 
     # --- to take away -----------------------------------------------------------------------------------------------
 

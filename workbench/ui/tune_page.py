@@ -200,7 +200,11 @@ def _curves(made: Sweep) -> None:
         st.caption("Nothing that the best plan reads took more than one value.")
         return
     field = st.selectbox("Over", moving, key=_KEY + "curve", help="The other settings stay as in the best plan.")
-    st.plotly_chart(sensitivity_figure(lines[field], field, made.measure), key=_KEY + "curve.chart", config=_CONFIG)
+    drawn = sensitivity_figure(lines[field], field, made.measure, made.beside(field))
+    st.plotly_chart(drawn, key=_KEY + "curve.chart", config=_CONFIG)
+    st.caption(
+        "The curve has the other settings of the best plan; the current and the default plan are at their own figures."
+    )
     others = [f for f in moving if f != field]
     if others:
         other = st.selectbox("and over", others, key=_KEY + "heat")
