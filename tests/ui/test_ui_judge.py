@@ -65,6 +65,47 @@ def test_without_a_set_it_offers_to_make_one(open_app: Open, corpus: Path) -> No
     assert "The set mine has 2 queries" in "".join(bodies(at))
 
 
+def test_a_set_without_queries_is_refused_and_the_next_try_makes_it(open_app: Open, corpus: Path) -> None:
+    """The name is free again; a set that was just made is the chosen one."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("newer", ["kettle"])
+    at = judge(open_app, corpus)
+    at.text_input(key=KEY + "typed.name").set_value("mine")
+    at = press(at, "typed.make")
+    assert "at least one query" in "".join(b for b in bodies(at) if "wb-alert" in b)
+    at.text_area(key=KEY + "typed.lines").set_value("boil water")
+    at = press(at, "typed.make")
+    assert "The set mine has 1 queries" in "".join(bodies(at))
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("newest", ["tea"])
+    assert run(at).selectbox(key=KEY + "set").value == "mine"
+
+
+def test_a_set_is_added_to_renamed_and_deleted(open_app: Open, corpus: Path) -> None:
+    """On its page, with a sentence each; the renamed set stays chosen, a taken name and nothing to add are refused."""
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.sets.create("tea", ["boil water"])
+        opened.judging.sets.create("other", ["kettle"])
+    at = judge(open_app, corpus)
+    at.selectbox(key=KEY + "set").set_value("tea")
+    run(at)
+    assert "no query to add" in "".join(bodies(press(at, "add.add")))
+    at.text_area(key=KEY + "add.lines").set_value("boil water\nretry pause\n")
+    assert "1 of 2 queries are new in the set tea" in "".join(bodies(press(at, "add.add")))
+    at.text_input(key=KEY + "rename.name").set_value("other")
+    assert "There is a query set" in "".join(b for b in bodies(press(at, "rename.rename")) if "wb-alert" in b)
+    at.text_input(key=KEY + "rename.name").set_value("hot drinks")
+    at = press(at, "rename.rename")
+    assert at.selectbox(key=KEY + "set").value == "hot drinks"
+    assert "hot drinks (2 queries, 0 judgments)" in at.selectbox(key=KEY + "set").options
+    assert at.button(key=KEY + "delete.delete").disabled
+    at.checkbox(key=KEY + "delete.sure.hot drinks").check()
+    run(at)
+    at = press(at, "delete.delete")
+    assert at.selectbox(key=KEY + "set").options == ["other (1 queries, 0 judgments)"]
+    assert not at.checkbox(key=KEY + "delete.sure.other").value
+
+
 def test_a_set_is_made_from_the_documents(open_app: Open, corpus: Path) -> None:
     """With its judgments; the same name again is refused in a sentence."""
     at = judge(open_app, corpus)

@@ -1,7 +1,8 @@
-"""The first half of the Judge page: query sets to choose or make, the plans to pool, and how far judges agree."""
+"""The first half of the Judge page: query sets to choose, make or change, the plans to pool, and how far judges agree."""
 
 from __future__ import annotations
 
+import functools
 import shlex
 import tempfile
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import streamlit as st
 from workbench.desk import exchange
 from workbench.desk.judged import graded_by
 from workbench.desk.making import make_known_item_set
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.evaluate.agreement import agreement
 from workbench.ui import cards, judge_machine, resources, state
 from workbench.ui.controls import PREFIX
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.service import Corpus
 
 _KEY = PREFIX + "judge."
+_CHOSEN = "wb.judge.chosen"
 KNOWN_ITEMS = 50
 POOL_HELP = (
     "Passages are collected from the first results of every plan here, shuffled, and shown without saying which plan found "
@@ -71,6 +73,9 @@ def draw(corpus: Corpus, person: str) -> Choice | None:
 
 def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
     plans = _plans()
+    made = st.session_state.pop(_CHOSEN, None)
+    if made in names:
+        st.session_state[_KEY + "set"] = made
     left, right = st.columns([3, 2], gap="medium")
     with left:
         name = st.selectbox("Query set", list(names), format_func=lambda n: names[n], key=_KEY + "set")
@@ -93,6 +98,7 @@ def _start(corpus: Corpus, names: dict[str, str], person: str) -> Choice | None:
     if name:
         agreement_of(corpus, name)
         judge_machine.draw(corpus, name, tuple(picked), int(depth))
+        _change(corpus, name, names[name])
     if not (pressed and name and ready):
         return None
     return Choice(name, " ".join(judge.split()), tuple(picked), int(depth))
@@ -116,6 +122,64 @@ def agreement_of(corpus: Corpus, name: str) -> None:
     st.caption(f"Judges of this set: {label(', '.join(judges))}. {label(agreement(items).words)}.")
 
 
+# --- a set that is there ----------------------------------------------------------------------------------------------------
+
+
+def _change(corpus: Corpus, name: str, shown: str) -> None:
+    """Add queries to the chosen set, rename, download or delete it."""
+    with st.expander("Change this set", key=_KEY + "change"):
+        added, renamed, downloaded, deleted = st.tabs(["Add queries", "Rename", "Download", "Delete"])
+        with added, st.form(_KEY + "add", border=False, clear_on_submit=True):
+            lines = st.text_area("Queries, one per line", key=_KEY + "add.lines", height=120)
+            if st.form_submit_button("Add", key=_KEY + "add.add"):
+                _done(lambda: _added(corpus, name, lines))
+        with renamed, st.form(_KEY + "rename", border=False, clear_on_submit=True):
+            new = st.text_input("New name", key=_KEY + "rename.name", max_chars=100)
+            if st.form_submit_button("Rename", key=_KEY + "rename.rename"):
+                _done(lambda: _renamed(corpus, name, new))
+        with downloaded:
+            st.text("The queries and judgments, with passages, judges and notes; Load a file reads both forms.")
+            for form in ("jsonl", "csv"):
+                st.download_button(
+                    f"Download {form.upper()}", functools.partial(_exported, corpus, name, form), f"{name}.{form}",
+                    key=f"{_KEY}download.{form}", on_click="ignore",
+                )  # fmt: skip
+        with deleted:
+            st.text(f"Deletes {shown}. What is in the notes and saved searches stays.")
+            sure = st.checkbox("Delete the queries and their judgments", key=f"{_KEY}delete.sure.{name}")
+            if st.button("Delete the set", key=_KEY + "delete.delete", disabled=not sure):
+                _done(lambda: _deleted(corpus, name))
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _added(corpus: Corpus, name: str, lines: str) -> str:
+    queries = _lines(lines)
+    if not queries:
+        raise UsageError("There is no query to add", "Type at least one")
+    new = corpus.judging.sets.add(name, queries)
+    return f"{new} of {len(queries)} queries are new in the set {name}."
+
+
+def _renamed(corpus: Corpus, name: str, new: str) -> str:
+    st.session_state[_CHOSEN] = kept = corpus.judging.sets.rename(name, new)
+    return f"The set {name} is called {kept} now."
+
+
+def _exported(corpus: Corpus, name: str, form: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"set.{form}"
+        exchange.export_judgments(corpus.judging, name, path, form)
+        return path.read_bytes()
+
+
+def _deleted(corpus: Corpus, name: str) -> str:
+    corpus.judging.sets.remove(name)
+    return f"The set {name} is deleted."
+
+
 # --- new sets --------------------------------------------------------------------------------------------------------------
 
 
@@ -124,7 +188,7 @@ def _make(corpus: Corpus, expanded: bool) -> None:
         typed, loaded, made = st.tabs(["Type queries", "Load a file", "From my documents"])
         with typed, st.form(_KEY + "typed", border=False):
             name = st.text_input("Name", key=_KEY + "typed.name", max_chars=100)
-            lines = st.text_area("Queries, one a line", key=_KEY + "typed.lines", height=160)
+            lines = st.text_area("Queries, one per line", key=_KEY + "typed.lines", height=160)
             if st.form_submit_button("Make the set", key=_KEY + "typed.make"):
                 _done(lambda: _typed(corpus, name, lines))
         with loaded, st.form(_KEY + "loaded", border=False):
@@ -163,8 +227,8 @@ def _done(action: Callable[[], str]) -> None:
 
 
 def _typed(corpus: Corpus, name: str, lines: str) -> str:
-    queries = [line for line in lines.splitlines() if line.strip()]
-    made = corpus.judging.sets.create(name, queries, "Typed on the Judge page", resources.person())
+    made = corpus.judging.sets.create(name, _lines(lines), "Typed on the Judge page", resources.person())
+    st.session_state[_CHOSEN] = made
     return f"The set {made} has {len(corpus.judging.queries(made))} queries."
 
 
@@ -174,11 +238,14 @@ def _loaded(corpus: Corpus, name: str, file_name: str, data: bytes) -> str:
         path.write_bytes(data)
         if exchange.holds_judgments(path):
             report = exchange.import_judgments(corpus.judging, path, name)
+            st.session_state[_CHOSEN] = report.name
             return f"{report.name}: {report.judgments} judgments, {report.new} of them new."
         total, new = exchange.import_queries(corpus.judging, path, name)
+        st.session_state[_CHOSEN] = name
     return f"{name}: {total} queries, {new} of them new."
 
 
 def _known(corpus: Corpus, name: str, count: int) -> str:
     total = make_known_item_set(corpus.judging, corpus.engine, name, count)
+    st.session_state[_CHOSEN] = name
     return f"{name}: {total} queries with their answers. Measure with it at once: workbench eval {shell(name)}"
