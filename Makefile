@@ -4,10 +4,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+UV := $(BIN)/uv pip install --python $(BIN)/python
 ARGS ?=
-PYTEST ?= $(BIN)/python -m pytest
+# A test process for each core, four at most; a file's tests run in one of them, files with slow tests first.
+PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo app test test-fast test-slow break-rules lint format bench notebooks clean
+.PHONY: demo app test test-all test-fast test-slow break-rules lint format bench notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -15,7 +17,10 @@ demo: $(VENV)/.installed
 app: $(VENV)/.installed
 	$(BIN)/workbench app $(ARGS)
 
-test: lint test-fast test-slow
+test: lint test-all
+
+test-all: $(VENV)/.installed-dev
+	$(PYTEST) $(ARGS)
 
 test-fast: $(VENV)/.installed-dev
 	$(PYTEST) -m "not slow" $(ARGS)
@@ -46,14 +51,15 @@ notebooks: $(VENV)/.installed-dev
 clean:
 	rm -rf $(VENV) .workbench build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
-# torch comes first and from the constraints file, so that sentence-transformers does not bring another build of it.
+# pip brings torch, from wherever this machine has it, so that sentence-transformers does not bring another build; uv the rest,
+# in a fifth of the time.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "The venv module is missing: apt-get install python3-venv"; exit 1; }
-	$(PIP) install -q -c constraints.txt torch
-	$(PIP) install -q -c constraints.txt -e .
+	$(PIP) install -q -c constraints.txt uv torch
+	$(UV) -q -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) install -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,learn,tune,auth]'
+	$(UV) -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,learn,tune,auth]'
 	@touch $@

@@ -56,10 +56,11 @@ def check(row: Row | Unmeasured) -> None:
 
 
 @pytest.mark.slow
-def test_every_row_gives_finite_figures(ground: Ground) -> None:
-    """All rows, with whatever peers are installed."""
-    rows = list(run.run(ground, run.KEYS, lambda _: None))
-    assert tuple(row.key for row in rows) == run.KEYS
+def test_rows_give_finite_figures(ground: Ground) -> None:
+    """Rows of searching, with whatever peers are installed; those of plans, processes and builds take long at any size."""
+    keys = tuple(key for key in run.KEYS if key.partition(".")[0] in {"keyword", "vector", "grep", "hybrid"})
+    rows = list(run.run(ground, keys, lambda _: None))
+    assert tuple(row.key for row in rows) == keys
     for row in rows:
         check(row)
 

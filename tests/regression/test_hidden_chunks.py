@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -29,6 +30,8 @@ PLANS = {
     "keyword": ("default", "default keyword.operator=all", "contract"),
     "vector": ("default vector.threshold=off", "default"),
 }
+QUERIES = int(os.environ.get("HIDDEN_QUERIES", "16"))
+"""By hand 200; more than the ten forms of `_query`, so that each comes with hidden words and with visible ones."""
 COMBINATIONS = [(mode, plan) for mode, plans in PLANS.items() for plan in plans]
 
 
@@ -132,9 +135,9 @@ def test_a_search_is_as_if_hidden_documents_were_not_there(pair: Pair, who: str)
 
 
 @pytest.mark.slow
-def test_two_hundred_queries_in_every_mode_and_plan(pair: Pair, who: str) -> None:
+def test_queries_in_every_mode_and_plan(pair: Pair, who: str) -> None:
     """Each with and without its filter."""
-    for asked in queries(who, 200):
+    for asked in queries(who, QUERIES):
         for mode, plan in COMBINATIONS:
             compare(pair, asked, mode, plan)
             if asked["filters"]:
