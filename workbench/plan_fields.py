@@ -208,6 +208,14 @@ FIELDS: tuple[Field, ...] = (
 
 BY_NAME: Mapping[str, Field] = {f.name: f for f in FIELDS}
 ORDER: Mapping[str, int] = {f.name: i for i, f in enumerate(FIELDS)}
+RETRIEVAL: Mapping[str, tuple[str, ...]] = {
+    "grep": ("collections", "grep.context", "grep.regex", "grep.case", "grep.word", "grep.when"),
+    "keyword": ("collections", "keyword.k1", "keyword.b", "keyword.operator"),
+    "vector": ("collections", "vector.exact", "rewrite.model"),
+}
+"""Kind of source -> the fields that decide what it answers, besides its depth. Plans that agree in them can be served from the
+same answers; all other fields only decide what is made of the answers.
+"""
 
 
 def locate(name: str) -> tuple[Field, str]:
@@ -263,6 +271,7 @@ __all__ = [
     "NORMALISATIONS",
     "OFF",
     "ORDER",
+    "RETRIEVAL",
     "Field",
     "base_of",
     "locate",

@@ -301,6 +301,11 @@ class Passage:
         return cite(self.path, self.start_line, self.end_line, self.page, self.locator)
 
 
+def by_chunk(start_line: int) -> str:
+    """Which chunk's rank counted for a document, where it is not the shown one, in words."""
+    return f"by its chunk at line {start_line:,}"
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One result.
@@ -312,10 +317,13 @@ class Hit:
         score_kind: `fused`, or the source whose score it is.
         label: Which kinds of source retrieved it.
         contributions: source -> what it added.
-        ranks: source -> rank from 1, only sources that retrieved it.
-        scores: source -> raw score, only sources that have one.
+        ranks: source -> the rank that counted, from 1, only sources that retrieved it. Where documents are ranked, it is the
+            document's.
+        scores: source -> raw score at that rank; and `rerank`, where a model ran.
+        counted: source -> the entry whose rank and score counted, only where that is not the shown chunk but another one of
+            the document.
         matches: Character spans in `text` that the query's words or patterns match.
-        distance: Distance in the plan's metric, where a vector source scored it.
+        distance: Distance in the plan's metric, where a vector source retrieved it.
         added: True for rows that the page organisation added; they carry no rank (0) and no contribution.
         locator: Where it stands in the original (`slide=3`, `page=3`), or "" for a file that is cited by its lines.
         copies: Other paths of the same text: those of the document, where files with the same bytes were indexed once, then
@@ -347,6 +355,7 @@ class Hit:
     added: bool = False
     locator: str = ""
     copies: tuple[str, ...] = ()
+    counted: Mapping[str, Ranked] = field(default_factory=dict)
 
     @property
     def citation(self) -> str:

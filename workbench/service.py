@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import settings
 from workbench.corpus_engine import CorpusEngine
-from workbench.errors import SAY_WHO, PrincipalRequired, QueryError, UsageError
+from workbench.errors import QueryError, UsageError
 from workbench.opened import OpenCorpus
 from workbench.plan import Plan
 from workbench.records import Hit, Passage, Principal, Progress
@@ -24,7 +24,7 @@ from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.explain import explain as explain_target
 from workbench.retrieve.readfile import read_file
-from workbench.retrieve.request import Request, clean, make_request, whole
+from workbench.retrieve.request import Request, check_principal, clean, make_request, whole
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
 from workbench.store.visibility import Policy
@@ -103,11 +103,7 @@ class Corpus(OpenCorpus):
     def _search(
         self, request: Request, depths: Mapping[str, int] | None, bypass_cache: bool, started: float
     ) -> SearchResult:
-        if request.plan["principal"] == "required" and request.principal is None:
-            raise PrincipalRequired(
-                f"The plan {request.plan.preset} needs to know who asks",
-                SAY_WHO,
-            )
+        check_principal(request.plan, request.principal)
         engine = self.engine
         seconds = float(request.plan["cache_seconds"])
         key = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +22,12 @@ class Place:
         name: Path and first line.
         chunk_id, path: The chunk.
         label: Which kinds of source retrieved it.
-        ranks: Source -> rank from 1, only sources that retrieved it.
-        scores: Source -> raw score, where it has one.
+        ranks: Source -> the rank that counted, from 1, only sources that retrieved it.
+        scores: Source -> raw score at that rank.
         contributions: Source -> what it added, every source.
         score: The `math.fsum` of the contributions.
         rerank: A reranking model's score, or None.
+        counted: Source -> first line of the chunk whose rank counted, only where it is not the shown chunk.
     """
 
     rank: int
@@ -41,6 +41,7 @@ class Place:
     contributions: Mapping[str, float]
     score: float
     rerank: float | None = None
+    counted: Mapping[str, int] = field(default_factory=dict)
 
 
 def places(
@@ -57,11 +58,7 @@ def places(
     made = []
     for rank, position in enumerate(order[:most].tolist(), 1):
         row = int(fused.rows[position])
-        scores = {}
-        for column in fused.candidates.columns:
-            value = float(column.score[row])
-            if not math.isnan(value):
-                scores[column.source] = value
+        evidence = fused.evidence(position)
         made.append(
             Place(
                 rank=rank,
@@ -70,8 +67,9 @@ def places(
                 chunk_id=fused.chunk_ids[position],
                 path=fused.candidates.paths[row],
                 label=fused.labels[position],
-                ranks={s: int(r[position]) for s, r in fused.ranks.items() if r[position]},
-                scores=scores,
+                ranks={source: rank for source, (rank, _) in evidence.items()},
+                scores={s: float(fused.candidates.column(s).score[at]) for s, (_, at) in evidence.items()},
+                counted={s: int(fused.candidates.start_lines[at]) for s, (_, at) in evidence.items() if at != row},
                 contributions={s: float(c[position]) for s, c in fused.contributions.items()},
                 score=float(fused.scores[position]),
                 rerank=(rerank or {}).get(position),

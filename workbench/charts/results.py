@@ -142,10 +142,10 @@ def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
         KeyError: A source that is not in the ranking.
     """
     rows = fused.rows[:MOST_POINTS]
-    columns = (fused.candidates.column(x), fused.candidates.column(y))
     values, borders = [], []
-    for column in columns:
-        score = np.where(column.retrieved[rows], column.score[rows], np.nan)
+    for source in (x, y):
+        counted = fused.records.get(source, np.full(len(fused), -1))[:MOST_POINTS]
+        score = np.where(counted >= 0, fused.candidates.column(source).score[counted], np.nan)
         known = score[~np.isnan(score)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
         border = low - 0.08 * ((high - low) or abs(low) or 1.0)

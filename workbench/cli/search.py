@@ -11,6 +11,7 @@ from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.errors import SourceUnavailable
+from workbench.records import by_chunk
 from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def search(
             click.echo(output.plain(format_text(result)))
             _print_warnings(result)
         else:
-            _print_result(result, timings=timings, funnel=funnel, most=None if full else 480)
+            print_result(result, timings=timings, funnel=funnel, most=None if full else 480)
         ctx.exit(0 if result.hits else 1)
 
 
@@ -104,11 +105,14 @@ def _print_warnings(result: SearchResult) -> None:
         output.console(stderr=True).print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
 
 
-def _print_result(result: SearchResult, *, timings: bool, funnel: bool, most: int | None) -> None:
+def print_result(result: SearchResult, *, timings: bool, funnel: bool, most: int | None) -> None:
+    """Results, messages and warnings on the terminal; `most` characters of each text."""
     out = output.console()
     for hit in result.hits:
         ranks = "  ".join(
-            f"{source} #{hit.ranks[source]} (+{hit.contributions.get(source, 0.0):.4f})" for source in sorted(hit.ranks)
+            f"{source} #{hit.ranks[source]} (+{hit.contributions.get(source, 0.0):.4f}"
+            + (f", {by_chunk(hit.counted[source].start_line)})" if source in hit.counted else ")")
+            for source in sorted(hit.ranks)
         )
         head = Text(f"{hit.rank:>3}. ", style="bold") + Text(output.one_line(hit.citation), style="bold cyan")
         out.print(head + Text(f"  {hit.label}  {hit.score:.4f}  ") + Text(ranks, style="dim"))

@@ -3,8 +3,7 @@
 What a source returns depends on few fields of a plan (BM25's k1 and b, the operator, the collections, ...). Plans that agree
 in those share one retrieval, at the greatest depth that any of them asks for; a source whose own fields agree is asked once
 even where another source's differ, so a sweep over k1 and b embeds and compares vectors once. A shallower search is a
-prefix of a deeper one, with two exceptions that are asked once a depth: grep, where several passages can stand for one
-chunk, and the approximate vector index.
+prefix of a deeper one, but for the approximate vector index, which is asked once a depth.
 """
 
 from __future__ import annotations
@@ -15,23 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import SAY_WHO, PrincipalRequired, QueryError, WorkbenchError
+from workbench.errors import QueryError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.run import Named, document_names, passage_keys
 from workbench.plan import Plan
+from workbench.plan_fields import RETRIEVAL
 from workbench.plan_values import base_of, encoder_of
 from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.request import Request, make_request, sources_of
+from workbench.retrieve.request import Request, check_principal, make_request, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.retrieve.sources import retrieve
-
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "grep": ("collections", "grep.context", "grep.regex", "grep.case", "grep.word", "grep.when"),
-    "keyword": ("collections", "keyword.k1", "keyword.b", "keyword.operator"),
-    "vector": ("collections", "vector.exact", "rewrite.model"),
-}
-"""The plan fields that decide what a source returns, besides its depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +118,7 @@ class Pool:
             PrincipalRequired: A plan must know who asks.
         """
         for plan in plans:
-            if plan["principal"] == "required" and self.principal is None:
-                raise PrincipalRequired(
-                    f"The plan {plan.preset} needs to know who asks",
-                    SAY_WHO,
-                )
+            check_principal(plan, self.principal)
         keys = [self._key(plan) for plan in plans]
         members: dict[tuple[object, ...], list[Plan]] = {}
         for key, plan in zip(keys, plans, strict=True):
@@ -139,10 +128,11 @@ class Pool:
     def _need(self, key: tuple[object, ...], group: Sequence[Plan], everybody: Sequence[Plan]) -> Need:
         sources = sorted({s for plan in group for s in self._own_sources(plan)})
         approximate = any(self._is_approximate(group[0], s) for s in sources if base_of(s) == "vector")
-        depths: dict[str, int] = {"grep": group[0].depth("grep")}
-        for source in sources:
-            plans = group if base_of(source) == "grep" or approximate else everybody
-            depths[source] = max(plan.depth(source) for plan in plans)
+        # Grep joins a query with keywords or quoted phrases also where no plan names it.
+        depths = {
+            source: max(plan.depth(source) for plan in (group if approximate else everybody))
+            for source in {*sources, "grep"}
+        }
         changes: dict[str, object] = {"sources": sources, "fusion.method": "rrf", "rerank.model": "off"}
         if any(counts_documents(plan) for plan in (group if approximate else everybody)):
             changes |= {"fusion.unit": "document", "fusion.renumber": True}
@@ -156,9 +146,7 @@ class Pool:
         return tuple(self._source_key(plan, base) for base in ("grep", "keyword", "vector"))
 
     def _source_key(self, plan: Plan, base: str) -> tuple[object, ...]:
-        own: tuple[object, ...] = tuple(plan[name] for name in FIELDS[base])
-        if base == "grep":
-            return (*own, plan.depth("grep"))
+        own: tuple[object, ...] = tuple(plan[name] for name in RETRIEVAL[base])
         if base == "vector":
             names = [s for s in self._own_sources(plan) if base_of(s) == "vector"]
             if any(self._is_approximate(plan, s) for s in names):
@@ -185,9 +173,7 @@ class Pool:
         except WorkbenchError:
             return False  # the search will meet the same error, and say it
         scope = self.engine.records.scope(self.principal, self.filters or None, plan["collections"])
-        anything = np.zeros(index.identity.dim, np.float32)
-        anything[0] = 1.0
-        return bool(index.search(anything, scope, plan.depth(source), exact=plan["vector.exact"]).approximate)
+        return index.approximates(scope, plan.depth(source), plan["vector.exact"])
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
@@ -218,7 +204,7 @@ class Pool:
         return self._pooled(topic, retrieved)
 
     def _answer_key(self, plan: Plan, source: str) -> tuple[object, ...]:
-        return (*(plan[name] for name in FIELDS[base_of(source)]), counts_documents(plan))
+        return (*(plan[name] for name in RETRIEVAL[base_of(source)]), counts_documents(plan))
 
     def _request(self, topic: Topic, plan: Plan) -> Request | None:
         try:

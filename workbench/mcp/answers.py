@@ -22,6 +22,13 @@ class _Answer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class CountedAnswer(_Answer):
+    """The chunk of a document whose rank and score counted."""
+
+    chunk_id: str
+    start_line: int
+
+
 class HitAnswer(_Answer):
     """One result."""
 
@@ -39,6 +46,9 @@ class HitAnswer(_Answer):
     score: float | None = Field(description="Higher is better; the sum of the contributions")
     score_kind: str = Field(description="fused, or the only source that found anything")
     ranks: dict[str, int] = Field(description="Source to rank from 1; only sources that found it")
+    counted: dict[str, CountedAnswer] = Field(
+        description="Source to the chunk that its rank is of, where that is another one of the document than the one here"
+    )
     scores: dict[str, float | None] = Field(description="Source to its own score")
     contributions: dict[str, float | None] = Field(description="Source to what it added to the score")
     distance: float | None = Field(description="Vector distance in the plan's metric")

@@ -64,6 +64,14 @@ class Fused:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def evidence(self, position: int) -> dict[str, tuple[int, int]]:
+        """Source -> rank that counted and row whose rank it was, of the item at a position; only sources that retrieved it."""
+        return {
+            source: (int(ranks[position]), int(self.records[source][position]))
+            for source, ranks in self.ranks.items()
+            if ranks[position]
+        }
+
     def position(self, row: int) -> int:
         """Rank from 1 of the item that a candidate row belongs to (its document under unit `document`); 0 if none."""
         if self.unit == "document":

@@ -44,11 +44,19 @@ def candidates_frame(retrieved: Retrieved, outcome: Outcome) -> pl.DataFrame:
     }
     for column in outcome.candidates.columns:
         name = column.source
-        counted = (column.rank[rows] > 0) & ~column.cut[rows]
-        data[f"{name}_rank"] = [int(r) if ok else None for r, ok in zip(column.rank[rows], counted, strict=True)]
-        data[f"{name}_score"] = [float(s) if ok else None for s, ok in zip(column.score[rows], counted, strict=True)]
+        nothing = np.zeros(len(rows), np.int64)
+        ranks, records = (a.get(name, nothing).tolist() for a in (fused.ranks, fused.records))
+        data[f"{name}_rank"] = [rank or None for rank in ranks]
+        data[f"{name}_score"] = [
+            float(column.score[row]) if rank else None for rank, row in zip(ranks, records, strict=True)
+        ]
         data[f"{name}_contribution"] = fused.contributions.get(name, np.zeros(len(rows)))
         schema |= {f"{name}_rank": pl.Int64, f"{name}_score": pl.Float64, f"{name}_contribution": pl.Float64}
+        if fused.unit == "document":
+            data[f"{name}_chunk_id"] = [
+                columns.chunk_ids[row] if rank else None for rank, row in zip(ranks, records, strict=True)
+            ]
+            schema[f"{name}_chunk_id"] = pl.String
     return pl.DataFrame(data, schema=schema)
 
 
@@ -92,6 +100,7 @@ def hit_dict(hit: Hit) -> dict[str, Any]:
         "url": hit.url,
         "section": hit.section,
         "ranks": dict(sorted(hit.ranks.items())),
+        "counted": {s: {"chunk_id": e.chunk_id, "start_line": e.start_line} for s, e in sorted(hit.counted.items())},
         "scores": {s: _number(v) for s, v in sorted(hit.scores.items())},
         "contributions": {s: _number(v) for s, v in sorted(hit.contributions.items())},
         "distance": None if hit.distance is None else _number(hit.distance),

@@ -155,7 +155,12 @@ def _source_steps(retrieved: Retrieved, plan: Plan, column: Column) -> list[Step
     answer = retrieved.answers[source]
     found = answer.scored.found
     ranked = int(np.sum(column.rank > 0))
-    what = {"grep": "lines that match", "keyword": "words that match", "vector": "vectors compared"}[base_of(source)]
+    what = {"keyword": "words that match", "vector": "vectors compared"}.get(base_of(source), "")
+    if base_of(source) == "grep":
+        # Chunks are known only as far as passages are read, and that says nothing of the plan; lines are counted to the end.
+        end = answer.exhausted and found == ranked
+        found, what = ranked, f"{answer.lines:,} lines in {answer.files:,} files match"
+        what += "" if end else f": at least {ranked:,} chunks"
     steps = [
         Step("match", source, answer.entered, found, what),
         Step("depth", source, found, ranked, f"depth.{source} is {plan.depth(source)}"),

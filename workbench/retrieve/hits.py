@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from workbench.errors import QueryError
 from workbench.plan import Plan
 from workbench.plan_values import base_of, collection_of
 from workbench.ranking.distance import to_distance
-from workbench.records import Hit, Label, Passage, Span
+from workbench.records import Hit, Label, Passage, Ranked, Span
 from workbench.retrieve.copies import others
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
@@ -36,14 +36,16 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
         shown = retrieved.shown[number]
         record, document = shown.record, shown.document
         chunk = record.chunk
-        passage = _passage(retrieved, plan, record.number)
+        passage = _passage(retrieved, outcome, plan, row)
         text, start_line, end_line = chunk.text, chunk.start_line, chunk.end_line
         if passage is not None:
             text, start_line, end_line = passage.text, passage.start_line, passage.end_line
-        matches = shown.matches if passage is None else _merge([*passage.matches])
+        matches = _matches(engine, retrieved, record) if passage is None else _merge(passage.matches)
         if plan["neighbours"] and passage is None:
             text, matches = _with_neighbours(engine, record, int(plan["neighbours"]), text, matches)
-        ranks, scores, distance = _standing(outcome, plan, row)
+        entries = _entries(outcome, plan, position)
+        scores = {source: entry.score for source, entry in entries.items()}
+        distances = (entry.distance for entry in entries.values() if entry.distance is not None)
         if position in outcome.rerank:
             scores["rerank"] = outcome.rerank[position]
         hits.append(
@@ -53,8 +55,9 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                 score_kind=outcome.score_kind,
                 label=Label.STRONGEST if position == outcome.strongest else fused.labels[position],
                 contributions={s: float(values[position]) for s, values in fused.contributions.items()},
-                ranks=ranks,
+                ranks={source: entry.rank for source, entry in entries.items()},
                 scores=scores,
+                counted={s: entry for s, entry in entries.items() if entry.chunk_id != chunk.chunk_id},
                 chunk_id=chunk.chunk_id,
                 document_id=chunk.document_id,
                 chunk_index=chunk.chunk_index,
@@ -70,7 +73,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
                 section=chunk.section,
                 text=text,
                 matches=matches,
-                distance=distance,
+                distance=next(distances, None),
                 metadata={
                     **document.metadata,
                     "type": document.type,
@@ -108,7 +111,7 @@ def _collections(outcome: Outcome, position: int, own: str) -> tuple[str, ...]:
 
 
 def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:
-    """Read and mark the records that no earlier fusion of the same answers has shown: a slider reads only what is new."""
+    """Read the records that no earlier fusion of the same answers has shown: a slider reads only what is new."""
     new = [n for n in numbers if n not in retrieved.shown]
     if not new:
         return
@@ -118,46 +121,58 @@ def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:
     stored = engine.records.rows(new)
     documents = dict(zip(wanted, headers.result(), strict=True))
     for record in stored:
-        matches = _matches(engine, retrieved, record.chunk.text)
-        retrieved.shown[record.number] = Shown(record, documents[record.document_number], matches)
+        retrieved.shown[record.number] = Shown(record, documents[record.document_number])
 
 
-def _passage(retrieved: Retrieved, plan: Plan, number: int) -> Passage | None:
-    """The grep passage that a hit shows instead of its chunk, if the plan shows passages."""
+def _passage(retrieved: Retrieved, outcome: Outcome, plan: Plan, row: int) -> Passage | None:
+    """The grep passage that a hit shows instead of its chunk, if the plan shows passages and grep, at its depth, found it."""
     if plan["grep.show"] != "passage" and retrieved.request.mode != "grep":
         return None
-    for source, answer in retrieved.answers.items():
-        if base_of(source) == "grep" and number in answer.passages:
-            return answer.passages[number]
+    for column in outcome.candidates.columns:
+        if base_of(column.source) == "grep" and column.rank[row] > 0:
+            return retrieved.answers[column.source].passages[int(retrieved.columns.numbers[row])]
     return None
 
 
-def _standing(outcome: Outcome, plan: Plan, row: int) -> tuple[dict[str, int], dict[str, float], float | None]:
-    """Rank and raw score of a row in each source that retrieved it, and its distance where a vector source scored it."""
-    ranks: dict[str, int] = {}
-    scores: dict[str, float] = {}
-    distance = None
-    for column in outcome.candidates.columns:
-        if column.rank[row] > 0 and not column.cut[row]:
-            ranks[column.source] = int(column.rank[row])
-            scores[column.source] = float(column.score[row])
-            if base_of(column.source) == "vector" and distance is None:
-                distance = float(to_distance(np.array(column.score[row]), plan["vector.metric"]))
-    return ranks, scores, distance
+def _entries(outcome: Outcome, plan: Plan, position: int) -> dict[str, Ranked]:
+    """Source -> what counted of a fused item: its rank, and the chunk, raw score and distance that it comes from."""
+    candidates, found = outcome.candidates, {}
+    for source, (rank, row) in outcome.fused.evidence(position).items():
+        score = float(candidates.column(source).score[row])
+        vector = base_of(source) == "vector"
+        found[source] = Ranked(
+            rank,
+            candidates.chunk_ids[row],
+            candidates.document_ids[row],
+            candidates.paths[row],
+            int(candidates.start_lines[row]),
+            score,
+            float(to_distance(np.array(score), plan["vector.metric"])) if vector else None,
+        )
+    return found
 
 
-def _matches(engine: Engine, retrieved: Retrieved, text: str) -> tuple[Span, ...]:
-    request = retrieved.request
-    spans: list[Span] = []
-    if any(base_of(s) != "grep" for s in retrieved.answers):
-        try:
-            spans += engine.lexical.highlight(request.query, text)
-        except QueryError:
-            # The vector source reads any text; words that the query syntax refuses mark nothing.
-            spans = []
+def _matches(engine: Engine, retrieved: Retrieved, record: ChunkRow) -> tuple[Span, ...]:
+    """What the query's words and grep's patterns match in a record, of the sources that were asked."""
+    made: dict[str, Callable[[], Sequence[Span]]] = {}
+    if any(base_of(source) != "grep" for source in retrieved.answers):
+        made["words"] = lambda: _words(engine, retrieved.request.query, record.chunk.text)
     if retrieved.patterns:
-        spans += pattern_spans(retrieved.patterns, text, request.plan)
+        made["patterns"] = lambda: pattern_spans(retrieved.patterns, record.chunk.text, retrieved.request.plan)
+    spans: list[Span] = []
+    for kind, find in made.items():
+        key = (kind, record.number)
+        if key not in retrieved.marked:
+            retrieved.marked[key] = tuple(find())
+        spans += retrieved.marked[key]
     return _merge(spans)
+
+
+def _words(engine: Engine, query: str, text: str) -> Sequence[Span]:
+    try:
+        return engine.lexical.highlight(query, text)
+    except QueryError:
+        return ()  # The vector source reads any text; words that the query syntax refuses mark nothing.
 
 
 def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:

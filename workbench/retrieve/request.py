@@ -10,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from workbench.errors import QueryError
+from workbench.errors import SAY_WHO, PrincipalRequired, QueryError
 from workbench.plan import Plan
 from workbench.plan_values import base_of
 from workbench.records import Kind, Principal
@@ -100,6 +100,15 @@ def folded(text: str) -> str:
     """Runs of spaces outside quotes made one: two queries that differ in nothing else share a cache entry."""
     parts = re.split(r'("[^"]*")', text)
     return "".join(p if p.startswith('"') else re.sub(r"\s+", " ", p) for p in parts).strip()
+
+
+def check_principal(plan: Plan, principal: Principal | None) -> None:
+    """Raise PrincipalRequired where a plan must know who asks, and nobody is named."""
+    if plan["principal"] == "required" and principal is None:
+        raise PrincipalRequired(
+            f"The plan {plan.preset} needs to know who asks",
+            SAY_WHO,
+        )
 
 
 def kind_of(source: str) -> Kind:

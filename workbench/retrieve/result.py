@@ -47,6 +47,7 @@ class SearchResult:
 
     def __init__(self, engine: Engine, retrieved: Retrieved, plan: Plan, *, spent_ms: float = 0.0) -> None:
         self._engine, self._retrieved = engine, retrieved
+        self._origin = retrieved  # of the search: what `with_plan` takes its answers from
         request = retrieved.request
         self.query, self.keywords, self.mode, self.filters = (
             request.query,
@@ -151,21 +152,24 @@ class SearchResult:
         ]
 
     def with_plan(self, plan: Plan | str) -> SearchResult:
-        """Fuse again under another plan, without searching.
+        """Fuse again under another plan, without searching: what a search with it would give, timings apart.
 
         Raises:
             NeedsSearch: The plan asks for candidates that were not retrieved.
+            PrincipalRequired: The plan must know who asks.
             PlanError: The plan cannot be read.
         """
         value = Plan.of(plan)
-        self._retrieved.check(value)
-        return SearchResult(self._engine, self._retrieved, value, spent_ms=0.0)
+        again = SearchResult(self._engine, self._origin.under(value), value, spent_ms=0.0)
+        again._origin = self._origin
+        return again
 
     # --- why -------------------------------------------------------------------------------------------------------
 
     def frame(self) -> polars.DataFrame:
         """One row a fused candidate: rank, path, start_line, end_line, label, score, and for each source
-        `{source}_rank`, `{source}_score` and `{source}_contribution` (null where it did not retrieve the row).
+        `{source}_rank`, `{source}_score` and `{source}_contribution` (rank and score null where it did not retrieve the row).
+        Where documents are ranked, also `{source}_chunk_id`: the chunk whose rank and score counted.
         """
         from workbench.retrieve.frames import candidates_frame
 

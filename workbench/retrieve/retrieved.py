@@ -7,29 +7,23 @@ worked out the first time a plan or a table needs them, and kept.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch
 from workbench.plan import Plan
-from workbench.plan_fields import OFF
+from workbench.plan_fields import OFF, RETRIEVAL
 from workbench.plan_values import base_of
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import to_depth, to_threshold
 from workbench.records import Document, Passage, Span, Unavailable
-from workbench.retrieve.request import Request, kind_of, sources_of
+from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Scored
-
-# Plan fields that decide what a source returns: a plan that differs in one of them cannot be served by fusing again.
-_SOURCE_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "grep": ("grep.context", "grep.regex", "grep.case", "grep.word"),
-    "keyword": ("keyword.k1", "keyword.b", "keyword.operator"),
-    "vector": ("vector.exact", "rewrite.model"),
-}
 
 
 def counts_documents(plan: Plan) -> bool:
@@ -44,6 +38,7 @@ class Answer:
     Attributes:
         source: Its name.
         scored: Records, score down then number up.
+        depth: Depth that it was asked for.
         exhausted: True when a greater depth would find nothing more.
         entered: Records that it could have returned (allowed by principal, filter and collection).
         compute: Scores of given records by this source, or None where it cannot.
@@ -51,10 +46,12 @@ class Answer:
         milliseconds: Time that it took.
         files, lines: grep only: unique files and matched lines found.
         bound: keyword only: the most that BM25 could give for the query.
+        steady: Whether an answer at a smaller depth is the beginning of this one: not where the approximate index may answer.
     """
 
     source: str
     scored: Scored
+    depth: int
     exhausted: bool
     entered: int
     compute: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None
@@ -63,21 +60,20 @@ class Answer:
     files: int = 0
     lines: int = 0
     bound: Callable[[], float] | None = None
+    steady: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """What a hit shows of one record: read and marked once for all fusions of the same answers.
+    """What a hit shows of one record: read once for all fusions of the same answers.
 
     Attributes:
         record: The record.
         document: Its document, without the text.
-        matches: Character spans of the record's text that the query's words and patterns match.
     """
 
     record: ChunkRow
     document: Document
-    matches: tuple[Span, ...]
 
 
 class Retrieved:
@@ -92,6 +88,7 @@ class Retrieved:
         timings: Milliseconds by step.
         visible, allowed: Number of records that the principal may see, and that the filter left.
         patterns: What grep looked for.
+        depths: The depths that were asked for beside the plan's, by source.
         masks: Name of the policy that masks texts; "" where none does.
         masked: Which documents, by number, are shown with something masked.
     """
@@ -109,6 +106,7 @@ class Retrieved:
         allowed: int,
         patterns: tuple[str, ...],
         vectors: Mapping[str, NDArray[np.float32]],
+        depths: Mapping[str, int] | None = None,
         messages: tuple[str, ...] = (),
         masks: str = "",
         masked: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None,
@@ -117,12 +115,15 @@ class Retrieved:
         self.columns, self.timings, self.visible, self.allowed = columns, timings, visible, allowed
         self.patterns, self.vectors, self.messages = patterns, vectors, messages
         self.masks, self._ask_masked = masks, masked
+        self.depths = dict(depths or {})
         self._masked: dict[int, bool] = {}
         self.reranked: dict[str, dict[int, float]] = {}
         self._computed: dict[str, NDArray[np.float64]] = {}
         self._lock = threading.Lock()
         # Record number -> what is shown of it. Without a lock: at worst two threads read the same record.
         self.shown: dict[int, Shown] = {}
+        # What of a record's text (by its number) the query's words, and grep's patterns, match: each found when first shown.
+        self.marked: dict[tuple[str, int], tuple[Span, ...]] = {}
 
     def masked_rows(self, rows: NDArray[np.int64]) -> int:
         """How many rows belong to documents that are shown with something masked. Asked once a document."""
@@ -135,31 +136,52 @@ class Retrieved:
             self._masked.update(zip(new, answers, strict=True))
         return sum(self._masked[n] for n in owners)
 
-    def check(self, plan: Plan) -> None:
-        """Raise NeedsSearch if a plan asks for what was not retrieved."""
-        old = self.request.plan
+    def under(self, plan: Plan) -> Retrieved:
+        """What a search with another plan would have retrieved: the answers of its sources, shared with this.
+
+        Raises:
+            PrincipalRequired: The plan must know who asks.
+            NeedsSearch: The plan asks for what was not retrieved.
+        """
+        check_principal(plan, self.request.principal)
         wanted = sources_of(plan, self.request.mode, self.request.query, self.request.keywords)
+        self._check(plan, wanted)
+        again = copy.copy(self)
+        again.request = replace(self.request, plan=plan)
+        again.answers = {s: self.answers[s] for s in wanted if s in self.answers}
+        again.unavailable = tuple(u for u in self.unavailable if u.source in wanted)
+        kinds = {base_of(source) for source in wanted}
+        again.patterns = self.patterns if "grep" in kinds else ()
+        again.messages = self.messages if "vector" in kinds else ()
+        return again
+
+    def _check(self, plan: Plan, wanted: tuple[str, ...]) -> None:
+        """Raise NeedsSearch if a plan, which asks the sources `wanted`, asks for what was not retrieved."""
+        old, remedy = self.request.plan, "Search again with this plan"
         lacking = sorted(set(wanted) - set(self.answers) - {u.source for u in self.unavailable})
-        if lacking:
-            raise NeedsSearch(f"This result did not retrieve from {', '.join(lacking)}", "Search again with this plan")
-        if plan["collections"] != old["collections"]:
-            raise NeedsSearch("This result was retrieved from other collections", "Search again with this plan")
+        if lacking or not any(source in self.answers for source in wanted):
+            raise NeedsSearch(f"This result did not retrieve from {', '.join(lacking or wanted)}", remedy)
+        documents = counts_documents(plan)
         for source in wanted:
-            for name in _SOURCE_FIELDS[base_of(source)]:
+            for name in RETRIEVAL[base_of(source)]:
                 if plan[name] != old[name]:
-                    raise NeedsSearch(f"{name} changes what {source} retrieves", "Search again with this plan")
+                    raise NeedsSearch(f"{name} changes what {source} retrieves", remedy)
             answer = self.answers.get(source)
-            if answer is None or answer.exhausted:
+            if answer is None:
+                continue
+            depth = plan.depth(source)
+            asked = max(depth, self.depths.get(source, 0))
+            if not answer.steady and (asked != answer.depth or documents != counts_documents(old)):
+                raise NeedsSearch(f"{source} may be answered approximately, which depends on its depth", remedy)
+            if answer.exhausted:
                 continue
             have, what = len(answer.scored.numbers), "chunks"
-            if counts_documents(plan):
+            if documents:
                 rows = np.searchsorted(self.columns.numbers, answer.scored.numbers)
-                have, what = len(np.unique(self.columns.document_numbers[rows])), "documents"
-            if have < plan.depth(source):
-                raise NeedsSearch(
-                    f"{source} gave {have} {what}, and the plan asks for a depth of {plan.depth(source)}",
-                    "Search again with this plan",
-                )
+                # The last one may have more chunks: it is complete only where another one follows.
+                have, what = len(np.unique(self.columns.document_numbers[rows])) - 1, "documents"
+            if have < depth:
+                raise NeedsSearch(f"{source} gave {have} {what}, and the plan asks for a depth of {depth}", remedy)
 
     def computed(self, source: str) -> NDArray[np.float64]:
         """Raw score of every row by a source, float64 (n,); NaN where it cannot be computed. Kept."""

@@ -105,6 +105,7 @@ def retrieve(
         visible=visible,
         allowed=allowed,
         patterns=patterns,
+        depths=depths,
         vectors=embedding.made,
         messages=embedding.notes,
         masks=engine.records.masks,
@@ -247,50 +248,54 @@ class _Task:
             return self.engine.lexical.upper_bound(query, scope, k1=k1)
 
         scored, exhausted = self._deep_enough(search)
-        return Answer(self.source, scored, exhausted, entered, compute, milliseconds=_since(started), bound=bound)
+        taken = _since(started)
+        return Answer(self.source, scored, self.depth, exhausted, entered, compute, milliseconds=taken, bound=bound)
 
     def _vector(self, scope: Scope, entered: int) -> Answer:
         name = encoder_of(self.source)
         index = self.engine.vectors(name)
         if not self.embedding.text:
-            return Answer(self.source, _nothing(), True, entered, None)
-        vector = self.embedding.vector(name)
+            return Answer(self.source, _nothing(), self.depth, True, entered, None)
+        vector, exact = self.embedding.vector(name), self.request.plan["vector.exact"]
         started = time.perf_counter()
 
         def search(depth: int) -> Scored:
-            return index.search(vector, scope, depth, exact=self.request.plan["vector.exact"])
+            return index.search(vector, scope, depth, exact=exact)
 
         def compute(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
             return index.score(vector, numbers)
 
         scored, exhausted = self._deep_enough(search)
-        return Answer(self.source, scored, exhausted, entered, compute, milliseconds=_since(started))
+        steady = not scored.approximate and not index.approximates(scope, 1, exact)
+        taken = _since(started)
+        return Answer(self.source, scored, self.depth, exhausted, entered, compute, milliseconds=taken, steady=steady)
 
     def _grep(self, scope: Scope, entered: int) -> Answer:
         plan = self.request.plan
         started = time.perf_counter()
         if not self.patterns:
-            return Answer(self.source, _nothing(), True, entered, None, milliseconds=_since(started))
+            return Answer(self.source, _nothing(), self.depth, True, entered, None, milliseconds=_since(started))
         answer = self.engine.grep.search(
             self.patterns,
             scope,
-            self.depth,
+            self.depth + 1,  # one more tells whether there are more
             regex=plan["grep.regex"],
             case=plan["grep.case"],
             word=plan["grep.word"],
             context=plan["grep.context"],
+            counts="documents" if counts_documents(plan) else "chunks",
         )
         best = _best_passages(answer)
         scored = _grep_scored(answer, best)
         passages = {number: answer.passages[i] for number, i in best.items()}
-        exhausted = answer.complete and len(answer.passages) < self.depth
-        taken = _since(started)
-        return Answer(self.source, scored, exhausted, entered, None, passages, taken, answer.files, answer.lines)
+        taken, depth, end = _since(started), self.depth, answer.exhausted
+        return Answer(self.source, scored, depth, end, entered, None, passages, taken, answer.files, answer.lines)
 
     def _deep_enough(self, search: Callable[[int], Scored]) -> tuple[Scored, bool]:
         """The source's answer at the plan's depth, and whether there is nothing more.
 
-        Where depths count documents, the search goes deeper until so many documents are in the answer.
+        Where depths count documents, the search goes deeper until the answer holds all chunks of so many documents, which
+        the first chunk of another one shows.
         """
         depth = self.depth
         while True:
@@ -298,7 +303,7 @@ class _Task:
             exhausted = len(scored.numbers) < depth
             if exhausted or not counts_documents(self.request.plan):
                 return scored, exhausted
-            if len(np.unique(self.engine.records.columns(scored.numbers).document_numbers)) >= self.depth:
+            if len(np.unique(self.engine.records.columns(scored.numbers).document_numbers)) > self.depth:
                 return scored, False
             depth *= 4
 
@@ -319,8 +324,7 @@ def _best_passages(answer: GrepAnswer) -> dict[int, int]:
 def _grep_scored(answer: GrepAnswer, best: Mapping[int, int]) -> Scored:
     numbers = np.fromiter(best.keys(), np.int64, len(best))
     scores = np.array([answer.passages[i].score for i in best.values()], np.float64)
-    order = np.lexsort((numbers, -scores))
-    return Scored(numbers[order], scores[order], len(best))
+    return Scored(numbers, scores, len(best))
 
 
 def _unavailable(source: str, exc: BaseException) -> Unavailable:

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import CorpusDamaged, QueryError
+from workbench.records import Passage
 from workbench.store.grep_dictionary import WordDictionary
-from workbench.store.grep_passages import PassageWriter, group
+from workbench.store.grep_passages import PassageWriter, group, reached
 from workbench.store.grep_pattern import GrepPattern, prepare
 from workbench.store.grep_scan import scan, verify
 from workbench.store.protocols import GrepAnswer, Scope
@@ -82,22 +83,33 @@ class MappedGrep:
         return self._text.text(document_number)
 
     def search(
-        self, patterns: Sequence[str], scope: Scope, depth: int, *, regex: bool, case: str, word: bool, context: int
+        self,
+        patterns: Sequence[str],
+        scope: Scope,
+        depth: int,
+        *,
+        regex: bool,
+        case: str,
+        word: bool,
+        context: int,
+        counts: str = "passages",
     ) -> GrepAnswer:
         """Passages where any pattern matches, in the documents that the scope allows.
 
         Args:
             patterns: Text that stands for itself, or regular expressions; any of them may match. Repeated ones count once.
             scope: What may be returned; only its `allowed` masks are used.
-            depth: Most passages returned.
+            depth: Most passages returned, or chunks or documents that they stand for.
             regex: Whether the patterns are regular expressions in RE2's syntax.
             case: `smart` (each pattern: sensitive only if it has a capital), `sensitive` or `ignore`.
             word: Match whole words only.
             context: Lines shown before and after a matched line.
+            counts: What the depth counts: `passages`, `chunks` or `documents`. A search at a smaller depth gives the
+                beginning of a deeper one.
 
         Returns:
-            The best `depth` passages, score down, then document number up, then line up; files and lines are those
-            found before the depth was applied.
+            The best passages, score down, then document number up, then line up; files and lines are those found before
+            the depth was applied.
 
         Raises:
             QueryError: There is no pattern, one is empty, there are too many, RE2 refuses one, or one takes too long.
@@ -115,9 +127,20 @@ class MappedGrep:
             matched.append(lines[: self._most_lines])
         groups = group(self._text, matched, context)
         writer = PassageWriter(self._text, self._spans, prepared, context, scope.allowed)
-        passages, numbers = writer.write(groups, groups.best(depth))
+        best = groups.best()
+        passages: list[Passage] = []
+        numbers, taken, enough = np.zeros(0, np.int64), 0, 0
+        while taken < len(best) and not enough:
+            # Several passages may stand for one chunk or document: texts are read until there are enough of those.
+            more, records = writer.write(groups, best[taken : max(depth, taken + taken // 4 + 16)])
+            passages, numbers = passages + more, np.concatenate((numbers, records))
+            taken = len(passages)
+            enough = reached(counts, numbers, groups.documents[best[:taken]], depth)
+        taken = enough or taken
         files = int(np.count_nonzero(np.diff(groups.documents))) + 1 if len(groups.documents) else 0
-        return GrepAnswer(tuple(passages), numbers, files, len(groups.lines), complete)
+        return GrepAnswer(
+            tuple(passages[:taken]), numbers[:taken], files, len(groups.lines), complete, taken == len(best)
+        )
 
     def _matched(self, pattern: GrepPattern, allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """A pattern's matched lines in allowed documents, ascending: all, or the first `most_lines` + 1 and perhaps more."""

@@ -51,9 +51,25 @@ class Groups:
     documents: NDArray[np.int64]
     scores: NDArray[np.float64]
 
-    def best(self, depth: int) -> NDArray[np.int64]:
-        """The best passages: score down, then document number up, then line up."""
-        return np.argsort(-self.scores, kind="stable")[:depth]
+    def best(self) -> NDArray[np.int64]:
+        """The passages, best first: score down, then document number up, then line up."""
+        return np.argsort(-self.scores, kind="stable")
+
+
+def reached(counts: str, records: NDArray[np.int64], documents: NDArray[np.int64], depth: int) -> int:
+    """How many passages, best first, take a depth that counts `passages`, `chunks` or `documents`; 0 if these are too few.
+
+    Args:
+        counts: What the depth counts.
+        records: int64 (m,), the record that stands for each passage; -1, for none, counts as no chunk and no document.
+        documents: int64 (m,), the document of each.
+        depth: At least 1.
+    """
+    if counts == "passages":
+        return depth if len(records) >= depth else 0
+    known = np.flatnonzero(records >= 0)
+    _, first = np.unique((records if counts == "chunks" else documents)[known], return_index=True)
+    return int(np.sort(known[first])[depth - 1]) + 1 if len(first) >= depth else 0
 
 
 def group(text: MappedText, matched: Sequence[NDArray[np.int64]], context: int) -> Groups:

@@ -95,6 +95,9 @@ class VectorIndex(Protocol):
     def search(self, vector: NDArray[np.float32], scope: Scope, depth: int, *, exact: str) -> Scored:
         """Nearest allowed records by cosine. `exact` is auto, yes or no; a mask that hides records always means exact."""
 
+    def approximates(self, scope: Scope, depth: int, exact: str) -> bool:
+        """Whether `search` may ask the approximate index."""
+
     def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cosine of given records, float64; bit-equal to `search`'s on the exact path."""
 
@@ -110,11 +113,12 @@ class GrepAnswer:
     """Passages in grep's order (score down, path, line), each with the record that stands for it.
 
     Attributes:
-        passages: At most `depth`.
+        passages: Those that the depth takes.
         numbers: int64 (m,), the record that holds each passage's first matched line; -1 where no allowed record does.
-        files: Unique files among all matches found.
-        lines: Matched lines found.
-        complete: False when the scan stopped at the depth before the end.
+        files: Unique files among all matches found, whatever the depth.
+        lines: Matched lines found, whatever the depth.
+        complete: False when there are more matched lines than are ranked.
+        exhausted: True when a greater depth would give nothing more.
     """
 
     passages: tuple[Passage, ...]
@@ -122,15 +126,27 @@ class GrepAnswer:
     files: int
     lines: int
     complete: bool
+    exhausted: bool
 
 
 class GrepIndex(Protocol):
     """Lines of whole documents."""
 
     def search(
-        self, patterns: Sequence[str], scope: Scope, depth: int, *, regex: bool, case: str, word: bool, context: int
+        self,
+        patterns: Sequence[str],
+        scope: Scope,
+        depth: int,
+        *,
+        regex: bool,
+        case: str,
+        word: bool,
+        context: int,
+        counts: str = "passages",
     ) -> GrepAnswer:
-        """Passages where any pattern matches, in allowed documents. Raises QueryError for a pattern that RE2 refuses."""
+        """Passages where any pattern matches, in allowed documents, until the depth is reached: it counts `passages`, the
+        `chunks` that stand for them, or their `documents`. Raises QueryError for a pattern that RE2 refuses.
+        """  # fmt: skip
 
     def text(self, document_number: int) -> str:
         """A document's whole text, from the mapped file; whoever asks has made sure that it may be seen."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from workbench.errors import CorpusDamaged, SettingError
 from workbench.ingest.context import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
-from workbench.store.grep_passages import ELLIPSIS
+from workbench.store.grep_passages import ELLIPSIS, reached
 from workbench.store.grep_pattern import GrepPattern, prepare
 from workbench.store.overlaps import joined
 from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
@@ -247,14 +247,25 @@ class RedactedGrep:
         return self._redactor.one(document_number).document.text
 
     def search(
-        self, patterns: Sequence[str], scope: Scope, depth: int, *, regex: bool, case: str, word: bool, context: int
+        self,
+        patterns: Sequence[str],
+        scope: Scope,
+        depth: int,
+        *,
+        regex: bool,
+        case: str,
+        word: bool,
+        context: int,
+        counts: str = "passages",
     ) -> GrepAnswer:
         """As the line index, over masked texts. Raises QueryError.
 
         Files and lines are counted over the best `MOST_PASSAGES` passages, or `depth` if that is more.
         """
         most = max(depth, MOST_PASSAGES)
-        found = self._inner.search(patterns, scope, most, regex=regex, case=case, word=word, context=context)
+        found = self._inner.search(
+            patterns, scope, most, regex=regex, case=case, word=word, context=context, counts=counts
+        )
         prepared = [prepare(p, regex=regex, case=case, word=word) for p in dict.fromkeys(patterns)]
         documents = self._redactor.many(self._owners(found, scope))
         by_id = {redacted.document.document_id: number for number, redacted in documents.items()}
@@ -267,13 +278,16 @@ class RedactedGrep:
         # The order of grep: score down, then path, then line; stable for documents of one path.
         kept.sort(key=lambda pair: (-pair[0].score, pair[0].path, pair[0].document_id, pair[0].start_line))
         passages = tuple(passage for passage, _ in kept)
-        complete = found.complete and len(found.passages) < most
+        numbers = np.array([record for _, record in kept], np.int64)
+        owners = np.array([by_id[p.document_id] for p in passages], np.int64)
+        taken = reached(counts, numbers, owners, depth) or len(passages)
         return GrepAnswer(
-            passages[:depth],
-            np.array([record for _, record in kept[:depth]], np.int64),
+            passages[:taken],
+            numbers[:taken],
             len({p.document_id for p in passages}),
             sum(len(p.matched_lines) for p in passages),
-            complete,
+            found.complete and found.exhausted,
+            found.exhausted and taken == len(passages),
         )
 
     def _held(self, passage: Passage, document: int, scope: Scope) -> tuple[Passage, int]:

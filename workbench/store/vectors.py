@@ -144,6 +144,10 @@ class MappedVectors:
         copied: Floats32 = self._matrix[np.asarray(numbers, np.int64)]
         return copied
 
+    def approximates(self, scope: Scope, depth: int, exact: str) -> bool:
+        """Whether `search` asks the graph. A deeper search never does where a shallower one does not."""
+        return self._graph is not None and self._approximately(scope, self._rows(scope), depth, exact)
+
     def recall(self, vector: Floats32, scope: Scope, depth: int) -> float:
         """Share of the exact nearest `depth` that the approximate search finds for this query, in [0, 1].
 

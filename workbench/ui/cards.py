@@ -13,7 +13,7 @@ from functools import cache
 
 from workbench.charts.palette import LABELS, source_colour
 from workbench.errors import WorkbenchError
-from workbench.records import Hit, Label, Span, Unavailable
+from workbench.records import Hit, Label, Span, Unavailable, by_chunk
 from workbench.ui import links
 from workbench.ui.text import Excerpt, attribute, cut, excerpt, lines_of, marked, plain, visible
 
@@ -123,7 +123,7 @@ def card(
 
     Args:
         hit: The result.
-        ranks: Source -> rank from 1 of this chunk, of every source that retrieved it, also those of other columns.
+        ranks: Source -> rank from 1 of this chunk in sources that only other columns asked.
         sources: The sources to show a rank of, in order.
         numbered: Show lines with their numbers (grep) instead of running text.
         marks: What the person put on it.
@@ -203,7 +203,8 @@ def _actions(hit: Hit, marks: Marks) -> str:
 def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
     shown = []
     for source in sources:
-        there = ranks.get(source, 0)
+        # A source that the hit's own column asked: its rank there, the one that counted; else that of another column.
+        there = hit.ranks.get(source, 0) if source in hit.contributions else ranks.get(source, 0)
         name = attribute(plain(source, 40))
         dot = f'<i class="wb-dot" style="background:{source_colour(source)}"></i>'
         if not there:
@@ -214,6 +215,7 @@ def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
         sign, words = movement(hit.rank, there)
         kind = "wb-up" if sign.startswith("▲") else "wb-down" if sign.startswith("▼") else "wb-same"
         told = f"{name}: rank {there}" + (f"; here {words}" if words else "")
+        told += f", {by_chunk(hit.counted[source].start_line)}" if source in hit.counted else ""
         shown.append(
             f'<span class="wb-src" data-source="{name}" title="{told}">{dot}{name} <b>{there}</b>'
             f'<span class="{kind}">{sign}</span></span>'

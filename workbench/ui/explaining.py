@@ -12,6 +12,7 @@ from workbench.charts.palette import source_colour
 from workbench.plan import Plan
 from workbench.plan_fields import OFF
 from workbench.plan_values import base_of, encoder_of
+from workbench.records import by_chunk
 from workbench.retrieve.explain import Explanation, SourceStanding
 from workbench.ui import links
 from workbench.ui.cards import alert, number
@@ -142,7 +143,9 @@ def places_table(shown: Sequence[Place], sources: Sequence[str], asked: Mapping[
         ]
         for source in sources:
             rank = p.ranks.get(source)
-            cells.append(f'<td class="wb-num">{"absent" if rank is None else f"{rank:,}"}</td>')
+            other = f' title="{by_chunk(p.counted[source])}"' if source in p.counted else ""
+            mark = "*" if other else ""
+            cells.append(f'<td class="wb-num"{other}>{"absent" if rank is None else f"{rank:,}{mark}"}</td>')
             cells += [_value(p.scores.get(source)), _value(p.contributions.get(source))]
         rows.append(f'<tr data-chunk="{attribute(p.chunk_id)}">{"".join(cells)}</tr>')
     return '<div class="wb-places">' + _table(heads, "".join(rows), numbers={0, *range(3, len(heads))}) + "</div>"

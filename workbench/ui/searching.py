@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from workbench.charts.distances import Histogram, histogram
 from workbench.errors import NeedsSearch, WorkbenchError
 from workbench.plan import Plan
+from workbench.plan_fields import RETRIEVAL
 from workbench.plan_values import base_of
 from workbench.records import Hit
 from workbench.retrieve.request import sources_of
+from workbench.retrieve.retrieved import counts_documents
 
 if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
@@ -132,7 +134,7 @@ class Finder:
     def ranks(self, found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
         """Chunk id -> source -> rank, of every shown hit in every source that any column asked.
 
-        A hit's own ranks count; a source that its column did not ask is taken from a column that did.
+        For sources that a hit's own column did not ask; of the others the hit has its rank itself.
         """
         shown: dict[str, dict[str, int]] = {h.chunk_id: {} for f in found for h in f.hits}
         for source, ranks in self._by_source(found):
@@ -162,9 +164,8 @@ class Finder:
             sources = sources_of(plan, f.mode, f.result.query, f.result.keywords)
             for source in sources:
                 decided = (
-                    self._key_of(f), plan["collections"],
-                    plan.depth(source), plan.threshold(source), plan["vector.metric"],
-                    *(v for n, v in plan if n.startswith(f"{base_of(source)}.")),
+                    self._key_of(f), *(plan[name] for name in RETRIEVAL[base_of(source)]),
+                    plan.depth(source), counts_documents(plan), plan.threshold(source), plan["vector.metric"],
                 )  # fmt: skip
                 kept = self._ranks.get((f.slot, source))
                 if kept is None or kept[0] != decided:
