@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
+from judged_corpus import write_judged
 
 import workbench as wb
-from workbench.cli.main import main
+from workbench.cli import options
+from workbench.cli.main import COMMANDS, main
 from workbench.demo.data import sample_folder
 
 SEE_ALL = ("--tenant", "acme", "--role", "admin", "--role", "support")
@@ -40,6 +44,87 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
         done = run(*command, target, "--corpus", sample_path, *SEE_ALL)
         assert done.exit_code == 2
         assert said in done.stderr
+
+
+@pytest.fixture(scope="module")
+def judged_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve judged queries and what they are in other forms."""
+    folder = write_judged(tmp_path_factory.mktemp("files"), 12)
+    lines = [line.split(",") for line in (folder / "judged.csv").read_text().splitlines()[1:]]
+    (folder / "plain.qrels").write_text("".join(f"{i} 0 {path} 1\n" for i, _, path, _ in lines))
+    (folder / "plain.topics.tsv").write_text("".join(f"{i}\t{text}\n" for i, text, _, _ in lines))
+    (folder / "beir" / "qrels").mkdir(parents=True)
+    (folder / "beir" / "qrels" / "test.tsv").write_text("".join(f"{i}\t{path}\t1\n" for i, _, path, _ in lines))
+    queries = "".join(json.dumps({"_id": i, "text": text}) + "\n" for i, text, _, _ in lines)
+    (folder / "beir" / "queries.jsonl").write_text(queries)
+    (folder / "plan.yaml").write_text("preset: rrf\n")
+    (folder / "run.txt").write_text("q0 Q0 f00.md 1 1 other\n")
+    (folder / "linked.csv").symlink_to(folder / "judged.csv")
+    (folder / "corpus" / "desk.sqlite").touch()
+    return folder
+
+
+OVER_INPUTS = """
+check judged.csv --save judged.csv
+check judged.csv --save ./linked.csv
+check judged.csv --plan-file plan.yaml --save plan.yaml
+check plain.qrels --save plain.topics.tsv
+check beir --save beir/queries.jsonl
+check beir/qrels/test.tsv --save beir/queries.jsonl
+check judged.csv --save corpus/desk.sqlite
+tune judged.csv --grid fusion.k=1,60 --plan rrf --out judged.csv
+tune judged.csv --grid fusion.k=1,60 --plan rrf --resume judged.csv
+tune judged.csv --grid fusion.k=1,60 --plan rrf --test beir/qrels/test.tsv --out beir/qrels/test.tsv
+eval judged.csv --run judged.csv
+eval judged.csv --with-run run.txt --run run.txt
+run export judged.csv judged.csv
+run export beir beir/queries.jsonl
+learn judged.csv --output judged.csv
+learn judged.csv --plan rrf --set rerank.model=learned:run.txt --output run.txt
+snapshot save word1 --judgments judged.csv --out judged.csv
+snapshot export run.txt --html --out run.txt
+judge export judged corpus/desk.sqlite
+"""
+
+
+@pytest.mark.parametrize("words", OVER_INPUTS.strip().splitlines())
+def test_no_command_writes_over_its_own_input(judged_place: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 2 with a sentence before any work, under whatever name, and every file is as it was."""
+    monkeypatch.setattr("workbench.cli.options.Asker.open", lambda *_, **__: pytest.fail("the corpus was opened"))
+    monkeypatch.chdir(judged_place)
+    before = {p: p.read_bytes() for p in judged_place.rglob("*") if p.is_file()}
+    done = run(*words.split(), "--corpus", "corpus")
+    assert done.exit_code == 2, done.output
+    assert "is an input of this command, and would be overwritten. Write to another file." in done.stderr
+    assert {p: p.read_bytes() for p in judged_place.rglob("*") if p.is_file()} == before
+
+
+def test_every_command_that_writes_a_file_keeps_its_inputs() -> None:
+    """Whoever adds an output to a command gets the check, or this test's word."""
+    found = []
+
+    def look(command: click.Command, name: str) -> None:
+        for sub, one in (command.commands if isinstance(command, click.Group) else {}).items():
+            look(one, f"{name} {sub}")
+        if any(isinstance(p.type, options.OutputFile) for p in command.params):
+            assert isinstance(command, options.Writing), name
+            found.append(name)
+
+    for name in COMMANDS:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        look(command, name)
+    assert sorted(found) == [
+        "check", "eval", "judge export", "learn", "run export", "snapshot export", "snapshot save", "tune",
+    ]  # fmt: skip
+
+
+def test_an_export_may_be_written_again(judged_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set may have the name of its file or folder: the set is what is read."""
+    monkeypatch.chdir(judged_place)
+    assert run("judge", "import", "judged.csv", "--set", "out", "--corpus", "corpus").exit_code == 0
+    for _ in range(2):
+        assert run("judge", "export", "out", "out", "--format", "beir", "--corpus", "corpus").exit_code == 0
 
 
 def test_a_plan_file_that_is_no_text_is_named(sample_path: Path, tmp_path: Path) -> None:

@@ -99,11 +99,45 @@ def test_check_holds_a_floor(place: Path) -> None:
 
 def test_check_refuses_a_baseline_of_other_judgments(place: Path, tmp_path: Path) -> None:
     saved = tmp_path / "good.json"
-    run(place, "check", "--save", str(saved))
-    saved.write_text(saved.read_text().replace('"judgments": "', '"judgments": "0'))
+    other = tmp_path / "judged.csv"
+    other.write_text((place / "judged.csv").read_text().replace(",1\n", ",2\n"))
+    made = ["check", str(other), "--corpus", str(place / "corpus"), "--save", str(saved)]
+    assert CliRunner().invoke(main, made).exit_code == 0
     done = run(place, "check", "--baseline", str(saved))
     assert done.exit_code == 2
     assert "other judgments" in done.output
+
+
+def test_check_compares_the_queries_that_are_judged_as_they_were(place: Path, tmp_path: Path) -> None:
+    """A query whose judgments changed or went is named; the others are compared; the file of an older version still serves."""
+    saved, other = tmp_path / "good.json", tmp_path / "judged.csv"
+    assert run(place, "check", "--save", str(saved)).exit_code == 0
+    lines = (place / "judged.csv").read_text().splitlines()
+    other.write_text("\n".join([*lines[:3], lines[3].replace(",1", ",2"), *lines[5:]]) + "\n")
+    words = ["check", str(other), "--corpus", str(place / "corpus"), "--baseline", str(saved), "--json"]
+    done = CliRunner().invoke(main, words)
+    data = json.loads(done.stdout)
+    assert (done.exit_code, data["not_compared"]) == (0, ["q2", "q3"])
+    assert any(
+        "2 of the baseline's 12 queries were not compared" in w and "q2 (word2 alpha)" in w for w in data["warnings"]
+    )
+    old = {name: value for name, value in json.loads(saved.read_text()).items() if name != "judged"}
+    saved.write_text(json.dumps(old))
+    assert run(place, "check", "--baseline", str(saved)).exit_code == 0
+
+
+def test_a_baseline_is_replaced_only_by_a_check_that_passes(place: Path, tmp_path: Path) -> None:
+    """`--save` may name the baseline: it is read first, and what failed against it does not take its place."""
+    saved = tmp_path / "good.json"
+    assert run(place, "check", "--save", str(saved)).exit_code == 0
+    before = saved.read_bytes()
+    failing = run(place, "check", "--baseline", str(saved), "--save", str(saved), "--filter", "path = 'none.md'")
+    assert failing.exit_code == 1
+    assert "was not replaced" in failing.output
+    assert saved.read_bytes() == before
+    passing = run(place, "check", "--baseline", str(saved), "--save", str(saved), "--measure", "RR")
+    assert passing.exit_code == 0
+    assert "RR" in json.loads(saved.read_text())["measures"]
 
 
 def test_judges_are_named_for_query_sets_only(place: Path) -> None:

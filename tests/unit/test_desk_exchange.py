@@ -60,16 +60,14 @@ def test_forms_of_documents_come_back(judged: wb.Corpus, tmp_path: Path, form: s
     """People's grades of documents; what `load_judgments` reads of them is what was judged."""
     target = tmp_path / ("qrels.txt" if form == "trec" else "folder")
     assert exchange.export_judgments(judged.judging, "tea", target, form) == 4
-    topics = tmp_path / "qrels.topics.tsv" if form == "trec" else None
-    loaded = wb.load_judgments(target, topics=topics)
+    loaded = wb.load_judgments(target)  # the queries are found beside the qrels
     expected = judged.judgments("tea", documents=True)
     assert loaded.qrels == expected.qrels
-    report = exchange.import_judgments(judged.judging, target, "docs", topics=topics, judge="them")
-    assert (report.queries, report.new) == (2, 4)
+    report = exchange.import_judgments(judged.judging, target, "docs", judge="them")
+    assert (report.queries, report.new) == (3, 4)
     assert {x.judgment.judge for x in judged.judging.located("docs")} == {"them"}
     assert judged.judgments("docs").qrels == expected.qrels
-    if form == "beir":
-        assert loaded.topics["2"].keywords == "boil"
+    assert loaded.topics["2"].keywords == "boil"
 
 
 def test_records_go_by_their_own_ids(make_corpus: Make, tmp_path: Path) -> None:
@@ -240,8 +238,7 @@ def test_query_ids_with_spaces_are_one_in_qrels_and_topics(make_corpus: Make, tm
     corpus.judging.sets.create("s", [Query("my query", "water")])
     corpus.judging.grade(corpus.search("water").hits[0], 1, corpus.judging.queries("s")[0], set="s", judge="ann")
     exchange.export_judgments(corpus.judging, "s", tmp_path / "s.qrels", "trec")
-    loaded = wb.load_judgments(tmp_path / "s.qrels", topics=tmp_path / "s.topics.tsv")
-    assert loaded.topics["my%20query"].text == "water"
+    assert wb.load_judgments(tmp_path / "s.qrels").topics["my query"].text == "water"
 
 
 def test_a_set_whose_judged_documents_are_gone_says_so(make_corpus: Make, tmp_path: Path) -> None:

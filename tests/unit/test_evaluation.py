@@ -253,10 +253,9 @@ def test_the_needed_depth_is_the_largest_cutoff() -> None:
     assert needed_depth(["nDCG@10", "RR"]) == 1000
 
 
-def test_names_with_spaces_survive_the_trec_form_and_collisions_are_refused() -> None:
-    """Spaces become %20 in run and qrels alike."""
+def test_names_with_spaces_survive_the_trec_form_and_none_collide() -> None:
+    """Spaces become %20 in run and qrels alike, and what only looks so is told apart."""
     run = Run({"q 1": ("a b.md",)}, "default fusion.k=20")
     assert run.to_trec() == "q%201 Q0 a%20b.md 1 1 default%20fusion.k=20\n"
     assert qrels_to_trec(judged({"q 1": {"a b.md": 1}})) == "q%201 0 a%20b.md 1\n"
-    with pytest.raises(UsageError, match="are one in the TREC form"):
-        Run({"q": ("a b", "a%20b")}).to_trec()
+    assert Run({"q": ("a b", "a%20b")}, "r").to_trec() == "q Q0 a%20b 1 2 r\nq Q0 a%2520b 2 1 r\n"

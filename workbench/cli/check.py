@@ -16,7 +16,7 @@ from workbench.retrieve.request import MODES
 _SHOWN = 10
 
 
-@click.command()
+@click.command(cls=options.Writing)
 @click.argument("judgments")
 @options.takes_plan
 @click.option("--baseline", type=click.Path(path_type=Path), help="Figures saved by --save: a significant drop fails.")
@@ -27,7 +27,11 @@ _SHOWN = 10
     metavar="MEASURE=VALUE",
     help="Least mean, such as nDCG@10=0.4; may be repeated.",
 )
-@click.option("--save", type=options.OutputFile(), help="Write the figures of now, for later checks.")
+@click.option(
+    "--save",
+    type=options.OutputFile(replaces="baseline"),
+    help="Write the figures of now, for later checks; the baseline itself is replaced only where the check passes.",
+)
 @click.option(
     "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100."
 )
@@ -71,30 +75,37 @@ def check(
     least = _minimums(minimums)
     loaded = judged.read_judgments(judgments, split, asker, judges)
     chosen = [*(measures or ("nDCG@10", "R@100")), *least]
-    if baseline is not None:
-        chosen = [*read_baseline(baseline, loaded.digest)[1], *chosen]
+    before = None if baseline is None else read_baseline(baseline)
+    if before is not None:
+        chosen = [*before.measures, *chosen]
     elif not least and save is None:
         raise UsageError("There is nothing to check against", "Give --baseline FILE, --min nDCG@10=0.4, or --save FILE")
     with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
         now = opened.evaluate(loaded, wanted, chosen, mode=mode, filters=filters, progress=progress)
+    found = compare(now, before, least, tolerance=tolerance) if before is not None or least else None
+    passed = found is None or found.passed
+    kept: tuple[str, ...] = ()
+    # A failed run must not become what later ones are measured against.
+    if save is not None and not passed and baseline is not None and save.exists() and save.samefile(baseline):
+        save, kept = None, (f"{baseline} was not replaced, because the check failed",)
     if save is not None:
         save_baseline(now, save)
-    found = compare(now, baseline, least, tolerance=tolerance) if baseline is not None or least else None
-    warnings = [*now.warnings, *(() if found is None else found.notes)]
+    warnings = [*now.warnings, *(() if found is None else found.notes), *kept]
     if as_json:
         options.print_json(
             {
                 "plan": now.name,
-                "passed": found is None or found.passed,
+                "passed": passed,
                 "figures": {m: None if math.isnan(now.mean(m)) else now.mean(m) for m in now.measures},
                 "failures": [] if found is None else list(found.failures),
                 "verdicts": [] if found is None else [d.verdict for d in found.differences],
                 "fallen": [] if found is None else [dataclasses.asdict(f) for f in found.fallen],
+                "not_compared": [] if found is None else list(found.left_out),
                 "saved": None if save is None else str(save),
                 "warnings": warnings,
             }
         )
-        ctx.exit(0 if found is None or found.passed else 1)
+        ctx.exit(0 if passed else 1)
     out = output.console()
     out.print(", ".join(f"{m} {now.mean(m):.4f}" for m in now.measures))
     if found is not None:
@@ -113,7 +124,7 @@ def check(
         out.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
     if save is not None:
         out.print(Text(output.plain(f"Saved to {save}; check against it with --baseline {save}")), soft_wrap=True)
-    ctx.exit(0 if found is None or found.passed else 1)
+    ctx.exit(0 if passed else 1)
 
 
 def _minimums(words: tuple[str, ...]) -> dict[str, float]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.evaluate.judgments import Judgments
 
 
-@click.command(name="eval")
+@click.command(name="eval", cls=options.Writing)
 @click.argument("judgments", type=click.Path(path_type=Path))
 @options.takes_plans
 @click.option(

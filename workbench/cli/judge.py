@@ -141,9 +141,16 @@ def import_(
         )
 
 
-@judge.command(name="export")
-@click.argument("name")
-@click.argument("target", type=click.Path(path_type=Path))
+def _with(target: Path) -> tuple[Path, ...]:
+    """What an export writes beside or in its target."""
+    from workbench.evaluate.reading import TOPICS
+
+    return target.with_suffix(TOPICS), target / "qrels" / "test.tsv", target / "queries.jsonl"
+
+
+@judge.command(name="export", cls=options.Writing)
+@click.argument("name", type=options.Name())
+@click.argument("target", type=options.OutputFile(also=_with, folder=True))
 @click.option(
     "--format", "form", type=click.Choice(("jsonl", "csv", "trec", "beir")), help="Default: by the ending of TARGET."
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MOST_FEATURES = 8
 
 
-@click.command()
+@click.command(cls=options.Writing)
 @click.argument("judgments", type=click.Path(path_type=Path))
 @click.option("--output", "-o", "target", type=options.OutputFile(), help="Write the model to this file.")
 @options.takes_plan

@@ -10,7 +10,8 @@ import dataclasses
 import functools
 import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from workbench import settings
-from workbench.errors import PlanError
+from workbench.errors import PlanError, UsageError
 from workbench.plan import Plan, assigned
 from workbench.records import Principal
 
@@ -49,21 +50,85 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
-class OutputFile(click.Path):
-    """A file that a command writes: refused before any work is done where it could not be written after it."""
+class Name(click.types.StringParamType):
+    """A name of something that the corpus keeps: never a file, also where one is called the same."""
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False, writable=True)
+
+class OutputFile(click.Path):
+    """What a command writes: refused before any work is done where it could not be written after it, or is an input
+    (`Writing`).
+
+    Args:
+        also: The other files that come with it.
+        folder: It may be a folder, and is made.
+        replaces: The input that it may be: the command reads that first, and says when it replaces it.
+    """
+
+    def __init__(
+        self, also: Callable[[Path], Sequence[Path]] = lambda _: (), folder: bool = False, replaces: str = ""
+    ) -> None:
+        super().__init__(path_type=Path, dir_okay=folder, writable=True)
+        self.also, self.folder, self.replaces = also, folder, replaces
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, whose folder is there."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         folder = path.parent
+        if self.folder:
+            return path
         if not folder.is_dir():
             self.fail(f"There is no folder {str(folder)!r}. Make it first, or choose another place.", param, ctx)
         if not path.exists() and not os.access(folder, os.W_OK):
             self.fail(f"Nothing can be written in {str(folder)!r}. Choose another place.", param, ctx)
         return path
+
+
+class Writing(click.Command):
+    """A command that writes a file: it refuses to write over what it reads, before it does anything."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it. Raises UsageError where an output is an input, is read in an input folder, or belongs to the corpus."""
+        types: dict[str, Any] = {p.name: p.type for p in self.params if p.name is not None}
+        for name, kind in types.items():
+            if not isinstance(kind, OutputFile) or ctx.params.get(name) is None:
+                continue
+            given = {
+                other: value for other, value in ctx.params.items()
+                if other not in (name, kind.replaces) and not isinstance(types.get(other), Name)
+            }  # fmt: skip
+            corpus = [settings.path_of(given.pop("corpus") or settings.get("corpus"))] if "corpus" in given else []
+            inputs = [*_files(given.values()), *corpus]
+            target = Path(ctx.params[name])
+            for written in (target, *kind.also(target)):
+                if any(_is(written, read) for read in inputs):
+                    raise UsageError(
+                        f"{written} is an input of this command, and would be overwritten", "Write to another file"
+                    )
+        return super().invoke(ctx)
+
+
+def _files(values: Iterable[Any]) -> Iterator[Path]:
+    """The files and folders that arguments name, and what is read along with them: queries beside qrels, learned rankings."""
+    from workbench.evaluate.reading import read_along
+
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _files(value)
+        elif isinstance(value, (str, Path)) and str(value):
+            path = Path(value)
+            yield path
+            yield from read_along(path)
+            yield from (settings.path_of(model) for model in re.findall(r"learned:(\S+)", str(value)))
+
+
+def _is(written: Path, read: Path) -> bool:
+    """Whether writing one would change the other: a file, or the file that is there of a corpus."""
+    try:
+        if (read / "generations").is_dir():
+            return written.is_file() and read.resolve() in written.resolve().parents
+        return os.path.samefile(written, read) and not written.is_dir()
+    except (OSError, ValueError):  # one of them is not there, or no path
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def run() -> None:
     """Runs in the TREC form: the ranked answers of a plan to many queries."""
 
 
-@run.command(name="export")
+@run.command(name="export", cls=options.Writing)
 @click.argument("queries")
 @click.argument("target", type=options.OutputFile())
 @options.takes_plan

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 _FORMS = ("html", "csv", "trec", "json")
 
 
+def _suffixed(target: Path) -> tuple[Path, ...]:
+    """Where a snapshot is written when its name has no suffix."""
+    return () if target.suffix else (target.with_suffix(".snapshot"),)
+
+
 @click.group()
 def snapshot() -> None:
     """Keep results as files: save, list, show, verify, diff, export.
@@ -32,9 +37,11 @@ def snapshot() -> None:
     """
 
 
-@snapshot.command()
+@snapshot.command(cls=options.Writing)
 @click.argument("queries", nargs=-1, metavar="QUERY...")
-@click.option("--out", "-o", type=options.OutputFile(), help="The file; by default the corpus keeps it, under its id.")
+@click.option(
+    "--out", "-o", type=options.OutputFile(_suffixed), help="The file; by default the corpus keeps it, under its id."
+)
 @click.option("--note", default="", help="What to say of it; the first line is its title.")
 @click.option("--keywords", "-k", help="Exact words for grep; quoted ones are phrases.")
 @click.option("--mode", "-m", type=click.Choice([*MODES, "semantic"]), default="hybrid", show_default=True)
@@ -224,7 +231,7 @@ def diff(sources: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
         out.print(output.frame_table(measures.drop("verdict"), "Measures"))
 
 
-@snapshot.command()
+@snapshot.command(cls=options.Writing)
 @click.argument("source", metavar="SNAPSHOT")
 @click.option("--html", "form", flag_value="html", help="The page that opens by itself.")
 @click.option("--csv", "form", flag_value="csv", help="Every candidate, a row for each source.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.plan import Plan
 
 
-@click.command()
+@click.command(cls=options.Writing)
 @click.argument("judgments")
 @click.option(
     "--grid", "-g", "grid", multiple=True, metavar="FIELD=VALUES",
@@ -55,9 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out", "-o", "out", type=options.OutputFile(), help="Write the best plan here: .yaml, or Python as .py."
 )
-@click.option(
-    "--resume", type=click.Path(path_type=Path), help="Keep what is measured in this file, and go on from it."
-)
+@click.option("--resume", type=options.OutputFile(), help="Keep what is measured in this file, and go on from it.")
 @click.option(
     "--curve", "curves", multiple=True, metavar="FIELD", help="Show the figure over this field; may be repeated."
 )

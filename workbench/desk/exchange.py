@@ -14,17 +14,19 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from workbench.desk.judged import Located
 from workbench.desk.judging import Judging
 from workbench.desk.judgments import LONGEST_JUDGE, LONGEST_NOTE, Anchor, Judgment
 from workbench.desk.naming import anchors, with_own_ids
 from workbench.desk.query_sets import JUDGING, Query, checked, time_of
-from workbench.errors import JudgmentError
+from workbench.errors import JudgmentError, UsageError
 from workbench.evaluate import reading
 from workbench.evaluate.judgments import load_judgments
 from workbench.evaluate.run import qrels_to_trec, words
@@ -211,10 +213,12 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
         return None
     made: list[_Row] = []
     for line, row in rows:
-        text = reading.first_of(row, reading.TEXT_NAMES)
+        text = reading.query_text(row)
         query_id = reading.one_spaced(reading.first_of(row, reading.QUERY_ID_NAMES))
         if text:
             draft.add_topic(file, line, query_id, text, reading.read_keywords(row))
+            if not any(str(row.get(n) or "") for n in (*reading.DOCUMENT_NAMES, *reading.GRADE_NAMES)):
+                continue  # a query that is not judged
         faults, read = _row(row, query_id, judge)
         for fault in faults:
             draft.fault(file, line, fault)
@@ -227,10 +231,11 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
 def _row(row: Mapping[str, Any], query_id: str, judge: str) -> tuple[list[str], _Row | None]:
     """One row, or what is wrong with it."""
     faults = []
-    document, grade = reading.first_of(row, reading.DOCUMENT_NAMES), None
+    named = next((str(row[n]) for n in reading.DOCUMENT_NAMES if row.get(n)), "")
+    document = unicodedata.normalize("NFC", named)  # a path may begin or end with a space
     raw = next((row[n] for n in reading.GRADE_NAMES if n in row), "")
     grade = reading.read_grade(raw)
-    if not query_id or not document:
+    if not query_id or not document.strip():
         faults.append("the query id or the document is empty")
     if grade is None:
         faults.append(f"the grade {raw!r} is not a whole number")
@@ -286,7 +291,7 @@ def export_judgments(
 
     Raises:
         JudgmentError: There is no such set or form, or nothing is judged.
-        UsageError: Two documents have one name in the TREC form.
+        UsageError: A document's name has a tab or a line end inside, or a space around it, and the form is BEIR's.
     """
     if form not in FORMATS:
         raise JudgmentError(f"There is no format {form!r}", "Use " + ", ".join(FORMATS))
@@ -294,13 +299,17 @@ def export_judgments(
     if form in {"jsonl", "csv"}:
         rows = _own_rows(judging, name, judges)
         _save(path, _as_jsonl(rows) if form == "jsonl" else _as_csv(rows))
-        return sum("grade" in row for row in rows)
+        return sum(row["grade"] != "" for row in rows)
     documents = with_own_ids(judging, judging.judgments(name, judges, documents=True))
-    queries = [documents.topics[i] for i in documents.query_ids]
+    queries = list(documents.topics.values())
     if form == "trec":
         _save(path, qrels_to_trec(documents))
-        _save(path.with_suffix(".topics.tsv"), "".join(f"{words(q.query_id)}\t{q.text}\n" for q in queries))
+        lines = ("\t".join((words(q.query_id), q.text, *([q.keywords] if q.keywords else []))) for q in queries)
+        _save(path.with_suffix(reading.TOPICS), "".join(line + "\n" for line in lines))
     else:
+        for key in sorted(documents.document_keys):
+            if key != reading.clean(key) or not {"\t", "\n", "\r"}.isdisjoint(key):
+                raise UsageError(f"The BEIR form cannot hold the name {key!r}", "Export as jsonl, csv or trec")
         header = "query-id\tcorpus-id\tscore\n"
         lines = (f"{i}\t{d}\t{g}\n" for i in documents.query_ids for d, g in documents.qrels[i].items())
         _save(path / "qrels" / "test.tsv", header + "".join(lines))
@@ -312,11 +321,17 @@ def export_judgments(
 
 
 def _own_rows(judging: Judging, name: str, judges: Sequence[str] | None) -> list[dict[str, Any]]:
-    located = judging.located(name, judges=judges)
+    by_query: dict[str, list[Located]] = {}
+    for one in judging.located(name, judges=judges):
+        by_query.setdefault(one.judgment.query_id, []).append(one)
+    if not by_query:
+        raise JudgmentError(f"The set {name!r} has no judgments to export", "Judge some of its results first")
     rows: list[dict[str, Any]] = []
     for query in judging.queries(name):
         asked = {"query_id": query.query_id, "query": query.text, "keywords": query.keywords or ""}
-        for one in (x for x in located if x.judgment.query_id == query.query_id):
+        if query.query_id not in by_query:
+            rows.append(dict.fromkeys(COLUMNS, "") | asked)
+        for one in by_query.get(query.query_id, ()):
             j, a = one.judgment, one.judgment.anchor
             rows.append(
                 {
@@ -324,8 +339,6 @@ def _own_rows(judging: Judging, name: str, judges: Sequence[str] | None) -> list
                     "grade": j.grade, "judge": j.judge, "time": j.time.isoformat(), "note": j.note,
                 }
             )  # fmt: skip
-    if not rows:
-        raise JudgmentError(f"The set {name!r} has no judgments to export", "Judge some of its results first")
     return rows
 
 
@@ -335,7 +348,9 @@ def _as_jsonl(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    # A carriage return is left bare by csv's own quoting, and read as a line end.
+    bare = any("\r" in str(value) for row in rows for value in row.values())
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL)
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()

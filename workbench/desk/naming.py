@@ -8,6 +8,7 @@ from dataclasses import replace
 from workbench.desk.judging import Judging, passage
 from workbench.desk.judgments import Anchor
 from workbench.evaluate.judgments import Judgments
+from workbench.evaluate.run import words
 from workbench.records import Document
 
 
@@ -18,7 +19,9 @@ def anchors(judging: Judging, names: Sequence[str]) -> tuple[Mapping[str, Anchor
         An anchor for each name, and the names that mean no visible document now: their anchors have the name as path, and
         find the document once it is there.
     """
-    found = _headers(judging, names)
+    spelled = {name: words(name) for name in names}  # another program's `%20` may be its document's own
+    found = _headers(judging, [*names, *(other for name, other in spelled.items() if other != name)])
+    found = {name: found[n] for name, other in spelled.items() for n in (other, name) if n in found}
     made = {
         name: passage(found[name], 0, 0, "") if name in found else Anchor(name, tenant=judging.tenant) for name in names
     }

@@ -1,16 +1,17 @@
 """A check for a team's CI: is a plan still as good as it was?
 
-A baseline is a small JSON file: the judgments' digest, the plan, and every query's figure. A later run on the same judgments is
-compared query by query, so a drop is told from noise by the paired test, and the queries that fell are named. Minimum figures
-are the other way: a mean below one fails, whatever it was before.
+A baseline is a small JSON file: the plan, and of every query its figures and a digest of its judgments. A later run is compared
+query by query, so a drop is told from noise by the paired test, and the queries that fell are named. A query whose judgments
+are others now, such as those of a document that was removed or edited, is named and not compared. Minimum figures are the
+other way: a mean below one fails, whatever it was before.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from workbench.presets import EDITION, recorded_text
 
 _FORMAT = 1
 _FELL = 1e-9
+_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,25 @@ class Fallen:
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """Figures of before.
+
+    Attributes:
+        path: The file.
+        plan, measures: What they are of.
+        queries: Query id -> a figure for each measure.
+        judgments: Digest of all judgments; `judged`: query id -> digest of its own, empty in files of older versions.
+    """
+
+    path: Path
+    plan: str
+    measures: tuple[str, ...]
+    queries: Mapping[str, Sequence[float]]
+    judgments: str
+    judged: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """What a check found.
 
@@ -44,6 +65,7 @@ class Guard:
         minimums: Measure -> (least that is allowed, mean now).
         failures: What went wrong, in sentences; empty when all is well.
         fallen: Queries that fell by the first measure, the worst first.
+        left_out: Id -> text of the baseline's queries whose judgments are others now, or gone: they were not compared.
         notes: What a reader must know of the comparison, such as that it cannot fail.
     """
 
@@ -52,6 +74,7 @@ class Guard:
     failures: tuple[str, ...]
     fallen: tuple[Fallen, ...]
     notes: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -66,6 +89,7 @@ def save_baseline(evaluation: Evaluation, path: Path) -> None:
         "plan": evaluation.name,
         "edition": EDITION,
         "judgments": evaluation.judgments.given_digest,
+        "judged": evaluation.judgments.given_digests,
         "measures": list(evaluation.measures),
         "queries": dict(zip(evaluation.query_ids, evaluation.values.tolist(), strict=True)),
     }
@@ -74,7 +98,7 @@ def save_baseline(evaluation: Evaluation, path: Path) -> None:
 
 def check(
     evaluation: Evaluation,
-    baseline: Path | None,
+    baseline: Baseline | None,
     minimums: Mapping[str, float],
     *,
     tolerance: float = 0.0,
@@ -84,13 +108,13 @@ def check(
 
     Args:
         evaluation: With the baseline's measures computed.
-        baseline: File of `save_baseline`; None has no comparison.
+        baseline: As `read_baseline` gives it; None has no comparison.
         minimums: Measure -> least mean.
         tolerance: A significant drop of at most this much in the mean passes.
         seed: Seed of the intervals and tests.
 
     Raises:
-        UsageError: The baseline cannot be read, or is of other judgments; a minimum is no number; nothing is to be checked.
+        UsageError: No query of the baseline is judged as it was; a minimum is no number; nothing is to be checked.
     """
     wrong = next((measure for measure, least in minimums.items() if not math.isfinite(least)), None)
     if wrong is not None:
@@ -101,23 +125,22 @@ def check(
     differences: list[Difference] = []
     fallen: list[Fallen] = []
     unshown: list[str] = []
+    left_out: dict[str, str] = {}
     if baseline is not None:
-        name, measures, before = read_baseline(baseline, evaluation.judgments.given_digest)
-        if set(before) != set(evaluation.query_ids):
-            raise UsageError(
-                f"The baseline {baseline} is of other queries", "Make one with: workbench check JUDGMENTS --save FILE"
-            )
-        for n, measure in enumerate(measures):
-            first = np.array([before[i][n] for i in evaluation.query_ids])
-            names = (f"baseline {name}", evaluation.name)
-            made = paired_difference(measure, names, first, evaluation.column(measure), seed=seed)
+        places, left_out = _comparable(baseline, evaluation)
+        ids = [evaluation.query_ids[place] for place in places]
+        for n, measure in enumerate(baseline.measures):
+            first = np.array([baseline.queries[i][n] for i in ids])
+            second = evaluation.column(measure)[places]
+            names = (f"baseline {baseline.plan}", evaluation.name)
+            made = paired_difference(measure, names, first, second, seed=seed)
             differences.append(made)
             if made.significant and made.difference < -tolerance:
                 failures.append(f"{measure} fell from {made.first_mean:.4f} to {made.second_mean:.4f}: {made.brief}")
             if made.losses and not _could_show(made):
                 unshown.append(measure)
             if n == 0:
-                fallen = _fallen(evaluation, first, evaluation.column(measure))
+                fallen = _fallen(evaluation, ids, first, second)
     found: dict[str, tuple[float, float]] = {}
     for measure, least in minimums.items():
         mean = evaluation.mean(measure)
@@ -129,7 +152,38 @@ def check(
         "name a minimum (--min), or judge more queries"
         for measure in unshown
     )
-    return Guard(tuple(differences), found, tuple(failures), tuple(fallen), notes)
+    if baseline is not None and left_out:
+        some = [f"{i} ({text})" if text else i for i, text in left_out.items()]
+        shown = ", ".join(some[:_NAMED]) + (f" and {len(some) - _NAMED} more" if len(some) > _NAMED else "")
+        notes = (
+            f"{len(left_out)} of the baseline's {len(baseline.queries)} queries were not compared, because their judgments "
+            f"changed or their judged documents are gone: {shown}",
+            *notes,
+        )
+    return Guard(tuple(differences), found, tuple(failures), tuple(fallen), notes, left_out)
+
+
+def _comparable(baseline: Baseline, evaluation: Evaluation) -> tuple[list[int], dict[str, str]]:
+    """Places of the queries that are judged as they were, and the baseline's other queries. Raises UsageError for none."""
+    now, ids = evaluation.judgments.given_digests, evaluation.query_ids
+    if evaluation.judgments.given_digest == baseline.judgments:
+        if set(baseline.queries) != set(ids):
+            raise UsageError(
+                f"The baseline {baseline.path} cannot be read: it lacks a figure of a query",
+                "Make one with: workbench check JUDGMENTS --save FILE",
+            )
+        same = set(ids)
+    else:
+        same = {i for i, digest in baseline.judged.items() if i in baseline.queries and now.get(i) == digest}
+    places = [place for place, query_id in enumerate(ids) if query_id in same]
+    if not places:
+        raise UsageError(
+            f"The baseline {baseline.path} is of other judgments",
+            "Make one of these with: workbench check JUDGMENTS --save FILE",
+        )
+    topics = evaluation.judgments.topics
+    left = [i for i in baseline.queries if i not in same or i not in ids]
+    return places, {i: topics[i].text if i in topics else "" for i in left}
 
 
 def _could_show(made: Difference) -> bool:
@@ -137,8 +191,8 @@ def _could_show(made: Difference) -> bool:
     return 2.0 ** (1 - made.wins - made.losses) < SIGNIFICANT
 
 
-def read_baseline(path: Path, digest: str) -> tuple[str, tuple[str, ...], Mapping[str, list[float]]]:
-    """Plan, measures and figures by query of a baseline of these judgments. Raises UsageError."""
+def read_baseline(path: Path) -> Baseline:
+    """A baseline as `save_baseline` wrote it. Raises UsageError where it cannot be read."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] != _FORMAT:
@@ -146,9 +200,12 @@ def read_baseline(path: Path, digest: str) -> tuple[str, tuple[str, ...], Mappin
         plan = recorded_text(str(data["plan"]), int(data.get("edition", 1)))
         measures = parse_measures([str(m) for m in data["measures"]])
         queries = {str(i): [float(v) for v in row] for i, row in dict(data["queries"]).items()}
-        judged = data["judgments"]
-        if not queries or any(
-            len(row) != len(measures) or not all(map(math.isfinite, row)) for row in queries.values()
+        judged = {str(i): str(digest) for i, digest in dict(data.get("judged", {})).items()}
+        if (
+            not queries
+            or not data["judgments"]
+            or (judged and judged.keys() != queries.keys())
+            or any(len(row) != len(measures) or not all(map(math.isfinite, row)) for row in queries.values())
         ):
             raise ValueError("it lacks a figure of a query")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
@@ -158,20 +215,15 @@ def read_baseline(path: Path, digest: str) -> tuple[str, tuple[str, ...], Mappin
             f"The baseline {path} cannot be read: {said}",
             "Make one with: workbench check JUDGMENTS --save FILE",
         ) from exc
-    if judged != digest:
-        raise UsageError(
-            f"The baseline {path} is of other judgments",
-            "Make one of these with: workbench check JUDGMENTS --save FILE",
-        )
-    return plan, measures, queries
+    return Baseline(path, plan, measures, queries, str(data["judgments"]), judged)
 
 
-def _fallen(evaluation: Evaluation, before: np.ndarray, after: np.ndarray) -> list[Fallen]:
+def _fallen(evaluation: Evaluation, ids: Sequence[str], before: np.ndarray, after: np.ndarray) -> list[Fallen]:
     topics = evaluation.judgments.topics
     order = np.argsort(after - before, kind="stable")
     return [
         Fallen(i, topics[i].text if i in topics else "", float(before[n]), float(after[n]))
         for n in order.tolist()
         if before[n] - after[n] > _FELL
-        for i in (evaluation.query_ids[n],)
+        for i in (ids[n],)
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.reading import Draft, clean, text_of
-from workbench.evaluate.run import Run, words
+from workbench.evaluate.run import Run, spoken, words
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
@@ -30,7 +30,8 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
         name: What to call the run; None is the name that its lines have, or the file's where they have several.
 
     Returns:
-        Rankings of the names as the file spells them; `evaluate_run` of a corpus and `as_judged` take them for documents.
+        Rankings of the names that the file spells (`%20` is a space); `evaluate_run` of a corpus and `as_judged` take them
+        for documents.
 
     Raises:
         JudgmentError: The file cannot be read, holds no line, or has a line that is no line of a run; nothing of it is used then.
@@ -49,7 +50,7 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
         if head[1] != "Q0" and "Q0" in row.split()[2:-4]:
             draft.fault(file, line, "the query's id has a space: write %20 in its place")
             continue
-        query_id, document = clean(head[0]), clean(head[2].rsplit(None, 3)[0])
+        query_id, document = spoken(clean(head[0])), spoken(clean(head[2].rsplit(None, 3)[0]))
         rank, score = _number(tail[1]), _number(tail[2])
         if rank is None:
             draft.fault(file, line, f"the rank {tail[1]!r} is no number")
@@ -60,7 +61,7 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
             draft.fault(file, line, f"query {query_id!r} has {document!r} in line {first} already")
         else:
             found[query_id][document] = (-score, int(rank), line)
-            tags[tail[3].strip()] = None
+            tags[spoken(tail[3].strip())] = None
     draft.check("nothing of the run was used")
     if not found:
         raise JudgmentError(
@@ -81,7 +82,7 @@ def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = N
     """A run by the names that judgments use, so that `score_run` can measure it.
 
     Args:
-        run: With names as the TREC form spells them: a space inside is `%20`.
+        run: With names as `load_run` gives them, or as a file spells them.
         judgments: Of documents. Names that they do not use stay as they are: not judged.
         also: Other names -> document keys of the judgments, such as records' own ids.
 
@@ -90,10 +91,12 @@ def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = N
         among those judged, and counts them.
     """
     others = dict(also or {})
-    documents = {words(other): key for other, key in others.items()} | others
-    documents |= {words(key): key for key in sorted(judgments.document_keys)}
-    documents |= {key: key for key in judgments.document_keys}
-    queries = {words(i): i for i in judgments.query_ids} | {i: i for i in judgments.query_ids}
+    documents: dict[str, str] = {}
+    for spelled in (spoken, words, str):  # the most exact last: it goes before the others
+        documents |= {spelled(other): key for other, key in others.items()}
+    for spelled in (spoken, words, str):
+        documents |= {spelled(key): key for key in sorted(judgments.document_keys)}
+    queries = {spelled(i): i for spelled in (spoken, words, str) for i in judgments.query_ids}
     rankings = {
         queries[i]: tuple(dict.fromkeys(documents.get(key, key) for key in keys))
         for i, keys in run.rankings.items()

@@ -64,7 +64,7 @@ class Judgments:
         notes: What a reader should know, such as the number of lines that said the same twice.
         passages: query id -> what its qrels' keys stand for, where passages were judged and not whole documents; empty
             otherwise. Then a run credits each judged passage once, at the rank of the best chunk that has it (`run`).
-        given: Digest of the judgments that these were made of by `renamed`; "" where they are as they were given.
+        given: The judgments that these were made of by `renamed`; None where they are as they were given.
     """
 
     topics: Mapping[str, Topic]
@@ -72,7 +72,7 @@ class Judgments:
     name: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
     passages: Mapping[str, tuple[JudgedPassage, ...]] = field(default_factory=dict, compare=False)
-    given: str = field(default="", compare=False)
+    given: Judgments | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         """Number of judged queries."""
@@ -100,16 +100,22 @@ class Judgments:
 
         Keywords are left out: they say how a query is asked, not what answers it.
         """
-        content = [
-            [i, self.topics[i].text if i in self.topics else None, sorted(self.qrels[i].items())]
-            for i in sorted(self.qrels)
-        ]
-        return hashlib.sha256(json.dumps(content, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+        return _digest([self._content(i) for i in sorted(self.qrels)])
+
+    def _content(self, query_id: str) -> list[object]:
+        text = self.topics[query_id].text if query_id in self.topics else None
+        return [query_id, text, sorted(self.qrels[query_id].items())]
 
     @property
     def given_digest(self) -> str:
         """Digest of the judgments as they were given: which of equal files a corpus indexes does not change it."""
-        return self.given or self.digest
+        return (self.given or self).digest
+
+    @property
+    def given_digests(self) -> Mapping[str, str]:
+        """Like `given_digest`, of each judged query by itself: 16 hex digits."""
+        given = self.given or self
+        return {query_id: _digest(given._content(query_id))[:16] for query_id in given.query_ids}
 
     def topic(self, query_id: str) -> Topic:
         """The topic of a judged query. Raises JudgmentError where the judgments came without its text."""
@@ -155,7 +161,7 @@ class Judgments:
             for key, grade in grades.items():
                 new = names.get(key, key)
                 mine[new] = max(grade, mine.get(new, grade))
-        return Judgments(self.topics, qrels, self.name, self.notes, given=self.given_digest)
+        return Judgments(self.topics, qrels, self.name, self.notes, given=self.given or self)
 
     def subset(self, query_ids: Iterable[str]) -> Judgments:
         """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""
@@ -167,6 +173,10 @@ class Judgments:
         topics = {i: self.topics[i] for i in kept if i in self.topics}
         passages = {i: self.passages[i] for i in kept if i in self.passages}
         return Judgments(topics, {i: self.qrels[i] for i in kept}, self.name, passages=passages)
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def load_judgments(

@@ -19,6 +19,7 @@ from typing import Any
 
 from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.run import spoken
 
 SHOWN_FAULTS = 5
 LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval allocates a slot a grade
@@ -26,8 +27,11 @@ LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval allocates a slot a grade
 GRADE_NAMES = ("grade", "score", "relevance", "rel", "label", "judgment", "judgement")
 QUERY_ID_NAMES = ("query_id", "query-id", "qid", "_id", "id", "topic")
 TEXT_NAMES = ("query", "text", "question", "title")
+"""The names of a query's text; beside a document, a title is the document's (`query_text`)."""
 DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
 _QUERIES = "queries.jsonl"
+TOPICS = ".topics.tsv"
+"""The ending of the queries' file that stands beside TREC qrels, in the place of theirs."""
 _DELIMITERS = (",", ";", "\t")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -66,8 +70,8 @@ class Draft:
         grade, query_id = read_grade(raw), one_spaced(query_id)
         if not query_id or not document:
             self.fault(file, line, "the query id or the document is empty")
-        elif _CONTROL.search(query_id + document):
-            self.fault(file, line, f"the query id {query_id!r} or the document {document!r} has a control character")
+        elif _CONTROL.search(query_id):
+            self.fault(file, line, f"the query id {query_id!r} has a control character")
         elif grade is None:
             self.fault(file, line, f"the grade {raw!r} is not a whole number from {LOWEST_GRADE} to {HIGHEST_GRADE}")
         else:
@@ -163,10 +167,19 @@ def _parts(folder: Path, split: str | None) -> tuple[Path, Path | None]:
     return qrels, queries
 
 
+def read_along(file: Path) -> tuple[Path, ...]:
+    """What else is read with judgments: the files of a folder; beside qrels the queries, the first that is there counting."""
+    if file.is_dir():
+        return tuple(p for form in ("qrels*", "qrels/*.tsv", "queries*", "topics*", "corpus*") for p in file.glob(form))
+    suffix = file.suffix.lower()
+    if suffix in {".csv", ".jsonl", ".ndjson"} or file.name.lower().endswith(TOPICS):
+        return ()
+    beir = (file.parent / _QUERIES, file.parent.parent / _QUERIES) if suffix == ".tsv" else ()
+    return (file.with_suffix(TOPICS), *beir)
+
+
 def _queries_near(file: Path) -> Path | None:
-    if file.suffix.lower() != ".tsv":
-        return None
-    return next((p for p in (file.parent / _QUERIES, file.parent.parent / _QUERIES) if p.is_file()), None)
+    return next((p for p in read_along(file) if p.is_file()), None)
 
 
 def _reader_of_topics(file: Path) -> Callable[[Path, Draft], None]:
@@ -182,14 +195,17 @@ def read_queries(file: Path, draft: Draft) -> None:
 
 
 def read_topics(file: Path, draft: Draft) -> None:
-    """TREC topics (`<top>` with `<num>` and `<title>`), or lines of id, tab, text."""
+    """TREC topics (`<top>` with `<num>` and `<title>`), or lines of id, tab, text; in our own form also tab and keywords."""
     text = text_of(file)
-    if "<top>" not in text.lower():
+    if file.suffix.lower() == ".tsv" or "<top>" not in text.lower():
         for line, row in enumerate(text.split("\n"), 1):
             if row.strip():
                 query_id, tab, words = row.partition("\t")
+                keywords = ""
+                if file.name.lower().endswith(TOPICS):
+                    words, _, keywords = words.partition("\t")
                 if tab:
-                    draft.add_topic(file, line, clean(query_id), clean(words), None)
+                    draft.add_topic(file, line, spoken(clean(query_id)), clean(words), clean(keywords) or None)
                 else:
                     draft.fault(file, line, "there is no tab between id and text")
         return
@@ -220,7 +236,7 @@ def read_beir_qrels(file: Path, draft: Draft) -> None:
 
 
 def read_trec_qrels(file: Path, draft: Draft) -> None:
-    """TREC qrels: query, iteration, document and grade, separated by spaces; a document key may hold spaces."""
+    """TREC qrels: query, iteration, document and grade, separated by spaces; a document key may hold spaces, also as `%20`."""
     for line, row in enumerate(text_of(file).split("\n"), 1):
         if not row.strip():
             continue
@@ -234,7 +250,7 @@ def read_trec_qrels(file: Path, draft: Draft) -> None:
         if len(tail) != 2:
             draft.fault(file, line, "there are fewer than 4 fields: query, iteration, document, grade")
         else:
-            draft.add_grade(file, line, clean(head[0]), clean(tail[0]), tail[1])
+            draft.add_grade(file, line, spoken(clean(head[0])), spoken(clean(tail[0])), tail[1])
 
 
 def read_csv(file: Path, draft: Draft) -> None:
@@ -252,11 +268,11 @@ def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Itera
         draft: Where faults go.
         needed: For each column that must be there, the names that it may have.
     """
-    text = text_of(file)
+    text = text_of(file, as_is=True)  # the line ends inside quotes are the text's own
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a passage may be longer than csv's own limit
-    first = next((row for row in text.split("\n") if row.strip()), "")
+    first = next((row for row in text.splitlines() if row.strip()), "")
     delimiter = min(_DELIMITERS, key=lambda mark: (first + mark).index(mark))
-    reader = csv.reader(io.StringIO(text), strict=True, delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     columns: list[str] = []
     line = 1
     try:
@@ -300,7 +316,7 @@ def read_jsonl(file: Path, draft: Draft) -> None:
 
 
 def _judgment(file: Path, line: int, row: Mapping[str, Any], draft: Draft) -> None:
-    query_id, text = first_of(row, QUERY_ID_NAMES), first_of(row, TEXT_NAMES)
+    query_id, text = first_of(row, QUERY_ID_NAMES), query_text(row)
     if text:
         draft.add_topic(file, line, query_id, text, read_keywords(row))
     grade = next((row[n] for n in GRADE_NAMES if n in row), "")
@@ -343,18 +359,20 @@ def _half(value: Any) -> bool:
     return any("\ud800" <= c <= "\udfff" for c in json.dumps(value, ensure_ascii=False))
 
 
-def text_of(file: Path) -> str:
-    """A file's text, with line feeds only. Raises JudgmentError where it cannot be read or is not UTF-8."""
+def text_of(file: Path, as_is: bool = False) -> str:
+    """A file's text, with line feeds only unless `as_is`. Raises JudgmentError where it cannot be read or is not UTF-8."""
     try:
         data = file.read_bytes()
     except OSError as exc:
         raise JudgmentError(f"{file} cannot be read: {exc.strerror or exc}", "Check the path and its rights") from exc
     try:
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
         raise JudgmentError(f"{file.name}, line {line}: this is not UTF-8", "Save the file as UTF-8") from exc
-    return text if "\n" in text else text.replace("\r", "\n")
+    if as_is:
+        return text
+    return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 
 def one_spaced(name: str) -> str:
@@ -365,6 +383,12 @@ def one_spaced(name: str) -> str:
 def clean(value: Any) -> str:
     """A value as text in NFC, without spaces around it."""
     return unicodedata.normalize("NFC", str(value)).strip()
+
+
+def query_text(row: Mapping[str, Any]) -> str:
+    """The query's text in a row of judgments; empty where it has none."""
+    titled = any(name in row for name in DOCUMENT_NAMES)
+    return first_of(row, [name for name in TEXT_NAMES if not (titled and name == "title")])
 
 
 def first_of(row: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote, unquote_to_bytes
 
 from workbench.errors import QueryError, UsageError
 from workbench.evaluate.judgments import JudgedPassage, Judgments, Topic
@@ -89,13 +90,9 @@ class Run:
         """The run in the TREC form: `query Q0 document rank score name`, one line a document.
 
         Scores are whole numbers that fall by one, because programs that read runs sort by score again and break ties by
-        document; so every program sees this order. Spaces inside a name become `%20`.
-
-        Raises:
-            UsageError: Two names become one that way.
+        document; so every program sees this order. Spaces inside a name become `%20` (`words`).
         """
         tag = words(self.name) or "run"
-        _no_collision([*self.rankings, *(key for keys in self.rankings.values() for key in keys)])
         return "".join(
             f"{words(query_id)} Q0 {words(key)} {rank} {len(keys) - rank + 1} {tag}\n"
             for query_id, keys in self.rankings.items()
@@ -110,8 +107,7 @@ class Run:
 
 
 def qrels_to_trec(judgments: Judgments) -> str:
-    """The qrels in the TREC form, with names spelled as `Run.to_trec` spells them. Raises UsageError as it does."""
-    _no_collision([*judgments.query_ids, *sorted(judgments.document_keys)])
+    """The qrels in the TREC form, with names spelled as `Run.to_trec` spells them."""
     return "".join(
         f"{words(query_id)} 0 {words(key)} {grade}\n"
         for query_id in judgments.query_ids
@@ -242,15 +238,23 @@ def make_run(
     return Run(rankings, name, latencies, failures, tuple(warnings), cut)
 
 
+_SPECIAL = re.compile(r"[\s\x00-\x1f\x7f\ufeff]|%(?=[0-9A-Fa-f]{2})")
+_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+
 def words(name: str) -> str:
-    """A name as the TREC form spells it: spaces inside become `%20`."""
-    return re.sub(r"\s", "%20", name.strip())
+    """A name as the TREC form spells it, in one word: a space becomes `%20`, as in URLs, and `%20` itself `%2520`."""
+    return _SPECIAL.sub(lambda found: quote(found[0], safe=""), name)
 
 
-def _no_collision(names: Sequence[str]) -> None:
-    spelled: dict[str, str] = {}
-    for name in names:
-        if spelled.setdefault(words(name), name) != name:
-            raise UsageError(
-                f"The names {spelled[words(name)]!r} and {name!r} are one in the TREC form", "Rename one of them"
-            )
+def spoken(word: str) -> str:
+    """The name that `words` spells so; what it would not have written, such as other escapes of URLs, stays as it is."""
+
+    def read(found: re.Match[str]) -> str:
+        try:
+            text = unquote_to_bytes(found[0]).decode("utf-8")
+        except UnicodeDecodeError:
+            return found[0]
+        return text if all(c == "%" or _SPECIAL.match(c) for c in text) else found[0]
+
+    return _ESCAPES.sub(read, word)

@@ -1,0 +1,147 @@
+"""What is exported is imported: query sets and runs in every form, whatever signs their names have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.desk import exchange
+from workbench.desk.query_sets import JUDGING, Query, checked
+from workbench.evaluate.imported import load_run
+from workbench.evaluate.run import Run, spoken, words
+
+NAMES = (
+    "plain.md", "my notes.md", " first and last ", "100% sure.md", "a%20b.md", "a%2520b.md", "it's \"said\".md", "naïve-café.md",
+    "日本語 の.md", "tab\there.md", "line\nend.md", "back\r\nend.md", "a,b;c.md", "#1.md", "-1 0 x 1", "\ufeffmark.md",
+    "two  spaces.md", "%", "emoji 🙂.md", "wide\u3000space.md",
+)  # fmt: skip
+SIGNS = st.sampled_from(
+    [*"aZ0 %,;#\"'\\\t\n\r\x07<>&é日🙂\ufeff\u00a0\u2028", "%20", "%25", "<top>", "Q0", "relevant", "  "]
+)
+TEXTS = st.lists(SIGNS, min_size=1, max_size=8).map("".join)
+EXACT = ("jsonl", "csv")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """A document of each name, and a file of records with names of their own."""
+    folder = tmp_path_factory.mktemp("named")
+    for n, name in enumerate(NAMES):
+        (folder / "files").mkdir(exist_ok=True)
+        (folder / "files" / name).write_text(f"# Part {n}\n\nkettle number {n}\n\n# Other\n\nwater {n}\n")
+    records = [{"_id": name, "text": f"record of a kettle, the {n}"} for n, name in enumerate(("r 1", "r%201", "r,2"))]
+    (folder / "files" / "corpus.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    wb.index([folder / "files"], corpus=folder / "corpus", encoder="hashing", workers=0)
+    with wb.open_corpus(folder / "corpus") as opened:
+        yield opened
+
+
+sets = st.fixed_dictionaries(
+    {
+        "queries": st.lists(st.tuples(TEXTS, TEXTS, st.none() | TEXTS), min_size=1, max_size=4),
+        "judged": st.lists(
+            st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(-1, 3), TEXTS, st.just("") | TEXTS),
+            min_size=1,
+            max_size=8,
+        ),
+    }
+)
+
+
+def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> str | None:
+    """Make the set `drawn`; None where its texts are blank."""
+    judging = corpus.judging
+    for name in judging.sets.names():
+        judging.sets.remove(name)
+    queries: dict[str, Query] = {}
+    for query_id, text, keywords in drawn["queries"]:
+        try:
+            query = checked(Query(query_id, text, keywords))
+        except wb.WorkbenchError:
+            continue
+        queries.setdefault(query.query_id, query)
+    if not queries:
+        return None
+    judging.sets.create("drawn", queries.values())
+    chunks = corpus.search("kettle water record", mode="keyword", limit=100).hits
+    with judging.sets.desk.writing(JUDGING) as db:
+        number = judging.sets.number(db, "drawn")
+        for q, at, grade, judge, note in drawn["judged"]:
+            query = list(queries.values())[q % len(queries)]
+            hit = chunks[at % len(chunks)]
+            anchor = judging.anchor(hit)
+            if at % 3 == 0:
+                anchor = exchange.Anchor(anchor.path, anchor.root, anchor.tenant)
+            if judge.split():
+                judging.log.write(db, number, query.query_id, anchor, grade, judge, note)
+    return "drawn" if judging.log.valid("drawn") else None
+
+
+def said(corpus: wb.Corpus, name: str) -> list[tuple[object, ...]]:
+    made = []
+    for one in corpus.judging.located(name):
+        j = one.judgment
+        made.append((j.query_id, j.anchor.key, j.anchor.root, j.anchor.quote, j.grade, j.judge, j.time, j.note))
+    return sorted(made, key=repr)
+
+
+def documents_of(corpus: wb.Corpus) -> list[str]:
+    return sorted(corpus.judging.judgments("drawn", documents=True).document_keys)
+
+
+def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
+    """Whether there was a set to try."""
+    if made_set(corpus, drawn) is None:
+        return False
+    judging = corpus.judging
+    for form in exchange.FORMATS:
+        target = folder / {"beir": f"{form}-set"}.get(form, f"set 1.{form}")
+        if form == "beir" and any(key != key.strip() or set("\t\r\n") & set(key) for key in documents_of(corpus)):
+            with pytest.raises(wb.WorkbenchError, match="cannot hold the name"):
+                exchange.export_judgments(judging, "drawn", target, form)
+            continue
+        exchange.export_judgments(judging, "drawn", target, form)
+        exchange.import_judgments(judging, target, "back")
+        assert judging.queries("back") == judging.queries("drawn"), form
+        if form in EXACT:
+            assert said(corpus, "back") == said(corpus, "drawn"), form
+        else:
+            before, after = (judging.judgments(name, documents=True).qrels for name in ("drawn", "back"))
+            assert after == before, form
+        judging.sets.remove("back")
+    return True
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sets)
+def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Path, drawn: dict[str, Any]) -> None:
+    """Queries, keywords and judgments; passages, judges, times and notes from the forms that have them."""
+    check_set(corpus, drawn, tmp_path)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(TEXTS.filter(str.strip), st.lists(TEXTS, min_size=1, max_size=4, unique=True), min_size=1), TEXTS
+)
+def test_a_run_comes_back(tmp_path: Path, rankings: dict[str, list[str]], name: str) -> None:
+    """The same names in the same order."""
+    made = Run({i: tuple(keys) for i, keys in rankings.items()}, name)
+    read = load_run(made.save_trec(tmp_path / "run.trec"))
+    assert (dict(read.rankings), read.name) == (dict(made.rankings), name)
+
+
+@given(st.text(), TEXTS)
+def test_a_name_is_one_word_that_can_be_read_back(text: str, signs: str) -> None:
+    """Names of other programs that only look spelled stay as they are."""
+    for name in (text, signs):
+        assert spoken(words(name)) == name
+        assert len(words(name).split()) <= 1
+    for foreign in ("100%", "%zz", "caf%C3%A9", "%E9"):
+        assert spoken(foreign) == foreign
