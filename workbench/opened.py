@@ -158,8 +158,7 @@ class OpenCorpus:
         """Indexing runs, the newest first: queued, running, done or failed (`desk.inventory`). Raises CorpusError."""
         from workbench.desk.inventory import jobs_frame, visible_jobs
 
-        records = self.engine.records
-        return jobs_frame(visible_jobs(self.path, records, records.scope(self.principal, None, ())))
+        return jobs_frame(visible_jobs(self.path, self.engine.records, self.principal, self.policy))
 
     def sources(self) -> polars.DataFrame:
         """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified, copies."""

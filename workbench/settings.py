@@ -153,8 +153,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("rerank_timeout_seconds", float, 60.0, "Time for one reranking by a local cross-encoder.", 0.1, 3600),
     Setting("tenant", str, "", "Tenant of the local user, where the corpus has tenants."),
     Setting("roles", str, "", "Roles of the local user, separated by commas."),
+    Setting(
+        "corpus_private",
+        bool,
+        True,
+        "Whether files of a corpus are readable by their owner only; no: as the umask says.",
+    ),
     Setting("app_indexing", bool, True, "Whether the local owner may start indexing runs from the Corpus page."),
     Setting("app_indexing_role", str, "", "Role that may index from the page where people sign in; empty: nobody may."),
+    Setting(
+        "app_indexing_roots",
+        str,
+        "",
+        "Folders below which holders of app_indexing_role may index, each as TENANT=FOLDER, separated by the path separator.",
+    ),
     Setting(
         "oidc_secrets",
         str,

@@ -323,7 +323,7 @@ def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:
     corpus.mkdir()
     program = (
         "import os, sys; from pathlib import Path; from workbench.desk.jobs import recording\n"
-        "with recording(Path(sys.argv[1]), 'index', ['/files'], ['docs']) as job:\n    job.running(); os._exit(9)"
+        "with recording(Path(sys.argv[1]), 'index', ['/files'], ['docs'], {}) as job:\n    job.running(); os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", program, str(corpus)], check=False)
     (died,) = list_jobs(corpus)

@@ -143,12 +143,12 @@ def shared_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_who_does_not_see_everything_learns_nothing_of_the_rest(
     open_app: Open, shared_corpus: Path, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No name, count, digest or failed file of another tenant is on any part of the page."""
+    """No name, count, digest or failed file of another tenant is on any part of the page; one's own failed file is."""
     monkeypatch.setenv("WORKBENCH_TENANT", "acme")
     at = corpus_page(open_app, shared_corpus, part=part)
     said = all_text(at) + "".join(str(d.value) for d in at.dataframe)
     assert "zeta" not in said
-    assert "broken" not in said
+    assert ("acme-broken.pdf" in said) == (part == "refused")
     with wb.open_corpus(shared_corpus, Principal("acme")) as corpus:
         assert corpus.engine.opened.manifest.digest not in said
 

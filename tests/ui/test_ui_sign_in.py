@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.errors import SettingError
+from workbench.errors import SettingError, UsageError
 from workbench.records import Principal
-from workbench.ui import launch
+from workbench.ui import index_panel, index_runs, index_worker, launch, resources, sign_in
 from workbench.ui.sign_in import Refusal, claim, read_claims, roles_in
 
 NOW = 1_800_000_000.0
@@ -26,7 +30,15 @@ server_metadata_url = "https://login.example/.well-known/openid-configuration"
 
 
 def claims(**more: Any) -> dict[str, Any]:
-    return {"is_logged_in": True, "sub": "ann", "iat": NOW - 60, "tenant": "acme", "roles": ["support"], **more}
+    return {
+        "is_logged_in": True,
+        "iss": "https://id.example",
+        "sub": "ann",
+        "iat": NOW - 60,
+        "tenant": "acme",
+        "roles": ["support"],
+        **more,
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +111,8 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(["iat", "tenant", "roles", "sub"]), JSON))
+@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None)
+@given(st.dictionaries(st.sampled_from(["iat", "tenant", "roles", "iss", "sub"]), JSON))
 def test_whatever_a_token_holds_is_read_or_refused(token: dict[str, Any]) -> None:
     """No token breaks the door, and who is let in has exactly the text that it says."""
     found = read_claims(token, NOW)
@@ -168,3 +181,80 @@ def test_without_authlib_the_remedy_is_the_extra(tmp_path: Path, monkeypatch: py
     with pytest.raises(SettingError, match="Authlib") as caught:
         launch.server_options(8501, "127.0.0.1", open_browser=False)
     assert "[auth]" in caught.value.remedy
+
+
+# --- people and what they may index -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lacking", ["iss", "sub"])
+@pytest.mark.parametrize("value", [None, "", " ", 7])
+def test_who_has_no_issuer_or_subject_is_not_let_in(lacking: str, value: Any) -> None:
+    """They are who a person is; names and addresses are not verified."""
+    found = read_claims(claims(**{lacking: value}), NOW)
+    assert isinstance(found, Refusal)
+    assert "issuer and subject" in found.reason
+
+
+@pytest.fixture
+def signed_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A function that signs somebody in."""
+
+    class User(dict[str, Any]):
+        is_logged_in = True
+
+        def to_dict(self) -> dict[str, Any]:
+            return dict(self)
+
+    def enter(**more: Any) -> None:
+        user = User(claims(**{"iat": time.time(), "roles": ["indexer"], **more}))
+        monkeypatch.setattr(sign_in.st, "user", user, raising=False)
+
+    monkeypatch.setenv("WORKBENCH_APP_INDEXING_ROLE", "indexer")
+    return enter
+
+
+def test_a_person_is_subject_and_issuer(signed_in: Callable[..., None]) -> None:
+    """Whoever calls themselves by another one's name or address is another person, also to the desk."""
+    seen = set()
+    for sub, iss in (("1", "https://a"), ("2", "https://a"), ("1", "https://b")):
+        signed_in(sub=sub, iss=iss, email="boss@acme.example", name="Boss")
+        assert sign_in.name() == "boss@acme.example"
+        seen.add((resources.person(), resources.searches().owner))
+    assert len(seen) == 3
+
+
+def test_who_may_index_does_so_for_their_tenant_below_its_folders(
+    signed_in: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links included; without an entry nowhere; what lies elsewhere is not even said to be there or not."""
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "birch").mkdir()
+    (tmp_path / "acme" / "out").symlink_to(tmp_path / "birch")
+    monkeypatch.setenv("WORKBENCH_APP_INDEXING_ROOTS", f"acme={tmp_path}/acme{os.pathsep}birch={tmp_path}/birch")
+    corpus = tmp_path / "corpus"
+    signed_in()
+    below = sign_in.indexing_roots()
+    assert below == (str(tmp_path / "acme"),)
+    assert index_runs.check_paths(str(tmp_path / "acme"), corpus, below) == (str(tmp_path / "acme"),)
+    said = set()
+    for path in ("birch", "acme/out", "acme/../birch", "none", "acmeother"):
+        with pytest.raises(UsageError) as raised:
+            index_runs.check_paths(str(tmp_path / path), corpus, below)
+        said.add(raised.value.message.replace(str(tmp_path / path), "X"))
+    assert said == {"X is not below a folder that you may index"}
+    signed_in(tenant="cedar")
+    assert sign_in.indexing_roots() == ()
+    run = index_runs.Status(index_runs.RUNNING, index_runs.Asked(("/x",), tenant="acme"))
+    assert index_panel._own(run, Principal("acme", ("indexer",)))
+    assert not index_panel._own(run, Principal("birch", ("indexer",)))
+
+
+def test_the_run_checks_its_paths_again(tmp_path: Path) -> None:
+    """A link that was swapped in since they were typed leads nowhere."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "mine").symlink_to(tmp_path)
+    asked = index_runs.Asked((str(tmp_path / "mine"),), below=(str(tmp_path / "mine"),))
+    index_runs.write(tmp_path / "run", index_runs.Status(index_runs.STARTING, asked))
+    ended = index_worker.run(tmp_path / "run", tmp_path / "corpus")
+    assert (ended.state, ended.reason) == (index_runs.FAILED, "A path is not below a folder that may be indexed")
+    assert not (tmp_path / "corpus").exists()

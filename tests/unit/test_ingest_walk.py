@@ -10,7 +10,9 @@ import pytest
 from ingest_cases import names, write
 
 from workbench.errors import UsageError
-from workbench.ingest.walk import FoundFile, walk
+from workbench.ingest.errors import ReadError
+from workbench.ingest.readers.base import Source
+from workbench.ingest.walk import FoundFile, digest_of, open_found, walk
 from workbench.reports import FileStatus
 
 
@@ -161,3 +163,28 @@ def test_a_deep_tree_does_not_overflow(tmp_path: Path) -> None:
     deep = "/".join(["d"] * 600)
     write(tmp_path, {f"{deep}/a.md": "x"})
     assert names(list(walk([tmp_path])))[0] == [f"{deep}/a.md"]
+
+
+@pytest.mark.parametrize("swap", ["file", "folder", "pipe"])
+def test_a_link_that_takes_the_place_of_a_file_is_not_followed(tmp_path: Path, swap: str) -> None:
+    """Between the walk and the reading: neither for the text nor for the digest, and no pipe is waited for."""
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "in" / "sub" / "a.txt").write_text("mine")
+    (tmp_path / "out" / "a.txt").write_text("stolen")
+    (found,) = walk([tmp_path / "in"])
+    assert isinstance(found, FoundFile)
+    with open_found(found) as stream:
+        assert stream.read() == b"mine"
+    if swap == "folder":
+        (tmp_path / "in" / "sub").rename(tmp_path / "in" / "was")
+        (tmp_path / "in" / "sub").symlink_to(tmp_path / "out")
+    else:
+        (tmp_path / "in" / "sub" / "a.txt").unlink()
+        place = tmp_path / "in" / "sub" / "a.txt"
+        os.mkfifo(place) if swap == "pipe" else place.symlink_to(tmp_path / "out" / "a.txt")
+    for read in (Source(found).bytes, Source(found).head, Source(found).stream):
+        with pytest.raises(ReadError, match="link or another file"):
+            read()
+    with pytest.raises(OSError, match="link or another file"):
+        digest_of(found)

@@ -36,6 +36,7 @@ from typing import Any
 from urllib.parse import quote
 
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound
+from workbench.store.generations import private
 
 FILE = "desk.sqlite"
 BUSY_SECONDS = 20.0
@@ -206,7 +207,10 @@ class Desk:
     def _open(self, make: bool) -> sqlite3.Connection:
         where = "file:" + quote(str(self.path))
         if self._writable():
+            new = make and not self.path.exists()
             db = _connect(f"{where}?mode={'rwc' if make else 'rw'}", self._busy)
+            if new:
+                private(self.path)  # the files that WAL makes beside it get the same rights
             try:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=FULL")

@@ -1,7 +1,8 @@
 """Sources and ingest jobs as tables, as far as a principal may know them.
 
-Whoever sees every document of the corpus sees every job whole. Anybody else sees the jobs that name a source in which he sees
-documents, with those paths only, and without counts and reasons: they tell of documents that are hidden from him.
+Whoever sees every document of the corpus, and could see all that a job was about, sees the job whole. Anybody else sees the jobs
+that name a source in which they see documents (or could have seen some, where they are gone), with those paths only, and without
+counts and reasons, which tell of documents that are hidden from them.
 """
 
 from __future__ import annotations
@@ -12,38 +13,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.desk.jobs import COLUMNS, Job, list_jobs
+from workbench.records import Principal
 from workbench.store.protocols import RecordStore, Scope
+from workbench.store.visibility import Policy, SeeAll, may_know
 
 if TYPE_CHECKING:
     import polars
 
 
-def visible_jobs(corpus: Path, records: RecordStore, scope: Scope) -> list[Job]:
+def visible_jobs(corpus: Path, records: RecordStore, principal: Principal | None, policy: Policy | None) -> list[Job]:
     """The jobs that a principal may know, the newest first. Raises CorpusError.
 
     Args:
         corpus: The corpus folder.
         records: The generation's records.
-        scope: What the principal sees.
+        principal: Who asks.
+        policy: The corpus's.
     """
-    jobs = list_jobs(corpus)
-    if scope.visible_documents is None:
-        return jobs
-    roots = set(records.roots(scope))
-    known = [
-        replace(
-            job,
-            paths=tuple(path for path in job.paths if path in roots or records.find_document(path, scope) is not None),
-            counts=None,
-            reason="",
-            remedy="",
-            generation="",
+    scope, everything = records.scope(principal, None, ()), Scope()
+    roots, all_roots = set(records.roots(scope)), set(records.roots(everything))
+    judge = policy or SeeAll()
+
+    def seen(job: Job, path: str) -> tuple[bool, bool]:
+        """Whether anything below a path is seen, and whether all of it."""
+        kinds = None if job.access is None else [may_know(kind, principal, judge) for kind in job.access.get(path, ())]
+        # Before a run is done it is only known what it may be about.
+        some = kinds is None or (bool(kinds) and (any if job.counts else all)(kinds))
+        if path in all_roots or records.find_document(path, everything) is not None:
+            some = path in roots or records.find_document(path, scope) is not None
+        elif kinds is None:
+            some = False
+        return some, kinds is None or (all(kinds) if kinds else principal is None)
+
+    shown = []
+    for job in list_jobs(corpus):
+        found = {path: seen(job, path) for path in job.paths}
+        if scope.visible_documents is None and all(whole for _, whole in found.values()):
+            shown.append(job)
+            continue
+        paths = tuple(path for path, (some, _) in found.items() if some)
+        if paths:
             # Which parts of the corpus a run was for says what there is besides.
-            collections=(),
-        )
-        for job in jobs
-    ]
-    return [job for job in known if job.paths]
+            shown.append(replace(job, paths=paths, counts=None, reason="", remedy="", generation="", collections=()))
+    return shown
 
 
 def jobs_frame(jobs: Sequence[Job]) -> polars.DataFrame:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -49,6 +49,7 @@ JOBS = Group(
         " generation TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', remedy TEXT NOT NULL DEFAULT '',"
         + ", ".join(f"{name}_count INTEGER" for name in _COUNTS)
         + ") STRICT",
+        "ALTER TABLE jobs ADD COLUMN access TEXT NOT NULL DEFAULT ''",
     ),
 )
 _DIED = "The process ended before the run did"
@@ -82,6 +83,8 @@ class Job:
         reason, remedy: Why it failed, and what to do.
         counts: Files found, indexed, unchanged, skipped, failed and removed; documents and chunks in the corpus after it;
             texts embedded and vectors reused. None unless done.
+        access: Path -> what decides who sees the files below it, at the time: each kind as `FileRules.access` has it. None for
+            a job of before this was kept.
     """
 
     number: int
@@ -96,6 +99,7 @@ class Job:
     reason: str
     remedy: str
     counts: dict[str, int] | None
+    access: dict[str, list[str]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The job as JSON values, its counts beside the rest."""
@@ -119,6 +123,10 @@ class Recorder:
     def running(self) -> None:
         """The run has the writer's lock."""
         self._set(state=JobState.RUNNING, started=now())
+
+    def touches(self, access: Mapping[str, Collection[str]]) -> None:
+        """Who may see what is below the paths that the run was asked for."""
+        self._set(access=json.dumps({path: sorted(kinds) for path, kinds in access.items()}))
 
     def done(self, report: IndexReport) -> None:
         """The run is over, and this is its report."""
@@ -152,7 +160,9 @@ class Recorder:
 
 
 @contextmanager
-def recording(corpus: Path, kind: str, paths: Sequence[str], collections: Sequence[str]) -> Iterator[Recorder]:
+def recording(
+    corpus: Path, kind: str, paths: Sequence[str], collections: Sequence[str], access: Mapping[str, Collection[str]]
+) -> Iterator[Recorder]:
     """Keep a job for one run: queued at once, failed by whatever error leaves the block; the rest is for the run to say.
 
     Args:
@@ -160,6 +170,7 @@ def recording(corpus: Path, kind: str, paths: Sequence[str], collections: Sequen
         kind: `index` or `remove`.
         paths: What the run was asked for.
         collections: Where documents are to go.
+        access: Who may see what is below each path, as far as it is known before the run.
     """
     desk, lock = open_desk(corpus), None
     try:
@@ -177,6 +188,7 @@ def recording(corpus: Path, kind: str, paths: Sequence[str], collections: Sequen
             _settle(db, folder)
             db.execute("DELETE FROM jobs WHERE number <= ?", ((number or 0) - MOST,))
         recorder = Recorder(desk, number or 0)
+        recorder.touches({path: access.get(path, ()) for path in paths})
     except (CorpusError, OSError) as exc:
         recorder = Recorder(desk, 0, str(exc))
     try:
@@ -244,6 +256,7 @@ def _job(row: sqlite3.Row, dead: bool) -> Job:
         reason=row["reason"],
         remedy=row["remedy"],
         counts=None if counts["found"] is None else counts,
+        access=json.loads(row["access"]) if row["access"] else None,
     )
     died = dead and job.state in _OPEN
     return replace(job, state=JobState.FAILED, reason=_DIED, remedy=_DIED_REMEDY) if died else job

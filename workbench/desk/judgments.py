@@ -53,7 +53,7 @@ KNOWN_ITEM = "known-item"
 """The judge of known-item sets: what a query was made of answers it. It counts, and is no person to agree with."""
 
 LONGEST_NOTE = 4_000
-LONGEST_JUDGE = 200
+LONGEST_JUDGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)

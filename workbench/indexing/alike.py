@@ -7,15 +7,14 @@ archives and what a reader refuses are known to it alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from workbench.indexing.embedding import Abort, check
 from workbench.indexing.previous import FileKey, StoredFile
 from workbench.indexing.reading import Task
 from workbench.ingest.errors import ReadError
 from workbench.ingest.readers import Source, reader_for
+from workbench.ingest.walk import digest_of
 from workbench.reports import FileStatus
-from workbench.store.generations import file_digest
 
 
 def copies_among(
@@ -58,7 +57,7 @@ def _content(task: Task, known: str) -> tuple[object, ...] | None:
     source = Source(task.found)
     try:
         reader = reader_for(source)
-        digest = known or file_digest(Path(task.found.absolute))
+        digest = known or digest_of(task.found)
     except (ReadError, OSError):
         return None
     language = source.suffix if reader.name == "code" else ""

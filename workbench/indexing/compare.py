@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from workbench import settings
 from workbench.errors import UsageError
@@ -18,11 +17,10 @@ from workbench.indexing.roots import inside, salted, settle
 from workbench.indexing.state import Run
 from workbench.ingest.ids import INGEST_VERSION
 from workbench.ingest.rules import FileRules
-from workbench.ingest.walk import FoundFile, SkippedFile, relative_path, walk
+from workbench.ingest.walk import FoundFile, SkippedFile, digest_of, relative_path, walk
 from workbench.records import Progress
 from workbench.reports import FileReport, FileStatus
 from workbench.store import generations
-from workbench.store.generations import file_digest
 
 
 def find_files(run: Run, asked: Sequence[str], also: Mapping[str, str]) -> list[FoundFile | SkippedFile]:
@@ -69,14 +67,14 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
     for each in found:
         item = each
         present.add((item.root, item.path))
+        rules = _rules_for(run, item)
         reason = "" if isinstance(item, SkippedFile) else run.rules.left_out(item.path)
         if reason:
             item = SkippedFile(item.root, item.path, reason, "Change include and exclude there, and index again")
         if isinstance(item, SkippedFile):
-            _left_out(run, item)
+            _left_out(run, item, rules)
             meter.advance()
         else:
-            rules = _rules_for(run, item)
             names.update(rules.collections)
             chosen.append((item, rules))
     run.cutting = cutting_for(run, names)
@@ -105,7 +103,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
     return tasks
 
 
-def _rules_for(run: Run, item: FoundFile) -> FileRules:
+def _rules_for(run: Run, item: FoundFile | SkippedFile) -> FileRules:
     """What a file gets. Where the flags name the collections, the ones that it is in already stay."""
     rules = run.rules.for_file(item.path, run.options.flags)
     old = run.previous.files.get((item.root, item.path))
@@ -151,7 +149,7 @@ def _unchanged(old: StoredFile, item: FoundFile, rules: FileRules, recipe: str) 
     if old.size != item.size or old.modified_ns != item.modified_ns:
         return False
     try:
-        return file_digest(Path(item.absolute)) == old.sha256
+        return digest_of(item) == old.sha256
     except OSError:
         return False
 
@@ -162,11 +160,12 @@ def _as_before(path: str, old: StoredFile) -> FileReport:
     return FileReport(path, status, old.reason, old.remedy)
 
 
-def _left_out(run: Run, item: SkippedFile) -> None:
+def _left_out(run: Run, item: SkippedFile, rules: FileRules) -> None:
     key = (item.root, item.path)
     run.reports.append((key, FileReport(item.path, item.status, item.reason, item.remedy)))
     if key in run.previous.files:
         run.dropped.add(key)
     run.rows.append(
-        (item.root, item.path, 0, 0, "", "", [], item.status.value, item.reason, item.remedy, 0, 0)
+        (item.root, item.path, 0, 0, "", "", [], item.status.value, item.reason, item.remedy, 0, 0,
+         rules.access)
     )  # fmt: skip

@@ -45,13 +45,15 @@ def remove(
     folder = Path(corpus)
     if not generations.exists(folder):
         raise CorpusNotFound(f"There is no corpus at {folder}", "Make one with: workbench index PATH")
+    named = [os.fspath(path) for path in paths]
     return locked(
-        recording(folder, "remove", [os.fspath(path) for path in paths], ()),
+        recording(folder, "remove", named, (), {}),
         folder,
         progress or ignore_progress,
         abort or never,
         wait,
         lambda p, t, a: _remove(folder, paths, p, t, a),
+        named,
     )
 
 

@@ -18,10 +18,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from workbench.desk.jobs import recording
-from workbench.errors import UsageError
+from workbench.errors import SettingError, UsageError
 from workbench.indexing.compare import compare, find_files
 from workbench.indexing.embedding import Abort
 from workbench.indexing.encoders import choose_encoders, settle_encoders
@@ -32,9 +33,9 @@ from workbench.indexing.session import ignore_progress, locked, never
 from workbench.indexing.stage import stage_files
 from workbench.indexing.state import Options, Run
 from workbench.indexing.writing import report_of, write
-from workbench.ingest.rules import load_rules
+from workbench.ingest.rules import FileRules, load_rules
 from workbench.reports import IndexReport
-from workbench.store.generations import Layout
+from workbench.store.generations import Layout, private
 from workbench.store.staging import Staging
 
 
@@ -95,13 +96,28 @@ def index(
     asked = targets(paths)
     folder = _corpus_folder(Path(corpus))
     return locked(
-        recording(folder, "index", asked, collections),
+        recording(folder, "index", asked, collections, _access_before(folder, asked, options.flags)),
         folder,
         progress or ignore_progress,
         abort or never,
         wait,
         lambda p, t, a: _index(folder, asked, options, p, t, a),
+        asked,
     )
+
+
+def _access_before(corpus: Path, asked: Sequence[str], flags: FileRules) -> dict[str, set[str]]:
+    """Who may know of a run before it has begun: whoever all rules that may be meant allow, wherever the root will be."""
+    with suppress(SettingError):  # which the run itself will raise
+        rules = load_rules(corpus)
+        parts = {
+            path: [*path.strip(os.sep).split(os.sep), "file"][: -1 if os.path.isfile(path) else None] for path in asked
+        }
+        return {
+            path: {rules.for_file("/".join(names[n:]), flags).access for n in range(len(names))}
+            for path, names in parts.items()
+        }
+    return {}
 
 
 _OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite")
@@ -118,6 +134,7 @@ def _corpus_folder(folder: Path) -> Path:
         raise UsageError(f"The corpus {folder} cannot be made or read: {reason}", "Choose another --corpus") from exc
     if names and not any(name in names for name in _OURS):
         raise UsageError(f"{folder} holds other files and is no corpus", "Choose an empty or new folder for --corpus")
+    private(folder)
     return folder
 
 

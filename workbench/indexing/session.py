@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +15,12 @@ from workbench.errors import CorpusError
 from workbench.indexing.embedding import Abort, check
 from workbench.indexing.previous import Previous, load_previous
 from workbench.indexing.progress import Tell
+from workbench.ingest.walk import relative_path
 from workbench.records import Progress
 from workbench.reports import IndexReport
 from workbench.store import generations, locks
-from workbench.store.generations import Layout
+from workbench.store.duck import fetch, open_reading
+from workbench.store.generations import DATABASE, Layout
 
 
 def ignore_progress(progress: Progress) -> None:
@@ -52,6 +56,35 @@ def told() -> Iterator[None]:
         ) from exc
 
 
+def access_below(database: Path | None, paths: Sequence[str]) -> dict[str, set[str]]:
+    """For each path (absolute, or as citations show it) the kinds of access of the documents and files below it.
+
+    Args:
+        database: A generation's; None has none.
+        paths: Files and folders.
+    """
+    if database is None:
+        return {path: set() for path in paths}
+    connection = open_reading(database)
+    try:
+        known = "SELECT 1 FROM duckdb_columns() WHERE table_name = 'files' AND column_name = 'access'"
+        access = "f.access" if fetch(connection, known) else "''"
+        sql = (
+            f"SELECT DISTINCT d.tenant, d.roles, d.sensitivity, {access} FROM files f LEFT JOIN documents d"
+            " ON d.file_number = f.number WHERE f.path = $1 OR starts_with(f.path, $1 || '/')"
+            " OR f.root || '/' || f.path = $1 OR starts_with(f.root || '/' || f.path, $1 || '/')"
+        )
+        found: dict[str, set[str]] = {}
+        for path in paths:
+            names = {path, os.path.abspath(path), os.path.realpath(path)}
+            rows = [row for name in sorted(names) for row in fetch(connection, sql, [relative_path(name).rstrip("/")])]
+            kinds = {given if level is None else json.dumps([t, roles, level]) for t, roles, level, given in rows}
+            found[path] = kinds - {""}
+        return found
+    finally:
+        connection.close()
+
+
 def locked(
     recorded: AbstractContextManager[Recorder],
     folder: Path,
@@ -59,12 +92,16 @@ def locked(
     abort: Abort,
     wait: bool,
     work: Callable[[Previous, Tell, Abort], IndexReport],
+    paths: Sequence[str] = (),
 ) -> IndexReport:
-    """Do the work under the writer's lock, between two cleanings, and keep its job."""
+    """Do the work under the writer's lock, between two cleanings, and keep its job, which is about `paths`."""
     with told(), recorded as job, locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=abort):
         job.running()
         generations.clean(folder)
         previous = load_previous(folder)
+        held = access_below(previous.database, paths)
+        if any(held.values()):
+            job.touches(held)
 
         def tell_or_stop(progress: Progress) -> None:
             # The builders know nothing of stopping: they are stopped through the progress that they report. Publishing is
@@ -75,6 +112,10 @@ def locked(
 
         try:
             report = work(previous, tell_or_stop, abort)
+            now = access_below(Layout(folder).folder(report.generation) / DATABASE, paths)
+            now = {path: kinds | held[path] for path, kinds in now.items()}
+            if any(now.values()):
+                job.touches(now)
         finally:
             previous.close()
             # Whatever happened, what was being built goes; vectors that were made stay in the journal.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from workbench import settings
 from workbench.indexing.compare import recipe_of
@@ -14,10 +13,11 @@ from workbench.indexing.progress import Meter
 from workbench.indexing.reading import Batch, Outcome, Task, read_all
 from workbench.indexing.state import Run
 from workbench.ingest.readers import READERS
+from workbench.ingest.walk import digest_of
 from workbench.records import Document
 from workbench.reports import FileReport, FileStatus
 from workbench.store.duck import fetch, open_reading
-from workbench.store.generations import file_digest, step
+from workbench.store.generations import step
 from workbench.store.grouping import content_key
 from workbench.store.staging import Staging
 
@@ -100,11 +100,12 @@ class _StagedFile:
         if outcome.status is not FileStatus.FAILED:  # else the next run tries again
             recipe = recipe_of(run, found, rules)
             with suppress(OSError):  # it has gone since it was read: without a digest the next run finds it changed
-                digest = file_digest(Path(found.absolute))
+                digest = digest_of(found)
         run.rows.append(
             (
                 found.root, found.path, found.size, found.modified_ns, digest, recipe, list(rules.collections),
                 status.value, reason, remedy, self._documents, self._chunks,
+                rules.access,
             )
         )  # fmt: skip
         return FileReport(found.path, status, reason, remedy, self._documents, self._chunks, outcome.seconds)

@@ -77,6 +77,11 @@ class FileRules:
         object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
         object.__setattr__(self, "sensitivity", _sensitivity(self.sensitivity, "sensitivity"))
 
+    @property
+    def access(self) -> str:
+        """Tenant, roles and sensitivity as JSON."""
+        return json.dumps([self.tenant, self.roles, self.sensitivity])
+
 
 @dataclass(frozen=True, slots=True)
 class PathRule:

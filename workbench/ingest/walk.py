@@ -5,11 +5,15 @@ its reason and remedy (a whole folder as one, its path ending in `/`). The order
 order the file system lists them in.
 
 Links: a link that leads out of the root is not followed. A link inside the root is followed after everything else, and
-only to what was not read under its own name; so each file is read once and a circle of links ends.
+only to what was not read under its own name; so each file is read once and a circle of links ends. What is read is what the
+walk found: a link that takes its place before it is opened is not followed (`open_found`).
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import io
 import os
 import re
 import stat
@@ -38,6 +42,7 @@ class FoundFile:
         absolute: Where to open it.
         size: Bytes.
         modified_ns: Modification time, nanoseconds since 1970 UTC.
+        real: Where it is without links, as the walk found it; "" is not checked when it is opened.
     """
 
     root: str
@@ -45,6 +50,7 @@ class FoundFile:
     absolute: str
     size: int
     modified_ns: int
+    real: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +241,7 @@ class _Root:
             self.names[shown] = raw
             if real not in self.seen:
                 self.seen.add(real)
-                yield FoundFile(self.root, shown, absolute, status.st_size, status.st_mtime_ns)
+                yield FoundFile(self.root, shown, absolute, status.st_size, status.st_mtime_ns, real)
 
     def _link(self, raw: str, ignores: tuple[ignore.Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
         """Follow a link to what lies inside the root and was not read under its own name."""
@@ -257,6 +263,32 @@ class _Root:
 
 
 _PERMISSION = "Give yourself the right to read it, or leave it out by .gitignore"
+
+
+def open_found(found: FoundFile) -> io.BufferedReader:
+    """Open a file that a walk found, and nothing that a link leads to which was put in its place since.
+
+    Raises:
+        OSError: It cannot be opened, or what was opened is not the file at `found.real`.
+    """
+    # Not blocking: what took its place may be a pipe.
+    stream = os.fdopen(os.open(found.absolute, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    try:
+        if found.real:
+            opened, there = os.fstat(stream.fileno()), os.stat(found.real)
+            same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino) and stat.S_ISREG(opened.st_mode)
+            if not same or os.path.realpath(found.real) != found.real:
+                raise OSError(errno.ELOOP, "it is a link or another file since it was found")
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def digest_of(found: FoundFile) -> str:
+    """sha256 hex of the bytes of a file that a walk found. Raises OSError as `open_found` does."""
+    with open_found(found) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _words(exc: OSError) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from workbench.errors import SnapshotError
 from workbench.snapshot.snapshot import SUFFIX, Snapshot
+from workbench.store.generations import private
 
 FOLDER = "snapshots"
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -40,11 +41,14 @@ class Shelf:
         """Save a snapshot on the shelf, under its id, and return the path. Raises SnapshotError."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            private(self.folder)
         except OSError as exc:
             raise SnapshotError(
                 f"The folder {self.folder} cannot be made: {exc.strerror or exc}", "Save to a file of your own instead"
             ) from exc
-        return snapshot.save(self.folder / f"{snapshot.id}{SUFFIX}")
+        path = snapshot.save(self.folder / f"{snapshot.id}{SUFFIX}")
+        private(path)
+        return path
 
     def files(self) -> list[Path]:
         """The files of the shelf, newest first."""

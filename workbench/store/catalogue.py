@@ -1,17 +1,21 @@
 """What a generation holds, to look through rather than to search: paths, folders, sizes, levels, failures, chunks.
 
-Pages read it. Everything but the list of files is of what a scope makes visible; the list of files names files that nobody's
-visibility covers (a file that failed has no document), so only who sees every document may be shown it. Texts and titles are
+Pages read it, each list for a scope or a principal: a file that failed has no document, and is as visible as one with the access
+that rules and flags gave to it. Texts and titles are
 not read here but by number through the record store, which masks what a policy masks.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.records import Principal
 from workbench.reports import FileStatus
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.protocols import Scope
@@ -97,27 +101,34 @@ class Catalogue:
                 counted[kind.sensitivity] = counted.get(kind.sensitivity, 0) + number
         return dict(sorted(counted.items()))
 
-    def refused(self, most: int = 1_000) -> tuple[dict[tuple[str, str], int], list[Refused]]:
-        """Files that were not indexed: how many by (status, reason), and the first of them, failed ones first."""
-        where = "status IN ('failed', 'skipped')"
-        counts = fetch(
-            self._connection,
-            f"SELECT status, reason, count(*) FROM files WHERE {where} GROUP BY ALL ORDER BY status, count(*) DESC, reason",
+    def refused(
+        self, principal: Principal | None = None, most: int = 1_000
+    ) -> tuple[dict[tuple[str, str], int], list[Refused]]:
+        """Files that were not indexed and that a principal may know of: how many by (status, reason), and the first of them,
+        failed ones first.
+        """
+        found = self._refused(principal, "ORDER BY status, root, path")
+        counts = Counter((str(file.status), file.reason) for file in found)
+        ordered = sorted(counts.items(), key=lambda c: (c[0][0], -c[1], c[0][1]))
+        return dict(ordered), found[:most]
+
+    def refused_named(self, name: str, principal: Principal | None, most: int = 5) -> list[Refused]:
+        """Those of them with this path (or absolute path), in order; none of a blank name."""
+        sql = "AND $1 <> '' AND (path = $1 OR root || '/' || path = $1) ORDER BY root, path"
+        return self._refused(principal, sql, [name])[:most]
+
+    def _refused(self, principal: Principal | None, where: str, values: Sequence[Any] = ()) -> list[Refused]:
+        known = fetch(
+            self._connection, "SELECT 1 FROM duckdb_columns() WHERE table_name = 'files' AND column_name = 'access'"
         )
+        access = "access" if known else "''"
         rows = fetch(
             self._connection,
-            f"SELECT root, path, status, reason, remedy FROM files WHERE {where} ORDER BY status, root, path LIMIT {int(most)}",
+            f"SELECT {access}, root, path, status, reason, remedy FROM files WHERE status IN ('failed', 'skipped') {where}",
+            values,
         )
-        listed = [Refused(r[0], r[1], FileStatus(r[2]), r[3], r[4]) for r in rows]
-        return {(str(s), str(reason)): int(n) for s, reason, n in counts}, listed
-
-    def refused_named(self, name: str, most: int = 5) -> list[Refused]:
-        """Files with this path (or absolute path) that were not indexed, in order; none of a blank name."""
-        sql = (
-            "SELECT root, path, status, reason, remedy FROM files WHERE status IN ('failed', 'skipped')"
-            f" AND $1 <> '' AND (path = $1 OR root || '/' || path = $1) ORDER BY root, path LIMIT {int(most)}"
-        )
-        return [Refused(r[0], r[1], FileStatus(r[2]), r[3], r[4]) for r in fetch(self._connection, sql, [name])]
+        may_know = self._records.may_know
+        return [Refused(r[1], r[2], FileStatus(r[3]), r[4], r[5]) for r in rows if may_know(r[0], r[2], principal)]
 
     def holding(self, scope: Scope, part: str) -> NDArray[np.int64]:
         """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64."""

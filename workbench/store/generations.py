@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench import settings
 from workbench.errors import CorpusDamaged, CorpusNotFound
 from workbench.records import EncoderIdentity
 from workbench.store import locks
@@ -303,6 +304,8 @@ def publish(corpus: Path, built: Path, manifest: Manifest) -> Path:
     layout = Layout(corpus)
     (built / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     (built / "lock").touch()
+    for path in (built, *built.rglob("*")):
+        private(path)
     sync_tree(built)
     layout.generations.mkdir(exist_ok=True)
     folder = layout.folder(manifest.generation)
@@ -315,6 +318,7 @@ def publish(corpus: Path, built: Path, manifest: Manifest) -> Path:
         file.flush()
         os.fsync(file.fileno())
     step("pointer-written")
+    private(fresh)
     os.replace(fresh, layout.pointer)
     sync(layout.corpus)
     step("swapped")
@@ -381,6 +385,13 @@ def sync_tree(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         sync(path)
     sync(folder)
+
+
+def private(path: Path) -> None:
+    """Make a file or folder of a corpus its owner's only, where the setting `corpus_private` says so and the system lets us."""
+    if settings.get("corpus_private"):
+        with suppress(OSError):
+            os.chmod(path, 0o700 if path.is_dir() else 0o600)
 
 
 def step(name: str) -> None:

@@ -144,8 +144,7 @@ class Generation:
         self._closed = False
         try:
             access = None if rules is None else f.access(rules)
-            name = "" if rules is None else rules.access_digest()
-            self.records = StoredRecords(f.connection, f.columns, f.pin.manifest, policy, f.places, access, name)
+            self.records = StoredRecords(f.connection, f.columns, f.pin.manifest, policy, f.places, access, rules)
         except BaseException:
             _released(f)
             raise

@@ -91,8 +91,10 @@ FILE_COLUMNS = {
     "remedy": "VARCHAR NOT NULL",
     "documents": "INTEGER NOT NULL",
     "chunks": "INTEGER NOT NULL",
+    "access": "VARCHAR NOT NULL",
 }
-"""One file seen: `recipe` is a digest of all that shaped its outcome beside its bytes."""
+"""One file seen: `recipe` is a digest of all that shaped its outcome beside its bytes; `access` is JSON of the tenant, roles and
+sensitivity that rules and flags gave to it, "" where they are not known."""
 
 PLACE_COLUMNS = {"document_id": "VARCHAR NOT NULL", "start": "INTEGER NOT NULL", "locator": "VARCHAR NOT NULL"}
 """From which character on a document's text stands at which place of the original (sheet and row, slide, cell, ...)."""
@@ -173,6 +175,7 @@ class Old:
     there: bool = False
     places: bool = True
     copies: bool = True
+    file_access: bool = True
 
 
 def build_tables(old: Old) -> list[str]:
@@ -184,7 +187,7 @@ def build_tables(old: Old) -> list[str]:
     """
     has_old = old.there
     return [
-        _file_numbers(has_old),
+        _file_numbers(old),
         _document_numbers(old),
         _record_numbers(has_old),
         "CREATE TABLE access AS SELECT (row_number() OVER (ORDER BY tenant NULLS FIRST, roles, sensitivity) - 1)::INTEGER"
@@ -205,20 +208,21 @@ def build_tables(old: Old) -> list[str]:
         " JOIN file_numbers f ON f.root = c.file_root AND f.path = c.file_path ORDER BY n.number, c.path, c.document_id",
         "CREATE TABLE former AS SELECT n.number AS document_number, s.path, s.former_id FROM staged.former s"
         " JOIN document_numbers n ON n.document_id = s.document_id ORDER BY n.number, s.path, s.former_id",
-        _files_table(has_old),
+        _files_table(old),
         "CREATE TABLE collections AS SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS code, name, granularity,"
         " chunking FROM staged.collections WHERE name IN (SELECT collection FROM records) ORDER BY code",
         "CREATE TABLE roots AS SELECT root, whole, salt, options FROM staged.roots ORDER BY root",
     ]
 
 
-def _files(has_old: bool) -> str:
+def _files(old: Old) -> str:
     columns = ", ".join(FILE_COLUMNS)
     new = f"SELECT {columns} FROM staged.files"
-    if not has_old:
+    if not old.there:
         return new
     again = "EXISTS (SELECT 1 FROM staged.retried x WHERE x.root = f.root AND x.path = f.path)"
     columns = columns.replace("recipe", f"CASE WHEN {again} THEN '' ELSE recipe END AS recipe")
+    columns = columns if old.file_access else columns.replace("access", "'' AS access")
     kept = (
         f"SELECT {columns} FROM old.files f WHERE NOT EXISTS"
         " (SELECT 1 FROM staged.dropped x WHERE x.root = f.root AND x.path = f.path)"
@@ -226,12 +230,12 @@ def _files(has_old: bool) -> str:
     return f"{new} UNION ALL {kept}"
 
 
-def _files_table(has_old: bool) -> str:
+def _files_table(old: Old) -> str:
     """Documents and chunks of a file are those that are indexed under it: none for a copy, whose primary has them."""
     own = ", ".join(f"f.{column}" for column in FILE_COLUMNS if column not in ("documents", "chunks"))
     return (
         f"CREATE TABLE files AS SELECT n.number, {own}, coalesce(c.documents, 0)::INTEGER AS documents,"
-        f" coalesce(c.chunks, 0)::INTEGER AS chunks FROM ({_files(has_old)}) f"
+        f" coalesce(c.chunks, 0)::INTEGER AS chunks FROM ({_files(old)}) f"
         " JOIN file_numbers n ON n.root = f.root AND n.path = f.path"
         " LEFT JOIN (SELECT d.file_number, count(*) AS documents, sum(coalesce(r.chunks, 0)) AS chunks FROM documents d"
         " LEFT JOIN (SELECT document_number, count(*) AS chunks FROM records GROUP BY document_number) r"
@@ -249,11 +253,11 @@ def _all(table: str, columns: str, has_old: bool, distinct: bool = False) -> str
     return f"{new} {'UNION' if distinct else 'UNION ALL'} {old}"
 
 
-def _file_numbers(has_old: bool) -> str:
-    kept = "CREATE TEMP TABLE kept AS SELECT number, document_id FROM staged.carried; " if has_old else ""
+def _file_numbers(old: Old) -> str:
+    kept = "CREATE TEMP TABLE kept AS SELECT number, document_id FROM staged.carried; " if old.there else ""
     return (
         f"{kept}CREATE TEMP TABLE file_numbers AS SELECT (row_number() OVER (ORDER BY root, path) - 1)::INTEGER AS number,"
-        f" root, path FROM ({_files(has_old)})"
+        f" root, path FROM ({_files(old)})"
     )
 
 

@@ -168,7 +168,10 @@ class Staging:
 def old_tables(connection: duckdb.DuckDBPyConnection, there: bool) -> schema.Old:
     """What the generation attached as `old` knows, if there is one; one that was made before lacks some tables."""
     named = {row[0] for row in fetch(connection, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'old'")}
-    return schema.Old(there, there and "places" in named, there and "copies" in named)
+    known = (
+        "SELECT 1 FROM duckdb_columns() WHERE database_name = 'old' AND table_name = 'files' AND column_name = 'access'"
+    )
+    return schema.Old(there, there and "places" in named, there and "copies" in named, bool(fetch(connection, known)))
 
 
 def quoted(path: Path) -> str:

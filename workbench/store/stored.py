@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import FilterError
 from workbench.ingest.encoding import clean
+from workbench.ingest.rules import CorpusRules, access_changes
 from workbench.ingest.walk import relative_path
 from workbench.places import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key
@@ -30,7 +31,7 @@ from workbench.store.inventory import sources
 from workbench.store.place_arrays import Places
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Source
 from workbench.store.stored_rows import read_documents, read_records
-from workbench.store.visibility import Access, Policy, SeeAll, visible_documents
+from workbench.store.visibility import Access, Policy, SeeAll, may_know, visible_documents
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,7 +64,7 @@ class StoredRecords:
         policy: What a sensitivity means for who asks.
         access: Who sees documents under the corpus's rules of today: kinds of access, and each document's code among them,
             int32 (d,). None: as they were indexed.
-        rules: Names these rules.
+        rules: These rules.
         places: Where texts stand in their originals.
     """
 
@@ -75,7 +76,7 @@ class StoredRecords:
         policy: Policy | None = None,
         places: Places | None = None,
         access: tuple[tuple[Access, ...], NDArray[np.int32]] | None = None,
-        rules: str = "",
+        rules: CorpusRules | None = None,
     ) -> None:
         self._places = places
         self._connection = connection
@@ -87,7 +88,8 @@ class StoredRecords:
         self.documents_total = columns.documents_total
         self.records_total = columns.records_total
         self.access, self.access_codes = access or stored_access(columns)
-        self.access_name = json.dumps([self.policy.name, rules])
+        self._rules = () if rules is None else rules.access()
+        self.access_name = json.dumps([self.policy.name, "" if rules is None else rules.access_digest()])
         """Names what decides, beside the principal, who sees what: equal names give equal masks within a generation."""
         self._scopes: OrderedDict[str, Scope] = OrderedDict()
         self._keys: dict[str, tuple[str, ...]] = {}
@@ -206,6 +208,18 @@ class StoredRecords:
             ((text, len(numbers)) for text, numbers in counted.items()), key=lambda item: (-item[1], item[0])
         )
         return ordered[:limit]
+
+    def may_know(self, access: str, path: str, principal: Principal | None) -> bool:
+        """Whether a principal may know of a file without a document.
+
+        Args:
+            access: What rules and flags gave to it, as the table `files` has it; "" where it is not known.
+            path: Relative to its root.
+            principal: Who asks.
+        """
+        if not access:
+            return self.scope(principal, None, ()).visible_documents is None
+        return may_know(access, principal, self.policy, access_changes(self._rules, path))
 
     def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
         """Which records are of this kind, bool (n,)."""

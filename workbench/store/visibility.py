@@ -146,6 +146,24 @@ def visible(access: Access, principal: Principal | None, policy: Policy) -> bool
     return policy.sees(principal, access.sensitivity)
 
 
+def may_know(
+    access: str, principal: Principal | None, policy: Policy, changes: Mapping[str, Any] | None = None
+) -> bool:
+    """Whether a principal may know of a file: as of a document with the access that rules and flags gave to the file.
+
+    Args:
+        access: Tenant, roles and sensitivity as JSON (`FileRules.access`).
+        principal: Who asks; None knows of files without tenant and roles only.
+        policy: What a sensitivity means.
+        changes: What the rules of today set for it (`ingest.rules.access_changes`).
+    """
+    tenant, roles, level = json.loads(access)
+    kind = Access(tenant, tuple(roles), level).under(changes or {})
+    if principal is None and (kind.tenant is not None or kind.roles):
+        return False
+    return visible(kind, principal, policy)
+
+
 def require_principal(kinds: Sequence[Access], principal: Principal | None) -> None:
     """Refuse principal None where any document has a tenant or roles. Raises PrincipalRequired."""
     if principal is None and any(kind.tenant is not None or kind.roles for kind in kinds):

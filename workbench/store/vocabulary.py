@@ -24,6 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from workbench import settings
 from workbench.errors import CorpusError, SettingError
 from workbench.store.query import Item, Matcher, ParsedQuery, in_quotes, parse
 
@@ -325,7 +326,10 @@ def save_vocabulary(corpus: Path, vocabulary: Vocabulary) -> None:
             out.write(whole if whole.endswith("\n") or not whole else whole + "\n")
             out.flush()
             os.fsync(out.fileno())
-        Path(beside).chmod(0o644)
+        if file.exists():
+            Path(beside).chmod(file.stat().st_mode & 0o777)  # else it stays its owner's only
+        elif not settings.get("corpus_private"):
+            Path(beside).chmod(0o644)
         Path(beside).replace(file)
     except OSError as exc:
         raise CorpusError(

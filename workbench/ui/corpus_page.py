@@ -43,7 +43,7 @@ def draw() -> None:
         if sign_in.may_index():
             st.subheader("There is no corpus yet")
             st.text("A corpus holds what you have indexed. Make one here: name the folder with your documents.")
-            index_panel.draw(path, None)
+            index_panel.draw(path, resources.local_principal())
         else:
             empty.corpus_or_help()
         return
@@ -183,10 +183,7 @@ def _chunks(corpus: Corpus) -> None:
 
 
 def _refused(corpus: Corpus) -> None:
-    if not sees_all(corpus):
-        st.text("Files that were not indexed belong to nobody: only who sees the whole corpus sees them.")
-        return
-    counts, listed = Catalogue(corpus.engine.opened).refused(corpus_parts.MOST_FILES)
+    counts, listed = Catalogue(corpus.engine.opened).refused(corpus.principal, corpus_parts.MOST_FILES)
     st.html(corpus_parts.refused_html(counts, listed))
 
 

@@ -29,7 +29,6 @@ from workbench.store.catalogue import Catalogue
 from workbench.ui import (
     cards,
     controls,
-    corpus_page,
     empty,
     explaining,
     judged,
@@ -181,10 +180,8 @@ def _first_paths(key: str, _corpus: Corpus) -> list[str]:
 
 
 def _refused(corpus: Corpus, target: str) -> None:
-    """Why a file of that name was not indexed, for who may read the list of such files."""
-    if not corpus_page.sees_all(corpus):
-        return
-    for file in Catalogue(corpus.engine.opened).refused_named(target):
+    """Why a file of that name was not indexed."""
+    for file in Catalogue(corpus.engine.opened).refused_named(target, corpus.principal):
         st.html(cards.alert(f"{file.path} was not indexed ({file.status.value})", file.reason, file.remedy))
 
 

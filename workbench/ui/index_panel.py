@@ -10,8 +10,11 @@ import streamlit as st
 
 from workbench import settings
 from workbench.errors import WorkbenchError
+from workbench.ingest.rules import FileRules, load_rules
 from workbench.records import Principal
-from workbench.ui import cards, controls, corpus_parts, index_runs, sign_in
+from workbench.store.masking import load_policy
+from workbench.store.visibility import SeeAll, may_know
+from workbench.ui import cards, controls, corpus_parts, index_runs, resources, sign_in
 from workbench.ui.index_runs import DONE, FAILED, STOPPED, Status
 from workbench.ui.text import plain, visible
 
@@ -36,6 +39,11 @@ STEPS = {
 def draw(corpus: Path, principal: Principal | None, roots: Sequence[str] = ()) -> None:
     """Draw the run that goes on, or else the form to start one and what came of the last."""
     said = index_runs.status(corpus)
+    if said is not None and not _own(said, principal):
+        if said.alive:
+            st.text("Another run is going on. Come back when it is done.")
+            return
+        said = None
     if said is not None and said.alive:
         _live(str(corpus))
         return
@@ -43,7 +51,12 @@ def draw(corpus: Path, principal: Principal | None, roots: Sequence[str] = ()) -
     for sentence in st.session_state.pop(_SENTENCE, ()):
         st.html(cards.alert("", *sentence))
     if said is not None:
-        _ended(said)
+        _ended(said, corpus, principal)
+
+
+def _own(said: Status, principal: Principal | None) -> bool:
+    """Whether a run is of who looks: where people sign in, of their tenant."""
+    return not sign_in.on() or (principal is not None and said.asked.tenant == principal.tenant)
 
 
 # --- the run that goes on -------------------------------------------------------------------------------------------------
@@ -53,7 +66,7 @@ def draw(corpus: Path, principal: Principal | None, roots: Sequence[str] = ()) -
 def _live(corpus: str) -> None:
     """How far it is; when it is over, the page is drawn anew and finds the new generation."""
     said = index_runs.status(Path(corpus))
-    if said is None or not said.alive:
+    if said is None or not said.alive or not _own(said, resources.local_principal()):
         st.rerun()
     name = STEPS.get(said.step, "Starting")
     share = min(said.done / said.total, 1.0) if said.total else 0.0
@@ -83,7 +96,8 @@ def _duration(seconds: float) -> str:
 
 
 def _stop(corpus: str) -> None:
-    if sign_in.may_index():
+    said = index_runs.status(Path(corpus))
+    if sign_in.may_index() and said is not None and _own(said, resources.local_principal()):
         index_runs.stop(Path(corpus))
 
 
@@ -120,7 +134,8 @@ def _start(corpus: str, principal: Principal | None) -> None:
     try:
         if not sign_in.may_index():
             return
-        paths = index_runs.check_paths(str(session[_KEY + "paths"] or ""), Path(corpus))
+        below = sign_in.indexing_roots()
+        paths = index_runs.check_paths(str(session[_KEY + "paths"] or ""), Path(corpus), below)
         asked = index_runs.asked_of(
             paths,
             str(session[_KEY + "collection"] or ""),
@@ -128,13 +143,14 @@ def _start(corpus: str, principal: Principal | None) -> None:
             roles=[r.strip() for r in str(session[_KEY + "roles"] or "").split(",") if r.strip()],
             sensitivity=str(session[_KEY + "sensitivity"]),
             hidden=bool(session[_KEY + "hidden"]),
+            below=below,
         )
         index_runs.start(Path(corpus), asked)
     except WorkbenchError as exc:
         session[_SENTENCE] = [(exc.message, exc.remedy)]
 
 
-def _ended(said: Status) -> None:
+def _ended(said: Status, corpus: Path, principal: Principal | None) -> None:
     """What came of the last run that was started here."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(said.ended or said.started))
     paths = plain(", ".join(said.asked.paths), 300)
@@ -157,6 +173,11 @@ def _ended(said: Status) -> None:
     for warning in said.warnings:
         st.html(cards.alert("", warning, ""))
     st.html('<p><a class="wb-button" href="./" target="_self">Search it</a></p>')
-    if said.files:
-        rows = [(status, path, reason, remedy) for path, status, reason, remedy in said.files]
+    files = said.files
+    if sign_in.on():
+        rules, flags = load_rules(corpus), FileRules((said.asked.collection,), said.asked.tenant, said.asked.roles)
+        policy = load_policy(corpus) or SeeAll()
+        files = tuple(f for f in files if may_know(rules.for_file(f[0], flags).access, principal, policy))
+    if files:
+        rows = [(status, path, reason, remedy) for path, status, reason, remedy in files]
         st.html(corpus_parts.table(("", "File", "Reason", "What to do"), rows, name="Files that were not indexed"))

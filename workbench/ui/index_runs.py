@@ -51,6 +51,7 @@ class Asked:
     sensitivity: str | None = None
     hidden: bool = False
     encoder: str | None = None
+    below: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +96,16 @@ def folder_of(corpus: Path) -> Path:
     return settings.cache_dir() / "runs" / key
 
 
-def check_paths(text: str, corpus: Path) -> tuple[str, ...]:
+def check_paths(text: str, corpus: Path, below: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """The paths that somebody typed, one a line, absolute.
 
+    Args:
+        text: What was typed.
+        corpus: The corpus folder.
+        below: Real paths of the folders that may be indexed; None: any.
+
     Raises:
-        UsageError: There is none, or one is not there, cannot be read, or is the corpus itself.
+        UsageError: There is none, or one may not be indexed, is not there, cannot be read, or is the corpus itself.
     """
     typed = [line.strip() for line in text.splitlines() if line.strip()]
     if not typed:
@@ -110,6 +116,10 @@ def check_paths(text: str, corpus: Path) -> tuple[str, ...]:
         if "\x00" in line:
             raise UsageError("A path holds a character that no path can hold", "Type it again")
         path = os.path.abspath(os.path.expanduser(line))
+        if not may_index(path, below):  # asked first: whether it is there is nobody's business
+            raise UsageError(
+                f"{line} is not below a folder that you may index", "Ask the owner of the corpus (app_indexing_roots)"
+            )
         if not os.path.exists(path):
             raise UsageError(
                 f"There is no file or folder {line}", "Check the spelling; paths are those of this machine"
@@ -121,6 +131,12 @@ def check_paths(text: str, corpus: Path) -> tuple[str, ...]:
             raise UsageError(f"{line} is in the corpus itself", "Name the folder with your documents")
         checked[path] = None
     return tuple(checked)
+
+
+def may_index(path: str, below: tuple[str, ...] | None) -> bool:
+    """Whether a path, followed to where it really is, lies below one of some folders (None: any)."""
+    real = os.path.realpath(path)
+    return below is None or any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in below)
 
 
 def start(corpus: Path, asked: Asked) -> None:
@@ -234,7 +250,9 @@ def read(folder: Path) -> Status | None:
     try:
         data: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
         asked = data.pop("asked")
-        asked = Asked(**{**asked, "paths": tuple(asked["paths"]), "roles": tuple(asked["roles"])})
+        below = asked.get("below")
+        lists = {"paths": tuple(asked["paths"]), "roles": tuple(asked["roles"])}
+        asked = Asked(**{**asked, **lists, "below": None if below is None else tuple(below)})
         data["files"] = tuple(tuple(f) for f in data["files"])
         return Status(**{**data, "asked": asked, "warnings": tuple(data["warnings"])})
     except (OSError, ValueError, KeyError, TypeError):
@@ -248,6 +266,7 @@ def asked_of(
     roles: Sequence[str] = (),
     sensitivity: str = "",
     hidden: bool = False,
+    below: tuple[str, ...] | None = None,
 ) -> Asked:
     """What is asked, for the documents of who asks: they belong to that tenant, and could not be seen otherwise.
 
@@ -258,4 +277,4 @@ def asked_of(
     if not name or not name.replace("_", "").replace("-", "").isalnum():
         raise UsageError(f"{collection!r} is no name of a collection", "Use letters, digits, - and _")
     tenant = None if principal is None else principal.tenant
-    return Asked(tuple(paths), name, tenant, tuple(roles), sensitivity or None, hidden)
+    return Asked(tuple(paths), name, tenant, tuple(roles), sensitivity or None, hidden, below=below)

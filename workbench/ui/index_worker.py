@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.errors import IndexingStopped, WorkbenchError
+from workbench.errors import IndexingStopped, UsageError, WorkbenchError
 from workbench.records import Progress
 from workbench.reports import FileStatus, IndexReport
 from workbench.ui import index_runs
@@ -33,6 +33,8 @@ def run(folder: Path, corpus: Path) -> Status:
     try:
         from workbench.indexing import index
 
+        if not all(index_runs.may_index(path, asked.below) for path in asked.paths):
+            raise UsageError("A path is not below a folder that may be indexed", "Ask the owner of the corpus")
         report = index(
             asked.paths,
             corpus,

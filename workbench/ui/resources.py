@@ -123,9 +123,9 @@ def searches() -> Searches:
 
 
 def person() -> str:
-    """The person's name: the setting `user`, or the login name."""
+    """Who the person is: the setting `user`, or the login name; of who signed in subject and issuer."""
     if sign_in.on():
-        return sign_in.name()
+        return sign_in.person()
     named = str(settings.get("user")).strip()
     if named:
         return named

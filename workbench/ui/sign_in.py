@@ -7,6 +7,7 @@ change them. What is missing is never guessed: a claim that the settings name an
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,6 +63,11 @@ def read_claims(claims: Mapping[str, Any], now: float) -> Principal | Refusal:
     issued = claims.get("iat")
     if isinstance(issued, bool) or not isinstance(issued, (int, float)) or not -_CLOCKS <= now - issued <= hours * 3600:
         return Refusal(f"You signed in more than {hours:g} hours ago", "Log in again")
+    if not all(isinstance(claims.get(name), str) and claims[name].strip() for name in ("iss", "sub")):
+        return Refusal(
+            "Your account names no issuer and subject (the claims iss and sub)",
+            "Ask whoever keeps the accounts to send them, and log in again",
+        )
     tenant: str | None = None
     tenant_claim = str(settings.get("oidc_tenant_claim"))
     if tenant_claim:
@@ -103,14 +109,19 @@ def principal() -> Principal:
     raise SettingError("Nobody is signed in", "Log in")
 
 
-def name() -> str:
-    """What the person is called: the name, address or number of the account."""
+def person() -> str:
+    """Who the person is, for what is kept of them: the provider's subject and issuer. Names and addresses are not verified."""
     claims: Mapping[str, Any] = st.user.to_dict()
-    issuer, subject = claims.get("iss", ""), claims.get("sub", "")
+    return f"{claims.get('sub', '')}@{claims.get('iss', '')}"
+
+
+def name() -> str:
+    """What the person is called, to be shown to them: the name, address or number of the account."""
+    claims: Mapping[str, Any] = st.user.to_dict()
     for key in ("email", "preferred_username", "name"):
         if isinstance(claims.get(key), str) and claims[key].strip():
             return str(claims[key]).strip()
-    return f"{subject}@{issuer}"
+    return person()
 
 
 def entered() -> bool:
@@ -183,3 +194,20 @@ def may_index() -> bool:
         role = str(settings.get("app_indexing_role"))
         return bool(role) and role in principal().roles
     return bool(settings.get("app_indexing")) and is_local(str(st.get_option("server.address") or ""))
+
+
+def indexing_roots() -> tuple[str, ...] | None:
+    """Real paths of the folders below which who looks may index; None: any, for the local owner.
+
+    Where people sign in these are the folders that the setting `app_indexing_roots` gives to their tenant (an entry that
+    begins with `=` is for those without one).
+    """
+    if not on():
+        return None
+    tenant = principal().tenant or ""
+    entries = (entry.partition("=") for entry in str(settings.get("app_indexing_roots")).split(os.pathsep))
+    return tuple(
+        os.path.realpath(os.path.expanduser(folder))
+        for named, sign, folder in entries
+        if sign and named == tenant and folder
+    )

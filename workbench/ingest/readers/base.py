@@ -18,7 +18,7 @@ from workbench.ingest.encoding import declared_encoding, decode
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline
 from workbench.ingest.unpacking import Unpacking
-from workbench.ingest.walk import FoundFile, relative_path
+from workbench.ingest.walk import FoundFile, open_found, relative_path
 from workbench.places import Place
 
 HEAD = 4096
@@ -141,7 +141,7 @@ class Source:
                 self._head = self._bytes[:HEAD]
             else:
                 try:
-                    with open(self.found.absolute, "rb") as stream:
+                    with open_found(self.found) as stream:
                         self._head = stream.read(HEAD)
                 except OSError as exc:
                     raise unreadable(exc) from exc
@@ -151,7 +151,7 @@ class Source:
         """The whole file. Raises ReadError."""
         if self._bytes is None:
             try:
-                with open(self.found.absolute, "rb") as stream:
+                with open_found(self.found) as stream:
                     self._bytes = stream.read()
             except OSError as exc:
                 raise unreadable(exc) from exc
@@ -162,7 +162,7 @@ class Source:
         if self._bytes is not None:
             return io.BytesIO(self._bytes)
         try:
-            return open(self.found.absolute, "rb")
+            return open_found(self.found)
         except OSError as exc:
             raise unreadable(exc) from exc
 
