@@ -183,8 +183,8 @@ print(explorer.measured.text)
 # %% [markdown]
 # ## Take the winner away
 #
-# A plan file is a few lines of YAML. The app, `workbench search --plan winner.yaml`, `workbench check` in a team's CI and
-# `wb.Plan.from_yaml` read it.
+# A plan file is a few lines of YAML. The app, `workbench search QUERY --plan-file winner.yaml`, `workbench check` in a team's CI
+# and `wb.Plan.from_yaml` read it.
 
 # %%
 winner = Path(folder) / "winner.yaml"
@@ -202,7 +202,8 @@ found.frame().head(5).select("rank", "path", "start_line", "label", "score")
 # * Open your corpus and load your judgments at the top; everything below is the same. Fewer than thirty questions seldom tell two
 #   plans apart: the interval says so, and the Judge page of `workbench app` is where more come from.
 # * Sweep what you doubt: any field of the plan (`workbench fields` lists them), such as `depth`, `keyword.k1` or `vector.threshold`.
-# * Keep `winner.yaml` beside your code, and let `workbench check` fail a build whose plan falls behind it.
+# * Keep `winner.yaml` beside your code: `workbench check JUDGMENTS --plan-file winner.yaml --save good.json` keeps its figures, and
+#   `workbench check JUDGMENTS --plan-file winner.yaml --baseline good.json` fails a build whose plan falls behind them.
 
 # %% [markdown]
 # ## What this notebook claims, checked

@@ -48,7 +48,8 @@ def compare(
     """
     if (query is None) == (queries is None):
         raise UsageError(
-            "Give either a query or --queries FILE", "Write for example: workbench compare 'how do retries work'"
+            "Give either a query or --queries FILE",
+            "Write for example: workbench compare 'how do retries work' --plan default --plan rrf",
         )
     if queries is not None and keywords:
         raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -59,7 +60,7 @@ def demo(
             _print_check(contenders)
         else:
             _print_answers(answers)
-            output.console().print(f"Open it: workbench app --corpus {built.corpus}", soft_wrap=True)
+            output.console().print(f"Open it: workbench app --corpus {shlex.quote(str(built.corpus))}", soft_wrap=True)
         return
     from workbench.ui.launch import run_app
 

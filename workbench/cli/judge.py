@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -260,7 +261,7 @@ def make(
     click.echo(output.plain(f"{name}: {total} queries with their answers, such as:"))
     for query in queries[:: max(1, total // 4)][:4]:
         click.echo(output.plain(f"  {query.text}  ({query.source.path if query.source else ''})"))
-    click.echo(output.plain(f"Measure with: workbench eval {name} --plan default --plan rrf"))
+    click.echo(output.plain(f"Measure with: workbench eval {shlex.quote(name)} --plan default --plan rrf"))
 
 
 @judge.command()

@@ -43,7 +43,7 @@ def export(
     """Ask QUERIES under a plan and write the documents found to TARGET, as a TREC run.
 
     QUERIES is a query set, or a file or folder of queries or judgments. Each source goes as deep as --depth. Documents have
-    the names that `workbench judge export --format trec` gives them.
+    the names that `workbench judge export SET FILE --format trec` gives them.
     """
     from workbench.desk.naming import own_ids
     from workbench.evaluate.plans import run_plan

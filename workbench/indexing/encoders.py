@@ -8,6 +8,7 @@ embedded for that one again. Leaving one out needs nothing: its vectors are not 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 
 from workbench import settings
@@ -112,6 +113,6 @@ def _all_targets(asked: Sequence[str], previous: Previous) -> dict[str, str]:
     if missing:
         raise EncoderMismatch(
             f"All texts must be embedded again for another encoder, and {missing[0]} is not there",
-            f"Bring it back, or take it out first: workbench remove {missing[0]}",
+            f"Bring it back, or take it out first: workbench remove {shlex.quote(missing[0])}",
         )
     return also

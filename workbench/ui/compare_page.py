@@ -6,6 +6,7 @@ Where the two lists differ needs no judgments: queries that were typed, or a set
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ def draw(corpus: Corpus) -> None:
     queries = tuple(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
     if not name and not queries:
         st.text("Type queries, choose a set of them, or make one from your own documents in a terminal:")
-        st.code(f"workbench judge make --corpus {plain(str(resources.corpus_path()), 300)}", language=None)
+        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
         return
     now = str(app_state.current().plan)
     offered = list(dict.fromkeys([now, *(p.name for p in PRESETS)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -38,7 +39,11 @@ def _no_corpus() -> None:
         st.text("Or make one in a terminal:")
     else:
         st.text("Make one in a terminal:")
-    st.code(f"workbench index PATH-TO-YOUR-FILES --corpus {plain(str(path), 300)}", language=None, wrap_lines=True)
+    st.code(
+        f"workbench index PATH-TO-YOUR-FILES --corpus {shlex.quote(plain(str(path), 300))}",
+        language=None,
+        wrap_lines=True,
+    )
     st.text("Or try the sample that comes with the workbench:")
     st.code("workbench demo", language=None)
     st.button("Look again", key=controls.PREFIX + "look-again", help="Looks for the corpus once more.")

@@ -248,4 +248,4 @@ def _loaded(corpus: Corpus, name: str, file_name: str, data: bytes) -> str:
 def _known(corpus: Corpus, name: str, count: int) -> str:
     total = make_known_item_set(corpus.judging, corpus.engine, name, count)
     st.session_state[_CHOSEN] = name
-    return f"{name}: {total} queries with their answers. Measure with it at once: workbench eval {shell(name)}"
+    return f"{name}: {total} queries with their answers. Measure with it at once: `workbench eval {shell(name)} {where(corpus)}`"

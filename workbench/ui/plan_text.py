@@ -39,5 +39,5 @@ def files(plan: Plan) -> None:
     st.code(plan.to_yaml(), language="yaml", wrap_lines=True)
     st.download_button(
         "Save as a file", plan.to_yaml(), f"{plan.preset}.yaml", "application/yaml", key="wb.w.plan.file",
-        on_click="ignore", help="A plan file, for `workbench search --plan-file` and notebooks.",
+        on_click="ignore", help="A plan file, for `workbench search QUERY --plan-file plan.yaml` and notebooks.",
     )  # fmt: skip

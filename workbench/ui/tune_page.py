@@ -6,6 +6,7 @@ sidebar stands the figure of the plan that they make, from kept candidates, at e
 
 from __future__ import annotations
 
+import shlex
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,7 @@ def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
             name = path.strip() or name
     if not name and judged:
         st.text("Type the path of judgments, or make a query set from your own documents in a terminal:")
-        st.code(f"workbench judge make --corpus {plain(str(resources.corpus_path()), 300)}", language=None)
+        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
     return str(name or "").strip()
 
 
