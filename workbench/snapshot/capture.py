@@ -152,6 +152,7 @@ def _search(result: SearchResult) -> SavedSearch:
         funnel=result.steps,
         messages=tuple(map(clean, result.messages)),
         warnings=tuple(map(clean, result.warnings)),
+        depths={s: a.depth for s, a in result._retrieved.answers.items() if not a.steady},
     )
 
 

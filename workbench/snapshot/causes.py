@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench import plan_fields
@@ -70,18 +70,22 @@ class Changes:
 
     def sentences(self, first: Snapshot, second: Snapshot) -> Iterator[str]:
         """The changes of corpus, encoder, principal and versions, each in words."""
-        for word, found in (("added", self.added), ("changed", self.changed), ("removed", self.removed)):
-            if found:
-                names = list(found.values())
-                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-                count = f"{len(names)} {'document' if len(names) == 1 else 'documents'}"
-                yield f"{count} {word} ({', '.join(names[:_NAMED])}{more})"
+        yield from self.documents()
         if self.recut:
             yield "the same documents were cut or read differently"
         if self.encoders:
             yield f"another encoder ({_encoders(first)}; then {_encoders(second)})"
         if first.about.principal != second.about.principal:
             yield f"asked as somebody else ({_who(first.about.principal)}; then {_who(second.about.principal)})"
+
+    def documents(self) -> Iterator[str]:
+        """How many documents came, changed and went, with the first names."""
+        for word, found in (("added", self.added), ("changed", self.changed), ("removed", self.removed)):
+            if found:
+                names = list(found.values())
+                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+                count = f"{len(names)} {'document' if len(names) == 1 else 'documents'}"
+                yield f"{count} {word} ({', '.join(names[:_NAMED])}{more})"
 
 
 def _encoders(snapshot: Snapshot) -> str:
@@ -96,16 +100,22 @@ def _who(principal: Principal | None) -> str:
 
 def changed_documents(first: Snapshot, second: Snapshot) -> Changes:
     """What came, changed and went between the corpora that two snapshots saw."""
-    one, two = _documents(first), _documents(second)
-    added = {i: path for i, (path, _) in two.items() if i not in one}
-    removed = {i: path for i, (path, _) in one.items() if i not in two}
-    changed = {i: path for i, (path, content) in two.items() if i in one and one[i][1] != content}
+    found = changed_since(first, _documents(second))
     encoders = _weights(first) != _weights(second)
-    same = not (added or removed or changed or encoders)
+    same = not (found.any or encoders)
     runtimes = [{(e.name, e.runtime) for e in s.about.origin.encoders} for s in (first, second)]
     cut = first.about.omitted or second.about.omitted
     recut = same and not cut and first.about.origin.digest != second.about.origin.digest and runtimes[0] == runtimes[1]
-    return Changes(added, changed, removed, recut, encoders)
+    return replace(found, recut=recut, encoders=encoders)
+
+
+def changed_since(first: Snapshot, two: Mapping[str, tuple[str, str]]) -> Changes:
+    """What came, changed and went since a snapshot: `two` has each document's path and content now, by id."""
+    one = _documents(first)
+    added = {i: path for i, (path, _) in two.items() if i not in one}
+    removed = {i: path for i, (path, _) in one.items() if i not in two}
+    changed = {i: path for i, (path, content) in two.items() if i in one and one[i][1] != content}
+    return Changes(added, changed, removed, recut=False, encoders=False)
 
 
 def _documents(snapshot: Snapshot) -> dict[str, tuple[str, str]]:

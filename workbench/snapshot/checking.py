@@ -17,6 +17,7 @@ from workbench.errors import WorkbenchError
 from workbench.plan import Plan
 from workbench.records import Principal
 from workbench.snapshot import capture
+from workbench.snapshot.causes import changed_since
 from workbench.snapshot.model import Content, Passages, SavedSearch
 from workbench.snapshot.view import rows_of
 
@@ -144,9 +145,17 @@ def _at_hand(snapshot: Snapshot, corpus: Corpus) -> str:
     if corpus.principal != principal:
         return f"it was made as {_who(principal)}, and the corpus is open as {_who(corpus.principal)}"
     info = corpus.info()
-    if info["digest"] != origin.digest:
-        return f"its generation {origin.generation} is not at hand; the corpus is now {info['generation']}, which is another"
-    return ""
+    if info["digest"] == origin.digest:
+        return ""
+    engine = corpus.engine
+    now = capture.documents(engine, engine.records.scope(corpus.principal, None, ()))
+    found = changed_since(snapshot, {row[0]: (row[1], row[2]) for row in now})
+    # Of documents that were left out for an audience nothing is known.
+    changes = ", ".join((replace(found, added={}) if snapshot.about.omitted else found).documents())
+    return (
+        f"its generation {origin.generation} is not at hand; the corpus is now {info['generation']}, which is another"
+        + (f": {changes}" if changes else "")
+    )
 
 
 def _who(principal: Principal | None) -> str:
@@ -165,7 +174,7 @@ def _again(
     try:
         result = corpus.search(
             search.query, keywords=search.keywords or None, context=search.context or None, mode=search.mode,
-            plan=Plan(dict(search.settings)), filters=search.filters or None, bypass_cache=True,
+            plan=Plan(dict(search.settings)), filters=search.filters or None, depths=search.depths, bypass_cache=True,
         )  # fmt: skip
     except WorkbenchError as exc:
         return Checked(what, None, (str(exc),)), 0.0
@@ -185,8 +194,8 @@ def _compare(
         said.append(f"the sources were {', '.join(saved.sources)} and are {', '.join(now.sources)}")
     if saved.score_kind != now.score_kind:
         said.append(f"the scores were {saved.score_kind} and are {now.score_kind}")
-    if saved.funnel and saved.funnel != now.funnel:
-        said.append("the funnel counts something else")
+    if saved.funnel:
+        said += _steps(saved, now)
     far = 0.0
     for table, keys, exact, close in (
         ("candidates", ("chunk_id",), ("place", "rank", "shown", "duplicate_of", "label", "document_id", "path",
@@ -222,6 +231,17 @@ def _compare(
                     if gap > allowed * max(1.0, abs(one)):
                         said.append(f"{table} {_named(row)}: {column} was {one:.6g} and is {two:.6g}")
     return tuple(said), far
+
+
+def _steps(saved: SavedSearch, now: SavedSearch) -> list[str]:
+    """The steps of the funnel whose counts differ; how a step is worded is no difference."""
+    before, after = ({(s.step, s.source): (s.entered, s.left) for s in one.funnel} for one in (saved, now))
+    said = []
+    for step in before | after:
+        was, now_is = (f"{found[0]:,} to {found[1]:,}" if (found := f.get(step)) else "absent" for f in (before, after))
+        if was != now_is:
+            said.append(f"the step {' of '.join(filter(None, step))} was {was} and is {now_is}")
+    return said
 
 
 def _keyed(frame: Any, keys: tuple[str, ...]) -> dict[Any, dict[str, Any]]:

@@ -99,6 +99,7 @@ class SavedSearch:
         score_kind: `fused`, or the lone source whose scores the rows have.
         sources: The sources that answered, sorted.
         approximate: Those of them that an approximate index answered.
+        depths: The depths that were asked for beside the plan's, of the sources whose answers depend on them.
         unavailable: Those that could not run.
         timings_ms: Milliseconds by step.
         funnel: The steps; empty where they were left out.
@@ -121,6 +122,7 @@ class SavedSearch:
     messages: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     context_left_out: bool = False
+    depths: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,8 @@ def _search_values(search: SavedSearch) -> dict[str, Any]:
     values = asdict(search)
     values["settings"] = {k: list(v) if isinstance(v, tuple) else v for k, v in search.settings.items()}
     values["timings_ms"] = dict(search.timings_ms)
+    if not search.depths:
+        del values["depths"]  # as what was saved before there were any
     return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
 
@@ -204,7 +206,8 @@ def _search(v: Any) -> SavedSearch:
             for s in v.pop("funnel")
         ),
         messages=_texts(v.pop("messages")), warnings=_texts(v.pop("warnings")),
-        context_left_out=_flag(v.pop("context_left_out")), **_nothing_more(v),
+        context_left_out=_flag(v.pop("context_left_out")),
+        depths={_text(k): _whole(x) for k, x in v.pop("depths", {}).items()}, **_nothing_more(v),
     )  # fmt: skip
 
 
