@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,12 +155,11 @@ class Corpus(OpenCorpus):
         if isinstance(before, CorpusEngine) and before.access != engine.access:
             result = self._search(asked, None, True, time.perf_counter())  # made before the access of now
 
-        def again(plan: Plan, filters: str | None) -> SearchResult:
-            request = Request(
-                asked.query, asked.keywords, asked.context, asked.mode, filters or "", plan, asked.principal
-            )
-            retrieved = retrieve(result._engine, request)
-            return SearchResult(result._engine, retrieved, plan)
+        def again(
+            plan: Plan, query: str = asked.query, mode: str = asked.mode, filters: str = asked.filters
+        ) -> SearchResult:
+            request = replace(asked, plan=plan, query=query, mode=mode, filters=filters)
+            return SearchResult(result._engine, retrieve(result._engine, request), plan)
 
         return explain_target(result._engine, result, target, again)
 

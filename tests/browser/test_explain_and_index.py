@@ -28,7 +28,7 @@ def test_why_a_document_is_missing_and_how_it_comes_in(page: Any, server: str, t
     page.keyboard.press("Enter")
     said = page.locator(".wb-standing")
     expect(said).to_contain_text("Dropped by the limit")
-    expect(said).to_contain_text("It was tried")
+    expect(said).to_contain_text("Verified")
     page.wait_for_url(lambda url: "target=limits.md" in url)
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
     page.screenshot(path=tmp_path / "explain.png", full_page=True)

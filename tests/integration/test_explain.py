@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from corpus_files import write_files
 
 import workbench as wb
 from workbench.plan import Plan
@@ -76,7 +79,7 @@ def test_what_else_keeps_a_filtered_document_out_is_told_too(
         again = sample.search(QUERY, plan=changed)
         assert found.verified == (path in {h.path for h in again.hits})
         assert all(f"{field}={value}" in found.remedy for field, value in (found.changes or {}).items())
-        assert found.remedy.startswith("Loosen the filter" if filters else "Set collections=all")
+        assert found.remedy.startswith("Take the filter away" if filters else "Set collections=all")
         assert ("collections" in (found.changes or {})) == ("collection" in asked and not path.startswith("artifacts"))
         promised += found.verified
     assert promised or not filters
@@ -153,3 +156,88 @@ def test_lines_that_no_chunk_touches_are_the_document(sample: wb.Corpus) -> None
     path = result.hits[0].path
     assert sample.explain(result, f"{path}:90000-90001").chunk_id == sample.explain(result, path).chunk_id
     assert not sample.explain(result, "kb/nothing.md:1").found
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """Two short notes, and one long one that fills a list of chunks by itself."""
+    folder = tmp_path_factory.mktemp("shelf")
+    files = {
+        "run.md": "Start the tool with -v and an input file.\n",
+        "other.md": "zebra crossing\n",
+        "long.md": "\n\n".join(f"# Part {n}\n\n{'lantern ' * 150}{n}" for n in range(6)) + "\n",
+        "short.md": "a lantern and " + " ".join(f"thing{n}" for n in range(30)) + "\n",
+    }
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing", workers=0)
+    with wb.open_corpus(folder / "corpus") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("query", "plan", "reason", "remedy", "changes"),
+    [
+        ("tool -v input", "rrf", "it has v, which the query leaves out with -v", "Take -v out of the query", None),
+        (
+            "tool zebra",
+            "rrf keyword.operator=all",
+            "it lacks zebra, and keyword.operator=all needs every word",
+            "Set keyword.operator=any",
+            {"keyword.operator": "any"},
+        ),
+        (
+            '"file input"',
+            "rrf",
+            'it has the words of "file input", but not next to each other in that order',
+            "Take the quotes out of the query",
+            None,
+        ),
+        (
+            "tool -v zebra",
+            "rrf keyword.operator=all",
+            "it has v, which the query leaves out with -v, and it lacks zebra",
+            "Take -v out of the query, and set keyword.operator=any",
+            {"keyword.operator": "any"},
+        ),
+        ("lamp oil", "rrf", "it has none of lamp and oil", "Use the mode hybrid", None),
+    ],
+)
+def test_what_keeps_the_words_of_a_document_from_counting(
+    query: str, plan: str, reason: str, remedy: str, changes: dict[str, str] | None, shelf: wb.Corpus
+) -> None:
+    """Words that are there and left out, lacking or apart are said to be so, and what helps was searched with."""
+    result = shelf.search(query, mode="keyword", plan=plan)
+    found = shelf.explain(result, "run.md")
+    assert found.dropped_by == "match"
+    assert reason in found.reason
+    assert found.remedy.startswith(remedy)
+    assert found.changes == changes
+    assert found.verified
+    changed = result.plan.replace(found.changes or {})
+    again = shelf.search(found.query or query, mode=found.mode or "keyword", plan=changed)
+    assert "run.md" in {h.path for h in again.hits}
+
+
+def test_what_lifts_a_document_comes_before_more_results(shelf: wb.Corpus) -> None:
+    """One file fills the list with its chunks: ranking documents brings the other in, at the limit that was asked for."""
+    result = shelf.search("lantern", mode="keyword", plan="rrf limit=3")
+    found = shelf.explain(result, "short.md")
+    assert (found.dropped_by, found.changes, found.verified) == ("limit", {"fusion.unit": "document"}, True)
+
+
+def test_where_grep_has_a_document_beyond_its_depth_is_known(shelf: wb.Corpus) -> None:
+    result = shelf.search("lantern", mode="grep", plan="depth.grep=1 limit=1")
+    (hidden,) = {"long.md", "short.md"} - {h.path for h in result.hits}
+    found = shelf.explain(result, hidden)
+    assert (found.dropped_by, found.standings[0].state) == ("depth", "beyond depth")
+    assert found.verified
+    assert "no line" in shelf.explain(result, "run.md").reason
+
+
+def test_the_place_in_the_list_is_after_dedupe(sample: wb.Corpus) -> None:
+    """A number in the list is that of the list which the limit cuts."""
+    result = sample.search(QUERY, plan="vector.threshold=off limit=1")
+    paths = [path for _, path in result.documents(12)]
+    for path in paths[1:]:
+        found = sample.explain(result, path)
+        if found.dropped_by == "limit":
+            assert found.reason.startswith(f"It is number {paths.index(path) + 1} of ")

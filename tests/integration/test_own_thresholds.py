@@ -97,13 +97,13 @@ def test_explain_names_the_threshold_of_the_source(corpus: wb.Corpus) -> None:
     plan = wb.Plan.parse("sources=vector,vector:table threshold.vector=0.01 threshold.vector:table=0.02")
     told = corpus.explain(corpus.search(QUERY, plan=plan), "timeouts.md")
     assert told.dropped_by == "threshold"
-    assert told.reason.endswith("and threshold.vector is 0.01")
+    assert "and threshold.vector is 0.01" in told.reason
     assert told.verified
     assert told.changes is not None
     assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
     shared = corpus.search(QUERY, plan="sources=vector,vector:table vector.threshold=0.01")
     told = corpus.explain(shared, "timeouts.md")
-    assert told.reason.endswith("and vector.threshold is 0.01")
+    assert "and vector.threshold is 0.01" in told.reason
     assert told.changes is not None
     assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
     alone = corpus.explain(corpus.search(QUERY, plan="sources=vector vector.threshold=0.01"), "timeouts.md")

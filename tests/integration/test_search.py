@@ -218,6 +218,47 @@ def test_a_query_that_keyword_cannot_read_is_answered_by_the_others(query: str, 
         sample.search(query, mode="keyword")
 
 
+@pytest.mark.parametrize(
+    ("query", "plan", "filters", "said"),
+    [
+        ("zzqqxx yyww", "default", None, "No document has zzqqxx or yyww"),
+        ("kettle -kettle", "default", None, "2 chunks have these words, but the query leaves out what has kettle"),
+        ("kettle backoff", "keyword.operator=all", None, "Nothing has all of kettle and backoff, but"),
+        ('"trips breaker"', "default", None, "take the quotes away"),
+        ("kettle", "default", "path = 'src/'", "some of these words, but none that the filter and the collections let"),
+        ("kettle", "default", "type = 'novel'", "Values of type here: "),
+        ("kettle", "collections=attic", None, "The corpus has no collection attic: its collections are "),
+    ],
+)
+def test_nothing_found_says_why(query: str, plan: str, filters: str | None, said: str, sample: wb.Corpus) -> None:
+    """That no document has the words only where none has; else what keeps those out that have them."""
+    result = sample.search(query, mode="keyword", plan=plan, filters=filters)
+    assert not result.hits
+    assert said in " | ".join(result.messages)
+    assert "loosen" not in " ".join(result.messages)
+
+
+def test_a_collection_that_there_is_not_is_named_beside_those_there_are(sample: wb.Corpus) -> None:
+    result = sample.search("retries", plan="collections=docs,attic")
+    assert result.hits
+    assert any(w.startswith("The corpus has no collection attic: its collections are ") for w in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("mode", "plan"), [("grep", "default"), ("hybrid", "passages"), ("hybrid", "grep.when=always")]
+)
+def test_every_answer_of_grep_says_what_it_looked_for(mode: str, plan: str, sample: wb.Corpus) -> None:
+    for query in ("how do retries work", "zzqqxx"):
+        assert any("grep looked for " in m for m in sample.search(query, mode=mode, plan=plan).messages)
+    assert any('looked for "a b" or "c"' in m for m in sample.search("x", '"a b" c', mode=mode, plan=plan).messages)
+    assert not any("looked for" in m for m in sample.search("retries", mode="vector").messages)
+
+
+def test_an_answer_says_why_keyword_found_nothing_beside_the_others(sample: wb.Corpus) -> None:
+    said = sample.search("kettle -kettle", plan="rrf vector.threshold=off").messages
+    assert any(m.startswith("keyword found nothing: 2 chunks have these words") for m in said)
+
+
 def test_scores_that_are_all_0_are_said(sample: wb.Corpus) -> None:
     """The one source that found something has no weight: the order means nothing, and the answer says it."""
     result = sample.search("retries", mode="keyword", plan="scoped principal=optional fusion.weights.keyword=0")

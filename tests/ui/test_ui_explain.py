@@ -127,7 +127,7 @@ def test_a_dropped_document_is_told_with_its_step_and_a_way_in(open_app: Open, s
     at = explain(open_app, small_corpus, q=QUERY, plan="default limit=3", target="limits.md")
     said = standing(at)
     assert 'data-step="limit"' in said
-    assert "It was tried: the document is then a result." in said
+    assert "Verified: the document is then a result." in said
     link = re.search(r'href="([^"]+)"[^>]*data-wb-way-in', said)
     assert link is not None
     params = {n: v[0] for n, v in parse_qs(urlsplit(link[1].replace("&amp;", "&")).query).items()}
@@ -163,10 +163,26 @@ def test_an_unknown_path_offers_those_with_its_letters(open_app: Open, small_cor
     """A part of a path is enough: the documents that hold it are one click away."""
     at = explain(open_app, small_corpus, q=QUERY, target="note-1")
     assert "It is not in the corpus" in standing(at)
+    assert "<code>workbench index PATH</code>" in standing(at)
     at.button(key="wb.w.explain.similar-0").click()
     again(at)
     assert at.query_params["target"] == "notes/note-10.md"
     assert "notes/note-10.md" in standing(at)
+
+
+def test_a_part_of_one_path_is_that_path(open_app: Open, small_corpus: Path) -> None:
+    """There is nothing to choose from: the one document is explained."""
+    at = explain(open_app, small_corpus, q=QUERY, target="kettl")
+    assert "kettle.md" in standing(at)
+    assert "It is not in the corpus" not in all_text(at)
+
+
+def test_the_query_without_what_leaves_a_document_out_is_one_click_away(open_app: Open, small_corpus: Path) -> None:
+    """What brings it in is another query: the link has it."""
+    at = explain(open_app, small_corpus, q="limits -request", plan="rrf sources=keyword", target="limits.md")
+    assert "which the query leaves out with -request" in standing(at)
+    (link,) = re.findall(r'href="([^"]+)"[^>]*data-wb-way-in', standing(at))
+    assert parse_qs(urlsplit(link.replace("&amp;", "&")).query)["q"] == ["limits"]
 
 
 def test_choosing_a_document_names_it_in_the_address(open_app: Open, small_corpus: Path) -> None:

@@ -185,10 +185,11 @@ def _print_explanation(found: Explanation) -> None:
             "score": pl.Float64,
             "distance": pl.Float64,
             "contribution": pl.Float64,
+            "reason": pl.String,
         }
         out.print(output.frame_table(pl.DataFrame(rows, schema=schema)))
     if found.remedy:
-        out.print(Text(output.plain(found.remedy + (" (tried: it is then a result)." if found.verified else "."))))
+        out.print(Text(output.plain(found.remedy + (" (verified: it is then a result)." if found.verified else "."))))
 
 
 @click.command()

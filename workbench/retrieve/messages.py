@@ -8,10 +8,16 @@ import numpy as np
 
 from workbench.plan import Plan
 from workbench.plan_effects import idle
-from workbench.plan_values import base_of
+from workbench.plan_fields import OFF
+from workbench.plan_values import base_of, collection_of
 from workbench.records import Hit
+from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
+from workbench.retrieve.request import Request
 from workbench.retrieve.retrieved import Retrieved
+from workbench.retrieve.sources import scope_of
+from workbench.retrieve.wording import listed, nothing_found
+from workbench.store.filters import conditions, parse
 
 
 def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], plan: Plan) -> tuple[str, ...]:
@@ -55,7 +61,7 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
     return tuple(said)
 
 
-def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
+def warnings_for(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
     """Sources that could not run, approximate answers, settings that do nothing, and words that nobody read."""
     said = [
         f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {_rest(retrieved)}"
@@ -67,6 +73,8 @@ def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[st
         if retrieved.answers[column.source].scored.approximate
     ]
     said += [*retrieved.messages, *outcome.notes]
+    if retrieved.allowed:
+        said += absent_collections(engine, retrieved.request, plan)
     if len(outcome.fused) and not any(values.any() for values in outcome.fused.contributions.values()):
         names = " and ".join(c.source for c in outcome.candidates.columns if c.retrieved.any())
         said.append(f"Every score is 0, because {names} adds nothing under this plan: the order is that of the paths")
@@ -82,7 +90,7 @@ def warnings_for(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[st
     return tuple(said)
 
 
-def guidance(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
+def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
     """What to try when nothing was found, for the mode that was asked."""
     request = retrieved.request
     if not request.query and not retrieved.patterns:
@@ -90,18 +98,27 @@ def guidance(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, .
     if not retrieved.visible:
         return ("The corpus holds nothing that you may see: index a folder with `workbench index PATH`",)
     if not retrieved.allowed:
-        return (f"No document passes the filter ({_asked(retrieved)}): loosen it",)
+        return _nothing_allowed(engine, request)
     # Where the plan asks no vector source, a search by meaning asks the corpus's own.
-    cutting = tuple(dict.fromkeys(plan.threshold_field(source) for source in plan.vectors or ("vector",)))
-    raised = f"raise {' or '.join(cutting)} or turn it off"
-    tips = {
-        "grep": "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector",
-        "keyword": "No document has these words: check the spelling, use keyword.operator=any, a prefix*, or the mode vector",
-        "vector": f"No passage is near enough in meaning: {raised}, or try the mode keyword",
-        "hybrid": f"No source found anything: use other words, {raised}, or loosen the filter",
-    }
+    cutting = tuple(
+        field
+        for field in dict.fromkeys(plan.threshold_field(source) for source in plan.vectors or ("vector",))
+        if plan[field] != OFF
+    )
+    raised = [f"raise {' or '.join(cutting)} or turn it off"] if cutting else []
     nothing = "in 0 files" if request.mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
-    said = [f"0 results, 0 characters, {nothing}", tips[request.mode]]
+    said = [f"0 results, 0 characters, {nothing}"]
+    if request.mode == "grep":
+        said.append(
+            "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector"
+        )
+    elif request.mode == "keyword":
+        said.append(_no_words(engine, retrieved, plan, retrieved.sources_for(plan)[0]))
+    elif request.mode == "vector":
+        said.append("No passage is near enough in meaning: " + ", or ".join([*raised, "try the mode keyword"]))
+    else:
+        tips = ["use other words", *raised, *(["take the filter away"] if request.filters else [])]
+        said.append("No source found anything: " + ", or ".join(tips))
     for field in cutting:
         of_it = (c for c in outcome.candidates.columns if plan.threshold_field(c.source) == field)
         cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in of_it)
@@ -110,13 +127,66 @@ def guidance(retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, .
     return tuple(said)
 
 
-def _asked(retrieved: Retrieved) -> str:
-    collections = ", ".join(retrieved.request.plan["collections"])
-    return " and ".join(p for p in (retrieved.request.filters, collections and f"collections {collections}") if p)
+def words_said(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
+    """Which words or patterns grep looked for, and beside other sources' results why keyword has none."""
+    silent = (c.source for c in outcome.candidates.columns if base_of(c.source) == "keyword" and not c.retrieved.any())
+    said = [f"{source} found nothing: {_no_words(engine, retrieved, plan, source)}" for source in silent]
+    return (*(said if len(outcome.fused) else ()), *_looked_for(retrieved, plan))
+
+
+def _looked_for(retrieved: Retrieved, plan: Plan) -> tuple[str, ...]:
+    if not retrieved.patterns or not any(base_of(source) == "grep" for source in retrieved.sources_for(plan)):
+        return ()
+    return ("grep looked for " + listed((f'"{pattern}"' for pattern in retrieved.patterns), "or"),)
+
+
+def absent_collections(engine: Engine, request: Request, plan: Plan) -> tuple[str, ...]:
+    """The collections that a plan names and the corpus lacks, beside those that it has."""
+    named = {*plan["collections"], *(collection_of(source) for source in plan.sources)} - {""}
+    if not named:
+        return ()
+    known = sorted(engine.records.info(engine.records.scope(request.principal, None, ()))["collections"])
+    absent = sorted(named - set(known))
+    if not absent or not known:
+        return ()
+    return (
+        f"The corpus has no {_plural(len(absent), 'collection')} {listed(absent, 'or')}: "
+        f"its {_plural(len(known), 'collection')} {'is' if len(known) == 1 else 'are'} {listed(known)}",
+    )
+
+
+def _nothing_allowed(engine: Engine, request: Request) -> tuple[str, ...]:
+    """No record passes: the collections that there are not, or the filter, with the values that its fields have."""
+    asked = request.plan["collections"]
+    if absent := absent_collections(engine, request, request.plan):
+        return absent
+    where = " in the collections " + ", ".join(asked) if asked else ""
+    if not request.filters:
+        return (f"There is no document{where}",)
+    said = [f"No document{where} matches the filter {request.filters}"]
+    counts = engine.records.info(engine.records.scope(request.principal, None, ()))
+    for field in dict.fromkeys(condition.field for condition in conditions(parse(request.filters))):
+        if field in _COUNTED:
+            values = sorted(counts[_COUNTED[field]].items(), key=lambda item: (-item[1], item[0]))
+            shown = ", ".join(f"{value or '(none)'} ({count:,})" for value, count in values[:_MOST_VALUES])
+            said.append(f"Values of {field} here: {shown}{', …' if len(values) > _MOST_VALUES else ''}")
+    return tuple(said)
+
+
+def _no_words(engine: Engine, retrieved: Retrieved, plan: Plan, source: str) -> str:
+    """Why a keyword source found nothing."""
+    request, everywhere = retrieved.request, engine.records.scope(retrieved.request.principal, None, ())
+    asked = scope_of(engine, request, source, retrieved.scope)
+    words, all_words = (engine.lexical.occurring(request.query, scope) for scope in (asked, everywhere))
+    return nothing_found(words, all_words, plan["keyword.operator"])
 
 
 def _rest(retrieved: Retrieved) -> str:
     return " and ".join(retrieved.answers) or "nothing"
+
+
+_COUNTED = {"type": "types", "language": "languages", "collection": "collections"}
+_MOST_VALUES = 12
 
 
 def _plural(n: int, word: str) -> str:

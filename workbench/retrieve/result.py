@@ -22,7 +22,7 @@ from workbench.records import Hit, Ranked, Ranking, Span, Step, Unavailable
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.hits import make_hits
-from workbench.retrieve.messages import guidance, messages_for, warnings_for
+from workbench.retrieve.messages import guidance, messages_for, warnings_for, words_said
 from workbench.retrieve.request import kind_of
 from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
@@ -225,9 +225,11 @@ class SearchResult:
     @cached_property
     def messages(self) -> tuple[str, ...]:
         """What was found, in words: characters returned, files or chunks; guidance when nothing was."""
-        if not self.hits:
-            return (*guidance(self._retrieved, self._outcome, self.plan), *self._words_said())
-        return (*messages_for(self._retrieved, self._outcome, self.hits, self.plan), *self._words_said())
+        if self.hits:
+            said = messages_for(self._retrieved, self._outcome, self.hits, self.plan)
+        else:
+            said = guidance(self._engine, self._retrieved, self._outcome, self.plan)
+        return (*said, *words_said(self._engine, self._retrieved, self._outcome, self.plan), *self._words_said())
 
     def _words_said(self) -> tuple[str, ...]:
         """What the corpus's own synonyms added to the words, and what its stop words took away."""
@@ -240,7 +242,7 @@ class SearchResult:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What the reader must know before trusting it: sources that could not run, approximate answers."""
-        return warnings_for(self._retrieved, self._outcome, self.plan)
+        return warnings_for(self._engine, self._retrieved, self._outcome, self.plan)
 
     def snapshot(self, note: str = "") -> Snapshot:
         """This result as a value that is saved as one file, opened anywhere, verified and compared.

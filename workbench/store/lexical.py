@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from workbench.store import lexical_sql
 from workbench.store.lexical_arrays import Arrays
 from workbench.store.lexical_highlight import highlight
 from workbench.store.lexical_postings import PostingsReader, contains, union
-from workbench.store.protocols import Scope, Scored
+from workbench.store.protocols import Occurring, QueryWords, Scope, Scored
 from workbench.store.query import Item, Matcher, ParsedQuery, word_matcher
 from workbench.store.vocabulary import NONE, Vocabulary, read
 
@@ -151,6 +151,27 @@ class MappedLexical:
         return sum(
             (counted.factor for counted in self._counted(read(query, self.vocabulary), self._view(scope), k1)), 0.0
         )
+
+    def occurring(self, query: str, scope: Scope) -> QueryWords:
+        """Where each thing that a query asks for occurs among the allowed records. Raises QueryError."""
+        parsed = read(query, self.vocabulary)
+        mask = scope.allowed if scope.allowed is not None else scope.visible
+
+        def found(matchers: Iterable[Matcher]) -> Ints:
+            records = union([self._postings.read(matcher).records for matcher in matchers]).astype(np.int64)
+            return records if mask is None else records[mask[records]]
+
+        def one(item: Item, alone: bool) -> Occurring:
+            scored = item.scored if alone else item.scored + item.beside
+            return Occurring(
+                item.text,
+                found([item.matcher]),
+                found([item.matcher, *(matcher for matcher, _ in scored)]),
+                tuple(found([matcher]) for matcher, _ in item.beside),
+            )
+
+        alternatives = tuple(tuple(one(i, len(items) == 1) for i in items) for items in parsed.required)
+        return QueryWords(alternatives, tuple(one(item, True) for item in parsed.excluded))
 
     def frequencies(self, words: Sequence[str], scope: Scope) -> Ints:
         """Number of visible records that hold each word (as tokenised and stemmed), int64 in the same order.

@@ -60,6 +60,31 @@ class Scored:
     approximate: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Occurring:
+    """One thing that a query asks for, and where it is.
+
+    Attributes:
+        text: As typed.
+        records: int64, rising: the allowed records that hold it, as `all` and `-` read it.
+        counting: The same, as `any` reads it: of a compound those with some of its parts are there too.
+        words: Of a phrase of several words the records that hold each word; else empty.
+    """
+
+    text: str
+    records: NDArray[np.int64]
+    counting: NDArray[np.int64]
+    words: tuple[NDArray[np.int64], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """What a query asks for: `all` needs everything of one of the `alternatives`, `any` something, and nothing `excluded`."""
+
+    alternatives: tuple[tuple[Occurring, ...], ...]
+    excluded: tuple[Occurring, ...]
+
+
 class LexicalIndex(Protocol):
     """BM25 over the words of the records, computed at query time."""
 
@@ -76,6 +101,9 @@ class LexicalIndex(Protocol):
 
     def upper_bound(self, query: str, scope: Scope, *, k1: float) -> float:
         """The most that BM25 could give: sum over the query's words of idf x (k1 + 1)."""
+
+    def occurring(self, query: str, scope: Scope) -> QueryWords:
+        """Where each thing that a query asks for occurs among the allowed records. Raises QueryError."""
 
     def frequencies(self, words: Sequence[str], scope: Scope) -> NDArray[np.int64]:
         """Number of visible records that hold each word (as tokenised and stemmed), int64 in the same order."""

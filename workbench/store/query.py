@@ -26,7 +26,7 @@ Parsing needs neither a corpus nor DuckDB.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -140,21 +140,30 @@ def parse(text: str) -> ParsedQuery:
         )
     alternatives: list[list[Item]] = [[]]
     excluded: list[Item] = []
-    clean = text.encode("utf-8", "replace").decode("utf-8").translate(_QUOTES)
-    for lexeme in _LEXEMES.finditer(clean):
-        phrase, chunk = lexeme["phrase"], lexeme["chunk"]
-        if phrase is not None:
-            (excluded if lexeme["minus"] else alternatives[-1]).extend(in_quotes(phrase))
-        elif chunk in {"OR", "|"}:
+    for lexeme, items, minus in _lexemes(text):
+        if lexeme["chunk"] in {"OR", "|"}:
             alternatives.append([])
-        elif chunk[0] == "-" and chunk[1:2] != "-":
-            excluded.extend(_words(chunk[1:])[-1:] if _STAR.search(chunk) else in_quotes(chunk[1:]))
         else:
-            alternatives[-1].extend(_words(chunk))
+            (excluded if minus else alternatives[-1]).extend(items)
     wanted = tuple(tuple(items) for items in alternatives if items)
     if excluded and not wanted:
         raise QueryError("The query only says what to leave out", "Add a word to look for")
     return _parsed(text, wanted, tuple(excluded))
+
+
+def _lexemes(text: str) -> Iterator[tuple[re.Match[str], list[Item], bool]]:
+    """What stands between spaces and quotes: its items, and whether they are excluded; an OR has none."""
+    clean = text.encode("utf-8", "replace").decode("utf-8").translate(_QUOTES)
+    for lexeme in _LEXEMES.finditer(clean):
+        phrase, chunk = lexeme["phrase"], lexeme["chunk"]
+        if phrase is not None:
+            yield lexeme, in_quotes(phrase), bool(lexeme["minus"])
+        elif chunk in {"OR", "|"}:
+            yield lexeme, [], False
+        elif chunk[0] == "-" and chunk[1:2] != "-":
+            yield lexeme, _words(chunk[1:])[-1:] if _STAR.search(chunk) else in_quotes(chunk[1:]), True
+        else:
+            yield lexeme, _words(chunk), False
 
 
 def word_matcher(text: str) -> Matcher | None:
@@ -245,3 +254,19 @@ def _step(analysis: tokens.Analysis) -> Step:
             at += word.span if word else 1
         paths[tuple(map(tokens.stem, words))] = None
     return tuple(sorted(paths))
+
+
+def without(text: str, excluded: Collection[str]) -> str:
+    """A query without the exclusions of these texts (`Item.text`), as somebody would type it."""
+    kept = [
+        lexeme[0]
+        for lexeme, items, minus in _lexemes(text)
+        if not (minus and any(item.text in excluded for item in items))
+    ]
+    return " ".join(kept)
+
+
+def unquoted(text: str) -> str:
+    """A query with its phrases as words; what is excluded stays as it is."""
+    lexemes = ((lexeme, minus) for lexeme, _, minus in _lexemes(text))
+    return " ".join(lexeme["phrase"] if lexeme["phrase"] and not minus else lexeme[0] for lexeme, minus in lexemes)

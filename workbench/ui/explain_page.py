@@ -125,14 +125,12 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         return
     try:
         found = corpus.explain(result, target)
+        similar = [] if found.found else _similar(corpus, target)
+        if not found.found and len(similar) == 1:  # a part of one path is as good as the whole
+            found, similar = corpus.explain(result, similar[0]), []
         state = app_state.current()
         st.html(explaining.standing(found, state))
-        if (
-            found.changes
-            and found.verified
-            and not found.rank
-            and not (found.dropped_by == "filters" and state.filters)
-        ):
+        if found.changes and found.verified and not (found.query or found.without_filter):
             st.button(
                 "Try it here", key=_KEY + "apply", on_click=_apply, args=(dict(found.changes),),
                 help="Sets this on this page, so that the pictures show the document come in.",
@@ -142,7 +140,7 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         return
     if not found.found:
         _refused(corpus, target)
-        _similar(corpus, target)
+        _offer(similar)
 
 
 def _apply(changes: dict[str, Any]) -> None:
@@ -185,12 +183,16 @@ def _refused(corpus: Corpus, target: str) -> None:
         st.html(cards.alert(f"{file.path} was not indexed ({file.status.value})", file.reason, file.remedy))
 
 
-def _similar(corpus: Corpus, target: str) -> None:
-    """Paths that hold what was typed, one click away."""
+def _similar(corpus: Corpus, target: str) -> list[str]:
+    """Paths that hold what was typed."""
     engine = corpus.engine
-    paths = Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), _SIMILAR, target)
+    return Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), _SIMILAR, target)
+
+
+def _offer(paths: list[str]) -> None:
+    """Paths, one click away."""
     if paths:
-        st.caption("Paths with these letters:")
+        st.caption("Did you mean:")
         with st.container(horizontal=True):
             for position, path in enumerate(paths):
                 st.button(explaining.button_label(path), key=f"{_KEY}similar-{position}", on_click=aim, args=(path,))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from workbench.charts import Place
@@ -29,9 +30,12 @@ STEPS: Mapping[str, str] = {
     "depth": "Dropped by the depth",
     "threshold": "Dropped by the threshold",
     "dedupe": "Dropped as a repeated text",
+    "strongest": "Replaced by the strongest keyword hit",
     "limit": "Dropped by the limit",
     "policy": "Hidden by the policy",
 }
+
+_CODE = re.compile(r"`([^`]*)`")
 
 FROM_CACHE = (
     "This search was asked a moment ago and its answer was kept, so no step took time. The field cache_seconds says how "
@@ -48,10 +52,14 @@ def said(result: SearchResult) -> str:
     return "".join(told) + notes
 
 
-def search_link(state: AppState, changes: Mapping[str, Any] | None, *, without_filter: bool = False) -> str:
-    """Address of the Search page with the state's query and its plan changed, relative to the app's other pages."""
-    plan: Plan = state.moved.replace(changes) if changes else state.moved
-    changed = replace(state.with_moved(plan), filters="" if without_filter else state.filters)
+def search_link(state: AppState, found: Explanation) -> str:
+    """Address of the Search page with what an explanation changes, relative to the app's other pages."""
+    plan: Plan = state.moved.replace(found.changes) if found.changes else state.moved
+    changed = replace(
+        state.with_moved(plan),
+        query=found.query or state.query,
+        filters="" if found.without_filter else state.filters,
+    )
     return "./?" + urlencode(changed.to_params(), errors="replace")
 
 
@@ -61,6 +69,7 @@ def standing(found: Explanation, state: AppState) -> str:
     if found.rank:
         head = f"Rank {found.rank}"
         why = "" if found.fused_rank in (None, found.rank) else f"Number {found.fused_rank} of the fused list."
+        why = why if found.reason == "It is a result" else f"{found.reason}. {why}".rstrip()
     else:
         head = STEPS.get(found.dropped_by, f"Dropped by {found.dropped_by}")
         why = found.reason + "."
@@ -71,27 +80,20 @@ def standing(found: Explanation, state: AppState) -> str:
         _sources(found.standings) if found.standings else "",
     ]
     if not found.rank and found.remedy:
-        tried = " It was tried: the document is then a result." if found.verified else ""
-        parts.append(f'<p class="wb-note"><b>{visible(plain(found.remedy, 400))}.</b>{tried}</p>')
-        link = _way_in(found, state)
-        if link:
+        tried = " Verified: the document is then a result." if found.verified else ""
+        remedy = _CODE.sub(r"<code>\1</code>", visible(plain(found.remedy, 400)))
+        parts.append(f'<p class="wb-note"><b>{remedy}.</b>{tried}</p>')
+        if found.verified or found.without_filter:
+            link = attribute(search_link(state, found))
             label = "Bring it in on the Search page" if found.verified else "Search without the filter"
-            parts.append(
-                f'<p><a class="wb-button" href="{attribute(link)}" target="_self" data-wb-way-in>{label}</a></p>'
-            )
+            parts.append(f'<p><a class="wb-button" href="{link}" target="_self" data-wb-way-in>{label}</a></p>')
     return "".join(parts) + "</div>"
-
-
-def _way_in(found: Explanation, state: AppState) -> str:
-    """The address that brings it in; "" where none was found that does."""
-    if found.dropped_by == "filters":
-        return search_link(state, found.changes, without_filter=bool(state.filters))
-    return search_link(state, found.changes) if found.changes and found.verified else ""
 
 
 def _sources(standings: Sequence[SourceStanding]) -> str:
     rows = "".join(
-        f'<tr><td class="wb-short">{_dot(s.source)}{visible(s.source)}</td><td>{visible(s.state)}</td>'
+        f'<tr><td class="wb-short">{_dot(s.source)}{visible(s.source)}</td>'
+        f'<td title="{attribute(plain(s.reason, 400))}">{visible(s.state)}</td>'
         f'<td class="wb-num">{"–" if s.rank is None else f"{s.rank:,}"}</td>{_value(s.score)}{_value(s.distance)}'
         f"{_value(s.contribution)}</tr>"
         for s in standings
