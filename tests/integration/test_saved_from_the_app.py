@@ -27,7 +27,7 @@ def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path: P
     gap = "\n" * 30
     texts = {f"d{n:03d}.md": f"retry {n}\n" + ("again" if n % 3 else f"pause{gap}retry pause\n") for n in range(140)}
     files, folder = write_files(tmp_path / "files", texts), tmp_path / "corpus"
-    wb.index([files], corpus=folder, encoder="hashing")
+    wb.index([files], corpus=folder, encoder="hashing", workers=0)
     with wb.open_corpus(folder) as corpus:
         kept = [Snapshot.load(saved(corpus, query).to_bytes()) for query in QUERIES]
         for one in kept:
@@ -36,8 +36,8 @@ def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path: P
         (matched,) = (s for s in kept[0].searches[0].funnel if (s.step, s.source) == ("match", "grep"))
         assert (matched.left, matched.reason) == (100, "234 lines in 140 files match: at least 100 chunks")
     (files / "d007.md").write_text("another text\n", encoding="utf-8")
-    wb.index([files], corpus=folder, encoder="hashing")
+    wb.index([files], corpus=folder, encoder="hashing", workers=0)
     with wb.open_corpus(folder) as corpus:
-        for one, query in zip(kept, QUERIES, strict=True):
+        for one in kept:
             assert "1 document changed (d007.md)" in one.verify(corpus).verdict
-            assert "1 document changed (d007.md)" in " ".join(one.diff(saved(corpus, query)).sentences)
+        assert "1 document changed (d007.md)" in " ".join(kept[0].diff(saved(corpus, QUERIES[0])).sentences)

@@ -10,7 +10,7 @@ from workbench.mcp.answers import search_answer
 from workbench.mcp.text import search_text
 from workbench.presets import PRESETS
 
-QUERIES = ("how do retries work", '"storm damage" report', "queue worker backoff")
+QUERIES = ("how do retries work", '"storm damage" report')
 
 
 @pytest.mark.parametrize("name", [p.name for p in PRESETS])
