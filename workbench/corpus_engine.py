@@ -136,3 +136,18 @@ class CorpusEngine:
             while len(self._embedded) > _KEPT_VECTORS:
                 self._embedded.popitem(last=False)
         return vector
+
+    def left_out(self, text: str, encoder: str) -> str:
+        """A sentence where that encoder, which embedded the text, read only its beginning; else ""."""
+        model = self._models.get(encoder)
+        if (
+            model is None or len(text) < model.identity.max_tokens - 2
+        ):  # a token has a character, or is one of two marks
+            return ""
+        longest, tokens = model.identity.max_tokens, model.count_tokens([text])[0]
+        if tokens <= longest:
+            return ""
+        return (
+            f"The query has {tokens:,} tokens, and {model.identity.name} read only the first {longest:,};"
+            " shorten it to search by all of it"
+        )

@@ -13,7 +13,14 @@ from workbench.errors import QueryError
 from workbench.store import grep_scan
 from workbench.store.grep_pattern import compile_re2, prepare
 from workbench.store.re2_syntax import All, Any, Fragment, has_capital, read_fixed, read_regex
-from workbench.store.word_characters import RE2_SEPARATOR, WORDS, is_word_character
+from workbench.store.word_characters import (
+    RE2_MARKS,
+    RE2_SEPARATOR,
+    RE2_SEPARATORS,
+    RE2_WORDS,
+    WORDS,
+    is_word_character,
+)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +113,13 @@ def _fragment(text: str, literal: str = "", start: bool = False, end: bool = Fal
 @pytest.mark.parametrize(
     ("pattern", "needs", "in_word"),
     [
-        (r"retry_\w+", _fragment(r"retry_\w+", length=7), True),
+        (r"retry_\w+", _fragment(f"retry_[{RE2_WORDS}]+", length=7), True),
         ("abc", _fragment("abc", "abc", length=3), True),
-        (r"\bfoo\B", _fragment(r"\bfoo\B", length=3), True),
+        (r"\bfoo\b", _fragment("foo", "foo", start=True, end=True, length=3), True),
+        (r"\bfoo\B", _fragment(f"foo[{RE2_WORDS}]", start=True, length=4), True),
+        ("é", _fragment("(?:é|e\u0301)"), True),
+        (r"a\bb", All((_fragment("a", "a", end=True), _fragment("b", "b", start=True))), False),
+        (r"foo\b.+", _fragment("foo", "foo", length=3), False),
         ("^foo", _fragment("^foo", length=3), False),
         ("a-b", All((_fragment("a", "a", end=True), _fragment("b", "b", start=True))), False),
         (r"max-\d{2,}x", All((_fragment("max", "max", end=True, length=3), _fragment(r"\d{2,}x", start=True, length=3))), False),
@@ -121,7 +132,7 @@ def _fragment(text: str, literal: str = "", start: bool = False, end: bool = Fal
                             _fragment("d", "d"))), False),
         ("(a b)?", None, False), (r"\d*", None, False), ("->", None, False), ("", None, False),
         ("(?i)a", _fragment("(?i:a)"), True),
-        (r"\pL\p{Nd}", _fragment(r"\pL\p{Nd}", length=2), True),
+        (r"\pL\p{Nd}", _fragment(f"(?:\\pL{RE2_MARKS}*)(?:\\p{{Nd}}{RE2_MARKS}*)", length=2), True),
         (r"\p{Greek}\PL[^a]\W", None, False),
     ],
 )  # fmt: skip
@@ -142,7 +153,8 @@ def test_what_stands_between_words_is_not_guessed(tmp_path: Path, part: str) -> 
     """What may match a letter, a separator or nothing tells nothing of where the words around it end."""
     lines = ["xy", "xéy", "x-y", "x y", "xay", "x1y", "x--y", "x-by", "x"]
     pattern = f"x(?:{part})y"
-    wanted = tuple(n for n, line in enumerate(lines, 1) if compile_re2(pattern, False).search(line))
+    meant = part.replace(r"[\W", f"[{RE2_SEPARATORS}").replace(r"[^\w", f"[^{RE2_WORDS}").replace(r"\W", RE2_SEPARATOR)
+    wanted = tuple(n for n, line in enumerate(lines, 1) if compile_re2(f"x(?:{meant})y", False).search(line))
     assert wanted
     answer = run(make_grep(tmp_path, ["\n".join(lines)]), pattern, regex=True, context=99)
     assert answer.passages[0].matched_lines == wanted

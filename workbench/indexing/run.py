@@ -36,6 +36,7 @@ from workbench.indexing.writing import report_of, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.reports import IndexReport
 from workbench.store.generations import Layout, private
+from workbench.store.lexical_carried import made_alike
 from workbench.store.staging import Staging
 
 
@@ -155,7 +156,9 @@ def _index(
     staging = Staging(staged / "staging.duckdb")
     try:
         stage_files(run, staging, tasks)
-        if not (run.read or run.anew or run.fewer or previous.pin is None or _lost_documents(run)):
+        if previous.pin is not None and not made_alike(previous.pin.folder / "lexical"):
+            run.warnings.append("The words of every text were split again, because the rules for words have changed")
+        elif not (run.read or run.anew or run.fewer or previous.pin is None or _lost_documents(run)):
             held = previous.pin.manifest
             counts = held.counts["documents"], held.counts["records"]
             return report_of(run, held.generation, 0, counts[1] * len(encoders), counts)

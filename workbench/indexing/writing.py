@@ -13,9 +13,10 @@ from workbench.indexing.previous import FileKey, Previous, StoredFile, stored_fi
 from workbench.indexing.state import Run
 from workbench.records import EncoderIdentity
 from workbench.reports import FileReport, FileStatus, IndexReport
-from workbench.store.duck import open_reading
+from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout
 from workbench.store.journal import Journal, forget
+from workbench.store.schema import CUT_RECORDS
 from workbench.store.staging import Staging
 from workbench.store.writer import build_generation, vector_key
 
@@ -86,9 +87,18 @@ def _rules_of_all(run: Run) -> str | None:
 
 
 def _held_now(run: Run, generation: str) -> dict[FileKey, StoredFile]:
-    """What a new generation holds of each file: a copy may have become a primary, or a primary a copy."""
+    """What a new generation holds of each file: a copy may have become a primary, or a primary a copy. Warns of cut chunks."""
     connection = open_reading(Layout(run.corpus).folder(generation) / DATABASE)
     try:
+        name, identity = run.encoders[0]
+        cut = len(fetch(connection, CUT_RECORDS, [identity.max_tokens]))
+        if cut:
+            ((chunks,),) = fetch(connection, "SELECT count(*) FROM records WHERE granularity = 'chunk'")
+            is_are = "is" if cut == 1 else "are"
+            run.warnings.append(
+                f"{cut:,} of {chunks:,} chunks {is_are} longer than the encoder reads: {name} embeds the first"
+                f" {identity.max_tokens:,} tokens, and vectors know nothing of the rest"
+            )
         return stored_files(connection, copies=True)
     finally:
         connection.close()

@@ -42,3 +42,6 @@ class Engine(Protocol):
 
     def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
         """A query as a vector, float32 (dim,), by that encoder. Raises WorkbenchError where it cannot run."""
+
+    def left_out(self, text: str, encoder: str) -> str:
+        """A sentence where that encoder, which embedded the text, read only its beginning; else ""."""

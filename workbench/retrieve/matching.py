@@ -27,6 +27,12 @@ def pattern_spans(patterns: Sequence[str], text: str, plan: Plan) -> list[Span]:
     return spans
 
 
+def pattern_notes(patterns: Sequence[str], plan: Plan) -> list[str]:
+    """What grep cannot do with these patterns under the plan's `grep.*` settings, a sentence each."""
+    regex, case, word = plan["grep.regex"], plan["grep.case"], plan["grep.word"]
+    return [p.note for p in (prepare(p, regex=regex, case=case, word=word) for p in patterns if p) if p.note]
+
+
 def _occurrences(search: Search, data: bytes) -> list[tuple[int, int]]:
     """Byte offsets of the matches that are not empty, left to right, not overlapping."""
     found, position = [], 0

@@ -23,6 +23,7 @@ from workbench.records import Unavailable
 from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords, quoted_phrases
+from workbench.retrieve.matching import pattern_notes
 from workbench.retrieve.request import Request, folded, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.store.protocols import GrepAnswer, Scope, Scored
@@ -30,6 +31,9 @@ from workbench.store.protocols import GrepAnswer, Scope, Scored
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
 # Nothing that runs in it may wait for something else that does.
 POOL = ThreadPoolExecutor(max_workers=8, thread_name_prefix="workbench-source")
+_OLDER = (
+    "The words of this corpus were split by older rules, so keywords may miss some: run `workbench index` on it again"
+)
 
 
 def retrieve(
@@ -95,6 +99,9 @@ def retrieve(
     answers = {s: answers[s] for s in sources if s in answers}
     numbers = [a.scored.numbers for a in answers.values()]
     union = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
+    notes = (*embedding.notes, *pattern_notes(patterns, plan))
+    if engine.lexical.older and any(base_of(source) == "keyword" for source in answers):
+        notes = (*notes, _OLDER)
     return Retrieved(
         request=request,
         scope=scope,
@@ -107,7 +114,7 @@ def retrieve(
         patterns=patterns,
         depths=depths,
         vectors=embedding.made,
-        messages=embedding.notes,
+        messages=notes,
         masks=engine.records.masks,
         masked=engine.records.masked if engine.records.masks else None,
     )
@@ -198,6 +205,9 @@ class _Embedding:
                 raise
             self.milliseconds = (self.milliseconds or 0.0) + _since(started)
             self.made[encoder] = vector
+            if left_out := self._engine.left_out(text, encoder):
+                with self._lock:
+                    self.notes = (*self.notes, left_out)
             future.set_result(vector)
         return future.result()
 

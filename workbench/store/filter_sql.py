@@ -6,9 +6,10 @@ records: the filter is compiled once for each collection, with those conditions 
 
 A document that lacks a field fulfils no condition on it, and `!=` is `not (... = ...)`, so it fulfils every `!=`. On a list
 (`tags: [a, b]`) a condition holds when it holds for an element. `=` compares text exactly, `contains` without regard to case
-(in a list: a whole element), `like` and `glob` exactly. `path =` takes a glob or a folder (`docs/`) too. `source` is the
-indexed folder, by its whole path or its last name, or the front matter's own `source`. Of a document that is there several
-times, path and folder may be those of any of its copies. `year` is the front matter's year, or
+(in a list: a whole element), `like` and `glob` exactly. `path =` takes a glob or a folder (`docs/`) too. Text is compared in
+the form NFC, whatever the form of the document and of the filter; a quoted date on a key of front matter is a date too, for
+every comparison. `source` is the indexed folder, by its whole path or its last name, or the front matter's own `source`. Of a
+document that is there several times, path and folder may be those of any of its copies. `year` is the front matter's year, or
 that of the modification time.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import difflib
 import operator
 import re
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -47,6 +49,7 @@ class Compiled:
 
 def check_fields(node: Node, keys: Collection[str]) -> None:
     """Refuse fields that are neither columns nor among the visible front-matter `keys`. Raises FilterError."""
+    keys = {_nfc(key) for key in keys}
     for condition in conditions(node):
         name = _plain(condition.field)
         if name in keys or (name in COLUMNS and name == condition.field):
@@ -130,7 +133,11 @@ def _any(parts: Sequence[Compiled]) -> Compiled:
 
 def _plain(name: str) -> str:
     """`metadata.year` names the front matter's key even where a column has that name."""
-    return name.removeprefix("metadata.")
+    return _nfc(name.removeprefix("metadata."))
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 def _condition(c: Condition, collection: str) -> Compiled:
@@ -152,7 +159,7 @@ def _condition(c: Condition, collection: str) -> Compiled:
 
 
 def _text(sql: str, c: Condition, value: Value) -> Compiled:
-    text = _text_value(c, value)
+    text, sql = _text_value(c, value), f"nfc_normalize({sql})"
     if c.op == "contains":
         return Compiled(f"coalesce(contains(lower({sql}), lower(?)), false)", [text])
     if c.op == "like":
@@ -193,25 +200,27 @@ def _moment(c: Condition, value: Value) -> Date:
 
 def _key(key: str, c: Condition, value: Value) -> Compiled:
     """A condition on a front-matter key: the documents that have a fulfilling value of it."""
-    date = value if isinstance(value, Date) else None
-    if c.op in _ORDER and isinstance(value, str):
-        date = as_date(value)
+    date = value if isinstance(value, Date) else as_date(value) if isinstance(value, str) else None
     if isinstance(value, bool):
         if c.op != "=":
             raise fault(f"uses {c.op} with {str(value).lower()}", c.at, "Use = or !=")
         test = Compiled("coalesce(lower(f.text) = ?, false)", [str(value).lower()])
     elif date is not None and c.op in ("=", *_ORDER):
         test = _time("f.time", c, date)
+        if c.op == "=" and isinstance(value, str):
+            test = _any([test, _text("f.text", c, value)])
     elif isinstance(value, (int, float)) and c.op in ("=", *_ORDER):
         test = _number("f.number", c, value)
     elif c.op == "contains":
         text = _text_value(c, value)
         test = Compiled(
-            "CASE WHEN f.listed THEN lower(f.text) = lower(?) ELSE contains(lower(f.text), lower(?)) END", [text, text]
+            "CASE WHEN f.listed THEN lower(nfc_normalize(f.text)) = lower(?)"
+            " ELSE contains(lower(nfc_normalize(f.text)), lower(?)) END",
+            [text, text],
         )
     else:
         test = _text("f.text", c, value)
-    sql = f"(d.number IN (SELECT f.document_number FROM fields f WHERE f.key = ? AND {test.sql}))"
+    sql = f"(d.number IN (SELECT f.document_number FROM fields f WHERE nfc_normalize(f.key) = ? AND {test.sql}))"
     return Compiled(sql, [key, *test.values])
 
 
@@ -221,11 +230,12 @@ def _text_value(c: Condition, value: Value) -> str:
         raise fault(f"compares the text {c.field} with {str(value).lower()}", c.at, "Put text in quotes")
     if not isinstance(value, str) and c.op in _ORDER:
         raise fault(f"compares the text {c.field} with {value!s}", c.at, f"Put it in quotes: '{value!s}'")
-    return value if isinstance(value, str) else str(value)
+    return _nfc(str(value))
 
 
 def _holds(name: str, op: str, text: str) -> bool:
     """A text condition on a collection's name."""
+    name = _nfc(name)
     if op == "=":
         return name == text
     if op == "contains":

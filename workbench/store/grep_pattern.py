@@ -6,6 +6,7 @@ pattern is compiled so that no match crosses a newline (`never_nl`) and that `^`
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ import re2
 
 from workbench.errors import QueryError
 from workbench.store.re2_syntax import Needs, has_capital, read_fixed, read_regex
-from workbench.store.word_characters import RE2_SEPARATOR
+from workbench.store.word_characters import RE2_SEPARATOR, letters
 
 MOST_CHARACTERS = 4_000
 """Longest pattern. RE2's time is linear in the text, but in the worst case times the pattern's length."""
@@ -44,6 +45,7 @@ class GrepPattern:
         literal: The bytes to look for, where the pattern is fixed text that need not be whole words; else b"".
         search: Finds the leftmost match; with whole words, the character before and after may be part of it.
         spans: Finds the leftmost match without them.
+        note: What it does not do, in a sentence; else "".
     """
 
     source: str
@@ -54,6 +56,7 @@ class GrepPattern:
     literal: bytes
     search: Search
     spans: Search
+    note: str = ""
 
 
 def compile_re2(pattern: str, ignore: bool, groups: bool = False) -> Any:
@@ -66,8 +69,8 @@ def compile_re2(pattern: str, ignore: bool, groups: bool = False) -> Any:
     return re2.compile(_LINES + pattern, options)
 
 
-def matcher(compiled: Any, group: int = 0) -> Search:
-    """A search function of a compiled pattern, for bytes and mapped files.
+def matcher(compiled: Any, groups: bool = False) -> Search:
+    """A search function of a compiled pattern, for bytes and mapped files; with `groups`, of the first one that matched.
 
     It goes straight to RE2 where the package lets it: building a match object costs more than most searches.
     """
@@ -76,14 +79,17 @@ def matcher(compiled: Any, group: int = 0) -> Search:
         anchor, match = re2._Anchor.UNANCHORED, inner.Match
 
         def direct(data: Any, start: int, end: int) -> tuple[int, int]:
-            found: tuple[int, int] = match(anchor, data, start, end)[group]
+            found: tuple[int, int] = match(anchor, data, start, end)[0]
             return found
 
-        return direct
+        def grouped(data: Any, start: int, end: int) -> tuple[int, int]:
+            return next((span for span in match(anchor, data, start, end)[1:] if span[0] >= 0), (-1, -1))
+
+        return grouped if groups else direct
 
     def plain(data: Any, start: int, end: int) -> tuple[int, int]:
         found = compiled.search(data, start, end)
-        return found.span(group) if found is not None else (-1, -1)
+        return (found.span(found.lastindex if groups else 0)) if found is not None else (-1, -1)
 
     return plain
 
@@ -118,7 +124,8 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
     if case not in ("smart", "sensitive", "ignore"):
         raise QueryError(f"{case!r} is no way to treat case", "It must be smart, sensitive or ignore")
     ignore = case == "ignore" or (case == "smart" and not has_capital(pattern, regex))
-    reading = read_regex(pattern, ignore, word) if regex else read_fixed(pattern, word)
+    composed = unicodedata.normalize("NFC", pattern)
+    reading = read_regex(composed, ignore, word) if regex else read_fixed(composed, word)
     if reading is None and _BYTE_ESCAPE in pattern.replace("\\\\", ""):
         raise QueryError(
             f"{_shown(pattern)} cannot be used: \\C matches single bytes, and text is searched by characters",
@@ -132,15 +139,23 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
             "Use smaller repetitions",
         )
     search = spans = matcher(plain)
+    if reading is not None and reading.edged:
+        spans = matcher(_compile(pattern, text, ignore, groups=True), groups=True)
     if word:
         bounded = f"(?:^|{RE2_SEPARATOR})(?:{text})(?:$|{RE2_SEPARATOR})"
         search = matcher(_compile(pattern, bounded, ignore))
         inner = f"(?:^|{RE2_SEPARATOR})({text})(?:$|{RE2_SEPARATOR})"
-        spans = matcher(_compile(pattern, inner, ignore, groups=True), 1)
+        spans = matcher(_compile(pattern, inner, ignore, groups=True), groups=True)
     needs = reading.needs if reading is not None else None
-    literal = b"" if regex or word else pattern.encode("utf-8")
+    literal = b"" if regex or word or any(len(ways) > 1 for ways in letters(pattern)) else pattern.encode("utf-8")
     in_word = reading is not None and reading.in_word
-    return GrepPattern(pattern, ignore, needs, in_word, plain.programsize, literal, search, spans)
+    note = ""
+    if reading is not None and reading.ascii_borders:
+        note = (
+            f"{_shown(pattern)} has a \\b that knows letters of ASCII only, because what stands beside it may or may not be"
+            " a word; write it next to a letter, a space or the end of the pattern"
+        )
+    return GrepPattern(pattern, ignore, needs, in_word, plain.programsize, literal, search, spans, note)
 
 
 def _compile(source: str, text: str, ignore: bool, groups: bool = False) -> Any:

@@ -27,6 +27,7 @@ from workbench.errors import QueryError
 from workbench.records import Span
 from workbench.store import lexical_sql
 from workbench.store.lexical_arrays import Arrays
+from workbench.store.lexical_carried import made_alike
 from workbench.store.lexical_highlight import highlight
 from workbench.store.lexical_postings import PostingsReader, contains, union
 from workbench.store.protocols import Occurring, QueryWords, Scope, Scored
@@ -83,6 +84,9 @@ class MappedLexical:
     Args:
         folder: Where `lexical_build` wrote the arrays.
 
+    Attributes:
+        older: Whether the texts were split into words by other rules than queries are now.
+
     Raises:
         CorpusDamaged: A file is missing or does not fit the others.
     """
@@ -96,6 +100,7 @@ class MappedLexical:
         self._scratch = _Scratch()
         self._lock = threading.Lock()
         self.vocabulary = NONE
+        self.older = not made_alike(Path(folder))
 
     def speaking(self, vocabulary: Vocabulary) -> MappedLexical:
         """The same index, read with a corpus's own synonyms and stop words; arrays and caches are shared."""

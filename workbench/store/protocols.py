@@ -88,6 +88,9 @@ class QueryWords:
 class LexicalIndex(Protocol):
     """BM25 over the words of the records, computed at query time."""
 
+    older: bool
+    """Whether the texts were split into words by other rules than queries are now."""
+
     def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
         """The best `depth` allowed records for a query in the query syntax. Raises QueryError."""
 

@@ -1,9 +1,9 @@
 """The query syntax that people know from web search, read into a value.
 
 * `retry policy`: words. With the operator `any` a record needs one of them, with `all` every one.
-* `"connection pool"`: these words next to each other, in this order. It counts as one word, rarer than each of its own. Alone
-  it finds nothing else; next to other words its own words count too, so that a question which happens to quote something
-  (a title, an error message) still finds what is about it.
+* `"connection pool"`: these words next to each other, in this order; so is a compound in quotes (`"2024-118"`). It counts
+  as one word, rarer than each of its own. Alone it finds nothing else; next to other words its own words count too, so that a
+  question which happens to quote something (a title, an error message) still finds what is about it.
 * `-draft`, `-"first draft"`: a record that holds it is left out, wherever in the query the minus stands.
 * `cats OR dogs`: alternatives. With `all` a record must satisfy one side whole; with `any` it changes nothing.
 * `retr*`: every word that begins so; counted as one word.
@@ -13,11 +13,12 @@ Everything else is text to look for: an unbalanced quote, a lone operator or `';
 How much an item counts:
 
 * A stop word counts only in an alternative that has nothing else, or in quotes. (They are indexed; a phrase has them.)
-* A compound (`parse_query`, `parseQuery`, `ACME-INV-49302`) counts as one word for the whole, and its parts together as another:
-  each of n parts 1/n. So the record with the very code comes first, and one with the parts is found. Where it must *occur*
-  (`all`, minus), the whole must, or its parts next to each other.
-* A run of Han, kana or Thai characters is a phrase. One longer than 8 characters is a sentence rather than a word: its pairs of
-  neighbouring characters count too, together as one word.
+* A compound (`parse_query`, `parseQuery`, `ACME-INV-49302`, `10GB`) counts as one word, wherever the whole is or its parts next
+  to each other, and its parts together as another: each of n parts 1/n. So the record with the very code comes first, and one
+  with the parts is found. A lone letter or number that touches another part (`v2`, `p53`) says nothing alone and counts only in
+  the whole. Where the compound must *occur* (`all`, minus, quotes), the whole must, or its parts next to each other.
+* A run of Han, kana, Hangul or Thai characters is a phrase. It may be several words, or a word with endings: its pairs of
+  neighbouring characters count too, together as one word (Lucene's CJK bigrams; of Thai, Lao, Khmer and Burmese, triples).
 * A word that is typed twice counts twice.
 
 Parsing needs neither a corpus nor DuckDB.
@@ -36,7 +37,6 @@ from workbench.store import tokens
 MAX_CHARACTERS = 10_000
 """Longest query."""
 
-_SENTENCE = 8
 
 Path = tuple[str, ...]
 """Terms one after the other."""
@@ -136,7 +136,7 @@ def parse(text: str) -> ParsedQuery:
     if len(text) > MAX_CHARACTERS:
         raise QueryError(
             f"The query has {len(text):,} characters",
-            f"Shorten it to {MAX_CHARACTERS:,}; to find text like a long text, use the vector source",
+            f"Shorten it to {MAX_CHARACTERS:,}, for example to the sentences that say what is wanted",
         )
     alternatives: list[list[Item]] = [[]]
     excluded: list[Item] = []
@@ -178,11 +178,11 @@ def in_quotes(text: str) -> list[Item]:
     if not pieces:
         return []
     steps = tuple(_step(tokens.analyse(p)) for p in pieces)
-    if len(steps) == 1:
-        return [_word(pieces[0], quoted=True)]
     matcher = Matcher(steps)
+    if matcher.term is not None:
+        return [_word(pieces[0], quoted=True)]
     words = [item for item in map(_word, pieces) if not item.stop]
-    beside = tuple(scored for item in words for scored in item.scored)
+    beside = tuple(scored for item in words for scored in item.scored if scored[0] != matcher)
     return [Item(text, matcher, ((matcher, 1.0),), beside, quoted=True)]
 
 
@@ -214,8 +214,10 @@ def _run(pieces: Sequence[str]) -> Item:
     steps = tuple(_step(tokens.analyse(p)) for p in pieces)
     matcher = Matcher(steps)
     scored = [(matcher, 1.0)]
-    if len(steps) > _SENTENCE:
-        scored += [(Matcher(steps[i : i + 2]), 1 / (len(steps) - 1)) for i in range(len(steps) - 1)]
+    size = 2 if tokens.pairs(pieces[0]) else 3
+    grams = len(steps) - size + 1
+    if grams > 1:
+        scored += [(Matcher(steps[i : i + size]), 1 / grams) for i in range(grams)]
     return Item("".join(pieces), matcher, tuple(scored))
 
 
@@ -226,9 +228,11 @@ def _word(piece: str, quoted: bool = False) -> Item:
         stop = not quoted and not analysis.symbol and analysis.parts[0].word in tokens.STOP_WORDS
         return Item(piece, matcher, ((matcher, 1.0),), stop=stop, quoted=quoted)
     n = len(analysis.parts)
-    scored = [(_term(w.word), 1.0 if w.span == n else w.span / n) for w in analysis.wholes]
-    telling = [p for p in analysis.parts if p.word not in tokens.STOP_WORDS] or analysis.parts
-    scored += [(_term(p.word), 1 / n) for p in telling]
+    scored = [(matcher, 1.0)]
+    scored += [(_term(w.word), w.span / n) for w in analysis.outermost if w.span < n]
+    scored += [
+        (_term(p.word), 1 / n) for p in analysis.parts if p.word not in tokens.STOP_WORDS and not tokens.leans(p, piece)
+    ]
     return Item(piece, matcher, tuple(scored), quoted=quoted)
 
 
@@ -238,7 +242,7 @@ def _term(word: str) -> Matcher:
 
 def _step(analysis: tokens.Analysis) -> Step:
     """The ways to write a piece: the whole, its words, its parts."""
-    parts, wholes, symbol = analysis
+    parts, wholes, symbol = analysis.parts, analysis.outermost, analysis.symbol
     if symbol:
         return ((tokens.stem((wholes or parts)[0].word),),)
     paths = {tuple(tokens.stem(p.word) for p in parts): None}

@@ -12,15 +12,30 @@ Index", 2012; here with words for trigrams.)
 Second, *a pattern whose anchors mean lines*: `^`, `\\A`, `$` and `\\z` become line borders, whatever the flags, so that
 searching a whole file gives what searching each line alone would.
 
+Third, *a pattern that reads text as people do*. A letter with marks matches however it is written, composed or not, alone or
+in a class; `\\w` and `\\W` are the characters of words in every script (RE2 knows ASCII there), and so are `\\b` and `\\B`
+their borders, as far as RE2 can tell: it has no look-around, so a border is read off what stands beside it in the pattern,
+and at the pattern's edge takes in the character beside the match, which is then left out of the match. A border whose
+neighbours say nothing of its sides (`\\b(x|-)?`) stays RE2's own, of ASCII words.
+
 What is not understood gives None: the pattern is then used as it is, and the text is scanned."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from workbench.store.word_characters import is_word_character
+from workbench.store.word_characters import (
+    RE2_MARKS,
+    RE2_SEPARATOR,
+    RE2_SEPARATORS,
+    RE2_WORDS,
+    is_word_character,
+    letters,
+    ways,
+)
 
 _REPEAT = re.compile(r"(?:([*+?])|\{(\d{1,4})(,?)(\d{0,4})\})(\??)")
 _GROUP = re.compile(r"\?(?:P?<\w+>|([imsU]*)(?:-([imsU]+))?([:)]))")
@@ -28,6 +43,7 @@ _CLASS_NAME = re.compile(r"\[:\^?([a-z]+):\]")
 _PROPERTY = re.compile(r"\\([pP])(?:\{(\^?\w+)\}|(\w))")
 _ESCAPED = re.compile(r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{1,3})|([^A-Za-z0-9])|([aftnrv]))")
 _DEEPEST = 200
+_WIDEST = 1000
 _SEPARATE = 4
 _CONTROL = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 _WORD_CLASSES = frozenset({"alnum", "alpha", "digit", "lower", "upper", "word", "xdigit"})
@@ -77,7 +93,9 @@ class Reading:
     """What was read from a pattern.
 
     Attributes:
-        text: The pattern with line anchors; to be compiled with the flag m.
+        text: The pattern with line anchors; to be compiled with the flag m. Its only capturing groups hold the match where
+            the pattern takes in a character beside it, `edged`.
+        ascii_borders: Whether it has a `\\b` or `\\B` that knows ASCII words only, because nothing beside it tells more.
         needs: What a matching line must contain; None: nothing is known.
         in_word: Every match lies inside one word and `needs` says exactly which words match.
     """
@@ -85,6 +103,8 @@ class Reading:
     text: str
     needs: Needs | None
     in_word: bool
+    edged: bool = False
+    ascii_borders: bool = False
 
 
 @dataclass(slots=True)
@@ -95,6 +115,9 @@ class _Part:
     literal: str = ""
     anchored: bool = False
     needs: Needs | None = None
+    border: str = ""
+    dots: str = ""
+    ascii: bool = False
 
 
 @dataclass(slots=True)
@@ -118,7 +141,7 @@ def quote(character: str) -> str:
 
 def read_fixed(text: str, whole_word: bool) -> Reading:
     """Read text that stands for itself."""
-    parts = [_literal(character) for character in text]
+    parts = [part for letter in letters(text) for part in _letter(letter)]
     return _reading([_Group(False, False, branches=[parts])], whole_word)
 
 
@@ -143,18 +166,120 @@ def has_capital(pattern: str, regex: bool) -> bool:
 
 
 def _reading(stack: list[_Group], whole_word: bool) -> Reading:
-    part = _close(stack[0])
-    if whole_word:
+    group = stack[0]
+    for number, branch in enumerate(group.branches):
+        group.branches[number] = _bordered(branch, (OTHER if whole_word else "",) * 2)
+    edged = any(part.border == "edge" for branch in group.branches for part in branch)
+    bare = [[part for part in branch if part.border != "edge"] for branch in group.branches]
+    part = _close(replace(group, branches=bare))
+    if whole_word or edged:
         edge = _Part("", OTHER, 0)
-        branches = [_join([edge, *branch, edge]) for branch in stack[0].branches]
-        part.needs = _any([branch.needs for branch in branches])
+        ends = [[edge, *branch, edge] for branch in bare] if whole_word else group.branches
+        part.needs = _any([_join(branch).needs for branch in ends])
+    if edged:
+        part.text = "|".join(map(_captured, group.branches))
     exact = part.kind == WORD and part.length > 0 and not part.anchored
-    return Reading(part.text, part.needs, exact and part.needs is not None)
+    return Reading(part.text, part.needs, exact and part.needs is not None, edged, part.ascii)
 
 
-def _literal(character: str) -> _Part:
-    kind = WORD if is_word_character(character) else OTHER
-    return _Part(quote(character), kind, 1, literal=character)
+def _captured(branch: list[_Part]) -> str:
+    """A branch with the match in a group, and what is taken in beside it around that."""
+    first = branch[0].text if branch and branch[0].border == "edge" else ""
+    last = branch[-1].text if len(branch) > 1 and branch[-1].border == "edge" else ""
+    body = "".join(part.text for part in branch if part.border != "edge")
+    return f"{first}({body}){last}"
+
+
+_NEVER = "[^\\x{0}-\\x{10ffff}]"
+_SIDES = {WORD: f"[{RE2_WORDS}]", OTHER: RE2_SEPARATOR}
+_EDGES = {(WORD, True): _SIDES[WORD], (WORD, False): _SIDES[WORD],
+          (OTHER, True): f"(?:^|{RE2_SEPARATOR})", (OTHER, False): f"(?:$|{RE2_SEPARATOR})"}  # fmt: skip
+
+
+def _bordered(parts: list[_Part], outside: tuple[str, str] | None) -> list[_Part]:
+    """Replace `\\b` and `\\B` by what they say of the parts beside them, where these say on which side words are.
+
+    Args:
+        parts: A branch.
+        outside: What is known to stand before and after the branch: WORD, OTHER, or "" at the edge of the pattern, where a
+            character may be taken in; None inside a group, where nothing is known.
+    """
+    parts = [part for at, part in enumerate(parts) if not (at and part.border and part.border == parts[at - 1].border)]
+    made = list(parts)
+    for at, part in enumerate(parts):
+        if not part.border:
+            continue
+        if at and parts[at - 1].border:
+            made[at] = _Part(_NEVER, OTHER, 1)
+            continue
+        sides = (
+            _side(parts[:at][::-1], "^", outside and outside[0]),
+            _side(parts[at + 1 :], "$", outside and outside[1]),
+        )
+        known = 0 if sides[0] in (WORD, OTHER) else 1
+        if sides[known] not in (WORD, OTHER):
+            continue
+        wanted = WORD if (sides[known] == WORD) == (part.border == "B") else OTHER
+        other, neighbour = sides[1 - known], at + (1 if known == 0 else -1)
+        if other in (WORD, OTHER):
+            made[at] = _Part("", OTHER, 0, border="met") if other == wanted else _Part(_NEVER, OTHER, 1)
+        elif other == "":
+            made[at] = _Part(_EDGES[wanted, known == 1], wanted, int(wanted == WORD), border="edge")
+        elif other == "dots" and made[neighbour].dots:
+            after = known == 0
+            rest = parts[neighbour + 1 :] if after else parts[:neighbour][::-1]
+            beyond = _side(rest, "$" if after else "^", outside and outside[1 if after else 0])
+            held = _held(made[neighbour].dots, _SIDES[wanted], beyond, wanted, after)
+            if held is not None:
+                made[at] = _Part("", OTHER, 0, border="met")
+                made[neighbour] = replace(made[neighbour], text=held, dots="")
+    return made
+
+
+def _held(dots: str, side: str, beyond: str | None, wanted: str, first: bool) -> str | None:
+    """`.*` and the like whose first (or last) character is on one side; None where that cannot be written."""
+    lazy = dots[1:]
+    some = f"{side}.*{lazy}" if first else f".*{lazy}{side}"
+    if dots[0] == "+" or beyond in (WORD, OTHER):
+        return some if dots[0] == "+" or beyond != wanted else f"(?:{some})?{lazy}"
+    if beyond == "" and wanted == OTHER:
+        return f"(?:{some}|{'$' if first else '^'})"
+    return None
+
+
+def _side(parts: Sequence[_Part], last: str, outside: str | None) -> str | None:
+    """What stands next: WORD or OTHER where that is sure, "" the pattern's edge, "dots" any characters, None not known.
+
+    `last` is the line's border that may stand there.
+    """
+    for at, part in enumerate(parts):
+        if part.border or part.text in _ZERO_WIDTH:
+            if part.text == last:
+                return OTHER
+            continue
+        if part.dots:
+            return "dots"
+        if part.length and part.kind in (WORD, OTHER):
+            return part.kind
+        if part.kind == WORD and _side(parts[at + 1 :], last, outside) == WORD:
+            return WORD
+        return None
+    return outside
+
+
+def _literal(character: str) -> list[_Part]:
+    """A character that stands for itself, however it is written."""
+    return [part for letter in letters(character) for part in _letter(letter)]
+
+
+def _letter(forms: tuple[str, ...]) -> list[_Part]:
+    """A letter with its marks: its characters where there is one way to write it, else one part for all ways."""
+    if len(forms) == 1:
+        kinds = [WORD if is_word_character(character) else OTHER for character in forms[0]]
+        return [_Part(quote(c), kind, 1, literal=c) for c, kind in zip(forms[0], kinds, strict=True)]
+    inside = {is_word_character(character) for form in forms for character in form}
+    kind = MIXED if len(inside) > 1 else WORD if inside.pop() else OTHER
+    return [_Part(f"(?:{'|'.join(''.join(map(quote, form)) for form in forms)})", kind, 1)]
 
 
 def _any(needs: list[Needs | None]) -> Needs | None:
@@ -181,6 +306,7 @@ def _close(group: _Group) -> _Part:
         only.literal if len(joined) == 1 else "",
         any(part.anchored for part in joined),
         _any([part.needs for part in joined]),
+        ascii=any(part.ascii for part in joined),
     )
 
 
@@ -190,6 +316,8 @@ def _join(parts: list[_Part]) -> _Part:
     run: list[_Part] = []
     before = False
     for part in parts:
+        if part.border == "met" and not part.text:
+            continue
         if part.kind == WORD:
             run.append(part)
             continue
@@ -198,7 +326,8 @@ def _join(parts: list[_Part]) -> _Part:
         if part.needs is not None:
             needs.append(part.needs)
     _need(run, before, False, needs)
-    kinds = {part.kind for part in parts if part.kind != WORD or part.length or part.text not in _ZERO_WIDTH}
+    seen = [part for part in parts if not part.border]
+    kinds = {part.kind for part in seen if part.kind != WORD or part.length or part.text not in _ZERO_WIDTH}
     kind = WORD if not kinds else kinds.pop() if len(kinds) == 1 else MIXED
     plain = all(part.literal for part in parts)
     return _Part(
@@ -208,6 +337,7 @@ def _join(parts: list[_Part]) -> _Part:
         "".join(part.literal for part in parts) if plain else "",
         any(part.anchored for part in parts),
         None if not needs else needs[0] if len(needs) == 1 else All(tuple(needs)),
+        ascii=any(part.ascii or part.border in ("b", "B") for part in parts),
     )
 
 
@@ -236,7 +366,9 @@ def _parse(pattern: str, ignore: bool, seen: Callable[[str], None] = lambda _: N
         elif character == ")":
             if len(stack) == 1:
                 raise _NotUnderstoodError
-            part = _close(stack.pop())
+            inner = stack.pop()
+            inner.branches = [_bordered(branch, None) for branch in inner.branches]
+            part = _close(inner)
             part.text = f"{group.open}{part.text})"
             stack[-1].branches[-1].append(part)
             at += 1
@@ -245,7 +377,7 @@ def _parse(pattern: str, ignore: bool, seen: Callable[[str], None] = lambda _: N
             at += 1
         elif character == "[":
             part, at = _class(pattern, at, seen)
-            branch.append(_flagged(part, group, ignore))
+            branch.append(_flagged(_marked(part, pattern, at), group, ignore))
         elif repeat := _REPEAT.match(pattern, at):
             _repeat(repeat, group)
             at = repeat.end()
@@ -254,19 +386,24 @@ def _parse(pattern: str, ignore: bool, seen: Callable[[str], None] = lambda _: N
             quoted = pattern[at + 2 : len(pattern) if stop < 0 else stop]
             for literal in quoted:
                 seen(literal)
-                branch.append(_flagged(_literal(literal), group, ignore))
+            branch += [_flagged(part, group, ignore) for part in _literal(quoted)]
             at = len(pattern) if stop < 0 else stop + 2
         elif character == "\\":
-            part, at = _escape(pattern, at, seen)
-            branch.append(_flagged(part, group, ignore))
+            parts, at = _escape(pattern, at, seen)
+            branch += [_flagged(part, group, ignore) for part in parts]
         else:
             if character in "^$":
                 branch.append(_Part(character, WORD, 0, anchored=True))
             elif character == ".":
-                branch.append(_Part(".", MIXED, 1))
+                branch.append(_marked(_Part(".", MIXED, 1), pattern, at + 1))
             else:
-                seen(character)
-                branch.append(_flagged(_literal(character), group, ignore))
+                end = at + 1
+                while end < len(pattern) and unicodedata.combining(pattern[end]):
+                    end += 1
+                for literal in pattern[at:end]:
+                    seen(literal)
+                branch += [_flagged(part, group, ignore) for part in _literal(pattern[at:end])]
+                at = end - 1
             at += 1
     if len(stack) != 1:
         raise _NotUnderstoodError
@@ -310,6 +447,9 @@ def _repeat(found: re.Match[str], group: _Group) -> None:
     least = (1 if sign == "+" else 0) if sign else int(low)
     count = sign or f"{{{low}{comma}{high}}}"
     part = branch[-1]
+    if part.text == "." and count in ("*", "+"):
+        part.dots = count + ("?" if bool(lazy) != group.swap else "")
+    part.ascii, part.border = part.ascii or part.border != "", ""
     part.text += count + ("?" if bool(lazy) != group.swap else "")
     part.length *= least
     part.literal = ""
@@ -319,24 +459,35 @@ def _repeat(found: re.Match[str], group: _Group) -> None:
         part.kind, part.needs = MIXED, None
 
 
-def _escape(pattern: str, at: int, seen: Callable[[str], None]) -> tuple[_Part, int]:
+def _escape(pattern: str, at: int, seen: Callable[[str], None]) -> tuple[list[_Part], int]:
     follows = pattern[at + 1 : at + 2]
     if follows in ("A", "z"):
-        return _Part("^" if follows == "A" else "$", WORD, 0, anchored=True), at + 2
+        return [_Part("^" if follows == "A" else "$", WORD, 0, anchored=True)], at + 2
     if follows in ("b", "B"):
-        return _Part(f"\\{follows}", WORD, 0), at + 2
+        return [_Part(f"\\{follows}", WORD, 0, border=follows)], at + 2
     kind, literal, end = _item(pattern, at)
     if literal is not None:
         seen(literal)
         return _literal(literal), end
-    return _Part(pattern[at:end], kind, 1), end
+    text = f"[{_INSIDE[follows]}]" if follows in _INSIDE else pattern[at:end]
+    return [_marked(_Part(text, kind, 1), pattern, end) if follows not in ("d", "s") else _Part(text, kind, 1)], end
+
+
+_INSIDE = {"w": RE2_WORDS, "W": RE2_SEPARATORS}
+
+
+def _marked(part: _Part, pattern: str, at: int) -> _Part:
+    """A part for one character, with the marks that make one letter with it; what is repeated counts characters."""
+    if part.kind == OTHER or pattern.startswith(("*", "+", "{"), at):
+        return part
+    return replace(part, text=f"(?:{part.text}{RE2_MARKS}*)")
 
 
 def _item(pattern: str, at: int) -> tuple[str, str | None, int]:
     """An escape inside or outside a class: its kind, the character if it stands for one, and where it ends."""
     follows = pattern[at + 1 : at + 2]
     if follows and follows in "dwsDWS":
-        return {"d": WORD, "w": WORD, "s": OTHER}.get(follows, MIXED), None, at + 2
+        return {"d": WORD, "w": WORD, "s": OTHER, "W": OTHER}.get(follows, MIXED), None, at + 2
     if found := _PROPERTY.match(pattern, at):
         name = found[2] or found[3]
         word = found[1] == "p" and len(name) <= 2 and name[0] in _WORD_PROPERTIES
@@ -361,6 +512,8 @@ def _class(pattern: str, at: int, seen: Callable[[str], None]) -> tuple[_Part, i
     negated = pattern.startswith("^", at)
     at += negated
     kinds: set[str] = set()
+    text: list[str] = [pattern[start:at]]
+    apart: dict[str, None] = {}
     first = True
     while first or not pattern.startswith("]", at):
         first = False
@@ -369,22 +522,32 @@ def _class(pattern: str, at: int, seen: Callable[[str], None]) -> tuple[_Part, i
         if found := _CLASS_NAME.match(pattern, at):
             positive = not found[0].startswith("[:^")
             kinds.add(WORD if positive and found[1] in _WORD_CLASSES else MIXED)
+            text.append(found[0])
             at = found.end()
             continue
+        begin = at
         kind, low, at = _class_character(pattern, at)
         if low is None:
             kinds.add(kind)
+            text.append(_INSIDE.get(pattern[begin + 1], pattern[begin:at]))
             continue
         seen(low)
+        last = low
         if pattern.startswith("-", at) and pattern[at + 1 : at + 2] not in ("]", ""):
             _, high, at = _class_character(pattern, at + 1)
             if high is None:
                 raise _NotUnderstoodError
             seen(high)
-            kind = _range_kind(low, high)
+            kind, last = _range_kind(low, high), high
         kinds.add(kind)
+        text.append(pattern[begin:at])
+        if ord(last) - ord(low) <= _WIDEST:
+            apart.update({way: None for c in range(ord(low), ord(last) + 1) for way in ways(chr(c)) if len(way) > 1})
     kind = kinds.pop() if len(kinds) == 1 and not negated else MIXED
-    return _Part(pattern[start : at + 1], kind, 1), at + 1
+    whole = "".join(text) + "]"
+    if apart and not negated:
+        whole = f"(?:{'|'.join(''.join(map(quote, way)) for way in apart)}|{whole})"
+    return _Part(whole, kind, 1), at + 1
 
 
 def _class_character(pattern: str, at: int) -> tuple[str, str | None, int]:

@@ -102,6 +102,9 @@ PLACE_COLUMNS = {"document_id": "VARCHAR NOT NULL", "start": "INTEGER NOT NULL",
 PART_COLUMNS = {"chunk_id": "VARCHAR NOT NULL", "position": "INTEGER NOT NULL", "hash": "VARCHAR NOT NULL"}
 """What a staged record's vector is made of: one text for a chunk, the document's chunks for a whole document."""
 
+CUT_RECORDS = "SELECT number FROM records WHERE granularity = 'chunk' AND tokens > ? ORDER BY number"
+"""Chunks of which an encoder that reads so many tokens embeds only the beginning."""
+
 TEXT_COLUMNS = {"hash": "VARCHAR NOT NULL", "tokens": "INTEGER NOT NULL", "text": "VARCHAR NOT NULL"}
 """What may have to be embedded, by the hash of it; the same text may be staged more than once."""
 

@@ -30,6 +30,7 @@ from workbench.store.generations import Manifest
 from workbench.store.inventory import sources
 from workbench.store.place_arrays import Places
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Source
+from workbench.store.schema import CUT_RECORDS
 from workbench.store.stored_rows import read_documents, read_records
 from workbench.store.visibility import Access, Policy, SeeAll, may_know, visible_documents
 
@@ -359,7 +360,8 @@ class StoredRecords:
         """Counts by type, collection and language, bytes and digest, of what is visible.
 
         Hidden documents change nothing of it but the generation's id. `bytes` are those of the original files and records, each
-        content once; `copies` counts the other paths under which they are there.
+        content once; `copies` counts the other paths under which they are there; `cut` counts the chunks that are longer than
+        the corpus's own encoder reads.
         """
         arrays = self.arrays
         seen = slice(None) if scope.visible_documents is None else scope.visible_documents
@@ -385,8 +387,15 @@ class StoredRecords:
                 {"name": e.name, "digest": e.digest, "runtime": e.runtime, "dim": e.dim, "max_tokens": e.max_tokens}
                 for _, e in self._encoders()
             ],
+            "cut": self._cut(scope),
             "digest": self.digest(scope),
         }
+
+    def _cut(self, scope: Scope) -> int:
+        own = self._manifest.encoders.get(self._manifest.encoder)
+        rows = fetch(self._connection, CUT_RECORDS, [own.max_tokens]) if own is not None else []
+        numbers = np.array([number for (number,) in rows], np.int64)
+        return len(numbers) if scope.visible is None else int(np.count_nonzero(scope.visible[numbers]))
 
     def _encoders(self) -> list[tuple[str, EncoderIdentity]]:
         """Key and identity, the corpus's own first."""

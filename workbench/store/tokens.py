@@ -6,21 +6,26 @@ Unicode versions would otherwise disagree about new letters; a test compares the
 
 * a run of letters, marks, digits and `_`, with any further runs joined to it by a single hyphen, or by a dot before a digit:
   `state-of-the-art`, `ACME-INV-49302`, `python3.11`, `10.0.0.1`, `snake_case`, `camelCase`;
-* one Han, kana, Thai, Lao, Khmer or Myanmar character with its marks: these are written without spaces, and a run of them in
-  a query is a phrase, so a word inside a longer run is found;
+* one Han, kana, Hangul, Thai, Lao, Khmer or Myanmar character with its marks: these are written without spaces (Korean joins
+  particles to nouns), and a run of them in a query is a phrase, so a word inside a longer run is found;
 * `C++`, `C#` (any single letter before `#`) or `.NET`.
 
 **Words.** `analyse` is called once for each distinct piece, which is why it can afford to be Python. Text is folded by NFKC and
 full case folding (full-width letters, ligatures and superscripts become plain ones, `STRASSE` is `straße`), and accents are
 dropped on Latin, Greek and Cyrillic letters only: on other scripts the marks are vowels, and dropping them makes other words.
-Soft hyphens and joiners, which mark no border of words, are dropped.
+Arabic and Hebrew are written with and without their vowel marks, so these are dropped too, and Arabic letters are folded as
+Lucene's ArabicNormalizer and PersianNormalizer do. Digits of every script are those of ASCII. Soft hyphens and joiners, which
+mark no border of words, are dropped.
 
 **Compounds.** A piece of several parts yields its parts, each at a position of its own, and on top of them the whole, which
 starts at the first part's position and *spans* them all. So "GitHub Actions" is found by the phrases `"github actions"` and
 `"git hub actions"` alike; a token graph, in Lucene's words. A record's length counts its parts and not the wholes on top of
-them (Lucene's `discountOverlaps`), so a compound is no longer than the same words written apart. camelCase is not split
-where a part would be a single letter (`mRNA`, `iPhone`, `PhD` are words), and nothing is split into more than 32 parts
-(encoded data is one word).
+them (Lucene's `discountOverlaps`), so a compound is no longer than the same words written apart. Parts meet at hyphens, dots
+and `_`, where a small letter meets a capital, and where letters meet digits: `IUserService` is `I User Service`, `v2.1.7` is
+`v 2 1 7`, `10GB` is `10 GB`. Between part and whole lie the numbers with dots (`2.1.7`), what stands between two joints, the
+words of camelCase that end in digits (`OAuth2Client`: `auth2`), and a lone letter with the word after it (`oauth`, `oauth2`).
+Short names of a lone letter and capitals (`mRNA`, `gRPC`, `PhD`) are words; so is what would have more than 32 parts, or more
+than 6 in a row that meet without a joint or a capital (encoded data).
 
 **Terms.** Words of plain letters a-z are stemmed (Snowball English); numbers, wholes with punctuation and other scripts are not.
 """
@@ -36,12 +41,15 @@ from typing import Any, NamedTuple
 
 from workbench.store.word_characters import RANGES
 
-WORDS_VERSION = 1
+WORDS_VERSION = 2
 """Version of all that decides the words, terms and positions of a text: raise it where any of that changes, so that nothing is
 carried over from generations that were built otherwise."""
 
 MAX_PARTS = 32
 """Most parts of a compound; a span fits in five bits."""
+
+MAX_RUNS = 6
+"""Most runs of letters and digits that are parts of one word: a checksum has more."""
 
 SPAN_BITS = 5
 """A position is stored as (position << 5) | (span - 1); span counts the positions that a word covers."""
@@ -62,9 +70,11 @@ _UNSPACED = (
     (0x3005, 0x3007), (0x3021, 0x3029), (0x3031, 0x3035), (0x3038, 0x303C), (0x3041, 0x3096), (0x3099, 0x309A),
     (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1AFF0, 0x1B16F), (0x20000, 0x3FFFF),  # Han and kana
+    (0x1100, 0x11FF), (0xA960, 0xA97C), (0xAC00, 0xD7A3), (0xD7B0, 0xD7FB),  # Hangul
 )  # fmt: skip
 _UNSPACED_MARKS = (
-    (0x300, 0x36F), (0xE31, 0xE31), (0xE34, 0xE3A), (0xE47, 0xE4E), (0xEB1, 0xEB1), (0xEB4, 0xEBC), (0xEC8, 0xECE),
+    (0x300, 0x36F), (0x1160, 0x11FF), (0xD7B0, 0xD7FB),  # Hangul's vowels and finals, where it is decomposed
+    (0xE31, 0xE31), (0xE34, 0xE3A), (0xE47, 0xE4E), (0xEB1, 0xEB1), (0xEB4, 0xEBC), (0xEC8, 0xECE),
     (0x102B, 0x103E), (0x1056, 0x1059), (0x105E, 0x1060), (0x1062, 0x1064), (0x1067, 0x106D), (0x1071, 0x1074),
     (0x1082, 0x108D), (0x108F, 0x108F), (0x109A, 0x109D), (0x17B4, 0x17D3), (0x17DD, 0x17DD), (0x3099, 0x309A),
     (0xFE00, 0xFE0F), (0xFF9E, 0xFF9F), (0xE0100, 0xE01EF),
@@ -125,6 +135,22 @@ def unspaced(piece: str) -> bool:
     return _UNSPACED_START.match(piece) is not None
 
 
+def pairs(piece: str) -> bool:
+    """Whether a run of such characters is read by pairs (Han, kana, Hangul) rather than triples, of which syllables are made."""
+    return (
+        not "\u0e00" <= piece[0] <= "\u109f"
+        and not "\u1780" <= piece[0] <= "\u17ff"
+        and not "\ua9e0" <= piece[0] <= "\uaa7f"
+    )
+
+
+def leans(part: Part, piece: str) -> bool:
+    """Whether a part is a number or a lone letter that touches another part, and says nothing without it."""
+    if len(part.word) > 1 and not part.word.isdigit():
+        return False
+    return any(0 <= at < len(piece) and piece[at].isalnum() for at in (part.start - 1, part.end))
+
+
 def plain_joints(piece: str) -> str:
     """A piece with its typographic hyphens made ASCII ones."""
     return piece.replace("\u2010", "-").replace("\u2011", "-")
@@ -158,10 +184,23 @@ class Analysis(NamedTuple):
     wholes: tuple[Whole, ...] = ()
     symbol: bool = False
 
+    @property
+    def outermost(self) -> tuple[Whole, ...]:
+        """The wholes over all parts, and of those under them the longest: what a query of the piece asks for."""
+        n = len(self.parts)
+        inner: list[Whole] = []
+        for whole in sorted(self.wholes, key=lambda w: (-w.span, w.first)):
+            if whole.span < n and not any(
+                o.first < whole.first + whole.span and whole.first < o.first + o.span for o in inner
+            ):
+                inner.append(whole)
+        return (*inner, *(w for w in self.wholes if w.span == n))
+
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
-_SPLITTABLE = re.compile(r"[-_.\u2010\u2011]|[a-z0-9A-Z][A-Z]|[^\x00-\x7f]")
+_SPLITTABLE = re.compile(r"[-_.\u2010\u2011]|[a-z0-9A-Z][A-Z]|[0-9][a-z]|[A-Za-z][0-9]|[^\x00-\x7f]")
 _JOINTS = re.compile(r"[-.\u2010\u2011]")
+_RUNS = re.compile(r"\d[\d\W]*|\D+")
 
 
 def analyse(piece: str) -> Analysis:
@@ -173,66 +212,105 @@ def analyse(piece: str) -> Analysis:
             return Analysis((Part(piece.lower(), 0, len(piece)),), symbol=True)
         return Analysis((Part("net", 1, 4),), (Whole(".net", 0, 1, 0, 4),), symbol=True)
     parts: list[Part] = []
-    wholes: list[Whole] = []
+    over: list[_Over] = []
     start = 0
     joints = [*_JOINTS.finditer(piece)]
     for end in (*(j.start() for j in joints), len(piece)):
-        word = piece[start:end]
-        own = _split(word, start)
-        if len(own) > 1 or own[0].word != fold(word):
-            wholes.append(Whole(fold(word), len(parts), len(own), start, end))
-        parts += own
+        _split(piece[start:end], start, parts, over)
         start = end + 1
     if joints and len(parts) <= MAX_PARTS:
-        wholes.append(Whole(fold(plain_joints(piece)), 0, len(parts), 0, len(piece)))
+        over += [*_numbers(piece, parts), (0, len(parts), 0, len(piece))]
+    wholes: dict[Whole, None] = {}
+    for first, after, start, end in over:
+        word = fold(plain_joints(piece[start:end]))
+        if after - first > 1 or word != parts[first].word:
+            wholes[Whole(word, first, after - first, start, end)] = None
     return Analysis(tuple(parts), tuple(wholes))
 
 
-def _split(word: str, offset: int) -> list[Part]:
-    """Parts of snake_case and camelCase; the word itself where it has none."""
-    parts: list[Part] = []
-    at = offset
+_Over = tuple[int, int, int, int]
+"""What a word on top lies on: its first part, the one after its last, its characters in the piece."""
+
+
+def _split(word: str, offset: int, parts: list[Part], over: list[_Over]) -> None:
+    """Add the parts of what stands between two joints, and the words on top of them, itself included."""
+    own: list[Part] = []
+    inner: list[_Over] = []
+    at, base = offset, len(parts)
     for run in word.split("_"):
-        for piece in _camel(run) if run else ():
-            parts.append(Part(fold(piece), at, at + len(piece)))
-            at += len(piece)
+        lone = 0
+        for segment in _camel(run) if run else ():
+            first, start = base + len(own), at
+            for piece in _runs(segment):
+                own.append(Part(fold(piece), at, at + len(piece)))
+                at += len(piece)
+            if lone:
+                inner += [
+                    (first - 1, first + 1, start - 1, own[first - base].end),
+                    (first - 1, base + len(own), start - 1, at),
+                ]
+            inner.append((first, base + len(own), start, at))
+            lone = len(segment) == 1
         at += 1
-    if not parts or len(parts) > MAX_PARTS:
-        return [Part(fold(word), offset, offset + len(word))]
-    return parts
+    if not own or len(own) > MAX_PARTS:
+        parts.append(Part(fold(word), offset, offset + len(word)))
+        return
+    parts += own
+    over += [*inner, (base, len(parts), offset, offset + len(word))]
+
+
+def _runs(segment: str) -> list[str]:
+    runs = _RUNS.findall(segment)
+    return runs if len(runs) <= MAX_RUNS else [segment]
+
+
+def _numbers(piece: str, parts: Sequence[Part]) -> Iterable[_Over]:
+    """Runs of numbers with dots between them."""
+    first = 0
+    for at in range(1, len(parts) + 1):
+        numbers = at < len(parts) and parts[at - 1].word.isdigit() and parts[at].word.isdigit()
+        if numbers and piece[parts[at - 1].end : parts[at].start] == ".":
+            continue
+        if at - first > 1:
+            yield first, at, parts[first].start, parts[at - 1].end
+        first = at
 
 
 def _camel(word: str) -> list[str]:
-    if word.islower():
-        return [word]
-    if not word.isascii():
-        return _camel_unicode(word)
-    pieces = _CAMEL.split(word)
-    return pieces if min(map(len, pieces)) > 1 else [word]
-
-
-def _camel_unicode(word: str) -> list[str]:
-    """Splits where a small letter meets a capital, in any script that has them."""
-    cuts = [i for i in range(1, len(word)) if word[i].isupper() and word[i - 1].islower()]
-    pieces = [word[a:b] for a, b in zip((0, *cuts), (*cuts, len(word)), strict=True)]
-    return pieces if min(map(len, pieces)) > 1 else [word]
+    """A word cut where a small letter meets a capital; one segment where it is a short name, or encoded data."""
+    if word.islower() or word.isdigit():
+        segments = [word]
+    elif word.isascii():
+        segments = _CAMEL.split(word)
+    else:
+        cuts = [i for i in range(1, len(word)) if word[i].isupper() and word[i - 1].islower()]
+        segments = [word[a:b] for a, b in zip((0, *cuts), (*cuts, len(word)), strict=True)]
+    if len(segments) == 2:
+        first, last = segments
+        if (len(first) == 1 and last.isupper()) or (len(last) == 1 and len(first) <= 2):
+            return [word]
+    return segments
 
 
 _PLAIN = str.maketrans({
     "ı": "i", "ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ŋ": "n", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d",
     **{chr(c): None for c in _IGNORABLE}, **{chr(c): None for c in range(0xFE00, 0xFE10)},
     **{chr(c): None for c in range(0x20DD, 0x20E5)},
+    "\u0640": None, "\u0629": "\u0647", "\u0649": "\u064a", "\u0671": "\u0627",  # tatweel, teh marbuta, alef maksura and wasla
+    "\u06cc": "\u064a", "\u06d2": "\u064a", "\u06a9": "\u0643", "\u06c1": "\u0647", "\u06be": "\u0647",  # Persian and Urdu
 })  # fmt: skip
 
 
 def _drops_marks(base: str) -> bool:
-    """Whether a mark after this character is an accent: Latin, Greek and Cyrillic letters, and digits."""
+    """Whether a mark after this character may be left out: of Latin, Greek, Cyrillic, Hebrew and Arabic letters, and digits."""
     point = ord(base)
     return (
         point < 0x250
         or 0x370 <= point < 0x530
-        or 0x1E00 <= point < 0x2000
+        or 0x5D0 <= point < 0x5F3
+        or 0x620 <= point < 0x6D4
         or 0x1C80 <= point < 0x1C90
+        or 0x1E00 <= point < 0x2000
         or 0x2C60 <= point < 0x2C80
         or 0xA640 <= point < 0xA6A0
         or 0xA720 <= point < 0xA800
@@ -241,17 +319,19 @@ def _drops_marks(base: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """A word as it is compared: NFKC, full case folding, accents dropped on Latin, Greek and Cyrillic; never empty."""
+    """A word as it is compared: NFKC, full case folding, marks dropped where `_drops_marks`, digits as in ASCII; never empty."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold()
     kept: list[str] = []
-    accents = False
+    dropping = False
     for character in unicodedata.normalize("NFD", folded):
-        if unicodedata.combining(character) and accents:
-            continue
-        accents = _drops_marks(character)
-        kept.append(character)
+        if unicodedata.combining(character):
+            if dropping:
+                continue
+        else:
+            dropping = _drops_marks(character)
+        kept.append(str(unicodedata.digit(character)) if character.isdecimal() else character)
     return unicodedata.normalize("NFKC", "".join(kept).translate(_PLAIN)).casefold() or text
 
 

@@ -10,7 +10,10 @@ No character of the table has an upper or lower case, so ignoring case never mov
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
 
 _SEPARATORS = """
 80-a9 ab-b1 b4 b6-b8 bb bf d7 f7 2c2-2c5 2d2-2df 2e5-2eb 2ed 2ef-2ff 37e 384-385 387 482 55a-55f 589-58a 5be 5c0 5c3 5c6
@@ -38,8 +41,54 @@ TOKENS = re.compile(f"[^{_ASCII_SEPARATORS}{_BEYOND_RE}]+|\n")
 WORDS = re.compile(f"[^{_ASCII_SEPARATORS}{_BEYOND_RE}]+")
 """Finds each word."""
 
-RE2_SEPARATOR = f"[{_ASCII_SEPARATORS}{_BEYOND_RE2}]"
+RE2_SEPARATORS = f"{_ASCII_SEPARATORS}{_BEYOND_RE2}"
+"""The separators as what stands inside a class in RE2's syntax."""
+
+RE2_SEPARATOR = f"[{RE2_SEPARATORS}]"
 """The class of separators in RE2's syntax."""
+
+_GAPS = zip((0x7F, *(last for _, last in RANGES)), (*(first for first, _ in RANGES), 0x110000), strict=True)
+RE2_WORDS = "0-9A-Z_a-z" + "".join(f"\\x{{{a + 1:x}}}-\\x{{{b - 1:x}}}" for a, b in _GAPS if a + 1 < b)
+"""The characters of words as what stands inside a class in RE2's syntax."""
+
+_MARKS = "\\x{300}-\\x{36f}\\x{3099}\\x{309a}"
+RE2_MARKS = f"[{_MARKS}]"
+"""The class of marks that make one letter with the one before them, in RE2's syntax."""
+
+
+@lru_cache(maxsize=1)
+def _variants() -> dict[str, tuple[str, ...]]:
+    """NFC form -> the characters that no normal form keeps: the Angstrom sign, letters composed of others, and the like."""
+    found: dict[str, list[str]] = {}
+    for first, last in ((0x80, 0x3000), (0xF900, 0xFB50), (0x1D100, 0x1D200), (0x2F800, 0x2FA20)):
+        for character in map(chr, range(first, last)):
+            composed = unicodedata.normalize("NFC", character)
+            if composed != character and composed >= "\x80":
+                found.setdefault(composed, []).append(character)
+    return {composed: tuple(characters) for composed, characters in found.items()}
+
+
+def letters(text: str) -> Iterator[tuple[str, ...]]:
+    """The letters of a text with their marks, each as all the ways to write it that are canonically the same, NFC first."""
+    if text.isascii():
+        yield from ((character,) for character in text)
+        return
+    text = unicodedata.normalize("NFC", text)
+    start = 0
+    for end in range(1, len(text) + 1):
+        if end == len(text) or not unicodedata.combining(text[end]):
+            yield ways(text[start:end])
+            start = end
+
+
+@lru_cache(maxsize=1 << 10)
+def ways(letter: str) -> tuple[str, ...]:
+    """All the ways to write a letter with its marks: composed as far as can be, not at all, and what lies between."""
+    if letter.isascii():
+        return (letter,)
+    apart = unicodedata.normalize("NFD", letter)
+    between = [unicodedata.normalize("NFC", apart[:n]) + apart[n:] for n in range(len(apart), 0, -1)]
+    return tuple(dict.fromkeys((*between, *_variants().get(between[0], ()))))
 
 
 def is_word_character(character: str) -> bool:

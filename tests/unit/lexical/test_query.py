@@ -70,13 +70,28 @@ def test_stop_words_count_only_where_there_is_nothing_else() -> None:
 
 
 def test_a_compound_counts_once_whole_and_once_in_parts() -> None:
-    """Each of n parts weighs 1/n."""
+    """Each of n parts weighs 1/n; a number or lone letter that touches another part counts only in the whole."""
     third = pytest.approx(1 / 3)
+    whole = Matcher(((("acm", "inv", "49302"), ("acme-inv-49302",)),))
     assert dict(parse("ACME-INV-49302").scored) == {
-        term("acme-inv-49302"): 1.0,
+        whole: 1.0,
         term("acm"): third,
         term("inv"): third,
         term("49302"): third,
+    }
+    assert dict(parse("vue3").scored) == {Matcher(((("vue", "3"), ("vue3",)),)): 1.0, term("vue"): 0.5}
+    assert list(dict(parse("p53").scored).values()) == [1.0]
+
+
+def test_a_compound_in_quotes_is_a_phrase() -> None:
+    """Alone it finds nothing but the compound; beside other words its parts count too."""
+    whole = Matcher(((("2024", "118"), ("2024-118",)),))
+    assert parse('"2024-118"').scored == ((whole, 1.0),)
+    assert dict(parse('"2024-118" invoice').scored) == {
+        whole: 1.0,
+        term("2024"): 0.5,
+        term("118"): 0.5,
+        term("invoic"): 1.0,
     }
 
 
@@ -92,12 +107,13 @@ def test_a_phrase_alone_is_one_word_and_its_words_count_beside_others() -> None:
     }
 
 
-def test_a_sentence_without_spaces_counts_its_pairs_too() -> None:
-    """A run of more than eight characters is a sentence, of which no record may hold every character in a row."""
-    assert len(parse("数据库管理系统").scored) == 1
-    scored = parse("如何设置数据库连接池").scored
-    assert len(scored) == 1 + 9
-    assert sum(weight for _, weight in scored) == pytest.approx(2.0)
+def test_a_run_without_spaces_counts_its_pairs_too() -> None:
+    """A run may be several words, of which no record may hold every character in a row; of Thai and the like, triples."""
+    assert len(parse("数据").scored) == len(parse("게임").scored) == len(parse("แมว").scored) == 1
+    for run, grams in (("备份失败", 3), ("게임을", 2), ("如何设置数据库连接池", 9), ("ภาษาไทย", 5)):
+        scored = parse(run).scored
+        assert len(scored) == 1 + grams
+        assert sum(weight for _, weight in scored) == pytest.approx(2.0)
 
 
 def test_a_word_typed_twice_counts_twice() -> None:
