@@ -79,7 +79,6 @@ class Job:
         self._thread.join(seconds)
 
 
-@st.fragment(run_every=0.6)
 def watch(name: str, prefix: str) -> None:
     """Progress and a stop while a run is on; draws the page once more when it ends, or says what it failed with.
 
@@ -88,19 +87,22 @@ def watch(name: str, prefix: str) -> None:
         prefix: Of the keys of its widgets.
     """
     job = st.session_state.get(name)
-    if not isinstance(job, Job):
-        return
-    if job.running:
-        report = job.progress
-        share = report.done / report.total if report.total else 0.0
-        left = "" if report.seconds_left is None else f", {report.seconds_left:.0f} s left"
-        st.progress(min(1.0, share), f"{report.step}: {report.done:,} of {report.total:,}{left}")
-        st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
-        st.session_state[prefix + "watched"] = True
-    elif st.session_state.pop(prefix + "watched", False):
-        st.rerun()
-    elif job.error is not None:
+    if isinstance(job, Job) and job.running:
+        _watching(job, prefix)
+    elif isinstance(job, Job) and job.error is not None:
         st.html(cards.alert("", job.error.message, job.error.remedy))
+
+
+@st.fragment(run_every=0.6)
+def _watching(job: Job, prefix: str) -> None:
+    """Drawn while a run is on: a page on which none is asks the server nothing."""
+    if not job.running:
+        st.rerun()
+    report = job.progress
+    share = report.done / report.total if report.total else 0.0
+    left = "" if report.seconds_left is None else f", {report.seconds_left:.0f} s left"
+    st.progress(min(1.0, share), f"{report.step}: {report.done:,} of {report.total:,}{left}")
+    st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
