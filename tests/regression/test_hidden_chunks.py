@@ -10,18 +10,26 @@ import itertools
 import json
 import os
 import random
+import re
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from hidden_corpus import GROUPS, MIXED, POLICY, PRINCIPALS, SHARED, Group, build, hidden_from, visible_to
+from mcp import Client
 
 import workbench as wb
+from workbench.desk.exchange import export_judgments
 from workbench.errors import WorkbenchError
+from workbench.mcp.server import CorpusServer, build_server
+from workbench.snapshot import exports
+from workbench.store.catalogue import Catalogue
 
 Pair = tuple[wb.Corpus, wb.Corpus]
 PLANS = {
@@ -208,6 +216,95 @@ def test_explain_and_compare_say_nothing_of_hidden_documents(pair: Pair, who: st
         tables = [c.compare(asked["query"], ["default", "tmm", "scoped"]) for c in pair]
         assert tables[0].frame().equals(tables[1].frame())
         assert tables[0].overlap().equals(tables[1].overlap())
+
+
+@pytest.mark.slow
+def test_pages_tools_and_exports_are_of_what_is_visible(pair: Pair, who: str) -> None:
+    """The table of chunks, lists of files, MCP answers, neighbours, snapshots with their forms, refused files and jobs."""
+    servers = [caller(build_server(corpus)) for corpus in pair]
+    for n, asked in enumerate(queries(who, QUERIES)):
+        words = asked["query"].split()[0].strip('"*')
+        said = [_beside(c, asked, words, server) for c, server in zip(pair, servers, strict=True)]
+        assert said[0] == said[1], asked
+        if n % 4 == 0:
+            snaps = [c.search(asked["query"], plan="default neighbours=1").snapshot("n") for c in pair]
+            forms = [
+                [exports.to_csv(s), exports.to_trec(s).replace(s.id, ""), s.documents().rows(), str(s.hits())]
+                for s in snaps
+            ]
+            assert forms[0] == forms[1], asked
+    lists = []
+    for corpus in pair:
+        catalogue, scope = Catalogue(corpus.engine.opened), corpus.engine.records.scope(PRINCIPALS[who], None, ())
+        jobs = corpus.jobs().select("kind", "paths", "found", "collections", "reason").rows()
+        lists.append(
+            [catalogue.refused(PRINCIPALS[who]), catalogue.levels(scope), catalogue.tokens(scope).tolist(), jobs]
+        )
+        lists[-1].append(corpus.sources().rows())
+    assert lists[0] == lists[1]
+
+
+def caller(server: CorpusServer) -> Callable[[dict[str, dict[str, Any]]], list[Any]]:
+    """A function that calls tools by a client of the official SDK."""
+
+    def call(asked: dict[str, dict[str, Any]]) -> list[Any]:
+        async def ask() -> list[Any]:
+            async with Client(server) as client:
+                return [await client.call_tool(name, arguments) for name, arguments in asked.items()]
+
+        return anyio.run(ask)
+
+    return call
+
+
+def _beside(
+    corpus: wb.Corpus, asked: dict[str, str], words: str, call: Callable[[dict[str, dict[str, Any]]], list[Any]]
+) -> Any:
+    """What pages and tools say beside a search, without the generation's id."""
+    catalogue, scope = Catalogue(corpus.engine.opened), corpus.engine.records.scope(corpus.principal, None, ())
+    held = corpus.engine.records.rows(catalogue.holding(scope, words)[:50].tolist())
+    paths = catalogue.paths(scope, 50, words[:3])
+    tools = call(
+        {
+            "hybrid_search": {"semantic_query": asked["query"]},
+            "grep_search": {"query": words, "context": 2},
+            "vector_search": {"query": asked["query"]},
+            "read_file": {"path": f"{words[3:8]}/page1.md"},
+            "corpus_info": {},
+        }
+    )
+    said = json.dumps([[t.is_error, t.structured_content, str(t.content)] for t in tools])
+    said = re.sub(r'(Ms|_ms)\\*": [\d.e-]+', "", said.replace(corpus.generation, "GENERATION"))
+    return [[row.chunk for row in held], paths, corpus.search_examples(words), said]
+
+
+@pytest.mark.slow
+def test_the_desk_is_as_if_hidden_documents_were_not_there(corpora: dict[str, Path], who: str, tmp_path: Path) -> None:
+    """Queries, judgments, counts and exports of the search set, which everybody grades in both corpora what is there."""
+    folders = [Path(shutil.copytree(corpora[name], tmp_path / name)) for name in ("all", who)]
+    everybody = {**PRINCIPALS, "birch": wb.Principal("birch", ("staff",))}
+    for name, principal in everybody.items():
+        opened = [wb.open_corpus(folder, principal, policy=POLICY) for folder in folders]
+        with opened[0] as whole, opened[1] as without:
+            for asked in queries(who, QUERIES):
+                for hit in whole.search(asked["query"], mode="keyword", limit=2).hits:
+                    whole.judging.grade(hit, 2, asked["query"], judge=name, note=hit.path)
+                    if without.engine.records.find_record(hit.chunk_id, without.judging.scope) is not None:
+                        without.judging.grade(hit, 2, asked["query"], judge=name, note=hit.path)
+    said = []
+    for folder in folders:
+        with wb.open_corpus(folder, PRINCIPALS[who], policy=POLICY) as corpus:
+            judging, out = corpus.judging, tmp_path / "out.csv"
+            told(partial(export_judgments, judging, "search", out, "csv"))
+            rows = re.sub(r"\d{4}-\d\d-\d\dT[\d:.+]+", "TIME", out.read_text()) if out.exists() else ""
+            out.unlink(missing_ok=True)
+            found = told(partial(judging.located, "search"))
+            located = [(x.judgment.anchor, x.judgment.judge, x.judgment.note, x.span) for x in found]
+            counts = [(s.name, s.queries, s.judgments) for s in judging.overview()]
+            # Their order is that in which they were first graded, by whomever.
+            asked_of = sorted(told(partial(judging.queries, "search")), key=lambda q: q.query_id)
+            said.append([located, asked_of, sorted(rows.splitlines()), counts])
+    assert said[0] == said[1]
 
 
 def test_hidden_ids_are_unknown(pair: Pair, corpora: dict[str, Path], who: str) -> None:
