@@ -112,6 +112,14 @@ SETTINGS: tuple[Setting, ...] = (
         choices=("auto", "openvino", "torch"),
     ),
     Setting("cache_dir", str, "", "Where converted models are kept; empty means the user's cache folder.", path=True),
+    Setting(
+        "verify",
+        str,
+        "use",
+        "When parts of a corpus that were written to are compared with their digests: before their first `use`, or all of them"
+        " in the `background` from opening on (what is used sooner waits).",
+        choices=("use", "background"),
+    ),
     Setting("vector_score_threshold", float, 0.5, "Default of the plan field vector.threshold.", 0, 4),
     Setting("memory_limit_mb", int, 1024, "Memory that DuckDB may use in one process.", 128, 1 << 20),
     Setting("threads", int, 2, "Threads that a search or an indexing run may use.", 1, 256),

@@ -258,7 +258,7 @@ def test_a_damaged_graph_is_a_warning(tmp_path: Path, harm: Callable[[Path], obj
     built(tmp_path, unit_rows(300))
     harm(tmp_path / "index.usearch")
     index = MappedVectors(tmp_path)
-    assert "missing or damaged" in index.warnings[0]
+    assert "missing or has another size" in index.warnings[0]
     answer = index.search(unit_rows(1)[0], EVERYTHING, 5, exact="no")
     assert (len(answer.numbers), answer.approximate) == (5, False)
 

@@ -41,7 +41,8 @@ VALUES = {
     "where(corpus)": "--corpus my.corpus", "shlex.quote(str(out))": "plan.yaml", "PACKAGED": "hashing",
     "shlex.quote(missing[0])": "docs/old.md", "shlex.quote(str(built.corpus))": "my.corpus",
     "shlex.quote(plain(str(resources.corpus_path()), 300))": "my.corpus",
-    "shlex.quote(plain(str(path), 300))": "my.corpus",
+    "shlex.quote(plain(str(path), 300))": "my.corpus", "shlex.quote(str(corpus))": "my.corpus",
+    "shlex.quote(str(path))": "my.corpus",
 }  # fmt: skip
 """The expressions that messages put into their commands -> the value here."""
 

@@ -130,7 +130,7 @@ def test_presets_and_fields_list_every_one() -> None:
 def test_doctor_examines_without_a_model(sample_path: Path) -> None:
     done = run("doctor", "--no-model", "--verify", "--json", "--corpus", sample_path)
     found = json.loads(done.output)
-    assert {f["area"] for f in found} == {"versions", "settings", "corpus"}
+    assert {f["area"] for f in found} == {"versions", "settings", "corpus", "desk"}
     assert not [f for f in found if f["state"] == "fault"], found
     assert done.exit_code == 0
 

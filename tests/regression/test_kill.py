@@ -21,8 +21,8 @@ from workbench.store.reader import open_generation
 pytestmark = pytest.mark.slow
 
 STEPS = (
-    "read", "embedded", "tables", "database", "texts", "vectors", "words", "lines", "manifest", "renamed", "pointer-written",
-    "swapped",
+    "read", "embedded", "tables", "database", "texts", "vectors", "words", "lines", "manifest", "tried", "renamed",
+    "pointer-written", "swapped",
 )  # fmt: skip
 
 RUN = """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.desk.database import FILE, Desk, Group, open_desk
+from workbench.desk.database import FILE, Desk, Group, open_desk, repair_desk
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound
 
 FIRST = "CREATE TABLE marks (number INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
@@ -129,10 +129,14 @@ def test_migrations_keep_the_rows(tmp_path: Path) -> None:
 def test_a_damaged_file_is_said(tmp_path: Path, content: bytes) -> None:
     """With what to do, to readers and writers."""
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(CorpusDamaged, match="Move it away"):
+    with pytest.raises(CorpusDamaged, match="doctor --repair"):
         texts(Desk(tmp_path))
-    with pytest.raises(CorpusDamaged, match="Move it away"):
+    with pytest.raises(CorpusDamaged, match="doctor --repair"):
         add(Desk(tmp_path), "x")
+    (said,) = repair_desk(tmp_path)
+    assert "nothing could be read" in said
+    assert (tmp_path / "damaged" / FILE).read_bytes() == content
+    add(Desk(tmp_path), "x")
 
 
 def test_a_busy_desk_is_said(tmp_path: Path) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from workbench.errors import CorpusDamaged, CorpusLocked, CorpusNotFound
+from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound, UsageError
 from workbench.store import generations, locks
 from workbench.store.generations import Layout, Manifest, clean, current, measure_parts, next_number, pin, publish
 
@@ -22,8 +26,9 @@ def make(corpus: Path, text: str = "x") -> str:
     layout.building.mkdir(parents=True)
     (layout.building / "part").write_text(text)
     name = f"{next_number(corpus):06d}-{text}"
-    parts = measure_parts(layout.building)
-    publish(corpus, layout.building, Manifest(name, "2026-01-01T00:00:00Z", "d", {"documents": 1}, parts))
+    made = Manifest(name, "2026-01-01T00:00:00Z", "d", {"documents": 1}, measure_parts(layout.building))
+    generations.complete(layout.building, made)
+    publish(corpus, layout.building, made)
     return name
 
 
@@ -70,13 +75,19 @@ def test_no_corpus_says_how_to_make_one(tmp_path: Path):
             pin(place)
 
 
+def harm_manifests(folder: Path, change: Callable[[str], str]) -> None:
+    """Change the manifest and its copy."""
+    for name in ("manifest.json", "manifest.copy.json"):
+        (folder / name).write_text(change((folder / name).read_text()))
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
         (lambda folder: (folder / "part").unlink(), "is missing"),
         (lambda folder: (folder / "part").write_text("longer"), "has 6 bytes instead of 1"),
-        (lambda folder: (folder / "manifest.json").write_text("{"), "cannot be read"),
-        (lambda folder: (folder / "manifest.json").unlink(), "cannot be read"),
+        (lambda folder: harm_manifests(folder, lambda text: "{"), "is not as it was written"),
+        (lambda folder: harm_manifests(folder, lambda text: text.replace("2026", "2027")), "does not have the digest"),
         (lambda folder: (folder / "lock").unlink(), "is missing"),
     ],
 )
@@ -86,27 +97,92 @@ def test_damage_is_named_with_its_remedy(tmp_path: Path, damage, says: str):
     damage(Layout(tmp_path).folder("000001-x"))
     with pytest.raises(CorpusDamaged, match=says) as error:
         pin(tmp_path)
-    assert "index again" in error.value.remedy
+    assert f"workbench doctor --repair --corpus {tmp_path}" in error.value.remedy
 
 
-def test_verify_finds_a_changed_byte(tmp_path: Path):
-    """Sizes are compared at every open, digests when asked."""
+def test_a_damaged_manifest_has_a_copy(tmp_path: Path):
+    """One of the two is enough."""
+    make(tmp_path)
+    for name in ("manifest.json", "manifest.copy.json"):
+        file = Layout(tmp_path).folder("000001-x") / name
+        whole = file.read_text()
+        file.write_text("{")
+        pin(tmp_path).close()
+        file.write_text(whole)
+
+
+def test_a_part_is_compared_with_its_digest_once_and_again_when_somebody_wrote_to_it(tmp_path: Path):
+    """Also where its size and time of modification are those of before."""
+    make(tmp_path)
+    with closing(pin(tmp_path)) as held:
+        held.check()
+        part = held.folder / "part"
+        times = part.stat()
+        part.write_text("z")
+        os.utime(part, ns=(times.st_atime_ns, times.st_mtime_ns))
+        held.check()  # this reader compared it before
+        with pytest.raises(CorpusDamaged, match="digest"):
+            held.check(anew=True)
+        with pytest.raises(CorpusDamaged, match="digest"):
+            pin(tmp_path)
+        part.write_text("x")
+        held.check()
+
+
+def test_a_format_of_another_version_is_no_damage(tmp_path: Path):
+    """It is refused rather than read wrongly, and said as what it is."""
+    make(tmp_path)
+    folder = Layout(tmp_path).folder("000001-x")
+    newer = replace(Manifest.read(folder), format=99).to_json()
+    harm_manifests(folder, lambda text: newer)
+    with pytest.raises(CorpusError, match="format 99") as error:
+        pin(tmp_path)
+    assert not isinstance(error.value, CorpusDamaged)
+
+
+def test_a_missing_pointer_is_the_newest_generation(tmp_path: Path):
+    """Its loss is neither an empty corpus nor a reason to remove anything."""
     make(tmp_path)
     held = pin(tmp_path)
-    generations.verify(held.folder, held.manifest)
-    (held.folder / "part").write_text("z")
-    with pytest.raises(CorpusDamaged, match="digest"):
-        generations.verify(held.folder, held.manifest)
+    make(tmp_path, "y")
+    Layout(tmp_path).pointer.unlink()
+    assert generations.exists(tmp_path)
+    assert current(tmp_path) == "000002-y"
     held.close()
+    assert clean(tmp_path) == ["000001-x"]
+    assert make(tmp_path, "z") == "000003-z"
 
 
-def test_a_format_of_another_version_is_refused(tmp_path: Path):
-    """Rather than read wrongly."""
-    make(tmp_path)
-    manifest = Layout(tmp_path).folder("000001-x") / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 99'))
-    with pytest.raises(CorpusDamaged, match="format 99"):
-        pin(tmp_path)
+def test_a_kept_state_is_not_removed(tmp_path: Path):
+    """Until it is forgotten; a name is no path."""
+    first = make(tmp_path)
+    assert generations.keep_state(tmp_path, "first") == first
+    make(tmp_path, "y")
+    assert clean(tmp_path) == []
+    assert generations.states(tmp_path) == {"first": first}
+    with pytest.raises(UsageError, match="cannot be the name"):
+        generations.keep_state(tmp_path, "../x")
+    with pytest.raises(UsageError, match="first"):
+        generations.state(tmp_path, "other")
+    (Layout(tmp_path).states / "first").unlink()
+    assert clean(tmp_path) == [first]
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.EACCES, "Give yourself the right"),
+        (errno.EMFILE, "ulimit"),
+        (errno.EIO, "Check the disk"),
+        (errno.ENOMEM, "Free memory"),
+    ],
+)
+def test_what_the_system_refuses_is_no_damage(tmp_path: Path, number: int, says: str):
+    """Only a missing file and a digest that does not hold are."""
+    error = generations.unreadable(tmp_path / "part", OSError(number, os.strerror(number)))
+    assert not isinstance(error, CorpusDamaged)
+    assert says in error.remedy
+    assert isinstance(generations.unreadable(tmp_path, FileNotFoundError(errno.ENOENT, "")), CorpusDamaged)
 
 
 def test_a_pointer_that_leads_out_of_the_folder_is_refused(tmp_path: Path):

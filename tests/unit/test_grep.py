@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from grep_cases import make_grep, run
 
-from workbench.errors import CorpusDamaged, QueryError
+from workbench.errors import CorpusDamaged, QueryError, UsageError
 from workbench.store.grep import MappedGrep
 from workbench.store.grep_passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
 from workbench.store.protocols import Scope
@@ -266,8 +266,8 @@ def test_files_of_another_build_are_refused(tmp_path: Path) -> None:
     """Text, dictionary and spans must be of one build."""
     make_grep(tmp_path, ["a", "b"])
     build_text(tmp_path / "other", ["a"])
-    with pytest.raises(CorpusDamaged, match="Index the corpus again"):
+    with pytest.raises(UsageError, match="one generation"):
         MappedGrep(tmp_path / "other", tmp_path, tmp_path)
     (tmp_path / "word_grams.npy").unlink()
-    with pytest.raises(CorpusDamaged, match="cannot be read"):
+    with pytest.raises(CorpusDamaged, match="is missing"):
         MappedGrep(tmp_path, tmp_path, tmp_path)

@@ -94,8 +94,8 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """A missing or foreign file is CorpusDamaged, with the remedy."""
     build_text(tmp_path, TEXTS)
     (tmp_path / "text.bin").write_bytes(b"short\n")
-    with pytest.raises(CorpusDamaged, match="Index the corpus again"):
+    with pytest.raises(CorpusDamaged, match="doctor --repair"):
         MappedText(tmp_path)
     (tmp_path / "text_lines.npy").unlink()
-    with pytest.raises(CorpusDamaged, match="cannot be read"):
+    with pytest.raises(CorpusDamaged, match="is missing"):
         MappedText(tmp_path)

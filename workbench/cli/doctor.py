@@ -6,6 +6,7 @@ import difflib
 import importlib.metadata
 import os
 import platform
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -32,7 +33,7 @@ PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the examination: `state` is ok, note or fault."""
+    """One line of the examination: `state` is ok, done (repaired), note or fault."""
 
     area: str
     name: str
@@ -42,23 +43,29 @@ class Finding:
 
 @click.command()
 @click.option("--verify", is_flag=True, help="Read every byte of the corpus and compare it with its digests.")
+@click.option(
+    "--repair", is_flag=True, help="Build again what can be built, and set aside what is damaged; nothing is removed."
+)
 @click.option("--no-model", is_flag=True, help="Do not load the model.")
 @options.corpus_option
 @options.json_option
 @click.pass_context
-def doctor(ctx: click.Context, verify: bool, no_model: bool, corpus: Path | None, as_json: bool) -> None:
+def doctor(ctx: click.Context, verify: bool, repair: bool, no_model: bool, corpus: Path | None, as_json: bool) -> None:
     """Check versions, settings, model and runtime, and the health of the corpus. Exit code 1 when something is wrong."""
+    path = Path(settings.get("corpus")) if corpus is None else corpus
     findings = [
+        *(_tried("repair", lambda: _repair(path)) if repair else []),
         *_versions(),
         *_settings(),
         *([] if no_model else _tried("model", _model)),
-        *_tried("corpus", lambda: _corpus(Path(settings.get("corpus")) if corpus is None else corpus, verify)),
+        *_tried("corpus", lambda: _corpus(path, verify or repair)),
+        *_tried("desk", lambda: _desk(path)),
     ]
     if as_json:
         options.print_json([asdict(f) for f in findings])
     else:
         table = Table("", "", "", "", header_style="bold", show_header=False, box=None)
-        style = {"ok": "green", "note": "yellow", "fault": "red"}
+        style = {"ok": "green", "done": "green", "note": "yellow", "fault": "red"}
         for f in findings:
             table.add_row(f.area, f.name, f"[{style[f.state]}]{f.state}[/]", output.plain(f.said))
         output.console().print(table)
@@ -160,6 +167,30 @@ def _corpus(path: Path, verify: bool) -> list[Finding]:
             generation.verify()
             found.append(Finding("corpus", "digests", "ok", f"{len(manifest.parts)} parts are as they were written"))
     return found
+
+
+def _desk(path: Path) -> list[Finding]:
+    from workbench.desk.database import FILE, check_desk
+
+    reason = check_desk(path)
+    if reason:
+        return [
+            Finding(
+                "desk", FILE, "fault", f"{reason}. Run `workbench doctor --repair --corpus {shlex.quote(str(path))}`"
+            )
+        ]
+    return [Finding("desk", FILE, "ok", "its structure is whole")] if (path / FILE).exists() else []
+
+
+def _repair(path: Path) -> list[Finding]:
+    from workbench.desk.database import repair_desk
+    from workbench.indexing.repairing import repair
+
+    found = [Finding("repair", "desk", "done", line) for line in repair_desk(path)]
+    done, left = repair(path)
+    found += [Finding("repair", "corpus", "done", line) for line in done]
+    found += [Finding("repair", "corpus", "fault", line) for line in left]
+    return found or [Finding("repair", "", "ok", "nothing is damaged")]
 
 
 def _encoder(generation: Generation, key: str, name: str) -> list[Finding]:

@@ -19,6 +19,7 @@ from workbench.errors import WorkbenchError
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "index": ("workbench.cli.index", "index", "Index files and folders into a corpus."),
     "remove": ("workbench.cli.index", "remove", "Take files and folders out of a corpus."),
+    "rollback": ("workbench.cli.rollback", "rollback", "Keep states of a corpus, and go back to one."),
     "info": ("workbench.cli.index", "info", "What a corpus holds."),
     "search": ("workbench.cli.search", "search", "Search by grep, keyword, vector or hybrid."),
     "explain": ("workbench.cli.search", "explain", "Say where a document stands in a search, and why."),
@@ -40,7 +41,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),
     "mcp": ("workbench.cli.mcp", "mcp", "Serve the corpus to agents and editors over MCP."),
     "demo": ("workbench.cli.demo", "demo", "Index Python's own documentation and open the workbench on it."),
-    "doctor": ("workbench.cli.doctor", "doctor", "Check versions, model, runtime and corpus."),
+    "doctor": ("workbench.cli.doctor", "doctor", "Check versions, model, runtime and corpus; repair a damaged one."),
 }
 
 

@@ -25,6 +25,7 @@ another thread. A connection of a file that was replaced, or of the process befo
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -254,10 +255,101 @@ class Desk:
         except sqlite3.DatabaseError as exc:
             if getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR:
                 raise
-            raise CorpusDamaged(
-                f"The desk {self.path} is damaged: {exc}",
-                "Move it away, and put back a copy of it or import the judgments again; the corpus itself is not touched",
-            ) from exc
+            raise _damaged(self.path, str(exc)) from exc
+
+
+def _damaged(path: Path, reason: str) -> CorpusDamaged:
+    corpus = path.parent
+    return CorpusDamaged(
+        f"The desk {path} is damaged: {reason}",
+        f"Run `workbench doctor --repair --corpus {shlex.quote(str(corpus))}`: it saves what can be read",
+    )
+
+
+def check_desk(corpus: Path) -> str:
+    """What is wrong with the structure of a corpus's desk; "" where nothing is, or where there is none. Reads all of it.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    path = corpus / FILE
+    if not path.exists():
+        return ""
+    desk = Desk(corpus)
+    try:
+        with desk._translated("read"), desk._connection() as db:
+            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
+            found += [
+                f"a row of {row[0]} refers to none" for row in db.execute("PRAGMA foreign_key_check").fetchmany(3)
+            ]
+    except CorpusDamaged as exc:
+        return exc.message
+    finally:
+        desk.close()
+    return "; ".join(line for line in found if line != "ok").replace("\n", " ")
+
+
+def repair_desk(corpus: Path) -> tuple[str, ...]:
+    """Save what can be read of a damaged desk in a new file, and set the damaged one aside; what was done, a sentence each.
+
+    Raises:
+        CorpusLocked: Others are writing to it.
+        CorpusError: It cannot be read or written.
+    """
+    reason = check_desk(corpus)
+    if not reason:
+        return ()
+    path, fresh, aside = corpus / FILE, corpus / f"{FILE}.new", corpus / "damaged"
+    fresh.unlink(missing_ok=True)
+    with (
+        closing(_connect(f"file:{quote(str(path))}?mode=rw", BUSY_SECONDS)) as old,
+        closing(_connect(str(fresh))) as new,
+    ):
+        with suppress(sqlite3.DatabaseError):
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with suppress(sqlite3.DatabaseError):  # one that is too damaged for a transaction is not being written either
+            old.execute("BEGIN IMMEDIATE")
+        saved = _salvage(old, new)
+    aside.mkdir(exist_ok=True)
+    kept = next(p for n in range(1000) if not (p := aside / (f"{FILE}.{n}" if n else FILE)).exists())
+    os.link(path, kept)
+    for tail in ("-wal", "-shm"):
+        left = path.with_name(path.name + tail)
+        if left.exists():
+            os.replace(left, kept.with_name(kept.name + tail))
+    private(fresh)
+    os.replace(fresh, path)
+    counts = ", ".join(f"{count:,} {name}" for name, count in saved.items()) or "nothing could be read"
+    return (f"{path} was damaged ({reason}) and is set aside in {kept}; saved from it: {counts}",)
+
+
+def _salvage(old: sqlite3.Connection, new: sqlite3.Connection) -> dict[str, int]:
+    """Copy every row that can be read, from both ends of each table; rows by table."""
+    new.execute("PRAGMA foreign_keys=OFF")
+    new.execute("PRAGMA synchronous=FULL")
+    new.execute("BEGIN")
+    saved: dict[str, int] = {}
+    schema: list[tuple[str, str, str]] = []
+    made = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+    with suppress(sqlite3.DatabaseError):
+        schema.extend(tuple(row) for row in old.execute(made))
+    for kind, name, sql in sorted(schema, key=lambda entry: entry[0] != "table"):
+        try:
+            new.execute(sql)
+        except sqlite3.DatabaseError:
+            continue
+        if kind == "table":
+            named = name.replace('"', '""')
+            for order in ("", " DESC"):
+                with suppress(sqlite3.DatabaseError):
+                    for row in old.execute(f'SELECT * FROM "{named}" ORDER BY rowid{order}'):
+                        with suppress(sqlite3.DatabaseError):
+                            new.execute(
+                                f'INSERT OR IGNORE INTO "{named}" VALUES ({", ".join("?" * len(row))})', tuple(row)
+                            )
+            saved[name] = new.execute(f'SELECT count(*) FROM "{named}"').fetchone()[0]
+    new.execute("COMMIT")
+    return saved
 
 
 _desks: dict[Path, Desk] = {}

@@ -74,7 +74,7 @@ class Job:
 
     Attributes:
         number: From 1, up with time.
-        kind: `index` or `remove`.
+        kind: `index`, `remove` or `repair`.
         state: As it is now: a job whose process died is failed.
         paths: What was asked for, absolute where it is on the disk; only those that the reader may know.
         collections: Where documents were to go; rules of the corpus may have said otherwise.
@@ -167,7 +167,7 @@ def recording(
 
     Args:
         corpus: The corpus folder, which exists.
-        kind: `index` or `remove`.
+        kind: `index`, `remove` or `repair`.
         paths: What the run was asked for.
         collections: Where documents are to go.
         access: Who may see what is below each path, as far as it is known before the run.

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from workbench import settings
-from workbench.errors import UsageError
+from workbench.errors import EncoderMismatch, UsageError
 from workbench.indexing.embedding import check
 from workbench.indexing.previous import FileKey, StoredFile
 from workbench.indexing.progress import Meter
@@ -63,6 +63,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
     names: set[str] = {*previous.granularities}
     meter = Meter(run.tell, "compare", len(found))
     present: set[FileKey] = set()
+    unreadable: list[str] = []
     chosen: list[tuple[FoundFile, FileRules]] = []
     for each in found:
         item = each
@@ -72,6 +73,8 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         if reason:
             item = SkippedFile(item.root, item.path, reason, "Change include and exclude there, and index again")
         if isinstance(item, SkippedFile):
+            if item.status is FileStatus.FAILED:
+                unreadable.append(relative_path(os.path.join(item.root, item.path.removeprefix("./"))).rstrip("/"))
             _left_out(run, item, rules)
             meter.advance()
         else:
@@ -86,6 +89,8 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         if old is not None and not run.anew and _unchanged(old, item, rules, recipe):
             run.reports.append((key, _as_before(item.path, old)))
             run.kept[key] = Task(item, rules, run.roots[item.root].salt)
+        elif old is not None and old.status is FileStatus.INDEXED and (reason := _refusal(item.absolute)):
+            _keep(run, key, f"The file cannot be read: {reason}", FileStatus.FAILED)
         else:
             if old is not None:
                 run.dropped.add(key)
@@ -96,7 +101,10 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         if key in present:
             continue
         where = relative_path(os.path.join(*key))
-        if key[0] not in run.roots or any(inside(where, target) for target in below):
+        if any(inside(where, place) for place in unreadable) and not run.rules.left_out(key[1]):
+            if old.status is FileStatus.INDEXED:
+                _keep(run, key, "Its folder cannot be read", FileStatus.UNCHANGED)
+        elif key[0] not in run.roots or any(inside(where, target) for target in below):
             run.dropped.add(key)
             if old.status is FileStatus.INDEXED:
                 run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It is no longer there")))
@@ -118,6 +126,7 @@ def cutting_for(run: Run, names: Iterable[str]) -> Cutting:
     """How each collection is cut. Raises UsageError where an existing one would be cut in two ways."""
     previous, asked = run.previous, run.options.one_chunk_per_document
     whole = set(previous.whole)
+    names = {*names, *run.rules.granularities}
     for name in sorted(names):
         if name not in previous.granularities and asked:
             whole.add(name)
@@ -128,7 +137,7 @@ def cutting_for(run: Run, names: Iterable[str]) -> Cutting:
             )
     granularities = {name: run.rules.granularity(name) for name in sorted(names)}
     budget = min(int(settings.get("chunk_tokens")), run.encoders[0][1].max_tokens)
-    return Cutting(run.encoders[0][0], budget, granularities, frozenset(whole))
+    return Cutting(run.encoders[0][0], budget, granularities, frozenset(whole), asked)
 
 
 def recipe_of(run: Run, item: FoundFile, rules: FileRules) -> str:
@@ -137,7 +146,7 @@ def recipe_of(run: Run, item: FoundFile, rules: FileRules) -> str:
     said = [
         INGEST_VERSION, generations.FORMAT, run.roots[item.root].salt, rules.tenant, rules.roles, rules.sensitivity,
         rules.type, cutting.budget_tokens, run.encoders[0][1].name, run.encoders[0][1].digest,
-        [[n, cutting.granularity(n).value, n in cutting.whole] for n in rules.collections],
+        [[n, cutting.granularity(n).value, cutting.is_whole(n)] for n in rules.collections],
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
 
@@ -160,8 +169,34 @@ def _as_before(path: str, old: StoredFile) -> FileReport:
     return FileReport(path, status, old.reason, old.remedy)
 
 
+def _refusal(path: str) -> str:
+    """Why the system does not let a file be read now; "" where it does, or where the file has gone."""
+    try:
+        with open(path, "rb"):
+            return ""
+    except FileNotFoundError:
+        return ""
+    except OSError as exc:
+        return (exc.strerror or type(exc).__name__).lower()
+
+
+def _keep(run: Run, key: FileKey, reason: str, status: FileStatus) -> None:
+    """A file that cannot be read now has not gone: what was indexed of it stays. Raises EncoderMismatch."""
+    if run.anew:
+        raise EncoderMismatch(
+            f"All texts must be embedded again for another encoder, and {os.path.join(*key)} cannot be read",
+            "Give yourself the right to read it, or take it out of the corpus first",
+        )
+    reason = f"{reason}; what was indexed of it before stays"
+    run.reports.append((key, FileReport(key[1], status, reason, "Give yourself the right to read it, and index again")))
+
+
 def _left_out(run: Run, item: SkippedFile, rules: FileRules) -> None:
     key = (item.root, item.path)
+    old = run.previous.files.get(key)
+    if item.status is FileStatus.FAILED and old is not None and old.status is FileStatus.INDEXED:
+        _keep(run, key, item.reason, FileStatus.FAILED)
+        return
     run.reports.append((key, FileReport(item.path, item.status, item.reason, item.remedy)))
     if key in run.previous.files:
         run.dropped.add(key)

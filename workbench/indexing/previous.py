@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ class StoredFile:
     same_as: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Previous:
     """The state that a run starts from; empty where there is no corpus yet."""
 
@@ -47,6 +48,11 @@ class Previous:
     roots: Mapping[str, Root] = field(default_factory=dict)
     granularities: Mapping[str, Granularity] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
+
+    @cached_property
+    def sound(self) -> bool:
+        """Whether every part of the generation is as it was written; one that is not is built again, whatever changed."""
+        return self.pin is None or self.pin.sound()
 
     @property
     def encoders(self) -> Mapping[str, EncoderIdentity]:
@@ -70,11 +76,12 @@ class Previous:
 
 
 def load_previous(corpus: Path) -> Previous:
-    """Pin the current generation and read what it says of files. Raises CorpusDamaged."""
+    """Pin the current generation and read what it says of files. Raises CorpusDamaged where its database is."""
     if not generations.exists(corpus):
         return Previous()
-    pin = generations.pin(corpus)
+    pin = generations.pin(corpus, whole=False)
     try:
+        pin.check(DATABASE)
         connection = open_reading(pin.folder / DATABASE)
         try:
             files = stored_files(connection, pin.manifest.counts.get("copies", 0) > 0)

@@ -26,7 +26,7 @@ from workbench.errors import WorkbenchError
 from workbench.ingest.chunk import chunk_document
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.read import ReadDocument, read_documents
-from workbench.ingest.rules import FileRules
+from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
 from workbench.ingest.tokens import TokenCounter
 from workbench.ingest.walk import FoundFile
 from workbench.records import Chunk, Document, Granularity
@@ -45,18 +45,25 @@ class Cutting:
     Attributes:
         encoder: The encoder whose tokenizer counts, by name.
         budget_tokens: Most tokens of a chunk, context included.
-        granularities: Collection -> granularity.
+        granularities: Collection -> granularity, of those that the corpus, its rules or the run name. A record may name
+            another one.
         whole: Collections with one chunk a document, without context.
+        new_whole: Whether a collection that only a record names is such a one.
     """
 
     encoder: str
     budget_tokens: int
     granularities: Mapping[str, Granularity] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
+    new_whole: bool = False
 
     def granularity(self, collection: str) -> Granularity:
         """What a collection's records are."""
-        return self.granularities.get(collection, Granularity.CHUNK)
+        return self.granularities.get(collection, DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK))
+
+    def is_whole(self, collection: str) -> bool:
+        """Whether a collection has one chunk a document."""
+        return collection in self.whole or (self.new_whole and collection not in self.granularities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +145,7 @@ def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Ite
     document, outline, budget = item.document, item.outline, cutting.budget_tokens
     chunks: tuple[Chunk, ...] | None = None
     for name in item.collections:
-        granularity, whole = cutting.granularity(name), name in cutting.whole
+        granularity, whole = cutting.granularity(name), cutting.is_whole(name)
         made = chunk_document(document, outline, name, granularity, budget, counter, one_chunk=whole)
         if granularity is Granularity.DOCUMENT and not whole:
             if chunks is None:

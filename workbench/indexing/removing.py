@@ -87,8 +87,13 @@ def _remove(folder: Path, paths: Sequence[str | Path], previous: Previous, tell:
     for key in sorted(run.dropped):
         if previous.files[key].status is FileStatus.INDEXED:
             run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It was taken out")))
-    run.cutting = cutting_for(run, previous.granularities)
-    building = Layout(folder).building
+    return carry_over(run)
+
+
+def carry_over(run: Run) -> IndexReport:
+    """Publish what the generation before holds and the run has not dropped, without reading a file."""
+    run.cutting = cutting_for(run, run.previous.granularities)
+    building = Layout(run.corpus).building
     building.mkdir()
     staging = Staging(building / "staging.duckdb")
     try:

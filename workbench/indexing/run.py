@@ -9,8 +9,9 @@
    edit elsewhere in a document embeds nothing that was embedded before.
 5. The next generation is built beside the old one and published by one rename. If nothing changed there is none.
 
-What a generation holds is what the last run over each folder could read: a file that has vanished, is excluded now or can no
-longer be read leaves the corpus, and the report says so.
+What a generation holds is what the last run over each folder found: a file that has vanished, is excluded now or no longer
+parses leaves the corpus, and the report says so. A file or folder that the system does not let be read (its rights, a network
+drive that is away) has not vanished: what was indexed of it stays, and the report says so.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _access_before(corpus: Path, asked: Sequence[str], flags: FileRules) -> dict
     return {}
 
 
-_OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite")
+_OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite", "damaged", "snapshots")
 
 
 def _corpus_folder(folder: Path) -> Path:
@@ -156,9 +157,9 @@ def _index(
     staging = Staging(staged / "staging.duckdb")
     try:
         stage_files(run, staging, tasks)
-        if previous.pin is not None and not made_alike(previous.pin.folder / "lexical"):
+        if previous.pin is not None and previous.sound and not made_alike(previous.pin.folder / "lexical"):
             run.warnings.append("The words of every text were split again, because the rules for words have changed")
-        elif not (run.read or run.anew or run.fewer or previous.pin is None or _lost_documents(run)):
+        elif previous.sound and not (run.read or run.anew or run.fewer or previous.pin is None or _lost_documents(run)):
             held = previous.pin.manifest
             counts = held.counts["documents"], held.counts["records"]
             return report_of(run, held.generation, 0, counts[1] * len(encoders), counts)

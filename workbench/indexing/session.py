@@ -50,6 +50,10 @@ def told() -> Iterator[None]:
                 "Give yourself the right to write there, or choose another --corpus",
             ) from exc
         reason = str(exc).partition("\n")[0] or type(exc).__name__
+        if isinstance(exc, duckdb.Error) and not isinstance(exc, (duckdb.IOException, duckdb.OutOfMemoryException)):
+            raise CorpusError(
+                f"The new generation could not be built: {reason}", "The corpus is as it was; report this"
+            ) from exc
         raise CorpusError(
             f"The new generation could not be built: {reason}",
             "Free disk space or memory, and run the same command again; the corpus is as it was",

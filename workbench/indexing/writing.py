@@ -11,13 +11,14 @@ from workbench.indexing.copies import settle
 from workbench.indexing.embedding import check, embed_missing
 from workbench.indexing.previous import FileKey, Previous, StoredFile, stored_files
 from workbench.indexing.state import Run
+from workbench.indexing.trial import try_searches
 from workbench.records import EncoderIdentity
 from workbench.reports import FileReport, FileStatus, IndexReport
 from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout
 from workbench.store.journal import Journal, forget
 from workbench.store.schema import CUT_RECORDS
-from workbench.store.staging import Staging
+from workbench.store.staging import Staging, lost_wholes
 from workbench.store.writer import build_generation, vector_key
 
 
@@ -34,15 +35,19 @@ def write(run: Run, staging: Staging) -> IndexReport:
     from workbench.encode.load import load_encoder
 
     previous, corpus = run.previous, run.corpus
+    lost = lost_vectors(run)
     settle(run, staging)
+    if lost and previous.database is not None:
+        staging.stage_carried(previous.database)
     staging.add("files", *run.rows)
     staging.add("roots", *((r.root, r.whole, r.salt, r.options) for _, r in sorted(run.roots.items())))
     cutting = run.cutting
+    named = {*cutting.granularities, *(name for (name,) in staging.query("SELECT DISTINCT collection FROM records"))}
     staging.add(
         "collections",
         *(
-            (n, g.value, "whole" if n in cutting.whole else "structure")
-            for n, g in sorted(cutting.granularities.items())
+            (name, cutting.granularity(name).value, "whole" if cutting.is_whole(name) else "structure")
+            for name in sorted(named)
         ),
     )
     staging.flush()
@@ -53,7 +58,7 @@ def write(run: Run, staging: Staging) -> IndexReport:
             key = vector_key(identity)
             journal = journals[key] = (identity, Journal(Layout(corpus).embeddings, identity))
             stack.callback(journal[1].close)
-            old = previous.database if key in previous.encoders else None
+            old = previous.database if key in previous.encoders and key not in lost else None
             began = time.monotonic()
             made, found = embed_missing(
                 staging, journal[1], old, partial(load_encoder, name), identity, run.tell, run.abort
@@ -68,14 +73,28 @@ def write(run: Run, staging: Staging) -> IndexReport:
                 )
         check(run.abort)
         staging.close()
-        built = build_generation(corpus, staging.path, previous.pin, journals, run.tell, _rules_of_all(run))
+        built = build_generation(
+            corpus,
+            staging.path,
+            previous.pin,
+            journals,
+            run.tell,
+            _rules_of_all(run),
+            lost,
+            lambda made: try_searches(made, run.encoders),
+        )
         run.warnings += built.warnings
         for _, made_by in journals.values():
             forget(made_by, built.text_hashes, built.manifest.counts["records"])
     held_now = _held_now(run, built.manifest.generation)
     counts = built.manifest.counts["documents"], built.manifest.counts["records"]
     return report_of(
-        run, built.manifest.generation, embedded, there + built.carried * len(run.encoders), counts, held_now
+        run,
+        built.manifest.generation,
+        embedded,
+        there + built.carried * (len(run.encoders) - len(lost)),
+        counts,
+        held_now,
     )
 
 
@@ -84,6 +103,28 @@ def _rules_of_all(run: Run) -> str | None:
     now, previous = run.rules.access_digest(), run.previous
     before = None if previous.pin is None else previous.pin.manifest.rules
     return now if before == now or all(k in run.kept or k in run.dropped for k in previous.files) else None
+
+
+def lost_vectors(run: Run) -> frozenset[str]:
+    """Keys of the encoders whose vectors in the generation before are not as they were written.
+
+    They are made again from the texts; whole documents of which only the file knows the parts are left out and reported.
+    """
+    pin, database = run.previous.pin, run.previous.database
+    if pin is None or database is None:
+        return frozenset()
+    keys = {vector_key(identity) for _, identity in run.encoders} & run.previous.encoders.keys()
+    lost = frozenset(key for key in keys if not pin.sound(f"vectors/{key}/vectors.npy", anew=True))
+    if lost:
+        names = ", ".join(sorted(run.previous.encoders[key].name for key in lost))
+        run.warnings.append(f"The stored vectors of {names} were damaged, and every text was embedded again")
+        pin.check(DATABASE, anew=True)
+        gone = set(lost_wholes(database)) - run.dropped
+        run.reports = [(key, report) for key, report in run.reports if key not in gone]
+        reason = "Its vectors were damaged, and only its file knows their parts"
+        run.reports += [(k, FileReport(k[1], FileStatus.FAILED, reason, f"Index {k[0]} again")) for k in sorted(gone)]
+        run.dropped |= gone
+    return lost
 
 
 def _held_now(run: Run, generation: str) -> dict[FileKey, StoredFile]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.assist.load import load_rewriter
-from workbench.errors import AssistError, QueryError, SourceUnavailable, UsageError, WorkbenchError
+from workbench.errors import AssistError, CorpusDamaged, QueryError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.plan_fields import OFF
 from workbench.plan_values import base_of, collection_of, encoder_of
 from workbench.records import Unavailable
@@ -75,6 +75,8 @@ def retrieve(
     for source, future in waiting.items():
         try:
             answers[source] = future.result()
+        except CorpusDamaged:
+            raise
         except UsageError as exc:
             # A query that the keyword side cannot read (only `-x`, or too long) is still one for grep and vectors.
             if not isinstance(exc, QueryError) or base_of(source) != "keyword" or len(sources) == 1:

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.store.duck import fetch, fetch_columns, stream
-from workbench.store.generations import damaged
+from workbench.store.generations import damaged, unreadable
+from workbench.store.textfile import load_array
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,8 +33,6 @@ RECORD_COLUMNS = (
 DOCUMENT_COLUMNS = ("access", "type", "language", "size", "first_record", "records", "root")
 """Rows of `documents.npy`: `type`, `language` and `root` are codes, `first_record` starts the document's `record_order`."""
 
-_HEADER = 128  # bytes of an .npy file without data, which cannot be mapped
-
 KINDS = ("body", "PAGE_SUMMARY", "PAGE_EXAMPLES")
 
 
@@ -41,8 +40,8 @@ class Strings:
     """Many texts as one mapped UTF-8 file with offsets: item `i` costs one slice, opening costs nothing."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._offsets = _mapped(folder / f"{name}.offsets.npy")
-        self._bytes = _mapped(folder / f"{name}.utf8.npy")
+        self._offsets = load_array(folder / f"{name}.offsets.npy")
+        self._bytes = load_array(folder / f"{name}.utf8.npy")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -71,19 +70,21 @@ class Columns:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        records, documents = _mapped(folder / "records.npy"), _mapped(folder / "documents.npy")
+        records, documents = load_array(folder / "records.npy"), load_array(folder / "documents.npy")
         self.records: dict[str, NDArray[np.int32]] = dict(zip(RECORD_COLUMNS, records, strict=True))
         self.documents: dict[str, NDArray[np.int64]] = dict(zip(DOCUMENT_COLUMNS, documents, strict=True))
-        self.text_keys: NDArray[np.uint64] = _mapped(folder / "keys.npy")
-        self.digests: NDArray[np.uint8] = _mapped(folder / "digests.npy")
-        self.record_order: NDArray[np.int32] = _mapped(folder / "record_order.npy")
+        self.text_keys: NDArray[np.uint64] = load_array(folder / "keys.npy")
+        self.digests: NDArray[np.uint8] = load_array(folder / "digests.npy")
+        self.record_order: NDArray[np.int32] = load_array(folder / "record_order.npy")
         self.chunk_ids = Strings(folder, "chunk_ids")
         self.document_ids = Strings(folder, "document_ids")
         self.paths = Strings(folder, "paths")
         try:
             self.names: dict[str, list[Any]] = json.loads((folder / "names.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as exc:
-            raise damaged(folder / "names.json", "cannot be read") from exc
+        except OSError as exc:
+            raise unreadable(folder / "names.json", exc) from exc
+        except ValueError as exc:
+            raise damaged(folder / "names.json", "is not as it was written") from exc
 
     @property
     def records_total(self) -> int:
@@ -173,12 +174,3 @@ def _texts(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterable[list[str
     rows = stream(connection, sql)
     while block := [row[0] for row in islice(rows, 20_000)]:
         yield block
-
-
-def _mapped(path: Path) -> NDArray[Any]:
-    """An array, memory-mapped and seen as a plain ndarray (indexing a memmap object costs several times more)."""
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r") if path.stat().st_size > _HEADER else np.load(path)
-    except (OSError, ValueError, EOFError) as exc:
-        raise damaged(path, "cannot be read") from exc
-    return array.view(np.ndarray)

@@ -10,15 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store.duck import fetch
-
-if TYPE_CHECKING:
-    import duckdb
+from workbench.store.duck import Database, fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +41,7 @@ class StoredCopies:
         counts: Its manifest's counts.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, counts: Mapping[str, int]) -> None:
+    def __init__(self, connection: Database, counts: Mapping[str, int]) -> None:
         self._connection = connection
         self.known = "copies" in counts
         self.total = counts.get("copies", 0)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import settings
-from workbench.store.generations import damaged
+from workbench.errors import CorpusError, CorpusLocked
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,19 +32,93 @@ def spill_folder(path: Path) -> str:
     return str(Path(tempfile.gettempdir()) / f"workbench-duckdb-{os.getpid()}-{name}")
 
 
+class Database:
+    """A generation's database, read-only, opened when it is first asked; use it through `fetch` and its kin.
+
+    Args:
+        path: The file.
+        check: Called before it is opened; raises where its digest does not hold.
+    """
+
+    def __init__(self, path: Path, check: Callable[[], None]) -> None:
+        self.path = path
+        self._check = check
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._closed = False
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own for one statement. Raises CorpusDamaged, CorpusError."""
+        with self._lock:
+            if self._closed:
+                raise CorpusError("This corpus is closed", "Open it again")
+            if self._connection is None:
+                self._check()
+                self._connection = open_reading(self.path)
+            return self._connection.cursor()
+
+    def close(self) -> None:
+        """Close it; more than once does nothing."""
+        with self._lock:
+            self._closed = True
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
 def open_reading(path: Path) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to a generation's database. Raises CorpusDamaged."""
+    """A read-only connection to a generation's database, whose digest holds. Raises CorpusError."""
+    with translated(path):
+        return _open_reading(path)
+
+
+def _open_reading(path: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    try:
-        connection = duckdb.connect(str(path), read_only=True)
-    except duckdb.Error as exc:
-        raise damaged(path, "cannot be opened") from exc
+    connection = duckdb.connect(str(path), read_only=True)
     limit(connection)
     # Refused by DuckDB once the instance has spilled, so only where it differs (another connection may have set it).
     if fetch(connection, "SELECT current_setting('temp_directory')")[0][0] != spill_folder(path):
         connection.execute("SET GLOBAL temp_directory = ?", [spill_folder(path)])
     return connection
+
+
+_REASONS = (
+    ("lock", CorpusLocked, "Close the program that has it open for writing"),
+    ("different configuration", CorpusError, "Close that connection, or open it with read_only=True"),
+    ("permission denied", CorpusError, "Give yourself the right to read it"),
+    (
+        "too many open files",
+        CorpusError,
+        "Close corpora that are not in use, or raise the limit of open files (ulimit -n)",
+    ),
+)
+"""What DuckDB says where a file is whole and cannot be read all the same, the kind of error, and the remedy."""
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """DuckDB's failure to open or read a file whose digest holds, as what it is. Other errors are the statement's."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, MemoryError) as exc:
+        raise CorpusError(
+            f"There is too little memory to read {path}", "Raise the setting memory_limit_mb, or free memory"
+        ) from exc
+    except (duckdb.IOException, duckdb.ConnectionException, duckdb.FatalException, duckdb.InternalException) as exc:
+        said = str(exc).partition("\n")[0]
+        for words, kind, remedy in _REASONS:
+            if words in said.lower():
+                raise kind(f"{path} cannot be opened: {said}", remedy) from exc
+        raise CorpusError(
+            f"{path} cannot be read: {said}", "Check its disk, then run: workbench doctor --verify"
+        ) from exc
+
+
+def _path_of(connection: duckdb.DuckDBPyConnection | Database) -> Path:
+    return connection.path if isinstance(connection, Database) else Path("the database")
 
 
 def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
@@ -63,7 +139,7 @@ def limit(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def fetch(connection: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
+def fetch(connection: duckdb.DuckDBPyConnection | Database, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
     """Run one statement on a cursor of its own and fetch to the end.
 
     A connection shared by threads answers some of them with others' rows, and refuses work while a result is not fetched
@@ -71,26 +147,29 @@ def fetch(connection: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -
     """
     cursor = connection.cursor()
     try:
-        return cursor.execute(sql, values).fetchall() if values is not None else cursor.execute(sql).fetchall()
+        with translated(_path_of(connection)):
+            return cursor.execute(sql, values).fetchall() if values is not None else cursor.execute(sql).fetchall()
     finally:
         cursor.close()
 
 
-def stream(connection: duckdb.DuckDBPyConnection, sql: str, rows: int = 20_000) -> Iterator[tuple[Any, ...]]:
+def stream(connection: duckdb.DuckDBPyConnection | Database, sql: str, rows: int = 20_000) -> Iterator[tuple[Any, ...]]:
     """Rows of one statement on a cursor of its own, a block at a time: memory stays flat. Exhaust it or close it."""
     cursor = connection.cursor()
     try:
-        cursor.execute(sql)
+        with translated(_path_of(connection)):
+            cursor.execute(sql)
         while block := cursor.fetchmany(rows):
             yield from block
     finally:
         cursor.close()
 
 
-def fetch_columns(connection: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> dict[str, Any]:
+def fetch_columns(connection: duckdb.DuckDBPyConnection | Database, sql: str, values: Any = None) -> dict[str, Any]:
     """Like `fetch`, as numpy arrays by column name."""
     cursor = connection.cursor()
     try:
-        return dict(cursor.execute(sql, values if values is not None else []).fetchnumpy())
+        with translated(_path_of(connection)):
+            return dict(cursor.execute(sql, values if values is not None else []).fetchnumpy())
     finally:
         cursor.close()

@@ -7,22 +7,30 @@
       writer.lock             held by the one process that writes
       generations/ID/         immutable once published
         lock                  held shared by every reader, exclusively by who removes the folder
-        manifest.json         counts, sizes and digests of the parts, encoders, versions
+        manifest.json         counts, sizes and digests of the parts, encoders, versions, and a digest of itself; beside
+                              it a copy, and `checked.json`: which files were compared with their digests, and when written
         corpus.duckdb  records/  lexical/  text/  vectors/KEY/
+      states/NAME             one line each: a generation that is kept under this name (`workbench rollback`)
+      damaged/                what `workbench doctor --repair` set aside
       building/               the next generation while a run works; removed by the next writer if the run was killed
       embeddings/DIGEST/      vectors made so far, so that an interrupted run does not embed again
 
 A crash at any byte leaves the old generation whole: nothing in it is ever written again, the new one is complete and
-synced to disk before its name appears in `generations/`, and the pointer changes in one rename. Readers never wait for the
-writer. An old generation is removed only by a writer that gets its lock exclusively, so never under a reader.
+synced to disk before its name appears in `generations/`, and the pointer changes in one rename. A new generation has answered
+a trial before it is published. Readers never wait for the writer. An old one is removed only by a writer that gets its lock
+exclusively, so never under a reader, and one that a state names is not removed.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
+import shlex
 import shutil
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -31,7 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import settings
-from workbench.errors import CorpusDamaged, CorpusNotFound
+from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound, UsageError
 from workbench.records import EncoderIdentity
 from workbench.store import locks
 
@@ -40,7 +48,12 @@ FORMAT = 1
 
 DATABASE = "corpus.duckdb"
 MANIFEST = "manifest.json"
+MANIFEST_COPY = "manifest.copy.json"
+CHECKED = "checked.json"
 
+_STATE = re.compile(r"[\w][\w-]{0,63}")
+_ID = re.compile(r"[0-9]+-[^/\s]+")
+_SMALL = 1 << 16  # bytes of a part that is compared with its digest at every opening
 _OPEN_TRIES = 50
 _REMOVE_TRIES, _REMOVE_PAUSE = 20, 0.1
 
@@ -65,6 +78,16 @@ class Layout:
     def generations(self) -> Path:
         """The folder of generations."""
         return self.corpus / "generations"
+
+    @property
+    def damaged(self) -> Path:
+        """Where damaged generations and desks are set aside."""
+        return self.corpus / "damaged"
+
+    @property
+    def states(self) -> Path:
+        """The folder of kept states: files that name a generation each."""
+        return self.corpus / "states"
 
     @property
     def building(self) -> Path:
@@ -119,73 +142,123 @@ class Manifest:
     format: int = FORMAT
 
     def to_json(self) -> str:
-        """The manifest file's text."""
-        return json.dumps(asdict(self), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        """The manifest file's text, with a digest of the rest under `seal`."""
+        plain = asdict(self)
+        return json.dumps({**plain, "seal": _seal(plain)}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """The manifest of a generation's folder. Raises CorpusDamaged."""
-        path = folder / MANIFEST
+        """The manifest of a generation's folder, or its copy where that is damaged. Raises CorpusDamaged, CorpusError."""
+        try:
+            return cls.read_file(folder / MANIFEST)
+        except CorpusDamaged:
+            if not (folder / MANIFEST_COPY).is_file():
+                raise
+            return cls.read_file(folder / MANIFEST_COPY)
+
+    @classmethod
+    def read_file(cls, path: Path) -> Manifest:
+        """The manifest in a file. Raises CorpusDamaged where its digest does not hold, CorpusError for another format."""
         try:
             data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            seal = data.pop("seal", "")  # a manifest that was made before there were seals has none
+            if seal and seal != _seal(data):
+                raise damaged(path, "does not have the digest that it says")
             if data["format"] != FORMAT:
-                raise CorpusDamaged(
-                    f"The corpus at {folder.parent.parent} has format {data['format']}, and this version reads {FORMAT}",
+                raise CorpusError(
+                    f"The corpus at {path.parents[2]} has format {data['format']}, and this version reads {FORMAT}",
                     "Move the corpus away and index again, or use the version of the workbench that wrote it",
                 )
-            return cls(
-                generation=data["generation"],
-                created=data["created"],
-                digest=data["digest"],
-                counts=data["counts"],
-                parts={name: Part(**part) for name, part in data["parts"].items()},
-                encoders={key: EncoderIdentity(**value) for key, value in data["encoders"].items()},
-                encoder=data["encoder"],
-                packages=data["packages"],
-                rules=data.get("rules"),
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
-            raise damaged(path, "cannot be read") from exc
+            data["parts"] = {name: Part(**part) for name, part in data["parts"].items()}
+            data["encoders"] = {key: EncoderIdentity(**value) for key, value in data["encoders"].items()}
+            return cls(**data)
+        except OSError as exc:
+            raise unreadable(path, exc) from exc
+        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise damaged(path, "is not as it was written") from exc
+
+
+def _seal(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True, default=asdict).encode()).hexdigest()
 
 
 def damaged(path: Path, what: str) -> CorpusDamaged:
-    """The error for a file of a generation that is not as it was written."""
+    """The error for a file of a corpus whose digest does not hold, or that is missing or cut short."""
+    corpus = next((p.parent for p in path.parents if p.name == "generations"), path.parent)
     return CorpusDamaged(
-        f"The corpus file {path} {what}", "Remove the corpus folder and index again (workbench index PATH)"
+        f"The corpus is damaged: {path} {what}",
+        f"Run `workbench doctor --repair --corpus {shlex.quote(str(corpus))}`: judgments, snapshots and corpus.yaml stay",
     )
+
+
+_ADVICE: Mapping[int, str] = {
+    errno.EACCES: "Give yourself the right to read it",
+    errno.EPERM: "Give yourself the right to read it",
+    errno.EMFILE: "Close corpora that are not in use, or raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "Close other programs: the system's limit of open files is reached",
+    errno.ENOMEM: "Free memory, and try again",
+}
+
+
+def unreadable(path: Path, exc: OSError | MemoryError) -> CorpusError:
+    """The error for a file of a corpus that the system does not let be read: damaged only where it is missing."""
+    if isinstance(exc, FileNotFoundError):
+        return damaged(path, "is missing")
+    number = errno.ENOMEM if isinstance(exc, MemoryError) else exc.errno or 0
+    reason = os.strerror(number).lower() if number else str(exc)
+    return CorpusError(f"{path} cannot be read: {reason}", _ADVICE.get(number, "Check the disk or network drive"))
+
+
+def published(corpus: Path) -> list[str]:
+    """Ids of the generations that are there, oldest first. A folder without lock was never published, or is being removed."""
+    found = [lock.parent.name for lock in Layout(corpus).generations.glob("*/lock")]
+    return sorted((name for name in found if _ID.fullmatch(name)), key=lambda name: int(name.partition("-")[0]))
 
 
 def exists(corpus: Path) -> bool:
     """True where a corpus with a published generation is."""
-    return Layout(corpus).pointer.is_file()
+    return Layout(corpus).pointer.is_file() or bool(published(corpus))
 
 
 def current(corpus: Path) -> str:
-    """Id of the generation that answers.
+    """Id of the generation that answers: that of the pointer, or the newest one where the pointer is missing.
 
     Raises:
         CorpusNotFound: Nothing was indexed there yet.
-        CorpusDamaged: The pointer cannot be read.
+        CorpusDamaged: The pointer names no generation.
     """
     pointer = Layout(corpus).pointer
     try:
         name = pointer.read_text(encoding="utf-8").strip()
     except (FileNotFoundError, NotADirectoryError) as exc:
+        there = published(corpus)
+        if there:
+            return there[-1]
         raise CorpusNotFound(f"There is no corpus at {corpus}", "Make one with: workbench index PATH") from exc
-    except (OSError, ValueError) as exc:
-        raise damaged(pointer, f"cannot be read: {exc}") from exc
-    if not name or "/" in name or name.startswith("."):
+    except ValueError as exc:
+        raise damaged(pointer, "does not name a generation") from exc
+    except OSError as exc:
+        raise unreadable(pointer, exc) from exc
+    if not _ID.fullmatch(name):
         raise damaged(pointer, "does not name a generation")
     return name
 
 
 class Pin:
-    """A generation that stays on disk while this is open: its folder, manifest and shared lock."""
+    """A generation that stays on disk while this is open: its folder, manifest and shared lock. Safe from several threads.
+
+    `check` compares parts with their digests before they are used. What was compared is remembered in the folder with each
+    file's size, times and number, so that the next process reads a part again only if somebody wrote to its file.
+    """
 
     def __init__(self, folder: Path, manifest: Manifest, lock: locks.FileLock) -> None:
         self.folder = folder
         self.manifest = manifest
         self._lock = lock
+        self._turns = {name: threading.Lock() for name in manifest.parts}
+        self._sound: set[str] = set()
+        self._starts: set[str] = set()
+        self._stamps = _read_stamps(folder)
 
     def close(self) -> None:
         """Let go of the generation."""
@@ -196,22 +269,114 @@ class Pin:
         """True after `close`."""
         return not self._lock.held
 
+    def check(self, start: str = "", *, anew: bool = False, most: int | None = None) -> None:
+        """Compare the parts whose names start so with the manifest's digests, each once: nothing is read before it holds.
 
-def pin(corpus: Path) -> Pin:
-    """Hold the current generation: read its pointer, lock it, and check that its parts are there at their sizes.
+        Args:
+            start: Beginning of the parts' names.
+            anew: Read every byte, whatever is remembered.
+            most: Only parts of at most so many bytes.
+
+        Raises:
+            CorpusDamaged: A part is missing, or has another size or digest.
+            CorpusError: A part cannot be read.
+        """
+        if start in self._starts and not anew:
+            return
+        read = False
+        for name, part in self.manifest.parts.items():
+            if not name.startswith(start) or (most is not None and part.bytes > most):
+                continue
+            with self._turns[name]:
+                if anew or name not in self._sound:
+                    self._sound.discard(name)
+                    self._starts.clear()
+                    read |= self._compare(name, part, anew)
+                    self._sound.add(name)
+        if most is None:
+            self._starts.add(start)
+        if read:
+            _write_stamps(self.folder, self._stamps)
+
+    def sound(self, start: str = "", *, anew: bool = False) -> bool:
+        """Whether `check` finds these parts as they were written."""
+        try:
+            self.check(start, anew=anew)
+        except CorpusDamaged:
+            return False
+        return True
+
+    def stamps(self) -> tuple[tuple[int, ...], ...]:
+        """What changes when somebody writes to a part. Raises CorpusDamaged where one is missing or has another size."""
+        return tuple(tuple(_stamp(self.folder / name, part)) for name, part in self.manifest.parts.items())
+
+    def _compare(self, name: str, part: Part, anew: bool) -> bool:
+        """Compare one part, and say whether its bytes were read for that."""
+        path = self.folder / name
+        stamp = _stamp(path, part)
+        if not anew and self._stamps.get(name) == stamp:
+            return False
+        self._stamps.pop(name, None)
+        try:
+            digest = file_digest(path)
+        except OSError as exc:
+            raise unreadable(path, exc) from exc
+        if digest != part.sha256:
+            raise damaged(path, "does not have the digest that its manifest says")
+        self._stamps[name] = stamp
+        return True
+
+
+def _stamp(path: Path, part: Part) -> list[int]:
+    """What changes when somebody writes to a file. Raises CorpusDamaged where it has another size than the part."""
+    try:
+        status = path.stat()
+    except OSError as exc:
+        raise unreadable(path, exc) from exc
+    if status.st_size != part.bytes:
+        raise damaged(path, f"has {status.st_size} bytes instead of {part.bytes}")
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _read_stamps(folder: Path) -> dict[str, list[int]]:
+    try:
+        stamps = json.loads((folder / CHECKED).read_text(encoding="utf-8"))
+        return stamps if isinstance(stamps, dict) else {}
+    except (OSError, ValueError):
+        return {}  # every part is read once more
+
+
+def _write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
+    fresh = folder / f"{CHECKED}.{os.getpid()}-{threading.get_ident()}"
+    with suppress(OSError):  # a folder that cannot be written is compared by every process
+        fresh.write_text(json.dumps(dict(stamps)), encoding="utf-8")
+        private(fresh)
+        os.replace(fresh, folder / CHECKED)
+
+
+def pin(corpus: Path, *, whole: bool = True) -> Pin:
+    """Hold the current generation: read its pointer, lock it, and check sizes of all parts and digests of small ones.
 
     Between reading the pointer and taking the lock a writer may publish another generation and remove this one; then the
     lock is not to be had and the pointer is read again.
 
+    Args:
+        corpus: The corpus folder.
+        whole: Refuse a generation of which a part is missing or has another size, or a small one another digest.
+
     Raises:
         CorpusNotFound: Nothing was indexed there yet.
-        CorpusDamaged: A part is missing or has another size.
+        CorpusDamaged: It is not whole.
+        CorpusError: A file cannot be read.
     """
     layout = Layout(corpus)
     for _ in range(_OPEN_TRIES):
         name = current(corpus)
         folder = layout.folder(name)
-        lock = locks.shared(folder / "lock")
+        try:
+            lock = locks.shared(folder / "lock")
+        except OSError as exc:
+            raise unreadable(folder / "lock", exc) from exc
         if lock is None:
             if current(corpus) == name and not (folder / "lock").exists():
                 raise damaged(folder, "is missing")
@@ -221,44 +386,17 @@ def pin(corpus: Path) -> Pin:
             if not (folder / "lock").exists():
                 lock.close()
                 continue
-            manifest = Manifest.read(folder)
-            check_sizes(folder, manifest)
-            return Pin(folder, manifest, lock)
+            held = Pin(folder, Manifest.read(folder), lock)
+            if whole:
+                held.stamps()
+                held.check(most=_SMALL)
+            return held
         except BaseException:
             lock.close()
             raise
-    raise CorpusDamaged(
+    raise CorpusLocked(
         f"The current generation of {corpus} stays locked by whoever removes it", "Try again in a few seconds"
     )
-
-
-def check_sizes(folder: Path, manifest: Manifest) -> None:
-    """Compare the size of every part with the manifest: a few stats. Raises CorpusDamaged."""
-    for name, part in manifest.parts.items():
-        path = folder / name
-        try:
-            size = path.stat().st_size
-        except FileNotFoundError as exc:
-            raise damaged(path, "is missing") from exc
-        if size != part.bytes:
-            raise damaged(path, f"has {size} bytes instead of {part.bytes}")
-
-
-def verify(folder: Path, manifest: Manifest) -> None:
-    """Compare size and sha256 of every part with the manifest: reads every byte. Raises CorpusDamaged."""
-    check_sizes(folder, manifest)
-    for name, part in manifest.parts.items():
-        if file_digest(folder / name) != part.sha256:
-            raise damaged(folder / name, "does not have the digest that its manifest says")
-
-
-def intact(pin: Pin, start: str) -> bool:
-    """Whether the parts whose names start so are there with the bytes that the manifest says: reads them."""
-    parts = {name: part for name, part in pin.manifest.parts.items() if name.startswith(start)}
-    try:
-        return bool(parts) and all(file_digest(pin.folder / name) == part.sha256 for name, part in parts.items())
-    except OSError:
-        return False
 
 
 def file_digest(path: Path) -> str:
@@ -272,7 +410,7 @@ def measure_parts(folder: Path) -> dict[str, Part]:
     parts = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = path.relative_to(folder).as_posix()
-        if name not in (MANIFEST, "lock"):
+        if name not in (MANIFEST, MANIFEST_COPY, CHECKED, "lock"):
             parts[name] = Part(path.stat().st_size, file_digest(path))
     return parts
 
@@ -284,37 +422,49 @@ def next_number(corpus: Path) -> int:
     """The number of the next generation: larger than that of any that was ever seen here."""
     layout = Layout(corpus)
     names = [p.name for p in layout.generations.iterdir()] if layout.generations.is_dir() else []
-    if layout.pointer.is_file():
-        names.append(current(corpus))
+    names += [current(corpus)] if exists(corpus) else []
     numbers = [int(head) for name in names if (head := name.partition("-")[0]).isdigit()]
     return max(numbers, default=0) + 1
 
 
+def complete(built: Path, manifest: Manifest) -> None:
+    """Give a built folder its manifest, its lock and what is known of its parts, which were measured just now."""
+    for name in (MANIFEST, MANIFEST_COPY):
+        (built / name).write_text(manifest.to_json(), encoding="utf-8")
+    (built / "lock").touch()
+    for path in (built, *built.rglob("*")):
+        private(path)
+    _write_stamps(built, {name: _stamp(built / name, part) for name, part in manifest.parts.items()})
+
+
 def publish(corpus: Path, built: Path, manifest: Manifest) -> Path:
-    """Give a built folder its name, then swap the pointer. Everything is on disk before the swap.
+    """Give a complete folder its name, then swap the pointer. Everything is on disk before the swap.
 
     Args:
         corpus: The corpus folder.
-        built: A complete generation on the same file system, without manifest.
-        manifest: Its manifest, with the parts measured.
+        built: A complete generation on the same file system.
+        manifest: Its manifest.
 
     Returns:
         The generation's folder.
     """
     layout = Layout(corpus)
-    (built / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-    (built / "lock").touch()
-    for path in (built, *built.rglob("*")):
-        private(path)
     sync_tree(built)
     layout.generations.mkdir(exist_ok=True)
     folder = layout.folder(manifest.generation)
     os.rename(built, folder)
     sync(layout.generations)
     step("renamed")
+    point(corpus, manifest.generation)
+    return folder
+
+
+def point(corpus: Path, generation: str) -> None:
+    """Let the pointer name a generation, by one rename."""
+    layout = Layout(corpus)
     fresh = layout.pointer.with_name("current.new")
     with open(fresh, "w", encoding="utf-8") as file:
-        file.write(manifest.generation + "\n")
+        file.write(generation + "\n")
         file.flush()
         os.fsync(file.fileno())
     step("pointer-written")
@@ -322,11 +472,56 @@ def publish(corpus: Path, built: Path, manifest: Manifest) -> Path:
     os.replace(fresh, layout.pointer)
     sync(layout.corpus)
     step("swapped")
-    return folder
+
+
+def set_aside(corpus: Path, generation: str) -> Path:
+    """Move a damaged generation out of the way, into `damaged/`, and return where it is. Nothing of it is removed."""
+    layout = Layout(corpus)
+    layout.damaged.mkdir(exist_ok=True)
+    target = next(
+        p for n in range(1000) if not (p := layout.damaged / (f"{generation}.{n}" if n else generation)).exists()
+    )
+    os.rename(layout.folder(generation), target)
+    sync(layout.damaged)
+    step("aside")
+    return target
+
+
+# --- named states: generations that are kept --------------------------------------------------------------------------
+
+
+def states(corpus: Path) -> dict[str, str]:
+    """Name of each kept state -> its generation, by name."""
+    files = sorted(Layout(corpus).states.glob("*")) if Layout(corpus).states.is_dir() else []
+    return {file.name: file.read_text(encoding="utf-8").strip() for file in files if _STATE.fullmatch(file.name)}
+
+
+def keep_state(corpus: Path, name: str) -> str:
+    """Keep the current generation under a name, and return its id. Raises UsageError, CorpusLocked."""
+    if not _STATE.fullmatch(name):
+        raise UsageError(f"{name!r} cannot be the name of a state", "Use letters, digits, - and _, such as before-june")
+    layout = Layout(corpus)
+    with locks.writer(layout.writer_lock, corpus):
+        generation = current(corpus)
+        layout.states.mkdir(exist_ok=True)
+        fresh = layout.states / f".{name}.new"
+        fresh.write_text(generation + "\n", encoding="utf-8")
+        sync(fresh)
+        os.replace(fresh, layout.states / name)
+        sync(layout.states)
+    return generation
+
+
+def state(corpus: Path, name: str) -> str:
+    """The generation of a kept state. Raises UsageError naming those that there are."""
+    known = states(corpus)
+    if name not in known:
+        raise UsageError(f"No state is called {name!r}", f"Those that are kept: {', '.join(known) or 'none'}")
+    return known[name]
 
 
 def clean(corpus: Path) -> list[str]:
-    """Remove what no one needs: what a killed run left, and old generations that nobody reads.
+    """Remove what no one needs: what a killed run left, and old generations that nobody reads and no state names.
 
     Returns:
         Names of the removed generations, sorted.
@@ -337,8 +532,8 @@ def clean(corpus: Path) -> list[str]:
         layout.pointer.with_name("current.new").unlink()
     if not layout.generations.is_dir():
         return []
-    keep = current(corpus) if layout.pointer.is_file() else ""
-    return [f.name for f in sorted(layout.generations.iterdir()) if f.name != keep and _remove(f)]
+    keep = {*states(corpus).values(), current(corpus) if exists(corpus) else ""}
+    return [f.name for f in sorted(layout.generations.iterdir()) if f.name not in keep and _remove(f)]
 
 
 def _remove(folder: Path) -> bool:

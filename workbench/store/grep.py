@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusDamaged, QueryError
+from workbench.errors import QueryError, UsageError
 from workbench.records import Passage
 from workbench.store.grep_dictionary import WordDictionary
 from workbench.store.grep_passages import PassageWriter, group, reached
@@ -51,7 +51,8 @@ class MappedGrep:
         most_lines: Matched lines of one pattern that are ranked.
 
     Raises:
-        CorpusDamaged: A file is missing, or the files do not fit each other.
+        CorpusDamaged: A file is missing, or its arrays do not fit each other.
+        UsageError: The three are not of one generation.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class MappedGrep:
         self._most_lines = most_lines
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="grep")
         if self._spans.documents_total != len(self._text):
-            raise CorpusDamaged(
+            raise UsageError(
                 f"The record spans name {self._spans.documents_total} documents and the text file {len(self._text)}",
-                "Index the corpus again",
+                "Name folders of one generation",
             )
 
     def close(self) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusDamaged
 from workbench.store import re2_syntax
+from workbench.store.generations import damaged
 from workbench.store.grep_build import lower_bytes
 from workbench.store.grep_pattern import compile_re2, matcher
 from workbench.store.re2_syntax import Fragment, Needs
@@ -59,7 +59,7 @@ class WordDictionary:
         self._lines_total = lines_total
         fits = len(self._starts) == len(self._postings) and int(self._postings[-1]) == len(self._lines)
         if not fits or not int(self._starts[-1]) == len(self._data) == len(self._grams):
-            raise CorpusDamaged(f"The word files in {folder} do not fit each other", "Index the corpus again")
+            raise damaged(folder / "words.bin", "does not fit its places")
         self._odd_words = self._numbers(np.concatenate([self._places(odd, False) for odd in _ODD_CASES]))
 
     def __len__(self) -> int:

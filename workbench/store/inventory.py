@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.store.columns import Columns
 from workbench.store.copies import Copy
-from workbench.store.duck import fetch, fetch_columns
+from workbench.store.duck import Database, fetch, fetch_columns
 from workbench.store.protocols import Scope, Source
 
-if TYPE_CHECKING:
-    import duckdb
 
-
-def sources(
-    connection: duckdb.DuckDBPyConnection, arrays: Columns, scope: Scope, copies: Sequence[Copy] = ()
-) -> list[Source]:
+def sources(connection: Database, arrays: Columns, scope: Scope, copies: Sequence[Copy] = ()) -> list[Source]:
     """One row for each root that holds visible documents or copies of some, by path.
 
     Args:

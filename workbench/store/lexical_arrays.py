@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.generations import damaged
+from workbench.store.textfile import load_array
 
 if TYPE_CHECKING:
     import duckdb
 
-_HEADER = 128  # bytes of an .npy file without data, which cannot be mapped
 _BATCH = 1 << 20
 
 
@@ -111,8 +111,8 @@ class Texts:
     """Sorted texts as bytes with offsets: look-up by binary search."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._offsets = mapped(folder / f"{name}.offsets.npy")
-        self._bytes = memoryview(mapped(folder / f"{name}.utf8.npy"))  # type: ignore[arg-type]  # a uint8 array is a buffer
+        self._offsets = load_array(folder / f"{name}.offsets.npy")
+        self._bytes = memoryview(load_array(folder / f"{name}.utf8.npy"))  # type: ignore[arg-type]  # a uint8 array is a buffer
         if len(self._offsets) < 1 or int(self._offsets[-1]) != len(self._bytes):
             raise damaged(folder / f"{name}.utf8.npy", "does not fit its offsets")
 
@@ -143,16 +143,16 @@ class Arrays:
     def __init__(self, folder: Path) -> None:
         self.terms = Texts(folder, "terms")
         self.words = Texts(folder, "words")
-        self.lengths = mapped(folder / "lengths.npy")
-        self.term_starts = mapped(folder / "term_starts.npy")
-        self.records = mapped(folder / "records.npy")
-        self.tfs = mapped(folder / "tfs.npy")
-        self.place_starts = mapped(folder / "place_starts.npy")
-        self.places = mapped(folder / "places.npy")
-        self.word_terms = mapped(folder / "word_terms.npy")
-        self.word_starts = mapped(folder / "word_starts.npy")
-        self.word_records = mapped(folder / "word_records.npy")
-        self.word_tfs = mapped(folder / "word_tfs.npy")
+        self.lengths = load_array(folder / "lengths.npy")
+        self.term_starts = load_array(folder / "term_starts.npy")
+        self.records = load_array(folder / "records.npy")
+        self.tfs = load_array(folder / "tfs.npy")
+        self.place_starts = load_array(folder / "place_starts.npy")
+        self.places = load_array(folder / "places.npy")
+        self.word_terms = load_array(folder / "word_terms.npy")
+        self.word_starts = load_array(folder / "word_starts.npy")
+        self.word_records = load_array(folder / "word_records.npy")
+        self.word_tfs = load_array(folder / "word_tfs.npy")
         checks = (
             ("records", len(self.records), self.term_starts),
             ("tfs", len(self.tfs), self.term_starts),
@@ -163,12 +163,3 @@ class Arrays:
         for name, length, starts in checks:
             if not len(starts) or int(starts[-1]) != length:
                 raise damaged(folder / f"{name}.npy", "does not fit its offsets")
-
-
-def mapped(path: Path) -> NDArray[Any]:
-    """An array, memory-mapped and seen as a plain ndarray (indexing a memmap object costs several times more)."""
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r") if path.stat().st_size > _HEADER else np.load(path)
-    except (OSError, ValueError, EOFError) as exc:
-        raise damaged(path, "cannot be read") from exc
-    return array.view(np.ndarray)

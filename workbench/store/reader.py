@@ -1,8 +1,9 @@
 """An open generation: its records, words, vectors and lines, all read-only and pinned until it is closed.
 
 The parts are opened when they are first asked for, because a keyword search needs no vectors and the command line wants to
-start at once; `open_all` opens them together. All of them belong to one generation: the pin keeps its folder on disk. Whoever
-opens the same generation in this process, for whatever principal, uses the same open files.
+start at once, and each is compared with its digest before that; `open_all` opens them together. All of them belong to one
+generation: the pin keeps its folder on disk. Whoever opens the same generation in this process, for whatever principal, uses the
+same open files.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench import settings
 from workbench.errors import EncoderMismatch
 from workbench.ingest.rules import CorpusRules, access_changes
 from workbench.records import EncoderIdentity
 from workbench.store import generations
 from workbench.store.columns import Columns
-from workbench.store.duck import fetch, open_reading
+from workbench.store.duck import Database, fetch
 from workbench.store.generations import DATABASE, Manifest, Pin
 from workbench.store.place_arrays import Places
 from workbench.store.stored import StoredRecords, stored_access
@@ -42,12 +45,12 @@ class _Files:
     def __init__(self, held: Pin) -> None:
         self.pin = held
         self.lock = threading.RLock()
-        self.connection = open_reading(held.folder / DATABASE)
-        try:
-            self.columns, self.places = Columns(held.folder / "records"), Places(held.folder / "text")
-        except BaseException:
-            self.connection.close()
-            raise
+        self.connection = Database(held.folder / DATABASE, partial(held.check, DATABASE))
+        held.check("records/")
+        held.check("text/place")
+        self.columns, self.places = Columns(held.folder / "records"), Places(held.folder / "text")
+        if settings.get("verify") == "background":
+            threading.Thread(target=held.sound, name="workbench-verify", daemon=True).start()
         self.users = 0
         self.lexical: MappedLexical | None = None
         self.grep: MappedGrep | None = None
@@ -104,8 +107,7 @@ def _shared(held: Pin) -> _Files:
 
     Files that are no longer those that were opened (damaged, or put back) are opened again.
     """
-    stats = [(held.folder / name).stat() for name in held.manifest.parts]
-    key = (os.getpid(), str(held.folder.absolute()), *((s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in stats))
+    key = (os.getpid(), str(held.folder.absolute()), *held.stamps())
     with _open_lock:
         files = _open.get(key)
         if files is None:
@@ -178,6 +180,7 @@ class Generation:
     @property
     def lexical(self) -> MappedLexical:
         """The word index. Raises CorpusDamaged."""
+        self._files.pin.check("lexical/")
         with self._files.lock:
             if self._files.lexical is None:
                 from workbench.store.lexical import MappedLexical
@@ -188,6 +191,7 @@ class Generation:
     @property
     def grep(self) -> MappedGrep:
         """The line index. Raises CorpusDamaged."""
+        self._files.pin.check("text/")
         with self._files.lock:
             if self._files.grep is None:
                 from workbench.store.grep import MappedGrep
@@ -199,6 +203,7 @@ class Generation:
     def vectors(self, encoder: str = "") -> MappedVectors:
         """The vectors of one encoder: "" is the corpus's own. Raises EncoderMismatch, CorpusDamaged."""
         key = self.encoder_key(encoder)
+        self._files.pin.check(f"vectors/{key}/")
         with self._files.lock:
             if key not in self._files.vectors:
                 from workbench.store.vectors import MappedVectors
@@ -230,7 +235,7 @@ class Generation:
 
     def verify(self) -> None:
         """Read every byte and compare it with the manifest's digests. Raises CorpusDamaged."""
-        generations.verify(self.folder, self.manifest)
+        self._files.pin.check(anew=True)
 
     def is_current(self) -> bool:
         """Whether the corpus's pointer still names this generation."""
@@ -261,7 +266,11 @@ def open_generation(corpus: str | Path, policy: Policy | None = None, rules: Cor
         CorpusDamaged: A part is missing or not as it was written.
     """
     folder = Path(corpus)
-    held = generations.pin(folder)
+    return open_pinned(folder, generations.pin(folder), policy, rules)
+
+
+def open_pinned(folder: Path, held: Pin, policy: Policy | None = None, rules: CorpusRules | None = None) -> Generation:
+    """Open a generation that is pinned, perhaps one that is not published yet; the pin is closed with it."""
     try:
         files = _shared(held)
     except BaseException:

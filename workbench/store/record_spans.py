@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusDamaged
+from workbench.store.generations import damaged
 from workbench.store.place_arrays import Places
 from workbench.store.string_table import StringTable, StringWriter
 from workbench.store.textfile import load_array
@@ -107,7 +107,7 @@ class RecordSpans:
         self.places = Places(folder)
         lengths = {len(a) for a in (self._start, self._end, self._whole, self._order)}
         if lengths != {len(self._chunk_ids)} or len(self._rows) != len(self._paths) + 1:
-            raise CorpusDamaged(f"The record spans in {folder} do not fit each other", "Index the corpus again")
+            raise damaged(folder / "span_rows.npy", "does not fit the other record spans")
 
     def __len__(self) -> int:
         """Number of records."""

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusDamaged, SettingError
+from workbench.errors import CorpusError, SettingError
 from workbench.ingest.context import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
 from workbench.store.grep_passages import ELLIPSIS, reached
@@ -310,7 +310,9 @@ class RedactedGrep:
         for name in sorted({p.document_id for p in found.passages} - set(held.document_ids)):
             number = self._records.find_document(name, scope)
             if number is None:
-                raise CorpusDamaged(f"The passage's document {name} is not in the corpus", "Index the corpus again")
+                raise CorpusError(
+                    f"The passage's document {name} is not in the corpus", "Run: workbench doctor --verify"
+                )
             numbers.add(number)
         return sorted(numbers)
 

@@ -389,8 +389,9 @@ def vector_sources(has_old: bool) -> str:
     """
     sql = (
         "SELECT n.number, l.source, l.row, p.position FROM record_numbers n"
-        " JOIN staged.parts p ON p.chunk_id = n.chunk_id JOIN locations l ON l.hash = p.hash WHERE n.old_number IS NULL"
+        " JOIN staged.parts p ON p.chunk_id = n.chunk_id JOIN locations l ON l.hash = p.hash"
     )
-    if has_old:
+    if has_old:  # else every record that is carried over was staged with its parts too
+        sql += " WHERE n.old_number IS NULL"
         sql += " UNION ALL SELECT number, 0, old_number, 0 FROM record_numbers WHERE old_number IS NOT NULL"
     return f"SELECT number, source, row FROM ({sql}) ORDER BY number, position"

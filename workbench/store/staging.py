@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.records import Chunk, Document
 from workbench.store import schema
-from workbench.store.duck import fetch, open_writing
+from workbench.store.duck import fetch, open_reading, open_writing
 
 if TYPE_CHECKING:
     import duckdb
 
 _BATCH_CHARACTERS = 8_000_000
+_OWN_PART = "granularity = 'chunk' OR chunking = 'whole'"
+_INDEXED_TEXT = "CASE WHEN context = '' THEN text ELSE context || chr(10) || text END"
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
@@ -148,6 +150,30 @@ class Staging:
             if old_database is not None:
                 self._connection.execute("DETACH old")
 
+    def stage_carried(self, old_database: Path) -> None:
+        """Stage the texts and parts of the records that are carried over, because an encoder's old vectors cannot be.
+
+        A whole document's parts are its chunks in another collection: `lost_wholes` names the files without them.
+        """
+        carried = (
+            "SELECT coalesce(l.chunk_id, r.chunk_id) AS chunk_id, r.* EXCLUDE (chunk_id), k.chunking FROM old.records r"
+            " JOIN carried c ON c.number = r.document_number JOIN old.collections k ON k.name = r.collection"
+            " LEFT JOIN relabelled l ON l.number = r.number"
+        )
+        with self.attached(old_database) as connection:
+            connection.execute(f"CREATE TEMP TABLE carried_records AS {carried}")
+            connection.execute(
+                f"INSERT INTO texts SELECT text_hash, tokens, {_INDEXED_TEXT} FROM carried_records WHERE {_OWN_PART}"
+            )
+            connection.execute(
+                f"INSERT INTO parts SELECT chunk_id, 0, text_hash FROM carried_records WHERE {_OWN_PART} UNION ALL"
+                " SELECT w.chunk_id, p.chunk_index, p.text_hash FROM carried_records w JOIN carried_records p"
+                f" ON p.document_number = w.document_number AND p.collection = (SELECT min(o.collection) FROM"
+                " carried_records o WHERE o.document_number = w.document_number AND o.granularity = 'chunk' AND"
+                f" o.chunking <> 'whole') WHERE NOT (w.granularity = 'chunk' OR w.chunking = 'whole')"
+            )
+            connection.execute("DROP TABLE carried_records")
+
     def missing_texts(self, window: int) -> Iterator[list[tuple[str, int, str]]]:
         """Hash, tokens and text of what `find_missing` found, each once, at most `window` at a time."""
         last = self.query("SELECT coalesce(max(row), -1) FROM missing")[0][0]
@@ -163,6 +189,23 @@ class Staging:
     def close(self) -> None:
         """Close the file, so that it can be attached."""
         self._connection.close()
+
+
+def lost_wholes(old_database: Path) -> list[tuple[str, str]]:
+    """Root and path of the files of a generation with whole documents whose chunks it does not hold: the parts of their
+    vectors are known to their files alone."""
+    lost = (
+        "SELECT DISTINCT f.root, f.path FROM records r JOIN collections k ON k.name = r.collection"
+        " JOIN documents d ON d.number = r.document_number JOIN files f ON f.number = d.file_number"
+        " WHERE NOT (r.granularity = 'chunk' OR k.chunking = 'whole') AND NOT EXISTS (SELECT 1 FROM records o"
+        " JOIN collections n ON n.name = o.collection WHERE o.document_number = r.document_number"
+        " AND o.granularity = 'chunk' AND n.chunking <> 'whole') ORDER BY 1, 2"
+    )
+    connection = open_reading(old_database)
+    try:
+        return [(root, path) for root, path in fetch(connection, lost)]
+    finally:
+        connection.close()
 
 
 def old_tables(connection: duckdb.DuckDBPyConnection, there: bool) -> schema.Old:

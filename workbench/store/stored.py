@@ -25,7 +25,7 @@ from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, p
 from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns
 from workbench.store.copies import StoredCopies
-from workbench.store.duck import fetch, fetch_columns
+from workbench.store.duck import Database, fetch, fetch_columns
 from workbench.store.generations import Manifest
 from workbench.store.inventory import sources
 from workbench.store.place_arrays import Places
@@ -35,7 +35,7 @@ from workbench.store.stored_rows import read_documents, read_records
 from workbench.store.visibility import Access, Policy, SeeAll, may_know, visible_documents
 
 if TYPE_CHECKING:
-    import duckdb
+    pass
 
 _KEPT_SCOPES = 64
 
@@ -71,7 +71,7 @@ class StoredRecords:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: Database,
         columns: Columns,
         manifest: Manifest,
         policy: Policy | None = None,
@@ -97,7 +97,7 @@ class StoredRecords:
         self._lock = threading.Lock()
 
     @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
+    def connection(self) -> Database:
         """The generation's database, read-only: use it through `duck.fetch`, a cursor a call."""
         return self._connection
 

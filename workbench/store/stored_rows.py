@@ -10,20 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 from workbench.store.columns import KINDS, Columns
-from workbench.store.duck import fetch
+from workbench.store.duck import Database, fetch
 from workbench.store.place_arrays import Places
 from workbench.store.protocols import ChunkRow
 from workbench.store.visibility import Access
-
-if TYPE_CHECKING:
-    import duckdb
 
 _RECORD = "number, section, context, text, tokens"
 _DOCUMENT = "number, title, url, modified, sha256, metadata, page_starts"
@@ -32,7 +28,7 @@ _GRANULARITIES = (Granularity.CHUNK, Granularity.DOCUMENT)
 
 
 def read_records(
-    connection: duckdb.DuckDBPyConnection, columns: Columns, places: Places | None, numbers: Sequence[int]
+    connection: Database, columns: Columns, places: Places | None, numbers: Sequence[int]
 ) -> list[ChunkRow]:
     """Records by number, in the order asked; a number may come twice."""
     if not len(numbers):
@@ -61,7 +57,7 @@ def read_records(
 
 
 def read_documents(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Database,
     columns: Columns,
     access: tuple[Sequence[Access], NDArray[np.int32]],
     numbers: Sequence[int],

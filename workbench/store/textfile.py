@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusDamaged
 from workbench.records import Progress
+from workbench.store.generations import damaged, unreadable
 
 BLOCK = 4096
+_HEADER = 128  # bytes of an .npy file without data, which cannot be mapped
 """Bytes between two stored character counts."""
 
 LONG_LINE = 1000
@@ -133,21 +134,29 @@ def _block_counts(
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """Map an array read-only. Raises CorpusDamaged if the file is missing or not an array."""
+    """Map an array read-only, as a plain ndarray: indexing a memmap object costs several times more.
+
+    Raises:
+        CorpusDamaged: The file is missing or no array.
+        CorpusError: It cannot be read.
+    """
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        mode: Any = "r" if path.stat().st_size > _HEADER else None
+        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
         return array.view(np.ndarray)
-    except (OSError, ValueError) as exc:
-        raise CorpusDamaged(f"The file {path} cannot be read: {exc}", "Index the corpus again") from exc
+    except (OSError, MemoryError) as exc:
+        raise unreadable(path, exc) from exc
+    except (ValueError, EOFError) as exc:
+        raise damaged(path, "is not as it was written") from exc
 
 
 def map_bytes(path: Path) -> mmap.mmap | bytes:
-    """Map a file's bytes read-only (an empty file cannot be mapped and gives b""). Raises CorpusDamaged."""
+    """Map a file's bytes read-only (an empty file cannot be mapped and gives b""). Raises CorpusDamaged, CorpusError."""
     try:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
-    except OSError as exc:
-        raise CorpusDamaged(f"The file {path} cannot be read: {exc}", "Index the corpus again") from exc
+    except (OSError, MemoryError) as exc:
+        raise unreadable(path, exc) from exc
 
 
 class MappedText:
@@ -180,7 +189,7 @@ class MappedText:
         self._characters = load_array(folder / "text_characters.npy")
         fits = len(self.starts) == len(self.ends) == len(self.first_lines) - 1
         if not fits or int(self.line_starts[-1]) != len(self.data):
-            raise CorpusDamaged(f"The text files in {folder} do not fit each other", "Index the corpus again")
+            raise damaged(folder / "text.bin", "does not fit its lines")
 
     def __len__(self) -> int:
         """Number of documents."""

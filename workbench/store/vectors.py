@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusDamaged, EncoderMismatch, UsageError
+from workbench.errors import EncoderMismatch, UsageError
 from workbench.records import EncoderIdentity
+from workbench.store.generations import damaged, unreadable
 from workbench.store.protocols import Scope, Scored
 from workbench.store.vectors_build import FORMAT, GRAPH, IDENTITY, MATRIX, build_vectors
 from workbench.store.vectors_graph import Graph, GraphFacts, first_width, second_width
@@ -69,15 +70,12 @@ class MappedVectors:
             self.facts = GraphFacts(**record["graph"])
             shape = (int(record["n"]), self.identity.dim)
             matrix = np.load(folder / MATRIX, mmap_mode="r" if shape[0] else None)
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as exc:
-            raise CorpusDamaged(
-                f"The vectors in {folder} cannot be opened: {exc}",
-                "Index again; the texts that did not change are reused",
-            ) from exc
+        except (OSError, MemoryError) as exc:
+            raise unreadable(folder / MATRIX, exc) from exc
+        except (EOFError, ValueError, KeyError, TypeError) as exc:
+            raise damaged(folder, f"cannot be opened: {exc}") from exc
         if matrix.shape != shape or matrix.dtype != np.float32:
-            raise CorpusDamaged(
-                f"The vectors in {folder} are {matrix.shape} of {matrix.dtype}, not {shape} of float32", "Index again"
-            )
+            raise damaged(folder / MATRIX, f"has {matrix.shape} of {matrix.dtype}, not {shape} of float32")
         self._matrix: Floats32 = np.asarray(matrix)
         # Float32 sums of more terms stray further; the error grows like the root of their number.
         self._margin = _MARGIN * max(1.0, math.sqrt(self.identity.dim / _MARGIN_DIM))
@@ -169,7 +167,7 @@ class MappedVectors:
         path = self._folder / GRAPH
         # usearch maps whatever it is given; a file cut short would take the process down with it.
         if not path.is_file() or path.stat().st_size != self.facts.size or self.facts.rows != len(self):
-            return None, (f"The approximate index {path} is missing or damaged; exact search answers",)
+            return None, (f"The approximate index {path} is missing or has another size; exact search answers",)
         return Graph(path, self.identity.dim), ()
 
     def _approximately(self, scope: Scope, rows: Ints | None, depth: int, exact: str) -> bool:

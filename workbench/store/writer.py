@@ -12,7 +12,7 @@ import hashlib
 import importlib.metadata
 import platform
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 import workbench
 from workbench import settings
-from workbench.errors import CorpusError
+from workbench.errors import CorpusDamaged, CorpusError
 from workbench.records import EncoderIdentity, Progress
-from workbench.store import generations, schema
+from workbench.store import generations, locks, schema
 from workbench.store.columns import write_columns
 from workbench.store.duck import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
@@ -36,6 +36,8 @@ from workbench.store.together import build_together
 
 if TYPE_CHECKING:
     import duckdb
+
+    from workbench.store.reader import Generation
 
 _VECTOR_BLOCK = 4096
 _NUMBERS = "numbers.npy"
@@ -69,6 +71,8 @@ def build_generation(
     journals: Mapping[str, tuple[EncoderIdentity, Journal]],
     tell: Tell,
     rules: str | None = None,
+    lost: Collection[str] = (),
+    trial: Callable[[Generation], None] | None = None,
 ) -> Built:
     """Build and publish the next generation. Only under the writer's lock.
 
@@ -80,17 +84,27 @@ def build_generation(
             corpus's own encoder first.
         tell: Called with a Progress at each step.
         rules: Digest of the rules of access that every document was indexed under; None: not all under the same.
+        lost: Keys of encoders whose vectors `old` has and whose digests do not hold: nothing is carried over from them.
+        trial: Called with the new generation, open, before it is published; what it raises keeps the old one.
 
     Returns:
         What was published.
+
+    Raises:
+        CorpusDamaged: The old generation's database has another digest than it should.
     """
+    if old is not None:
+        old.check(DATABASE, anew=True)
     folder = Layout(corpus).building / "generation"
     folder.mkdir()
-    facts = _build_database(folder, staged, old, journals, tell)
+    kept = set(old.manifest.encoders).difference(lost) if old is not None else set()
+    facts = _build_database(folder, staged, old, journals, kept, tell)
     _write_texts(folder, tell)
     step("texts")
     parts: dict[str, Callable[[Tell], str]] = {
-        f"vectors {key}": partial(_build_vectors, folder, key, identity, journal, facts.sources[key], old)
+        f"vectors {key}": partial(
+            _build_vectors, folder, key, identity, journal, facts.sources[key], old if key in kept else None
+        )
         for key, (identity, journal) in sorted(journals.items())
     }
     parts["words"] = partial(_build_words, folder, facts.characters, old)
@@ -101,10 +115,31 @@ def build_generation(
     tell(Progress("publish", 0, 1))
     encoders = {key: identity for key, (identity, _) in journals.items()}
     manifest = _manifest(corpus, folder, facts.counts, encoders, rules)
+    generations.complete(folder, manifest)
     step("manifest")
-    generations.publish(corpus, folder, manifest)
+    publish(corpus, folder, manifest, trial)
     tell(Progress("publish", 1, 1))
     return Built(manifest, facts.carried, facts.text_hashes, tuple(warnings))
+
+
+def publish(corpus: Path, folder: Path, manifest: Manifest, trial: Callable[[Generation], None] | None) -> None:
+    """Publish a complete folder once it has answered a trial."""
+    if trial is not None:
+        from workbench.store.reader import open_pinned
+
+        lock = locks.shared(folder / "lock")
+        assert lock is not None
+        try:
+            opened = open_pinned(corpus, Pin(folder, manifest, lock))
+        except CorpusDamaged as exc:
+            raise CorpusError(
+                f"The new generation is not as it was written, so it was not published: {exc.message}",
+                "Check the disk, and run the same command again; the corpus is as it was",
+            ) from exc
+        with opened:
+            trial(opened)
+        step("tried")
+    generations.publish(corpus, folder, manifest)
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -126,6 +161,7 @@ def _build_database(
     staged: Path,
     old: Pin | None,
     journals: Mapping[str, tuple[EncoderIdentity, Journal]],
+    kept: Collection[str],
     tell: Tell,
 ) -> _Facts:
     """Write `corpus.duckdb` and `records/`."""
@@ -143,8 +179,7 @@ def _build_database(
         if old is not None:
             _write_numbers(connection, folder, old.manifest.counts["records"])
         sources = {
-            key: _vector_sources(connection, journal, old is not None and key in old.manifest.encoders)
-            for key, (_, journal) in sorted(journals.items())
+            key: _vector_sources(connection, journal, key in kept) for key, (_, journal) in sorted(journals.items())
         }
         ((carried,),) = connection.execute("SELECT count(old_number) FROM record_numbers").fetchall()
         (counts,) = fetch(
@@ -220,7 +255,7 @@ def _build_vectors(
     from workbench.store.vectors_build import GRAPH, MATRIX, OldVectors, build_vectors
 
     before = graph = None
-    if old is not None and key in old.manifest.encoders:
+    if old is not None:
         place = old.folder / "vectors" / key
         before = np.asarray(np.load(place / MATRIX, mmap_mode="r"))
         part = old.manifest.parts.get(f"vectors/{key}/{GRAPH}")
@@ -311,7 +346,7 @@ def _build_words(folder: Path, characters: int, old: Pin | None, tell: Tell) -> 
     from workbench.store.lexical_build import Before, build, build_here
 
     before = None
-    if old is not None and generations.intact(old, "lexical/"):
+    if old is not None and old.sound("lexical/", anew=True):
         before = Before(old.folder / "lexical", folder.parent / _NUMBERS)
     (build_here if characters < _LITTLE_TEXT else build)(folder / DATABASE, folder / "lexical", tell, before)
     return ""
