@@ -279,6 +279,16 @@ def test_an_empty_corpus_works(tmp_path: Path) -> None:
     assert index.recall(query, EVERYTHING, 5) == 1.0
 
 
+def test_ties_are_not_missed(tmp_path: Path, at_any_size: None) -> None:
+    """Of 600 equal rows any ten are as near as any other ten."""
+    rows = unit_rows(900)
+    rows[:600] = rows[0]
+    index = built(tmp_path, rows)
+    query = rows[0]
+    assert index.search(query, EVERYTHING, 10, exact="no").approximate
+    assert index.recall(query, EVERYTHING, 10) == 1.0
+
+
 @pytest.mark.parametrize("count", [1, 2, 101])
 def test_small_corpora_work(tmp_path: Path, count: int) -> None:
     """Exact and approximate agree where the graph holds a handful."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
@@ -121,6 +121,7 @@ def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sets)
+@example({"queries": [("a\r\x07\ra", "a", None)], "judged": [(0, 0, 0, "a", "\ra")]})
 def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Path, drawn: dict[str, Any]) -> None:
     """Queries, keywords and judgments; passages, judges, times and notes from the forms that have them."""
     check_set(corpus, drawn, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import ir_measures
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
 from workbench.evaluate.evaluation import evaluate, score_run
 from workbench.evaluate.judgments import Judgments, Topic
@@ -259,3 +261,37 @@ def test_names_with_spaces_survive_the_trec_form_and_none_collide() -> None:
     assert run.to_trec() == "q%201 Q0 a%20b.md 1 1 default%20fusion.k=20\n"
     assert qrels_to_trec(judged({"q 1": {"a b.md": 1}})) == "q%201 0 a%20b.md 1\n"
     assert Run({"q": ("a b", "a%20b")}, "r").to_trec() == "q Q0 a%20b 1 2 r\nq Q0 a%2520b 2 1 r\n"
+
+
+COPIES = {"a.md": "same text of the river\n", "c.md": "same text of the river\n\n", "z.md": "other words\n"}
+
+
+def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_that_stands_for_it(
+    make_corpus: Callable[..., wb.Corpus],
+) -> None:
+    """Whichever of two equal texts is judged, or both; as many plans at once and learned rankings count them, too."""
+    corpus = make_corpus(COPIES)
+    for grades in ({"a.md": 1}, {"c.md": 1}, {"a.md": 1, "c.md": 1}, {"a.md": 0, "c.md": 2}):
+        judgments = judged_of(grades)
+        made = corpus.evaluate(judgments, "rrf", ["nDCG@10", "R@10", "RR"])
+        assert made.values.tolist() == [[1.0, 1.0, 1.0]], grades
+        swept = corpus.sweep(judgments, {"fusion.k": [1, 60]}, "nDCG@10", folds=0, plan="rrf", measures=["R@10", "RR"])
+        assert swept.values.min() == 1.0, grades
+        live = corpus.live(judgments, "RR", "rrf")
+        assert live.figure(wb.preset("rrf")).mean == 1.0
+    assert corpus.evaluate(judged_of({"c.md": 0}), "rrf").coverage.judged == 0.5
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_answers_that_have_no_more_to_give_are_not_called_cut(make_corpus: Callable[..., wb.Corpus], mode: str) -> None:
+    """Where everything that matches was returned, no depth shows more; where a depth cut, it is said."""
+    corpus = make_corpus({f"{n:02}.md": f"river number{n}\n" for n in range(12)})
+    judgments = judged_of({f"{n:02}.md": n % 2 for n in range(12)})
+    for plan in ("rrf", "rrf limit=1000 depth.keyword=100000 depth.vector=100000"):
+        assert not corpus.evaluate(judgments, plan, ["R@100"], mode=mode).warnings
+    cut = corpus.evaluate(judgments, "rrf depth.keyword=3 depth.vector=3 vector.threshold=off", ["R@100"], mode=mode)
+    assert any("Answers end at" in w for w in cut.warnings)
+
+
+def judged_of(grades: dict[str, int]) -> Judgments:
+    return Judgments({"q": Topic("q", "river")}, {"q": grades})

@@ -85,3 +85,13 @@ def test_spaces_inside_a_query_id_are_one(tmp_path: Path) -> None:
     """Ids are kept with one space in query sets, so judgments of an id with two find their query."""
     rows = [{"_id": "q  1", "text": "x", "relevant": ["a"]}, {"_id": "q 2", "text": "y", "relevant": ["a"]}]
     assert set(load(tmp_path, "j.jsonl", "".join(json.dumps(r) + "\n" for r in rows)).qrels) == {"q 1", "q 2"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_title_beside_a_document_is_no_query(tmp_path: Path, form: str) -> None:
+    """It is the document's; of a query that stands alone it is the text."""
+    row = {"query_id": "1", "document": "a.md", "title": "All about a", "grade": 1}
+    text = json.dumps(row) + "\n" if form == "jsonl" else "query_id,document,title,grade\n1,a.md,All about a,1\n"
+    assert load(tmp_path, f"j.{form}", text).topics == {}
+    with_query = json.dumps({"_id": "1", "title": "kettle", "relevant": ["a.md"]}) + "\n"
+    assert load(tmp_path, "q.jsonl", with_query).topics["1"].text == "kettle"

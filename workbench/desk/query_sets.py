@@ -325,5 +325,5 @@ def checked(given: Query | str) -> Query:
 
 def _clean(text: str) -> str:
     """In NFC, with one space where there are several, and without control characters and halves of characters."""
-    spaced = " ".join(unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8")).split())
-    return "".join(c for c in spaced if unicodedata.category(c) != "Cc").strip()
+    whole = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
+    return " ".join("".join(c for c in whole if c.isspace() or unicodedata.category(c) != "Cc").split())

@@ -181,6 +181,7 @@ def evaluate(
     measures: str | Iterable[str] = DEFAULT_MEASURES,
     *,
     name: str = "run",
+    depth: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
 ) -> Evaluation:
@@ -192,6 +193,7 @@ def evaluate(
         judgments: Queries and qrels.
         measures: Names such as `nDCG@10`.
         name: What is evaluated, such as the plan's text.
+        depth: As in `make_run`.
         progress: Called after each query.
         seed: Seed of intervals and tests.
 
@@ -200,7 +202,9 @@ def evaluate(
         JudgmentError: A judged query without a text.
     """
     names = parse_measures(measures)  # before the work, not after it
-    return score_run(make_run(search, judgments, name=name, progress=progress), judgments, names, seed=seed)
+    return score_run(
+        make_run(search, judgments, name=name, depth=depth, progress=progress), judgments, names, seed=seed
+    )
 
 
 def score_run(

@@ -11,7 +11,7 @@ A chunk has the grade of its document, also where passages were judged: then a d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from workbench.evaluate.evaluation import Evaluation, score_run
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.plans import evaluate_plan
-from workbench.evaluate.run import Run, document_keys, document_names
+from workbench.evaluate.run import Named, Run, document_names, judged_keys
 from workbench.evaluate.statistics import Difference
 from workbench.plan import Plan
 from workbench.plan_fields import OFF
@@ -54,17 +54,6 @@ class Learning:
         return self.base.compare(self.learned)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A fused row by the names of its document."""
-
-    document_id: str
-    path: str
-    url: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    added: bool = False
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
     """What is kept of one query's search.
@@ -78,7 +67,7 @@ class _Asked:
     names: tuple[str, ...]
     matrix: Floats
     kept: Ints
-    found: tuple[_Found, ...]
+    found: tuple[Named, ...]
 
 
 def learn(
@@ -136,8 +125,10 @@ def _kept(result: SearchResult, collections: tuple[str, ...]) -> _Asked:
     outcome, retrieved = result._outcome, result._retrieved
     names, matrix = fused_features(result._engine, retrieved, outcome, collections)
     columns = retrieved.columns
-    found = tuple(_Found(columns.document_ids[r], columns.paths[r]) for r in outcome.fused.rows.tolist())
-    return _Asked(names, matrix, outcome.kept, found)
+    found = [Named(columns.document_ids[r], columns.paths[r]) for r in outcome.fused.rows.tolist()]
+    for first, *others in outcome.groups():
+        found[first] = replace(found[first], alike=tuple(found[position] for position in others))
+    return _Asked(names, matrix, outcome.kept, tuple(found))
 
 
 def _trained(
@@ -166,7 +157,7 @@ def _trained(
     )
 
 
-def _grade(found: _Found, grades: Mapping[str, int]) -> int:
+def _grade(found: Named, grades: Mapping[str, int]) -> int:
     """The grade of a document by the name that the judgments use; unjudged and negative are 0."""
     return max(0, next((grades[name] for name in document_names(found) if name in grades), 0))
 
@@ -175,12 +166,12 @@ def _reordered(
     asked: Mapping[str, _Asked], training: Training, base: Run, judgments: Judgments, top: int, depth: int
 ) -> Run:
     """Each query's list with its first `top` in the order of the model that did not see the query."""
-    known, start = judgments.document_keys, 0
+    start = 0
     rankings = dict(base.rankings)
     for query_id, query in asked.items():
         scores = training.held_out[start : start + len(query.matrix)]
         start += len(query.matrix)
         head = query.kept[:top]
         order = np.concatenate((head[np.argsort(-scores[head], kind="stable")], query.kept[top:]))
-        rankings[query_id] = document_keys([query.found[p] for p in order[:depth].tolist()], known)
+        rankings[query_id] = judged_keys([query.found[p] for p in order.tolist()], judgments, query_id)[:depth]
     return Run(rankings, "learned", failures=base.failures, cut_at=base.cut_at)

@@ -6,8 +6,8 @@ rows a person is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from workbench.evaluate.evaluation import Evaluation, evaluate
 from workbench.evaluate.judgments import Judgments, Topic
@@ -16,14 +16,13 @@ from workbench.evaluate.run import Named, Run, make_run
 from workbench.records import Progress
 from workbench.retrieve.result import SearchResult
 
-_EVERY = 1 << 60
-
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     hits: tuple[Named, ...]
     timings_ms: Mapping[str, float]
     warnings: tuple[str, ...]
+    cut: bool
 
 
 def evaluate_plan(
@@ -48,7 +47,7 @@ def evaluate_plan(
         JudgmentError: A judged query without a text.
     """
     depth = needed_depth(parse_measures(measures))
-    return evaluate(_asking(search, depth), judgments, measures, name=name, progress=progress)
+    return evaluate(_asking(search), judgments, measures, name=name, depth=depth, progress=progress)
 
 
 def run_plan(
@@ -64,21 +63,16 @@ def run_plan(
     Raises:
         JudgmentError: A query without a text.
     """
-    return make_run(_asking(search, depth), judgments, name=name, progress=progress)
+    return make_run(_asking(search), judgments, name=name, depth=depth, progress=progress)
 
 
-def _asking(search: Callable[[Topic], SearchResult], depth: int) -> Callable[[Topic], _Answer]:
+def _asking(search: Callable[[Topic], SearchResult]) -> Callable[[Topic], _Answer]:
     def run(topic: Topic) -> _Answer:
         result = search(topic)
-        return _Answer(tuple(_documents(result, depth)), result.timings_ms, result.warnings)
-
-    def _documents(result: SearchResult, most: int) -> Iterator[Named]:
-        """Rows up to the last one of the `most`-th document: chunks of one document must not use up the depth."""
-        seen: set[str] = set()
-        for document, path, span in result.passages(_EVERY):
-            seen.add(document)
-            if len(seen) > most:
-                return
-            yield Named(document, path, span=span)
+        hits = tuple(
+            replace(made[0], alike=tuple(made[1:])) if len(made) > 1 else made[0]
+            for made in ([Named(d, p, span=s) for d, p, s in group] for group in result.alike())
+        )
+        return _Answer(hits, result.timings_ms, result.warnings, result.cut_by_depth)
 
     return run

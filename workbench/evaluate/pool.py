@@ -56,6 +56,7 @@ class Pooled:
         grades: int64 (t,), aligned.
         twice: Some text stands in more than one row.
         twins: Some text stands in rows of more than one document.
+        shared: Some text stands in rows of several keys of which one is judged: which one counts depends on dedupe.
         merged: Keys are not the documents one to one.
     """
 
@@ -68,6 +69,7 @@ class Pooled:
     grades: NDArray[np.int64]
     twice: bool
     twins: bool
+    shared: bool
     merged: bool
 
 
@@ -247,6 +249,7 @@ class Pool:
             np.array([grade for _, _, grade in judged], np.int64),
             bool(len(again)),
             len(twins) > len({text for text, _ in twins}),
+            _shared(place[again], [keys[row] for row in again.tolist()], qrels),
             single is None or not _one_to_one(single, columns.document_ids),
         )
 
@@ -276,6 +279,14 @@ class Pool:
             query_id, reason = next(iter(self.failures.items()))
             said.append(f"{len(self.failures)} queries could not be run and count 0: {query_id} ({reason})")
         return tuple(said)
+
+
+def _shared(texts: NDArray[np.int64], keys: Sequence[tuple[str, ...]], judged: Mapping[str, int]) -> bool:
+    """Whether rows of one text stand for different keys, and one of these is judged."""
+    found: dict[int, set[str]] = {}
+    for text, own in zip(texts.tolist(), keys, strict=True):
+        found.setdefault(text, set()).update(own)
+    return any(len(own) > 1 and not judged.keys().isdisjoint(own) for own in found.values())
 
 
 def _one_to_one(keys: Sequence[str], documents: Sequence[str]) -> bool:

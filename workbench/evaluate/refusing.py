@@ -2,7 +2,8 @@
 
 Plans that cut candidates the same way (sources, depths, thresholds) are one `Cut`: the candidates are cut once a query and
 all its plans are fused as one matrix (`ranking.many`). What that cannot do goes one plan after another through the search's
-own code: a reranking model, one source's list handed on as it is, equal texts among documents ranked as documents.
+own code: a reranking model, one source's list handed on as it is, equal texts among documents ranked as documents, or of
+which a judged one may be removed as the copy of another.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.evaluate.pool import Pooled
+from workbench.evaluate.run import with_alike
 from workbench.plan import Plan
 from workbench.plan_fields import OFF
 from workbench.ranking.candidates import Candidates
@@ -119,8 +121,11 @@ def ranking_of(engine: Engine, pooled: Pooled, plan: Plan, most: int) -> tuple[s
     """The first `most` documents of a query under a plan, as the judgments spell them, best first."""
     outcome = reranked(engine, pooled.retrieved, fuse_plan(pooled.retrieved, plan), plan)
     keys: dict[str, None] = {}
-    for row in outcome.fused.rows[outcome.kept].tolist():
-        keys.update(dict.fromkeys(pooled.keys[row]))
+    grades = dict(zip(pooled.judged, pooled.grades.tolist(), strict=True))
+    for first, *others in outcome.groups():
+        own, rows = pooled.keys[int(outcome.fused.rows[first])], outcome.fused.rows[others].tolist()
+        alike = [key for row in rows for key in pooled.keys[row]]
+        keys.update(dict.fromkeys(with_alike(own, alike, grades) if alike else own))
         if len(keys) >= most:
             break
     return tuple(keys)[:most]
@@ -130,7 +135,7 @@ def _one_by_one(pooled: Pooled, plan: Plan) -> bool:
     """Whether plans cannot be fused as one matrix: a model has the last word, a row has several judged passages, or, where
     documents are ranked, what is judged depends on the row that shows a document, or which of two equal texts stays does.
     """
-    if plan["rerank.model"] != OFF or pooled.single is None:
+    if plan["rerank.model"] != OFF or pooled.single is None or (pooled.shared and plan["dedupe"]):
         return True
     return bool(plan["fusion.unit"] == "document" and (pooled.merged or (pooled.twins and plan["dedupe"])))
 

@@ -7,6 +7,9 @@ or its record's own id; whichever of a hit's names the judgments use is its key.
 Where passages were judged, a chunk stands for every judged passage that it has (`inherits`), and each passage counts once, at
 the rank of the first chunk that has it. A chunk whose passages all counted before takes no place; one that has none stands
 for itself, not judged. So finer or coarser chunks change ranks, not what can be found.
+
+A hit stands also for what was judged of others with the same text, which dedupe removed for it (`with_alike`): whoever reads it
+has read them.
 """
 
 from __future__ import annotations
@@ -58,6 +61,7 @@ class Named:
     metadata: Mapping[str, object] = field(default_factory=dict)
     added: bool = False
     span: Span | None = None
+    alike: tuple[Named, ...] = ()  # those of the same text that dedupe removed for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Run:
         failures: query id -> why the query could not be run; such a query has an empty ranking.
         warnings: What searches warned of, with the number of queries.
         cut_at: Number of hits at which at least half of the answers ended, as a limit or a depth does; None where they
-            ended at different numbers, or where it is not known.
+            ended at different numbers or had no more to give, or where it is not known.
     """
 
     rankings: Mapping[str, tuple[str, ...]]
@@ -177,11 +181,41 @@ def passage_keys(hits: Sequence[HitLike], passages: Sequence[JudgedPassage]) -> 
     return tuple(keys)
 
 
+def with_alike(own: Sequence[str], alike: Sequence[str], grades: Mapping[str, int]) -> tuple[str, ...]:
+    """Keys that a hit stands for, those of the same text that dedupe removed for it included.
+
+    Args:
+        own: The hit's keys.
+        alike: The keys of the others.
+        grades: Of the query's judged keys.
+
+    Returns:
+        The relevant ones, the most relevant first, where some of the others are relevant, or nothing of its own is judged and
+        something of theirs is; else its own.
+    """
+    if grades.keys().isdisjoint(alike):
+        return tuple(own)
+    every = dict.fromkeys((*own, *alike))
+    relevant = sorted((key for key in every if grades.get(key, 0) > 0), key=lambda key: -grades[key])
+    if relevant:
+        return tuple(relevant)
+    return tuple(own) if not grades.keys().isdisjoint(own) else tuple(key for key in alike if key in grades)[:1]
+
+
 def judged_keys(hits: Sequence[HitLike], judgments: Judgments, query_id: str) -> tuple[str, ...]:
     """Keys of what hits stand for in the judgments: of passages where passages were judged, else of documents."""
-    if judgments.passages:
-        return passage_keys(hits, judgments.passages.get(query_id, ()))
-    return document_keys(hits, judgments.document_keys)
+
+    def keys(some: Sequence[HitLike]) -> tuple[str, ...]:
+        if judgments.passages:
+            return passage_keys(some, judgments.passages.get(query_id, ()))
+        return document_keys(some, judgments.document_keys)
+
+    if not any(getattr(hit, "alike", ()) for hit in hits):
+        return keys(hits)
+    found: dict[str, None] = {}
+    for hit in hits:
+        found.update(dict.fromkeys(with_alike(keys([hit]), keys(getattr(hit, "alike", ())), judgments.qrels[query_id])))
+    return tuple(found)
 
 
 def make_run(
@@ -189,6 +223,7 @@ def make_run(
     judgments: Judgments,
     *,
     name: str = "run",
+    depth: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Run:
     """Ask every judged query, in order.
@@ -200,6 +235,7 @@ def make_run(
         search: Takes a topic, returns something with `hits`. It decides plan, mode and depth.
         judgments: The queries.
         name: Name of the run.
+        depth: Documents (or judged passages) of each ranking that are kept; None keeps all.
         progress: Called after each query.
 
     Raises:
@@ -222,8 +258,8 @@ def make_run(
             taken = (time.perf_counter() - started) * 1000
             own = getattr(answer, "timings_ms", None) or {}
             latencies[topic.query_id] = float(own.get("total_ms", taken))
-            rankings[topic.query_id] = judged_keys(answer.hits, judgments, topic.query_id)
-            lengths.append(len(answer.hits))
+            rankings[topic.query_id] = judged_keys(answer.hits, judgments, topic.query_id)[:depth]
+            lengths.append(len(answer.hits) if getattr(answer, "cut", True) else 0)
             for warning in dict.fromkeys(map(str, getattr(answer, "warnings", ()))):
                 warned[warning] = warned.get(warning, 0) + 1
         if progress is not None:

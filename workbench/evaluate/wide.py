@@ -71,7 +71,8 @@ class Wide:
     def __init__(self, queries: Sequence[Pooled | None], plan: Plan) -> None:
         taken = [
             (n, q) for n, q in enumerate(queries)
-            if q is not None and q.single is not None and len(q.targets) and q.retrieved.sources_for(plan) == plan.sources
+            if q is not None and q.single is not None and not q.shared and len(q.targets)
+            and q.retrieved.sources_for(plan) == plan.sources
         ]  # fmt: skip
         self.members = np.array([n for n, _ in taken], np.int64)
         self._pooled = [q for _, q in taken]

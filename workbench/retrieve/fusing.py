@@ -53,6 +53,13 @@ class Outcome:
     rerank_ms: float | None = None
     notes: tuple[str, ...] = ()
 
+    def groups(self) -> list[list[int]]:
+        """Positions in `fused` of what dedupe left, in the final order, each before those that it removed for it."""
+        made = {position: [position] for position in self.kept.tolist()}
+        for position, better in sorted(self.duplicate_of.items()):
+            made[better].append(position)
+        return list(made.values())
+
 
 def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
     """Fuse what was retrieved under a plan that `Retrieved.check` accepts."""

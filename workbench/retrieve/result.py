@@ -151,6 +151,31 @@ class SearchResult:
             for r in rows
         ]
 
+    def alike(self) -> list[list[tuple[str, str, Span]]]:
+        """Like `passages`, of every candidate after dedupe: each with those of the same text that dedupe removed for it."""
+        columns, rows = self._retrieved.columns, self._outcome.fused.rows
+        return [
+            [
+                (
+                    columns.document_ids[r],
+                    columns.paths[r],
+                    Span(int(columns.start_chars[r]), int(columns.end_chars[r])),
+                )
+                for r in rows[group].tolist()
+            ]
+            for group in self._outcome.groups()
+        ]
+
+    @property
+    def cut_by_depth(self) -> bool:
+        """Whether a greater depth would bring more candidates in: some source found more, and its threshold cut none."""
+        for column in self._outcome.candidates.columns:
+            answer, ranked = self._retrieved.answers[column.source], column.rank > 0
+            more = not answer.exhausted or len(answer.scored.numbers) > int(ranked.sum())
+            if more and not bool(column.cut[ranked].any()):
+                return True
+        return False
+
     def with_plan(self, plan: Plan | str) -> SearchResult:
         """Fuse again under another plan, without searching: what a search with it would give, timings apart.
 

@@ -147,7 +147,8 @@ class MappedVectors:
         return self._graph is not None and self._approximately(scope, self._rows(scope), depth, exact)
 
     def recall(self, vector: Floats32, scope: Scope, depth: int) -> float:
-        """Share of the exact nearest `depth` that the approximate search finds for this query, in [0, 1].
+        """Share of the exact nearest `depth` that the approximate search finds for this query, in [0, 1]; any record as near as
+        the last of them is as good.
 
         1.0 where the approximate search answers exactly anyway (hidden records, few allowed ones, no graph).
         """
@@ -155,7 +156,9 @@ class MappedVectors:
         if not approximate.approximate:
             return 1.0
         true = self.search(vector, scope, depth, exact="yes")
-        return len(np.intersect1d(true.numbers, approximate.numbers)) / max(1, len(true.numbers))
+        if not len(true.numbers):
+            return 1.0
+        return int(np.count_nonzero(approximate.scores >= true.scores[-1])) / len(true.numbers)
 
     # --- deciding ---------------------------------------------------------------------------------------------------
 
