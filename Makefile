@@ -9,7 +9,7 @@ ARGS ?=
 # A test process for each core, four at most; a file's tests run in one of them, files with slow tests first.
 PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo app test test-all test-fast test-slow break-rules lint format bench notebooks clean
+.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -37,6 +37,12 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit -q -c pyproject.toml -r workbench -ll -ii
+
+# Asks a service of known faults about every installed package: needs the network.
+audit: $(VENV)/.installed-dev
+	$(PIP) install -q pip-audit
+	$(BIN)/pip-audit
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
 from workbench.records import Principal, principal_key
+from workbench.store.lexical import MappedLexical
 from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
 from workbench.store.reader import Generation
 from workbench.store.visibility import Policy
@@ -31,11 +32,14 @@ class CorpusEngine:
         encoder: str | None,
         policy: Policy | None = None,
         principal: Principal | None = None,
+        *,
+        served: bool = False,
     ) -> None:
+        self.served = served
         self.opened = generation
         # Where the policy masks texts for the principal, records and lines leave the store masked.
         self._policy, self._principal = policy, principal
-        self._masked: tuple[RecordStore, GrepIndex] | None = None
+        self._masked: tuple[RecordStore, GrepIndex, MappedLexical] | None = None
         self._encoder = encoder
         self._models: dict[str, Encoder] = {}
         self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
@@ -88,7 +92,8 @@ class CorpusEngine:
     @property
     def lexical(self) -> LexicalIndex:
         """The word index, read with the vocabulary."""
-        return self.opened.lexical.speaking(self.vocabulary)
+        lexical = self._shown()[2] if self._redacts() else self.opened.lexical
+        return lexical.speaking(self.vocabulary)
 
     @property
     def grep(self) -> GrepIndex:
@@ -98,16 +103,17 @@ class CorpusEngine:
     def _redacts(self) -> bool:
         return self._policy is not None and self._policy.redacts(self._principal)
 
-    def _shown(self) -> tuple[RecordStore, GrepIndex]:
-        """Records and lines behind the policy, made once."""
-        from workbench.store.redaction import RedactedGrep, RedactedRecords, Redactor
+    def _shown(self) -> tuple[RecordStore, GrepIndex, MappedLexical]:
+        """Records, lines and words behind the policy, made once."""
+        from workbench.store.redaction import RedactedGrep, RedactedRecords, Redactor, ShownPostings
 
         with self._lock:
             if self._masked is None:
                 assert self._policy is not None
                 records, grep = self.opened.records, self.opened.grep
                 redactor = Redactor(records, grep, self._policy, self._principal)
-                self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, records, redactor)
+                lexical = self.opened.lexical.shown_by(lambda inner: ShownPostings(inner, records, redactor))
+                self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, records, redactor), lexical
             return self._masked
 
     def vectors(self, encoder: str) -> VectorIndex:

@@ -14,8 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from workbench.records import Span
+
+if TYPE_CHECKING:
+    import polars
 
 # C0 and C1 controls but newline and tab, line and paragraph separators, direction marks, soft hyphen, zero-width space
 # and byte-order mark, the invisible operators, interlinear annotation, tag characters, and lone surrogates.
@@ -63,6 +67,32 @@ def plain(text: str, most: int = 200) -> str:
 def cut(text: str, most: int) -> str:
     """At most `most` characters, with `…` at the end where some are missing."""
     return text if len(text) <= most else text[: max(most - 1, 0)] + "…"
+
+
+# Spreadsheets read a cell that begins so as a formula. What begins with an apostrophe before it is quoted too, so that
+# `cell_text` gives back exactly what `cell` was given.
+_FORMULA = "^'*[=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20]"
+_FORMULA_RE = re.compile(_FORMULA)
+
+
+def cell(text: str) -> str:
+    """Text for a CSV cell: an apostrophe stands before what a spreadsheet would run as a formula."""
+    return "'" + text if _FORMULA_RE.match(text) else text
+
+
+def cell_text(cell: str) -> str:
+    """The text that `cell` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA_RE.match(cell) else cell
+
+
+def csv_of(frame: polars.DataFrame) -> str:
+    """A table as CSV that is safe to open in a spreadsheet: every text is a `cell`."""
+    import polars as pl
+
+    texts = pl.col(pl.String)
+    safe = pl.when(texts.str.contains(_FORMULA)).then("'" + texts).otherwise(texts)
+    names = {column: cell(column) for column in frame.columns}
+    return frame.with_columns(safe.name.keep()).rename(names).write_csv()
 
 
 def _name(character: str) -> str:

@@ -37,6 +37,7 @@ class OpenCorpus:
         follow: bool = False,
         encoder: str | None = None,
         policy: Policy | None = None,
+        served: bool = False,
     ) -> None:
         self.path = Path(path)
         if self.path.is_file():
@@ -45,7 +46,7 @@ class OpenCorpus:
         self._access = SettingsFile(self.path, lambda folder: (load_policy(folder), load_rules(folder)))
         self.principal = principal
         self.follow = follow
-        self._encoder = encoder
+        self._encoder, self._served = encoder, served
         self._lock = threading.Lock()
         self._cache = ResultCache()
         self._words = SettingsFile(self.path, load_vocabulary)
@@ -66,7 +67,8 @@ class OpenCorpus:
             from workbench.encode.load import identity_of
 
             generation.check_encoder(identity_of(self._encoder), "")
-        return CorpusEngine(generation, self._encoder, policy, self.principal).speaking(vocabulary)
+        engine = CorpusEngine(generation, self._encoder, policy, self.principal, served=self._served)
+        return engine.speaking(vocabulary)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -109,7 +111,7 @@ class OpenCorpus:
         if generation.records.access_name == engine.opened.records.access_name:
             generation.close()
             return engine
-        other = CorpusEngine(generation, self._encoder, policy, self.principal)
+        other = CorpusEngine(generation, self._encoder, policy, self.principal, served=self._served)
         other.records.scope(self.principal, None, ())
         self._cache.clear()
         return other.speaking(engine.vocabulary)

@@ -50,6 +50,7 @@ class Corpus(OpenCorpus):
         encoder: Open with another encoder than the one recorded; refused unless its weights are the same.
         policy: Decides what the principal sees of what tenant and roles allow, and masks parts of it; None is the policy
             of the corpus's own `corpus.yaml`, which without one shows everything.
+        served: Plans come from others (a page's address): they name only models of the setting `allowed_models`.
 
     Raises:
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
@@ -382,6 +383,7 @@ def open_corpus(
     *,
     encoder: str | None = None,
     policy: Policy | None = None,
+    served: bool = False,
 ) -> Corpus:
     """Open a corpus for reading; None is the setting `corpus`. Use it with or without `with`.
 
@@ -389,4 +391,4 @@ def open_corpus(
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
     """
     folder = settings.path_of(settings.get("corpus") if path is None else path)
-    return Corpus(folder, principal, follow=follow, encoder=encoder, policy=policy)
+    return Corpus(folder, principal, follow=follow, encoder=encoder, policy=policy, served=served)

@@ -153,6 +153,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Folders that read_file may read below, separated by the path separator; empty: the indexed ones.",
         path=True,
     ),
+    Setting(
+        "allowed_models",
+        str,
+        "",
+        "Models that a plan may name in the app's address, over MCP or in a snapshot, as rerank.model and rewrite.model have"
+        " them, separated by commas; the built-in ones always may.",
+    ),
     Setting("endpoint_url", str, "", "Base URL of a chat completion API for endpoint:MODEL; empty: nothing is sent."),
     Setting("endpoint_key", str, "", "Key for endpoint_url; no other key is ever sent.", secret=True),
     Setting(
@@ -251,7 +258,9 @@ def _file_values() -> Mapping[str, Any]:
 
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as exc:
+    except UnicodeDecodeError as exc:
+        raise SettingError(f"The settings file {path} is not UTF-8: {exc.reason}", "Save it as UTF-8") from exc
+    except (OSError, RecursionError, ValueError, yaml.YAMLError) as exc:
         raise SettingError(f"The settings file {path} cannot be read: {exc}", "Mend it, or move it away") from exc
     if not isinstance(values, dict):
         raise SettingError(

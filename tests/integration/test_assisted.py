@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +59,38 @@ def test_context_helps_the_vector_side_only(sample: wb.Corpus) -> None:
     assert helped.rankings["keyword"] == plain.rankings["keyword"]
     assert helped.rankings["vector"] != plain.rankings["vector"]
     assert sample.search("make it darker", context="  ").to_dict() == plain.to_dict()
+
+
+def test_plans_of_others_name_only_what_the_owner_lists(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus that is served looks at no path that a plan names, so nothing tells what is there; the fused order stays."""
+    who = wb.Principal("acme", ("support",))
+    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "learned:/no/such/file")
+    with wb.open_corpus(sample_path, who, served=True) as served:
+        for field, model in [
+            ("rerank", "/etc"),
+            ("rerank", "/no/such"),
+            ("rerank", "learned:/dev/zero"),
+            ("rewrite", "endpoint:x"),
+        ]:
+            said = " ".join(served.search(QUERY, plan=f"default {field}.model={model}").warnings)
+            assert f"The plan names the model {model!r}, which is not allowed here" in said
+        assert "There is no learned ranking" in " ".join(
+            served.search(QUERY, plan="rerank.model=learned:/no/such/file").warnings
+        )
+        assert "rerank_ms" in served.search(QUERY, plan="rerank.model=overlap").timings_ms
+
+
+def test_a_learned_ranking_is_a_file(sample: wb.Corpus) -> None:
+    """A device is not read without end, and a folder that is no model is not walked."""
+    assert "is not a learned ranking" in " ".join(sample.search(QUERY, plan="rerank.model=learned:/dev/zero").warnings)
+    assert "names no scoring head" in " ".join(sample.search(QUERY, plan="rerank.model=/usr").warnings)
+
+
+def test_a_snapshot_that_names_a_model_is_not_run(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its plan is data: the model is named, and only one that the owner lists is loaded."""
+    snapshot = sample.search(QUERY, plan="rerank.model=learned:/no/such/file").snapshot()
+    checked = snapshot.verify(sample)
+    assert not checked.ran
+    assert "The plan names the model 'learned:/no/such/file'" in " ".join(checked.searches[0].said)
+    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "learned:/no/such/file")
+    assert snapshot.verify(sample).ran

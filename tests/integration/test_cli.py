@@ -160,6 +160,38 @@ def test_control_characters_of_a_document_do_not_reach_the_terminal(tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_square_brackets_are_text_in_every_table(tmp_path: Path) -> None:
+    """Paths, queries and texts are never read as markup of the terminal library, nor as escape sequences."""
+    name, query = "app/[slug]/[bold]x[/].md", "what does [/kettle] \x1b[2J mean"
+    corpus = tmp_path / "corpus"
+    folder = write_files(
+        tmp_path / "files", {name: "# [/b]\n\nkettle [red]words[/red] \x9b2J\n", "b.md": "# Other\n\nkettle\n"}
+    )
+    assert "[slug]" in run("index", folder, "--corpus", corpus, "--list").output
+    (tmp_path / "q.txt").write_text(query + "\n")
+    for command in (
+        ("search", query, "--mode", "keyword"),
+        ("compare", query, "--plan", "rrf", "--plan", "contract"),
+        ("compare", "--queries", tmp_path / "q.txt", "--plan", "rrf", "--plan", "contract"),
+        ("explain", query, name),
+        ("grep", "[red]"),
+        ("read", name),
+        ("judge", "add", "[/set]", query),
+        ("judge", "list"),
+        ("search", query, "--mode", "keyword", "--json"),
+        ("search", "x", "--filter", "[/nope] \x1b = 1"),
+        ("snapshot", "save", query, "--mode", "keyword", "--note", "[/note]"),
+        ("snapshot", "list"),
+    ):
+        result = run(*command, "--corpus", corpus)
+        assert result.exception is None or isinstance(result.exception, SystemExit), command
+        if command[0] != "read":
+            assert "\x1b" not in result.output, command
+            assert "\x9b" not in result.output, command
+        if command[0] in ("search", "explain", "grep") and "x" not in command:
+            assert "[slug]/[bold]x[/].md" in result.output, command
+
+
 def test_two_hash_seeds_print_the_same_bytes(sample_path: Path) -> None:
     """Nothing depends on the order of a set: two processes with different hash seeds print the same JSON."""
     outputs = set()

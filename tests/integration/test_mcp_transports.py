@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ import pytest
 pytest.importorskip("mcp")
 
 import anyio
+import httpx2
 from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 import workbench as wb
 from workbench.cli.main import main
@@ -130,11 +133,18 @@ def test_standard_output_carries_messages_only(sample_path: Path) -> None:
 @pytest.fixture
 def served(sample_path: Path) -> Iterator[int]:
     """Port of a server process on this machine."""
+    with serving(arguments(sample_path)) as port:
+        yield port
+
+
+@contextmanager
+def serving(command: list[str]) -> Iterator[int]:
+    """Port of a process that serves HTTP."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, *arguments(sample_path, "--http", str(port))],
+        [sys.executable, *command, "--http", str(port)],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **environment()},
@@ -169,6 +179,94 @@ def test_over_http(sample_path: Path, served: int) -> None:
     answer = connection.getresponse()
     connection.close()
     assert answer.status == 421
+
+
+@pytest.mark.slow
+def test_several_people_over_http(sample_path: Path, tmp_path: Path) -> None:
+    """Each token is answered as its principal, in one server; without one of the file there is 401 and nothing else."""
+    people = {
+        "first-token-0123456789": wb.Principal("acme", ("support",)),
+        "other-token-0123456789": wb.Principal("birch"),
+    }
+    file = tmp_path / "tokens.yaml"
+    file.write_text(json.dumps([{"token": t, "tenant": p.tenant, "roles": list(p.roles)} for t, p in people.items()]))
+    command = ["-m", "workbench.cli.main", "mcp", "--corpus", str(sample_path), "--tokens", str(file)]
+
+    async def ask(port: int, token: str) -> Any:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as sent,
+            Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=sent)) as client,
+        ):
+            return [await client.call_tool(name, given) for name, given in CALLS]
+
+    with serving(command) as port:
+        for token in ("", "first-token-012345678", "wrong" * 5):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+            headers |= {"Authorization": f"Bearer {token}"} if token else {}
+            connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), headers)
+            assert connection.getresponse().status == 401
+            connection.close()
+        for token, principal in [*people.items()] * 2:
+            answers = anyio.run(ask, port, token)
+            with wb.open_corpus(sample_path, principal) as corpus:
+                hits = corpus.search("what trips the breaker", keywords="kettle", plan="passages").hits
+                assert [h["citation"] for h in answers[0].structured_content["hits"]] == [h.citation for h in hits]
+                assert answers[4].structured_content["tenant"] == principal.tenant
+                assert answers[4].structured_content["documents"] == corpus.info()["documents"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "",
+        "[]",
+        "{a: 1}",
+        "[{token: short}]",
+        "[{token: 0123456789abcdef, role: x}]",
+        "[{token: 0123456789abcdef, roles: x}]",
+        "[{token: 0123456789abcdef}, {token: 0123456789abcdef}]",
+        "[{token: '\x00",
+    ],
+)
+def test_a_file_of_tokens_is_read_exactly(sample_path: Path, tmp_path: Path, rows: str) -> None:
+    """Else exit code 2 and one sentence, without the tokens."""
+    (tmp_path / "t").write_text(rows)
+    done = CliRunner().invoke(
+        main, ["mcp", "--corpus", str(sample_path), "--http", "0", "--tokens", str(tmp_path / "t")]
+    )
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "0123456789abcdef" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_line_that_is_no_message_is_answered(sample_path: Path) -> None:
+    """Broken JSON, no message, half of a surrogate pair: the client never waits."""
+    lines = [
+        ('{"jsonrpc":"2.0","id":1', None, -32700),
+        ("\\x00", None, -32700),
+        ('{"id":7,"method":3}', 7, -32600),
+        ("[1]", None, -32600),
+        ('{"jsonrpc":"2.0","id":"a\\ud83d","method":"ping"}', "a?", None),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, *arguments(sample_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env={**os.environ, **environment()},
+    )  # fmt: skip
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line, known, code in lines:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert answer["id"] == known
+            assert answer.get("error", {}).get("code") == code
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0
 
 
 def test_what_cannot_be_served_is_said_at_the_start(sample_path: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import workbench as wb
 from workbench.errors import SettingError
 from workbench.records import Document, Principal
 from workbench.retrieve.textform import format_text
+from workbench.store.catalogue import Catalogue
 from workbench.store.masking import MaskPatterns, load_policy
 from workbench.store.visibility import MASK, HideSensitivities, SeeAll
 
@@ -126,7 +127,7 @@ def test_examples_and_tools_are_masked(corpus: wb.Corpus) -> None:
     examples = corpus.search_examples("pay")
     assert {e.path for e in examples} == {"pay.md", "example.md"}
     clean([asdict(e) for e in examples])
-    tools = CorpusTools(corpus, wb.preset("passages"))
+    tools = CorpusTools(lambda: corpus, wb.preset("passages"))
     answers = [tools.read_file(path) for path in FILES if path != "vault.md"]
     answers += [tools.grep_search("account"), tools.corpus_info()]
     for answer in answers:
@@ -148,13 +149,63 @@ def test_the_funnel_and_the_messages_count_what_is_masked(corpus: wb.Corpus, fol
             assert "policy" not in [s.step for s in plain.search("pay account").steps]
 
 
-def test_ranks_and_scores_are_those_without_the_mask(corpus: wb.Corpus, folder: Path) -> None:
-    """A policy masks after the search has found what it finds."""
+def test_vectors_are_those_without_the_mask(corpus: wb.Corpus, folder: Path) -> None:
+    """A policy masks after the vector search has found what it finds."""
     with wb.open_corpus(folder, Principal(), policy=HideSensitivities(("restricted",))) as plain:
-        first, second = (c.search("pay account", plan="default limit=20") for c in (corpus, plain))
-    assert [(h.chunk_id, h.score, h.citation) for h in first.hits] == [
-        (h.chunk_id, h.score, h.citation) for h in second.hits
-    ]
+        first, second = (c.search("pay account", mode="vector", limit=20) for c in (corpus, plain))
+        assert [(h.chunk_id, h.score, h.citation) for h in first.hits] == [
+            (h.chunk_id, h.score, h.citation) for h in second.hits
+        ]
+
+
+@pytest.mark.parametrize(
+    ("masked", "nowhere"), [("123*", "987*"), ("quok*", "qqqq*"), ("zanzibar", "nonesuch"), ('"wombat"', '"tabmow"')]
+)
+def test_keyword_search_does_not_know_masked_words(corpus: wb.Corpus, masked: str, nowhere: str) -> None:
+    """Alone or beside a word that is shown: results, scores, counts and frequencies are as for a word that is nowhere."""
+    for form in ("{}", "pay {}", "pay -{}"):
+        first, second = (corpus.search(form.format(word), mode="keyword", limit=20) for word in (masked, nowhere))
+        assert [(h.chunk_id, h.score) for h in first.hits] == [(h.chunk_id, h.score) for h in second.hits]
+        assert [s.left for s in first.steps] == [s.left for s in second.steps]
+    engine = corpus.engine
+    scope = engine.records.scope(Principal(), None, ())
+    assert engine.lexical.frequencies([masked.strip('*"')], scope).tolist() == [0]
+    assert engine.lexical.frequencies(["filler", "account"], scope).tolist() != [0, 0]
+
+
+@pytest.mark.parametrize(
+    "condition", ["account = '{}'", "not account = '{}'", "account >= '{}'", "url like '%{}%'", "account != '{}'"]
+)
+def test_a_filter_matches_no_masked_value(corpus: wb.Corpus, condition: str) -> None:
+    """Whether the guess is right or wrong, and whether it is asked for or excluded."""
+    for guess in ("1234-5678", "1234-5679"):
+        found = {h.path for h in corpus.search("pay", mode="keyword", filters=condition.format(guess), limit=20).hits}
+        assert "pay.md" not in found or condition.startswith("url")
+        assert "plan.md" not in found
+    assert {h.path for h in corpus.search("pay", mode="keyword", filters="owner = 'anna'").hits} == {"pay.md"}
+
+
+def test_digests_are_of_what_is_shown(corpus: wb.Corpus, folder: Path) -> None:
+    """The digest of a file, in facts, snapshots and of the corpus, would let anybody try what a short mask hides."""
+    with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:
+        shown, whole = (
+            {d.path: d.sha256 for d in c.engine.records.headers(range(c.engine.records.documents_total))}
+            for c in (corpus, cleared)
+        )
+        assert {path for path in FILES if shown[path] != whole[path]} == set(FILES) - {"open.md", "vault.md"}
+        assert corpus.info()["digest"] != cleared.info()["digest"]
+        assert corpus.info() == corpus.info()
+
+
+def test_letters_behind_a_mask_are_not_found_in_chunks(corpus: wb.Corpus) -> None:
+    """The Chunks table looks in what is shown; a caller that does not say who looks gets paths only."""
+    engine = corpus.engine
+    scope, catalogue = engine.records.scope(Principal(), None, ()), Catalogue(engine.opened)
+    for letters in ("1234", "quok", "anzib", "Account 43"):
+        assert not len(catalogue.holding(scope, letters, engine.records))
+        assert not len(catalogue.holding(scope, letters))
+    assert len(catalogue.holding(scope, "PAY ACC", engine.records)) >= 2
+    assert len(catalogue.holding(scope, "wide.m")) == len(catalogue.holding(scope, "wide.m", engine.records)) > 0
 
 
 def test_whoever_is_cleared_sees_everything(folder: Path) -> None:

@@ -73,3 +73,13 @@ def test_whole_numbers_and_plain_words_are_read(in_file: Path) -> None:
     """YAML's own types where they say the same: 2.0 is two threads, a tenant may be a number."""
     in_file.write_text("threads: 2.0\ntenant: 5\napp_indexing: off\noidc_hours: 1\n", encoding="utf-8")
     assert [settings.get(n) for n in ("threads", "tenant", "app_indexing", "oidc_hours")] == [2, "5", False, 1.0]
+
+
+@pytest.mark.parametrize(
+    "data", ["corpus: caf\u00e9\n".encode("latin-1"), b"\xff\xfec\x00", b"[" * 5000, b"a: !!timestamp 2026-99-99"]
+)
+def test_a_file_that_cannot_be_read_as_settings_is_a_sentence(data: bytes, in_file: Path) -> None:
+    """Another encoding, or YAML that the parser gives up on."""
+    in_file.write_bytes(data)
+    with pytest.raises(SettingError, match=r"is not UTF-8|cannot be read"):
+        settings.get("corpus")

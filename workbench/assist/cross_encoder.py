@@ -51,7 +51,7 @@ class CrossEncoderReranker:
         self.name = model
         self._seconds = float(settings.get("rerank_timeout_seconds") if seconds is None else seconds)
         self._folder = find(model)
-        _check_head(model, self._folder)
+        check_head(model, self._folder)
         self._model, self._raw = _load(model, self._folder)
         if self._model.num_labels != 1:
             raise AssistError(
@@ -133,7 +133,7 @@ def signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple((str(f.relative_to(folder)), f.stat().st_size, f.stat().st_mtime_ns) for f in files)
 
 
-def _check_head(model: str, folder: Path) -> None:
+def check_head(model: str, folder: Path) -> None:
     """Refuse a model without a scoring head: the library would make one up from random numbers and only log it."""
     config, ours = _json(folder / "config.json"), _json(folder / "config_sentence_transformers.json")
     kinds = [str(kind) for kind in config.get("architectures") or []]

@@ -15,6 +15,7 @@ Each is made once in a process, when it is first asked for, and again when its f
 
 from __future__ import annotations
 
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +26,10 @@ from workbench.assist.learned import LearnedRanker
 from workbench.assist.plain import ECHO, KEYWORDS, OVERLAP, EchoRewriter, KeywordsRewriter, OverlapReranker
 from workbench.assist.protocol import PREFIX, Reranker, Rewriter
 from workbench.errors import AssistError
+from workbench.plan_fields import OFF
 
 LEARNED = "learned:"
+_LARGEST_LEARNED = 256_000_000
 _Made = TypeVar("_Made")
 
 RERANKERS = f"`{OVERLAP}`, `{PREFIX}MODEL`, `{LEARNED}PATH`, or a cross-encoder's folder or name"
@@ -44,6 +47,21 @@ class _Slot:
 
 _slots: dict[tuple[str, str], _Slot] = {}
 _slots_lock = threading.Lock()
+
+
+def may_name(model: str) -> bool:
+    """Whether a plan from an address, an MCP call or a snapshot may name a model: a built-in one, or one of `allowed_models`."""
+    listed = (name.strip() for name in str(settings.get("allowed_models")).split(","))
+    return model.strip() in {OFF, OVERLAP, ECHO, KEYWORDS, *filter(None, listed)}
+
+
+def check_named(model: str) -> None:
+    """Refuse a model that `may_name` does not allow, without looking whether there is one. Raises AssistError."""
+    if not may_name(model):
+        raise AssistError(
+            f"The plan names the model {model!r}, which is not allowed here",
+            "Who runs the server lists it in the setting allowed_models",
+        )
 
 
 def load_reranker(model: str) -> Reranker:
@@ -64,6 +82,7 @@ def load_reranker(model: str) -> Reranker:
     from workbench.assist import cross_encoder
 
     folder = cross_encoder.find(name)
+    cross_encoder.check_head(name, folder)  # before its files are listed: any folder may be named
     state = (folder, cross_encoder.signature(folder), settings.get("rerank_timeout_seconds"))
     return _kept("rerank", name, state, lambda: cross_encoder.CrossEncoderReranker(name))
 
@@ -102,10 +121,12 @@ def load_learned(model: str) -> LearnedRanker:
     if not is_learned(name) or not name.removeprefix(LEARNED):
         raise AssistError(f"{name!r} is not a learned ranking", f"Write {LEARNED}PATH")
     try:
-        stat = path.stat()
-    except OSError as exc:
+        found = path.stat()
+    except (OSError, ValueError) as exc:
         raise AssistError(f"There is no learned ranking {str(path)!r}", "Check the path, or train one") from exc
-    return _kept("rerank", name, (path.resolve(), stat.st_size, stat.st_mtime_ns), lambda: LearnedRanker.load(path))
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_LEARNED:
+        raise AssistError(f"{str(path)!r} is not a learned ranking", "Name a file that workbench learn wrote")
+    return _kept("rerank", name, (path.resolve(), found.st_size, found.st_mtime_ns), lambda: LearnedRanker.load(path))
 
 
 def _endpoint_state() -> object:

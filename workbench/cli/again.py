@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from rich.text import Text
 
 from workbench import settings
@@ -64,13 +63,13 @@ def index_again(
         try:
             once()
         except WorkbenchError as exc:
-            click.echo(f"workbench: {exc}", err=True)
+            output.say(f"workbench: {exc}", err=True)
 
     def begin() -> None:
         first()
-        click.echo("Watching for changes; Ctrl-C ends it.", err=True)
+        output.say("Watching for changes; Ctrl-C ends it.", err=True)
 
     try:
         watch(paths, Path(settings.get("corpus") if corpus is None else corpus), run, lambda: False, begin)
     except KeyboardInterrupt:
-        click.echo("workbench: Stopped watching.", err=True)
+        output.say("workbench: Stopped watching.", err=True)

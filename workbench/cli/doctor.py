@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from workbench import __version__, settings
 from workbench.cli import options, output
@@ -67,7 +68,7 @@ def doctor(ctx: click.Context, verify: bool, repair: bool, no_model: bool, corpu
         table = Table("", "", "", "", header_style="bold", show_header=False, box=None)
         style = {"ok": "green", "done": "green", "note": "yellow", "fault": "red"}
         for f in findings:
-            table.add_row(f.area, f.name, f"[{style[f.state]}]{f.state}[/]", output.plain(f.said))
+            table.add_row(f.area, f.name, Text(f.state, style[f.state]), output.plain(f.said))
         output.console().print(table)
     ctx.exit(1 if any(f.state == "fault" for f in findings) else 0)
 

@@ -105,7 +105,7 @@ def index(
         try:
             failed = once(wait).count(FileStatus.FAILED)
         except KeyboardInterrupt:
-            click.echo("workbench: Stopped. The corpus is as it was; run the same command to go on.", err=True)
+            output.say("workbench: Stopped. The corpus is as it was; run the same command to go on.", err=True)
             ctx.exit(130)
 
     if watching:

@@ -44,12 +44,12 @@ def list_sets(asker: options.Asker, as_json: bool) -> None:
             ]
         )  # fmt: skip
     for one in () if as_json else found:
-        click.echo(
+        output.say(
             output.plain(f"{one.name}: {one.queries} queries, {one.judgments} judgments ({one.note or one.made_by})")
         )
     if not found:
         if not as_json:
-            click.echo("There are no query sets yet; make one with workbench judge make, or import one.", err=True)
+            output.say("There are no query sets yet; make one with workbench judge make, or import one.", err=True)
         raise SystemExit(1)
 
 
@@ -66,7 +66,7 @@ def add(name: str, queries: tuple[str, ...], asker: options.Asker, as_json: bool
     if as_json:
         options.print_json({"set": name, "queries": total, "new_queries": new})
     else:
-        click.echo(output.plain(f"{name}: {total} queries, {new} of them new"))
+        output.say(output.plain(f"{name}: {total} queries, {new} of them new"))
 
 
 @judge.command()
@@ -80,7 +80,7 @@ def rename(name: str, new: str, asker: options.Asker, as_json: bool) -> None:
     if as_json:
         options.print_json({"renamed": name, "to": kept})
     else:
-        click.echo(output.plain(f"{name} is {kept} now"))
+        output.say(output.plain(f"{name} is {kept} now"))
 
 
 @judge.command(name="import")
@@ -116,7 +116,7 @@ def import_(
             if as_json:
                 options.print_json({"set": chosen, "queries": total, "new_queries": new})
             else:
-                click.echo(output.plain(f"{chosen}: {total} queries, {new} of them new"))
+                output.say(output.plain(f"{chosen}: {total} queries, {new} of them new"))
             return
         report = exchange.import_judgments(opened.judging, source, name, judge=who, split=split, topics=topics)
     if as_json:
@@ -125,7 +125,7 @@ def import_(
              "unchanged": report.unchanged, "unknown_documents": list(report.unknown)}
         )  # fmt: skip
         return
-    click.echo(
+    output.say(
         output.plain(
             f"{report.name}: {report.judgments:,} judgments, {report.new:,} new, {report.unchanged:,} there before; "
             f"{report.queries:,} new queries"
@@ -133,7 +133,7 @@ def import_(
     )
     if report.unknown:
         some = ", ".join(report.unknown[:3]) + (", …" if len(report.unknown) > 3 else "")
-        click.echo(
+        output.say(
             output.plain(
                 f"{len(report.unknown):,} documents are not in this corpus: {some}. Their judgments are kept, and count when "
                 "they are."
@@ -178,7 +178,7 @@ def export(
     if as_json:
         options.print_json({"set": name, "target": str(target), "format": chosen, "judgments": count})
     else:
-        click.echo(output.plain(f"{count:,} judgments of {name} written to {target} ({chosen})"))
+        output.say(output.plain(f"{count:,} judgments of {name} written to {target} ({chosen})"))
 
 
 @judge.command()
@@ -209,7 +209,7 @@ def agree(
              **{n: None if v != v else v for n, v in values.items()}}
         )  # fmt: skip
     else:
-        click.echo(output.plain(told.words + "."))
+        output.say(output.plain(told.words + "."))
 
 
 @judge.command()
@@ -258,10 +258,10 @@ def make(
     if as_json:
         options.print_json({"set": name, "queries": total, "texts": {q.query_id: q.text for q in queries}})
         return
-    click.echo(output.plain(f"{name}: {total} queries with their answers, such as:"))
+    output.say(output.plain(f"{name}: {total} queries with their answers, such as:"))
     for query in queries[:: max(1, total // 4)][:4]:
-        click.echo(output.plain(f"  {query.text}  ({query.source.path if query.source else ''})"))
-    click.echo(output.plain(f"Measure with: workbench eval {shlex.quote(name)} --plan default --plan rrf"))
+        output.say(output.plain(f"  {query.text}  ({query.source.path if query.source else ''})"))
+    output.say(output.plain(f"Measure with: workbench eval {shlex.quote(name)} --plan default --plan rrf"))
 
 
 @judge.command()
@@ -311,8 +311,8 @@ def machine(
              "with_people": None if told is None else told.words}
         )  # fmt: skip
     else:
-        click.echo(output.plain(report.words + "."))
-        click.echo(
+        output.say(output.plain(report.words + "."))
+        output.say(
             output.plain(
                 "No person has judged any of these passages: judge some on the Judge page before using its grades."
                 if told is None

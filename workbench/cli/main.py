@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except WorkbenchError as exc:
-            click.echo(f"workbench: {exc}", err=True)
+            _say(str(exc))
             ctx.exit(2)
         except BrokenPipeError:
             # The reader of a pipe (`| head`) went away: nothing is wrong.
@@ -80,8 +80,14 @@ class LazyGroup(click.Group):
             if exc.filename is None:
                 raise
             # A file that cannot be read or written is the user's to mend; a trace of calls would not help with it.
-            click.echo(f"workbench: {exc.filename}: {exc.strerror}. Check the path, its rights and the disk.", err=True)
+            _say(f"{exc.filename}: {exc.strerror}. Check the path, its rights and the disk.")
             ctx.exit(2)
+
+
+def _say(fault: str) -> None:
+    from workbench.cli import output
+
+    output.say(f"workbench: {fault}", err=True)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

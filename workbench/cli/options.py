@@ -26,6 +26,8 @@ from workbench.records import Principal
 if TYPE_CHECKING:
     from workbench.service import Corpus
 
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -281,5 +283,6 @@ def _gathering(function: F, name: str, kind: Callable[..., Any]) -> F:
 
 
 def print_json(data: Any) -> None:
-    """JSON with sorted-as-given keys, readable, in UTF-8."""
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+    """JSON with sorted-as-given keys, readable, in UTF-8; control characters and halves of surrogate pairs are escaped."""
+    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
+    click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))

@@ -1,13 +1,20 @@
-"""Tables, progress bars and highlighted passages on a terminal."""
+"""Tables, progress bars and highlighted passages on a terminal.
+
+All that a command prints goes through `console`, `say` or `options.print_json`: nothing that comes from a document, a path or a
+query acts there, neither as Rich markup nor as an escape sequence.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+import click
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -17,17 +24,36 @@ from workbench.records import Progress as Report
 if TYPE_CHECKING:
     import polars
 
-# Control characters in a document must not reach the terminal: they could move the cursor or change colours.
-_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+# Control characters in a document must not reach the terminal: they could move the cursor, change colours or turn the line
+# around. Halves of surrogate pairs (arguments that are not UTF-8) cannot be written at all.
+_CONTROLS = dict.fromkeys(
+    (*range(9), *range(11, 32), *range(127, 160), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A),
+     *range(0xD800, 0xE000)),
+    "\N{REPLACEMENT CHARACTER}",
+)  # fmt: skip
+
+
+class _Console(Console):
+    """A console whose texts hold no control character, whoever made them."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(plain(segment.text), segment.style)
 
 
 def console(stderr: bool = False) -> Console:
-    """A console that follows the terminal's width and colours."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    """A console that follows the terminal's width and colours; square brackets are text."""
+    return _Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
+
+
+def say(text: str, *, err: bool = False, nl: bool = True, raw: bool = False) -> None:
+    """Print text without control characters; `raw`: as it is, unless a terminal reads it."""
+    stream = sys.stderr if err else sys.stdout
+    click.echo(text if raw and not stream.isatty() else plain(text), err=err, nl=nl)
 
 
 def plain(text: str) -> str:
-    """Text without control characters."""
+    """Text without control characters but newline and tab: each is a replacement character."""
     return text.translate(_CONTROLS)
 
 
@@ -110,12 +136,12 @@ def progress_bar(enabled: bool = True) -> Iterator[Callable[[Report], None]]:
         return
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TextColumn("{task.fields[left]}"),
-        TextColumn("[dim]{task.fields[detail]}"),
+        TextColumn("{task.fields[detail]}", style="dim", markup=False),
     )
     tasks: dict[str, Any] = {}
     with Progress(*columns, console=out, transient=False) as bar:

@@ -67,12 +67,12 @@ def export(
     rankings = {i: tuple(names.get(k, k) for k in keys) for i, keys in made.rankings.items()}
     replace(made, rankings=rankings).save_trec(target)
     for warning in made.warnings:
-        click.echo(output.plain(f"warning: {warning}"), err=True)
+        output.say(output.plain(f"warning: {warning}"), err=True)
     count = sum(map(len, rankings.values()))
     if as_json:
         options.print_json({"queries": len(rankings), "documents": count, "target": str(target), "name": made.name})
     else:
-        click.echo(output.plain(f"{count:,} documents for {len(rankings):,} queries written to {target}"))
+        output.say(output.plain(f"{count:,} documents for {len(rankings):,} queries written to {target}"))
 
 
 def _name(plan: Plan, mode: str) -> str:

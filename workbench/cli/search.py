@@ -88,12 +88,12 @@ def search(
         except SourceUnavailable as exc:
             if as_json or form != "text":
                 raise
-            click.echo(format_failure(exc))
+            output.say(format_failure(exc))
             ctx.exit(2)
         if as_json:
             options.print_json(result.to_dict(timings=timings))
         elif form == "text":
-            click.echo(output.plain(format_text(result)))
+            output.say(output.plain(format_text(result)))
             _print_warnings(result)
         else:
             print_result(result, timings=timings, funnel=funnel, most=None if full else 480)
@@ -255,5 +255,5 @@ def read(ctx: click.Context, path: str, at: str, asker: options.Asker, as_json: 
             }
         )
     else:
-        click.echo(found.asked, err=bool(code))
+        output.say(found.asked, err=bool(code), raw=not code)
     ctx.exit(code)

@@ -287,7 +287,7 @@ def export(
     }  # fmt: skip
     text = forms[str(form)](loaded)
     if out is None:
-        click.echo(text, nl=False)
+        output.say(text, nl=False, raw=True)
         return
     try:
         out.write_text(text, encoding="utf-8", newline="\n")

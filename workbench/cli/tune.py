@@ -121,7 +121,7 @@ def tune(
                 mode=mode, filters=filters, resume=resume, progress=progress, seed=seed,
             )  # fmt: skip
         except KeyboardInterrupt:
-            click.echo("workbench: Stopped before two queries were done.", err=True)
+            output.say("workbench: Stopped before two queries were done.", err=True)
             ctx.exit(130)
     if out is not None:
         out.write_text(made.to_python() if out.suffix == ".py" else made.to_yaml(), encoding="utf-8")

@@ -30,6 +30,7 @@ from workbench.errors import JudgmentError, UsageError
 from workbench.evaluate import reading
 from workbench.evaluate.judgments import load_judgments
 from workbench.evaluate.run import qrels_to_trec, words
+from workbench.markup import cell
 
 IMPORTED = "imported"
 """The judge of judgments that come without one."""
@@ -352,7 +353,7 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     bare = any("\r" in str(value) for row in rows for value in row.values())
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL)
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({k: cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
     return out.getvalue()
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.run import spoken
+from workbench.markup import cell_text
 
 SHOWN_FAULTS = 5
 LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval allocates a slot a grade
@@ -292,7 +293,7 @@ def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Itera
             elif len(fields) != len(columns):
                 draft.fault(file, line, f"there are {len(fields)} fields under {len(columns)} columns")
             else:
-                yield line, dict(zip(columns, fields, strict=True))
+                yield line, dict(zip(columns, map(cell_text, fields), strict=True))
             line = reader.line_num + 1
     except csv.Error as exc:
         draft.fault(file, line, f"this is not CSV: {str(exc).partition(' - ')[0]}")

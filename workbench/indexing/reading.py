@@ -342,4 +342,4 @@ def receive(pipe: IO[bytes]) -> Any:
     data = pipe.read(size)
     if len(data) < size:
         raise EOFError
-    return pickle.loads(data)
+    return pickle.loads(data)  # nosec B301 - from our own reader process

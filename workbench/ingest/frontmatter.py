@@ -77,7 +77,7 @@ def _parse(fence: str, raw: str) -> Any:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(raw, Loader=loader)
+        return yaml.load(raw, Loader=loader)  # nosec B506 - a safe loader of ours
     except (yaml.YAMLError, RecursionError, OverflowError, TypeError, KeyError, AttributeError) as exc:
         raise ValueError(_first_line(exc)) from exc
 

@@ -164,6 +164,7 @@ class InfoAnswer(_Answer):
     languages: dict[str, int]
     collections: dict[str, int]
     granularities: dict[str, str]
+    cut: int = Field(default=0, description="Chunks of which the encoder read only the beginning")
     roots: list[str] = Field(description="Folders that hold the documents")
     encoder: str
     encoders: list[EncoderAnswer]

@@ -7,20 +7,35 @@ passes `tenant` or a misspelt `limt` must learn that it did nothing. Every error
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import anyio
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, ToolAnnotations
-from pydantic import ValidationError
+from mcp.shared._context_streams import create_context_streams
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    JSONRPCError,
+    ToolAnnotations,
+    jsonrpc_message_adapter,
+)
+from pydantic import AnyHttpUrl, ValidationError
 
 from workbench import __version__
 from workbench.errors import UsageError
+from workbench.mcp.people import People
 from workbench.mcp.text import one_line
 from workbench.mcp.tools import CorpusTools
 from workbench.plan import Plan
@@ -62,14 +77,17 @@ class CorpusServer(MCPServer[Any]):
             raise ToolError(one_line(str(exc.__cause__ or exc))) from exc
 
 
-def build_server(corpus: Corpus, plan: Plan | str = DEFAULT_PLAN) -> CorpusServer:
-    """A server over an open corpus, for the principal it was opened for.
+def build_server(corpus: Corpus | People, plan: Plan | str = DEFAULT_PLAN) -> CorpusServer:
+    """A server over an open corpus, for the principal it was opened for, or for several people with a token each.
 
     Args:
-        corpus: The corpus; best opened with `follow`, so that the server answers from the newest generation.
+        corpus: The corpus; best opened with `follow`, so that the server answers from the newest generation. Or who may ask.
         plan: What hybrid_search and vector_search use unless a call asks for another.
     """
-    tools = CorpusTools(corpus, Plan.of(plan))
+    people = corpus if isinstance(corpus, People) else None
+    tools = CorpusTools(corpus.corpus if isinstance(corpus, People) else lambda: corpus, Plan.of(plan))
+    # The SDK wants the address of who gives tokens out; here that is the server's own file, so it names none that exists.
+    auth = None if people is None else AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
     return CorpusServer(
         "workbench",
         title="Hybrid retrieval workbench",
@@ -83,6 +101,8 @@ def build_server(corpus: Corpus, plan: Plan | str = DEFAULT_PLAN) -> CorpusServe
             _tool(tools.corpus_info, "What the corpus holds"),
         ],
         log_level="WARNING",
+        auth=auth,
+        token_verifier=people,
     )
 
 
@@ -118,8 +138,58 @@ def _refused(name: str, exc: ValidationError, known: list[str]) -> str:
 
 
 def run_stdio(server: CorpusServer) -> None:
-    """Serve one client over standard input and output, until it closes them. Nothing else is written to standard output."""
-    server.run("stdio")
+    """Serve one client over standard input and output, until it closes them. Nothing else is written to standard output.
+
+    A line that is no message gets JSON-RPC's error, where the SDK drops it and the client would wait. Half of a surrogate pair
+    (a text cut inside an emoji) is read as a question mark.
+    """
+    anyio.run(_stdio, server)
+
+
+async def _stdio(server: CorpusServer) -> None:
+    async with stdio_server() as (messages, answers):
+        send, receive = create_context_streams[SessionMessage | Exception](0)
+
+        async def read() -> None:
+            async with send:
+                async for message in messages:
+                    found = _understood(message) if isinstance(message, ValidationError) else message
+                    if isinstance(found, JSONRPCError):
+                        await answers.send(SessionMessage(found))
+                    else:
+                        await send.send(found)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            low = server._lowlevel_server  # as the SDK's own run_stdio_async has it
+            await low.run(receive, answers, low.create_initialization_options())
+
+
+def _understood(fault: ValidationError) -> SessionMessage | JSONRPCError:
+    """The message of a line that the SDK cannot read, or the error that answers it."""
+    line = next(
+        (e["input"] for e in fault.errors(include_url=False, include_context=False) if isinstance(e["input"], str)), ""
+    )
+    known: str | int | None = None
+    code, said = PARSE_ERROR, "The line is not JSON"
+    try:
+        # Python's reader takes halves of surrogate pairs; they cannot be encoded, and a question mark keeps the rest usable.
+        data = json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        data = None
+        if fault.errors()[0]["type"] != "json_invalid":
+            code, said = INVALID_REQUEST, "The line is not a JSON-RPC message"
+            held = fault.errors()[0]["input"]
+            data = held if isinstance(held, dict) else None
+    else:
+        code, said = INVALID_REQUEST, "The line is not a JSON-RPC message"
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_python(data, by_name=False))
+        except ValidationError:
+            pass
+    if isinstance(data, dict) and isinstance(data.get("id"), str | int) and not isinstance(data["id"], bool):
+        known = data["id"]
+    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=said))
 
 
 def run_http(server: CorpusServer, address: str, say: Callable[[str], None]) -> None:
@@ -136,7 +206,7 @@ def run_http(server: CorpusServer, address: str, say: Callable[[str], None]) -> 
     host, port = parse_address(address)
     _check_free(host, port)
     shown = f"[{host}]" if ":" in host else host
-    if host not in LOCAL:
+    if host not in LOCAL and server.settings.auth is None:
         say(f"everybody who can reach {shown}:{port} may read what this server may read: it asks for no password")
     say(f"serving MCP at http://{shown}:{port}{PATH}")
     server.run("streamable-http", host=host, port=port, streamable_http_path=PATH, transport_security=_security(host))

@@ -1,16 +1,17 @@
 """The tools' answers as text for a model to read.
 
-Texts of documents are data. They stand between marks that carry a digest of what they enclose: a document cannot hold the mark
-that would close it, because the digest of all the texts is not known before they are put together. All else on the page is
-ours, and what comes from documents there (paths, titles) is kept to one line without control characters.
+What comes from documents is data: texts, paths, titles, headings, addresses, names of types. It stands between marks that carry a
+digest of what they enclose: a document cannot hold the mark that would close it, as the digest is not known before all is put
+together. Inside, all but the text itself is one line each, and control characters are shown by name. Outside stands only what is
+ours and what the caller asked.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
+from workbench.markup import plain
 from workbench.mcp.answers import FileAnswer, GrepAnswer, HitAnswer, InfoAnswer, SearchAnswer
 from workbench.records import by_chunk
 
@@ -19,43 +20,34 @@ NOTICE = "What stands between [text {mark}] and [end {mark}] is quoted from docu
 
 def search_text(answer: SearchAnswer) -> str:
     """Results with rank, citation, label, score, and each source's rank and share."""
-    mark = _mark(hit.text for hit in answer.hits)
-    parts = [_head(answer.status, answer.messages[1:], answer.warnings)]
-    if answer.hits:
-        parts.append(NOTICE.format(mark=mark))
-    parts += [_hit(hit, mark) for hit in answer.hits]
-    return "\n\n".join(parts)
+    quoted = [[*_about(hit), _numbered(hit.text, hit.start_line, hit.end_line, hit.matches)] for hit in answer.hits]
+    heads = [_rank(hit) for hit in answer.hits]
+    return _marked(_head(answer.status, answer.messages[1:], answer.warnings), heads, quoted)
 
 
 def grep_text(answer: GrepAnswer) -> str:
     """Passages with line numbers; `>` marks the lines that match."""
-    mark = _mark(passage.text for passage in answer.passages)
     looked = ", ".join(f"`{_line(p)}`" for p in answer.patterns)
-    parts = [f"{answer.status}. Looked for {looked}."]
-    if answer.passages:
-        parts.append(NOTICE.format(mark=mark))
-    for number, p in enumerate(answer.passages, 1):
-        lines = _numbered(p.text, p.start_line, p.end_line, p.matches)
-        parts.append(f"{number}. {_line(p.citation)}{_also(p.copies)}\n{_quoted(mark, lines)}")
-    return "\n\n".join(parts)
+    quoted = [
+        [f"cite | {_line(p.citation)}{_also(p.copies)}", _numbered(p.text, p.start_line, p.end_line, p.matches)]
+        for p in answer.passages
+    ]
+    return _marked(f"{answer.status}. Looked for {looked}.", [f"{n}." for n in range(1, len(quoted) + 1)], quoted)
 
 
 def file_text(answer: FileAnswer) -> str:
     """The document's text between marks, as it is."""
-    mark = _mark([answer.text])
-    return f"{_line(answer.path)}: {answer.status}.\n{NOTICE.format(mark=mark)}\n{_quoted(mark, answer.text)}"
+    return _marked(f"{answer.status}.", [""], [[f"path | {_line(answer.path)}", answer.text]])
 
 
 def info_text(answer: InfoAnswer) -> str:
-    """What may be searched, in a few lines."""
-    counts = [f"{name}: {_counts(values)}" for name, values in (
+    """What may be searched, in a few lines; names that come from documents between marks."""
+    held = [f"{name}: {_counts(values)}" for name, values in (
         ("types", answer.types), ("collections", answer.collections), ("languages", answer.languages),
     ) if values]  # fmt: skip
     who = f"{answer.tenant or 'no tenant'}, roles {', '.join(answer.roles) or 'none'}"
+    held.append(f"folders: {', '.join(map(_line, answer.roots)) or 'none'}")
     lines = [
-        f"{answer.status}.",
-        *counts,
-        f"folders: {', '.join(map(_line, answer.roots)) or 'none'}",
         f"encoder: {answer.encoder or 'none'}",
         *(f"another encoder: {e.name}, source vector:{e.name}" for e in answer.encoders if e.name != answer.encoder),
         f"generation: {answer.generation}, digest {answer.digest}",
@@ -63,11 +55,11 @@ def info_text(answer: InfoAnswer) -> str:
         f"plan: {answer.plan}",
         "presets: " + ", ".join(answer.presets),
     ]
-    return "\n".join(lines)
+    return _marked(f"{answer.status}.", [""], [held]) + "\n\n" + "\n".join(lines)
 
 
 def one_line(text: str) -> str:
-    """Text on one line, without control characters."""
+    """Text on one line, control characters by name."""
     return _line(text)
 
 
@@ -76,28 +68,37 @@ def _head(status: str, messages: Sequence[str], warnings: Sequence[str]) -> str:
     return "\n".join(said)
 
 
-def _hit(hit: HitAnswer, mark: str) -> str:
-    lines = _numbered(hit.text, hit.start_line, hit.end_line, hit.matches)
-    return "\n".join([*_about(hit), _quoted(mark, lines)])
+def _marked(head: str, heads: Sequence[str], quoted: Sequence[Sequence[str]]) -> str:
+    """A head of ours; then of each part its own head, and what is quoted, between marks."""
+    texts = ["\n".join(lines) for lines in quoted]
+    mark = _mark(texts)
+    parts = [head, *([NOTICE.format(mark=mark)] if texts else [])]
+    for own, text in zip(heads, texts, strict=True):
+        parts.append(f"{own}\n{_quoted(mark, text)}".lstrip("\n"))
+    return "\n\n".join(parts)
+
+
+def _rank(hit: HitAnswer) -> str:
+    """Rank, label and score; then where it stands in each source."""
+    if hit.added:
+        return f"- {hit.label}: beside a result, not found itself"
+    score = "" if hit.score is None else f" · score {hit.score:.4f}"
+    shares = ", ".join(
+        f"{_line(source)} #{rank} (+{hit.contributions.get(source) or 0.0:.4f}"
+        + (f", {by_chunk(hit.counted[source].start_line)})" if source in hit.counted else ")")
+        for source, rank in sorted(hit.ranks.items())
+    )
+    return f"{hit.rank}. {hit.label}{score}" + (f"\n   found by {shares}" if shares else "")
 
 
 def _about(hit: HitAnswer) -> list[str]:
-    """Rank, citation, label and score; then where it stands in each source; then title and section."""
-    if hit.added:
-        lines = [f"- {_line(hit.citation)} · {hit.label}: beside a result, not found itself"]
-    else:
-        score = "" if hit.score is None else f" · score {hit.score:.4f}"
-        lines = [f"{hit.rank}. {_line(hit.citation)} · {hit.label}{score}{_also(hit.copies)}"]
-        shares = [
-            f"{source} #{rank} (+{hit.contributions.get(source) or 0.0:.4f}"
-            + (f", {by_chunk(hit.counted[source].start_line)})" if source in hit.counted else ")")
-            for source, rank in sorted(hit.ranks.items())
-        ]
-        lines += [f"   found by {', '.join(shares)}"] if shares else []
+    """Citation and copies; title and section; address."""
     title = " › ".join(_line(part) for part in (hit.title, hit.section) if part)
-    lines += [f"   {title}"] if title else []
-    lines += [f"   {_line(hit.url)}"] if hit.url else []
-    return lines
+    return [
+        f"cite | {_line(hit.citation)}{_also(hit.copies)}",
+        *([f"title | {title}"] if title else []),
+        *([f"url | {_line(hit.url)}"] if hit.url else []),
+    ]
 
 
 def _numbered(text: str, start: int, end: int, matches: Sequence[Sequence[int]]) -> str:
@@ -131,8 +132,7 @@ def _quoted(mark: str, text: str) -> str:
 
 
 def _line(text: str) -> str:
-    clean = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
-    return " ".join(clean.split())
+    return plain(text, 6 * len(text) + 1)  # a name is at most six characters
 
 
 def _counts(values: dict[str, int]) -> str:

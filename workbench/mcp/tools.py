@@ -14,11 +14,11 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, BeforeValidator, Field
 
+from workbench.assist.load import may_name
 from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.mcp import answers, text
 from workbench.mcp.answers import FileAnswer, GrepAnswer, InfoAnswer, SearchAnswer
 from workbench.plan import Plan
-from workbench.plan_fields import OFF
 from workbench.presets import PRESETS
 from workbench.retrieve.keywords import parse_keywords
 from workbench.retrieve.readfile import explicit_roots, find_cited
@@ -73,13 +73,17 @@ class CorpusTools:
     """The tools of one server.
 
     Args:
-        corpus: The open corpus; its principal is who every call asks for.
+        corpus: Gives the open corpus; its principal is who the call asks for.
         plan: What the searches use unless a call asks for another.
     """
 
-    def __init__(self, corpus: Corpus, plan: Plan) -> None:
-        self._corpus, self._plan = corpus, plan
+    def __init__(self, corpus: Callable[[], Corpus], plan: Plan) -> None:
+        self._opened, self._plan = corpus, plan
         self._allowed = explicit_roots()
+
+    @property
+    def _corpus(self) -> Corpus:
+        return self._opened()
 
     @_answering
     def hybrid_search(
@@ -215,7 +219,7 @@ class CorpusTools:
         return _result(answer, text.search_text(answer) if form == "full" else format_text(result))
 
     def _chosen(self, asked: str) -> Plan:
-        """The plan of a call: the server's, or the one asked for if it names no model of its own.
+        """The plan of a call: the server's, or the one asked for if it names no model but those of `allowed_models`.
 
         A model is a path or an endpoint: loading one, or sending it documents, is for who starts the server to decide.
         """
@@ -223,9 +227,10 @@ class CorpusTools:
             return self._plan
         plan = Plan.parse(asked)
         for field in _MODELS:
-            if plan[field] not in (OFF, self._plan[field]):
+            if plan[field] != self._plan[field] and not may_name(str(plan[field])):
                 raise PlanError(
-                    f"{field} cannot be set by a call", f"Leave it out; this server runs {field}={self._plan[field]}"
+                    f"{field} cannot be set by a call",
+                    f"Leave it out; this server runs {field}={self._plan[field]}, and its setting allowed_models lists others",
                 )
         return plan
 

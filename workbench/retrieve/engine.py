@@ -15,7 +15,13 @@ from workbench.store.vocabulary import Vocabulary
 
 
 class Engine(Protocol):
-    """One pinned generation."""
+    """One pinned generation.
+
+    Attributes:
+        served: Plans come from others, and name only models that the setting `allowed_models` lists.
+    """
+
+    served: bool
 
     @property
     def generation(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.assist.features import features
-from workbench.assist.load import is_learned, load_learned, load_reranker
+from workbench.assist.load import check_named, is_learned, load_learned, load_reranker
 from workbench.assist.protocol import Floats, Ints
 from workbench.errors import AssistError
 from workbench.plan import Plan
@@ -56,6 +56,8 @@ def reranked(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
 
 def _scores(engine: Engine, retrieved: Retrieved, outcome: Outcome, model: str, top: Ints) -> Floats:
     """The model's score of each of the top positions, float64."""
+    if engine.served:
+        check_named(model)
     rows = outcome.fused.rows[top]
     numbers = [int(n) for n in retrieved.columns.numbers[rows]]
     if is_learned(model):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.assist.load import load_rewriter
+from workbench.assist.load import check_named, load_rewriter
 from workbench.errors import AssistError, CorpusDamaged, QueryError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.plan_fields import OFF
 from workbench.plan_values import base_of, collection_of, encoder_of
@@ -184,6 +184,8 @@ class _Embedding:
             return vector_text(request, request.query)
         started = time.perf_counter()
         try:
+            if self._engine.served:
+                check_named(model)
             query = load_rewriter(model).rewrite(request.query, request.context)
         except AssistError as exc:
             query = request.query

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.assist.load import check_named
 from workbench.errors import WorkbenchError
 from workbench.plan import Plan
 from workbench.records import Principal
@@ -171,10 +172,13 @@ def _again(
     what = search.query or search.keywords
     if search.context_left_out:
         return Checked(what, None, ("its context was left out of the snapshot",)), 0.0
+    plan = Plan(dict(search.settings))
     try:
+        for field in ("rerank.model", "rewrite.model"):
+            check_named(str(plan[field]))
         result = corpus.search(
             search.query, keywords=search.keywords or None, context=search.context or None, mode=search.mode,
-            plan=Plan(dict(search.settings)), filters=search.filters or None, depths=search.depths, bypass_cache=True,
+            plan=plan, filters=search.filters or None, depths=search.depths, bypass_cache=True,
         )  # fmt: skip
     except WorkbenchError as exc:
         return Checked(what, None, (str(exc),)), 0.0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.evaluate.run import Run
+from workbench.markup import csv_of
 from workbench.snapshot.view import rows_of
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from workbench.snapshot.model import Content
     from workbench.snapshot.snapshot import Snapshot
-
-# Spreadsheets read a cell that begins so as a formula.
-_FORMULA = "=+-@\t\r"
 
 
 def candidates(content: Content, number: int) -> pl.DataFrame:
@@ -76,12 +74,7 @@ def to_csv(snapshot: Snapshot) -> str:
     )
     first = ["search", "query", "mode", "plan", "rank", "shown", "path", "start_line", "end_line", "label", "score"]
     frame = frame.select(*first, *(c for c in frame.columns if c not in first))
-    texts = [c for c, t in frame.schema.items() if t == pl.String]
-    safe = [
-        pl.when(pl.col(c).str.slice(0, 1).is_in(list(_FORMULA))).then("'" + pl.col(c)).otherwise(pl.col(c)).alias(c)
-        for c in texts
-    ]
-    return frame.with_columns(*safe).write_csv()
+    return csv_of(frame)
 
 
 def to_trec(snapshot: Snapshot) -> str:

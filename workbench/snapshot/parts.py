@@ -136,7 +136,7 @@ def _to_yaml(values: list[dict[str, Any]]) -> bytes:
 def _each(name: str, data: bytes, make: Callable[[Any], Any]) -> tuple[Any, ...]:
     """The records of a YAML part. Raises SnapshotError for anything that has not their form."""
     try:
-        values = yaml.load(data.decode("utf-8"), Loader=_Loader)
+        values = yaml.load(data.decode("utf-8"), Loader=_Loader)  # nosec B506 - a safe loader of ours
         if not isinstance(values, list):
             raise TypeError("it is no list")
         return tuple(make(value) for value in values)

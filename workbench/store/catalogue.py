@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from workbench.records import Principal
 from workbench.reports import FileStatus
 from workbench.store.duck import fetch, fetch_columns
-from workbench.store.protocols import Scope
+from workbench.store.protocols import RecordStore, Scope
 from workbench.store.reader import Generation
 
 
@@ -130,15 +130,35 @@ class Catalogue:
         may_know = self._records.may_know
         return [Refused(r[1], r[2], FileStatus(r[3]), r[4], r[5]) for r in rows if may_know(r[0], r[2], principal)]
 
-    def holding(self, scope: Scope, part: str) -> NDArray[np.int64]:
-        """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64."""
-        sql = (
-            "SELECT r.number FROM records r WHERE contains(lower(r.text), lower($1)) OR contains(lower(r.section), lower($1))"
-            f" OR r.document_number IN (SELECT number FROM {self._paths} WHERE contains(lower(path), lower($1)))"
-            " ORDER BY r.number"
-        )
-        if part:
-            numbers = np.asarray(fetch_columns(self._connection, sql, [part])["number"], np.int64)
-        else:
+    def holding(self, scope: Scope, part: str, shown: RecordStore | None = None) -> NDArray[np.int64]:
+        """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64.
+
+        Args:
+            scope: What is allowed.
+            part: The letters.
+            shown: The record store of who looks: letters behind a mask are not found. Without it, where the policy masks
+                anything for anybody, only paths are looked at.
+        """
+        if not part:
             numbers = np.arange(self._arrays.records_total, dtype=np.int64)
-        return numbers if scope.allowed is None else numbers[scope.allowed[numbers]]
+            return numbers if scope.allowed is None else numbers[scope.allowed[numbers]]
+        sql = (
+            f"WITH named AS (SELECT DISTINCT number FROM {self._paths} WHERE contains(lower(path), lower($1)))"
+            " SELECT r.number, r.document_number IN (FROM named) AS by_path FROM records r WHERE by_path"
+            " OR contains(lower(r.text), lower($1)) OR contains(lower(r.section), lower($1)) ORDER BY r.number"
+        )
+        columns = fetch_columns(self._connection, sql, [part])
+        numbers, held = np.asarray(columns["number"], np.int64), np.asarray(columns["by_path"], bool).copy()
+        if scope.allowed is not None:
+            numbers, held = numbers[scope.allowed[numbers]], held[scope.allowed[numbers]]
+        if shown is None:
+            if not self._records.policy.redacts(None):
+                return numbers
+        elif not shown.masks:
+            return numbers
+        else:
+            for at in np.array_split(np.flatnonzero(~held), 1 + len(held) // 256):
+                chunks = [row.chunk for row in shown.rows(numbers[at].tolist())]
+                held[at] = [part.lower() in c.text.lower() or part.lower() in c.section.lower() for c in chunks]
+        found: NDArray[np.int64] = numbers[held]
+        return found

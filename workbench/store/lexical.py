@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from workbench.store import lexical_sql
 from workbench.store.lexical_arrays import Arrays
 from workbench.store.lexical_carried import made_alike
 from workbench.store.lexical_highlight import highlight
-from workbench.store.lexical_postings import PostingsReader, contains, union
+from workbench.store.lexical_postings import PostingsReader, ReadsPostings, contains, union
 from workbench.store.protocols import Occurring, QueryWords, Scope, Scored
 from workbench.store.query import Item, Matcher, ParsedQuery, word_matcher
 from workbench.store.vocabulary import NONE, Vocabulary, read
@@ -93,7 +93,7 @@ class MappedLexical:
 
     def __init__(self, folder: Path | str) -> None:
         self.arrays = Arrays(Path(folder))
-        self._postings = PostingsReader(self.arrays)
+        self._postings: ReadsPostings = PostingsReader(self.arrays)
         self._everything = _View(None, self.arrays.lengths)
         self._views: OrderedDict[str, _View] = OrderedDict()
         self._norms: OrderedDict[tuple[float, float, float], Floats] = OrderedDict()
@@ -108,6 +108,13 @@ class MappedLexical:
             return self
         other = copy.copy(self)
         other.vocabulary = vocabulary
+        return other
+
+    def shown_by(self, made: Callable[[ReadsPostings], ReadsPostings]) -> MappedLexical:
+        """The same index over other postings, with statistics of its own: for a principal who sees some texts masked."""
+        other = copy.copy(self)
+        other._postings = made(self._postings)
+        other._everything, other._views = _View(None, self.arrays.lengths), OrderedDict()
         return other
 
     # --- the protocol ---------------------------------------------------------------------------------------------------

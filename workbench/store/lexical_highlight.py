@@ -56,6 +56,13 @@ def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
     return tuple(Span(start, end) for start, end in joined(spans))
 
 
+def occurrences(matcher: Matcher, text: str) -> int:
+    """How often a matcher occurs in a text, as the index counts it."""
+    wanted = frozenset(term for step in matcher.steps for path in step for term in path)
+    found = _matched(matcher, _words(text, wanted, not matcher.steps))
+    return len(list(found)) if not matcher.steps else len({last for _, last in found})
+
+
 def _words(text: str, wanted: frozenset[str], prefixes: bool) -> _Words:
     by_term: dict[str, list[_Occurrence]] = {}
     by_word: list[tuple[str, _Occurrence]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,13 @@ class Postings(NamedTuple):
 
     records: NDArray[np.int32]
     tfs: NDArray[Any]
+
+
+class ReadsPostings(Protocol):
+    """What BM25 reads: `PostingsReader`, or what stands before it for a principal who sees masked texts."""
+
+    def read(self, matcher: Matcher) -> Postings:
+        """Records that a matcher occurs in, and how often."""
 
 
 _NONE = Postings(np.zeros(0, np.int32), np.zeros(0, np.int32))

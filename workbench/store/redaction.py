@@ -7,16 +7,19 @@ always asked with a document's *whole* text: a number that a chunk's border cuts
 keeps its length, chunks, citations and match positions stay true; matches are looked for in the masked text, so none points at
 what is behind a mask.
 
-grep is stricter, because a regular expression could spell out masked text letter by letter: lines that match only behind a mask
-are no matches, and passages, scores and counts are those of the masked text. The other sources still find a document by a word
-that is masked in it; what must not even be found is hidden by the policy (`sees`), not masked.
+What can be asked letter by letter would spell masked text out. So grep and the word index know the masked text only: lines and
+words behind a mask are no matches, and passages, scores, counts and document frequencies are those of what is shown. A filter
+matches no document whose value of a field that it names is masked. Digests are those of what is shown. Vectors are those of the
+whole text: a document is still near to what is masked in it. What must not even be guessed is hidden by the policy (`sees`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,16 +29,22 @@ from numpy.typing import NDArray
 from workbench.errors import CorpusError, SettingError
 from workbench.ingest.context import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
+from workbench.store import filter_sql, filters
 from workbench.store.grep_passages import ELLIPSIS, reached
 from workbench.store.grep_pattern import GrepPattern, prepare
+from workbench.store.lexical_highlight import occurrences
+from workbench.store.lexical_postings import Postings, ReadsPostings
 from workbench.store.overlaps import joined
 from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
+from workbench.store.query import Matcher
 from workbench.store.visibility import MASK, Policy
 
 MOST_PASSAGES = 2_000
 """Passages that are masked and counted for one answer, where fewer are asked for."""
 
 _KEPT = 512
+_KEPT_SCOPES = 32
+_NEVER_MASKED = frozenset(filter_sql.COLUMNS) - {"title", "url"}
 _KEPT_CHARACTERS = 16_000_000
 
 
@@ -103,7 +112,12 @@ class Redactor:
         # A title is often the first heading: it is no less secret there than in the text.
         given = replace(given, title=self.heading(made, document.title, given.title))
         same = (given.title, given.url, given.metadata) == (document.title, document.url, document.metadata)
-        return Redacted(given, document.text, masked, masked is not None or not same)
+        if masked is not None or not same:
+            # The digest of the file would let anybody try what is behind a short mask.
+            shown = json.dumps([given.text, given.title, given.url, given.metadata], default=str)
+            given = replace(given, sha256=hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest())
+            return Redacted(given, document.text, masked, True)
+        return Redacted(given, document.text, None, False)
 
     def heading(self, redacted: Redacted, text: str, shown: str) -> str:
         """A heading as it may be shown: `shown`, with what is masked wherever the text holds the heading masked too."""
@@ -151,6 +165,8 @@ class RedactedRecords:
         self.generation = records.generation
         self.documents_total, self.records_total = records.documents_total, records.records_total
         self.masks = redactor.policy.name
+        self._scopes: dict[str, Scope] = {}
+        self._digests: dict[str, str] = {}
         # Masks hide no citation.
         self.places, self.paths_of, self.indexed_as = records.places, records.paths_of, records.indexed_as
 
@@ -188,8 +204,40 @@ class RedactedRecords:
         return [replace(document, text="") for document in self.documents(numbers)]
 
     def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
-        """As the store's."""
-        return self._inner.scope(principal, where, collections)
+        """As the store's, but a filter passes no document of whose fields that it names one is masked."""
+        scope = self._inner.scope(principal, where, collections)
+        node = filters.parse(where) if where is not None and where.strip() else None
+        named = {c.field for c in filters.conditions(node)} if node is not None else set()
+        if scope.allowed is None or scope.allowed_documents is None or named <= _NEVER_MASKED:
+            return scope
+        kept = self._scopes.get(scope.key)
+        if kept is None:
+            gone = self._masking(np.flatnonzero(scope.allowed_documents).tolist(), named)
+            documents, allowed = scope.allowed_documents.copy(), scope.allowed.copy()
+            for number in gone:
+                documents[number] = False
+                allowed[self._inner.records_of(number)] = False
+            for mask in (documents, allowed):
+                mask.flags.writeable = False
+            key = json.dumps([*json.loads(scope.key), "masked"])
+            kept = replace(scope, allowed=allowed, allowed_documents=documents, key=key)
+            if len(self._scopes) >= _KEPT_SCOPES:
+                self._scopes.clear()
+            self._scopes[scope.key] = kept
+        return kept
+
+    def _masking(self, numbers: Sequence[int], fields: Collection[str]) -> list[int]:
+        """Documents of whose fields one is masked."""
+        gone = []
+        for start in range(0, len(numbers), _KEPT // 2):
+            some = numbers[start : start + _KEPT // 2]
+            shown = self._redactor.many(some)
+            for number, stored in zip(some, self._inner.headers(some), strict=True):
+                if shown[number].changed and any(
+                    _value(stored, f) != _value(shown[number].document, f) for f in fields
+                ):
+                    gone.append(number)
+        return gone
 
     def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
         """As the store's: it holds no text."""
@@ -232,8 +280,74 @@ class RedactedRecords:
         return self._inner.sources(scope)
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
-        """As the store's."""
-        return self._inner.info(scope)
+        """As the store's, with the digest of what is shown."""
+        info = dict(self._inner.info(scope))
+        if scope.key not in self._digests:
+            seen = scope.visible_documents
+            numbers = list(range(self.documents_total)) if seen is None else np.flatnonzero(seen).tolist()
+            state = hashlib.blake2b(json.dumps(info["encoders"], sort_keys=True).encode(), digest_size=16)
+            for start in range(0, len(numbers), _KEPT // 2):
+                for d in self.headers(numbers[start : start + _KEPT // 2]):
+                    state.update(f"{d.document_id} {d.sha256} {d.sensitivity}\n".encode())
+            self._digests[scope.key] = state.hexdigest()
+        return info | {"digest": self._digests[scope.key]}
+
+
+def _value(document: Document, field: str) -> object:
+    """What a filter compares: title, url, or a value of the metadata, by its name or the first part of it."""
+    if field in ("title", "url"):
+        return getattr(document, field)
+    metadata = document.metadata
+    return [metadata.get(field), metadata.get(field.partition(".")[0])]
+
+
+class ShownPostings:
+    """Postings of the masked texts: in records where something is masked, a matcher is counted in what is shown."""
+
+    def __init__(self, inner: ReadsPostings, records: RecordStore, redactor: Redactor) -> None:
+        self._inner, self._records, self._redactor = inner, records, redactor
+        # By record: 0 not looked at, 1 shown as it is, 2 masked.
+        self._looked = np.zeros(records.records_total, np.int8)
+        self._kept: OrderedDict[Matcher, Postings] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, matcher: Matcher) -> Postings:
+        """As `PostingsReader.read`, of the masked texts."""
+        with self._lock:
+            if matcher in self._kept:
+                self._kept.move_to_end(matcher)
+                return self._kept[matcher]
+        found = self._inner.read(matcher)
+        new = found.records[self._looked[found.records] == 0]
+        masked = found.records[self._looked[found.records] == 2]
+        texts = dict(self._texts(np.concatenate((new, masked)).tolist()))
+        if texts:
+            tfs = np.array(found.tfs)
+            places = np.searchsorted(found.records, np.fromiter(texts, np.int64, len(texts)))
+            tfs[places] = [occurrences(matcher, text) for text in texts.values()]
+            found = Postings(found.records[tfs > 0], tfs[tfs > 0])
+        with self._lock:
+            self._kept[matcher] = found
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def _texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Number and shown text of those records where something is masked."""
+        for start in range(0, len(numbers), _KEPT // 2):
+            some = numbers[start : start + _KEPT // 2]
+            rows = self._records.rows(some)
+            documents = self._redactor.many([row.document_number for row in rows])
+            for number, row in zip(some, rows, strict=True):
+                document, chunk = documents[row.document_number], row.chunk
+                text, context = chunk.text, chunk.context
+                if document.changed:
+                    text = document.document.text[chunk.start : chunk.end]
+                    context = self._redactor.section(document, chunk.context)
+                same = text == chunk.text and context == chunk.context
+                self._looked[number] = 1 if same else 2
+                if not same:
+                    yield number, f"{context}\n{text}"
 
 
 class RedactedGrep:

@@ -167,7 +167,7 @@ def _chunks(corpus: Corpus) -> None:
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
         return
-    numbers = Catalogue(engine.opened).holding(scope, (part or "").strip())
+    numbers = Catalogue(engine.opened).holding(scope, (part or "").strip(), engine.records)
     if not len(numbers):
         st.text("No chunk holds this: use fewer letters, or loosen the filter.")
         return

@@ -23,6 +23,7 @@ from workbench.charts import (
 )
 from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
+from workbench.markup import csv_of
 from workbench.plan_values import base_of
 from workbench.retrieve.request import sources_of
 from workbench.store.catalogue import Catalogue
@@ -302,7 +303,7 @@ def _how(result: SearchResult) -> None:
                 st.code(statement.text, language=statement.language, wrap_lines=True)
     with st.container(horizontal=True):
         st.download_button(
-            "Table as CSV", lambda: result.frame().write_csv(), "explain.csv", "text/csv", key=_KEY + "csv",
+            "Table as CSV", lambda: csv_of(result.frame()), "explain.csv", "text/csv", key=_KEY + "csv",
             on_click="ignore", help="Every fused candidate, with all digits.",
         )  # fmt: skip
         st.download_button(

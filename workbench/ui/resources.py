@@ -73,7 +73,7 @@ def _opened(path: str, principal: Principal | None) -> Corpus:
 def _kept_open(key: str, _path: str, _principal: Principal | None) -> Corpus:
     from workbench.service import open_corpus
 
-    corpus = open_corpus(_path, _principal, follow=True)
+    corpus = open_corpus(_path, _principal, follow=True, served=True)
     threading.Thread(target=_warm, args=(corpus,), name="workbench-warm", daemon=True).start()
     return corpus
 

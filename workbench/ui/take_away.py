@@ -8,6 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from workbench.errors import UsageError
+from workbench.markup import csv_of
 from workbench.ui import column_controls, resources
 from workbench.ui.controls import PREFIX, lazy
 from workbench.ui.results import slots
@@ -52,7 +53,7 @@ def taken(slot: str, kind: str) -> Callable[[], bytes]:
         if result is None:
             raise UsageError("This column has no result", "Search first")
         if kind == "csv":
-            return result.frame().write_csv().encode()
+            return csv_of(result.frame()).encode()
         return json.dumps(result.to_dict(timings=True), ensure_ascii=False, indent=1).encode()
 
     return made
