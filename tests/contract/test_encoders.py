@@ -18,7 +18,6 @@ TABLE = "a static embedding's folder"
 CASES = [
     pytest.param(("hashing", None), id="hashing"),
     pytest.param((TABLE, None), id="table"),
-    pytest.param(("static", None), id="static", marks=pytest.mark.slow),
     pytest.param(("all-MiniLM-L6-v2", "openvino"), id="openvino", marks=pytest.mark.slow),
     pytest.param(("all-MiniLM-L6-v2", "torch"), id="torch", marks=pytest.mark.slow),
 ]

@@ -54,6 +54,23 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.fixture(scope="module")
+def converted_once(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds the model's copy."""
+    folder = tmp_path_factory.mktemp("converted") / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_CACHE_DIR", str(folder))
+        load_encoder(str(tiny))
+    return folder
+
+
+@pytest.fixture
+def filled(cache: Path, converted_once: Path) -> Path:
+    """The cache, with the model's copy in it."""
+    shutil.copytree(converted_once, cache)
+    return cache
+
+
 def forget() -> None:
     """As in a new process."""
     load._slots.clear()
@@ -84,7 +101,7 @@ def test_the_copy_agrees_and_is_used(tiny: Path, cache: Path) -> None:
     assert identity_of(str(tiny)) == fast.identity
 
 
-def test_a_copy_is_used_without_torch(tiny: Path, cache: Path) -> None:
+def test_a_copy_is_used_without_torch(tiny: Path, filled: Path) -> None:
     """The second process imports neither torch nor transformers."""
     first = load_encoder(str(tiny)).encode_query("retry")
     code = (
@@ -133,10 +150,10 @@ def test_a_copy_that_is_wrong_is_not_used(tiny: Path, cache: Path, monkeypatch: 
     assert identity_of(str(tiny)).runtime.startswith("torch ")
 
 
-def test_a_copy_from_another_processor_is_checked_again(tiny: Path, cache: Path) -> None:
+def test_a_copy_from_another_processor_is_checked_again(tiny: Path, filled: Path) -> None:
     """Without figures for this processor the copy is measured against the stored reference, and the figures written."""
     load_encoder(str(tiny))
-    (check,) = only_copy(cache).glob("check-*.json")
+    (check,) = only_copy(filled).glob("check-*.json")
     before = json.loads(check.read_text())
     check.write_text("damaged")
     forget()
@@ -145,12 +162,12 @@ def test_a_copy_from_another_processor_is_checked_again(tiny: Path, cache: Path)
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone"])
-def test_a_damaged_copy_is_made_again(tiny: Path, cache: Path, harm: str) -> None:
+def test_a_damaged_copy_is_made_again(tiny: Path, filled: Path, harm: str) -> None:
     """Any file that is missing, or not what the record says, is noticed before it is run; then the copy is whole again."""
     model = find(str(tiny), download=False)
     right = load_encoder(str(tiny)).encode_query("retry")
     for name in ("model.xml", "tokenizer.json", "reference.npy", "record.json", "model.bin"):
-        file = only_copy(cache) / name
+        file = only_copy(filled) / name
         whole = file.read_bytes()
         if harm == "cut":
             file.write_bytes(whole[:-20])
@@ -165,7 +182,7 @@ def test_a_damaged_copy_is_made_again(tiny: Path, cache: Path, harm: str) -> Non
     assert encoder.identity.runtime.startswith("openvino ")
     np.testing.assert_array_equal(encoder.encode_query("retry"), right)
     assert converted.find_copy(model) is not None
-    assert [f.name for f in (cache / "models").iterdir() if f.name.startswith(".")] == []
+    assert [f.name for f in (filled / "models").iterdir() if f.name.startswith(".")] == []
 
 
 def test_two_processes_may_convert_at_once(tiny: Path, cache: Path) -> None:
@@ -183,18 +200,18 @@ def test_two_processes_may_convert_at_once(tiny: Path, cache: Path) -> None:
     assert [f.name for f in (cache / "models").iterdir()] == [only_copy(cache).name]
 
 
-def test_publishing_keeps_a_whole_copy_that_was_first(tiny: Path, cache: Path) -> None:
+def test_publishing_keeps_a_whole_copy_that_was_first(tiny: Path, filled: Path) -> None:
     """A second conversion does not replace the first one's files under a reader."""
     load_encoder(str(tiny))
-    folder = only_copy(cache)
+    folder = only_copy(filled)
     inode = (folder / "model.bin").stat().st_ino
-    building = cache / "models" / ".building-late"
+    building = filled / "models" / ".building-late"
     shutil.copytree(folder, building)
     converted._publish(building, folder, find(str(tiny), download=False))
     assert (folder / "model.bin").stat().st_ino == inode
 
 
-def test_other_settings_of_the_same_weights_are_another_copy(tiny: Path, cache: Path, tmp_path: Path) -> None:
+def test_other_settings_of_the_same_weights_are_another_copy(tiny: Path, filled: Path, tmp_path: Path) -> None:
     """A longer limit in the model's configuration does not meet the old copy."""
     load_encoder(str(tiny))
     other = tmp_path / "other"
@@ -204,7 +221,7 @@ def test_other_settings_of_the_same_weights_are_another_copy(tiny: Path, cache: 
     (tokenizer,) = other.glob("tokenizer_config.json")
     tokenizer.write_text(json.dumps({**json.loads(tokenizer.read_text()), "model_max_length": 32}))
     assert load_encoder(str(other)).identity.max_tokens == 32
-    assert len(list((cache / "models").iterdir())) == 2
+    assert len(list((filled / "models").iterdir())) == 2
 
 
 def test_a_cache_that_cannot_be_written_means_torch(tiny: Path, cache: Path) -> None:
