@@ -76,6 +76,9 @@ def test_filters_and_lines_match_whatever_the_form(corpus: wb.Corpus, form: str)
         ("when < '2024-01-02'", {"other.md"}),
         ("when > '2024-01-01'", BOTH),
         ("when like '2025-02-%'", BOTH),
+        ("when >= 2025", BOTH),
+        ("when = 2025", BOTH),
+        ("when < 2025", {"other.md"}),
     ],
 )
 def test_a_quoted_date_is_a_date(corpus: wb.Corpus, where: str, found: set[str]) -> None:

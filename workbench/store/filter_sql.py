@@ -211,6 +211,8 @@ def _key(key: str, c: Condition, value: Value) -> Compiled:
             test = _any([test, _text("f.text", c, value)])
     elif isinstance(value, (int, float)) and c.op in ("=", *_ORDER):
         test = _number("f.number", c, value)
+        if isinstance(value, int) and 1000 <= value <= 9999:  # a year, where the key holds dates
+            test = _any([test, _time("f.time", c, Date(str(value)))])
     elif c.op == "contains":
         text = _text_value(c, value)
         test = Compiled(

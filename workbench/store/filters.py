@@ -33,7 +33,7 @@ _MOST_DEPTH = 60
 _LARGEST = 1e300
 
 _DATE = re.compile(
-    r"(\d{4})-(\d{2})(?:-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:\d{2})?)?)?"
+    r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:\d{2})?)?)?)?"
 )
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -51,7 +51,7 @@ _BARE_FIELD = re.compile(r"[^\W\d][\w.\-]*")
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date as written: the moments from `start` up to and without `end` (a second, minute, day or month), naive UTC."""
+    """A date as written: the moments from `start` up to and without `end` (a second, minute, day, month or year), naive UTC."""
 
     text: str
     start: datetime = attribute(compare=False, init=False)
@@ -165,8 +165,8 @@ def show_value(value: Value) -> str:
 
 
 def as_date(text: str) -> Date | None:
-    """The date that a text is, or None."""
-    if not _DATE.fullmatch(text):
+    """The date that a text is, or None; four digits alone are a number."""
+    if "-" not in text or not _DATE.fullmatch(text):
         return None
     try:
         return Date(text)
@@ -186,7 +186,7 @@ def _moments(text: str) -> tuple[datetime, datetime]:
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
         start = datetime(
-            int(year), int(month), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0),
+            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0),
             int((fraction or "0").ljust(6, "0")), tzinfo=UTC,
         )  # fmt: skip
         if zone and zone != "Z":
@@ -197,7 +197,9 @@ def _moments(text: str) -> tuple[datetime, datetime]:
         raise FilterError(f"There is no date {text}", "Write for example 2024-05-01") from exc
     start = start.replace(tzinfo=None)
     try:
-        if day is None:
+        if month is None:
+            end = start.replace(year=start.year + 1)
+        elif day is None:
             end = (start.replace(day=1) + timedelta(days=32)).replace(day=1)
         elif hour is None:
             end = start + timedelta(days=1)
@@ -205,7 +207,7 @@ def _moments(text: str) -> tuple[datetime, datetime]:
             end = start + timedelta(minutes=1)
         else:
             end = start + (timedelta(seconds=1) if fraction is None else timedelta(microseconds=1))
-    except OverflowError:
+    except (OverflowError, ValueError):  # the last month, or the year 9999
         end = datetime.max
     return start, end
 
