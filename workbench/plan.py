@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench import plan_fields
 from workbench.errors import PlanError
-from workbench.plan_values import base_of
+from workbench.plan_values import FUSED, OFF, base_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,30 +198,51 @@ class Plan:
         """The vector sources, sorted."""
         return tuple(s for s in self.sources if base_of(s) == "vector")
 
+    @property
+    def cuttable(self) -> tuple[str, ...]:
+        """The sources that a threshold may cut: keyword and vector sources, and where the plan asks none of a kind the one that
+        a search in that mode asks.
+        """
+        keywords = tuple(s for s in self.sources if base_of(s) == "keyword")
+        return (*(keywords or ("keyword",)), *(self.vectors or ("vector",)))
+
     def threshold(self, source: str) -> float | str:
-        """The distance at which a vector source is cut, in the plan's metric: its own, else `vector.threshold`; or `off`."""
-        value: float | str = self[self.threshold_field(source)]
-        return value
+        """Where a source is cut, or `off`: a vector source at a distance in the plan's metric, a keyword source below a BM25
+        score, and `fused`, which is fusion's list, below a fused score.
+        """
+        name = self.threshold_field(source)
+        value: float | str | None = self[name] if name else None
+        return OFF if value is None else value
 
     def threshold_field(self, source: str) -> str:
-        """The field that a vector source's threshold comes from: `threshold.SOURCE` of the source itself or of the one that it
-        falls back to, or `vector.threshold`.
+        """The field that a threshold comes from: `threshold.SOURCE` of the source itself or of the one that it falls back to, or
+        `vector.threshold`; of `fused` `fusion.threshold`; "" of grep, which has none.
         """
-        names = (f"threshold.{name}" for name in plan_fields.BY_NAME["threshold"].looked_up(source))
+        if source == FUSED:
+            return "fusion.threshold"
+        spec = plan_fields.BY_NAME["threshold"]
+        if not spec.takes(source):
+            return ""
+        names = (f"threshold.{name}" for name in spec.looked_up(source))
         found = next((name for name in names if name in self._values), "")
-        return found if found and self[found] is not None else "vector.threshold"
+        if base_of(source) == "vector":
+            return found if found and self[found] is not None else "vector.threshold"
+        return found or "threshold.keyword"
 
     def threshold_to_set(self, source: str) -> str:
-        """The field by which the threshold of this vector source, and of no other that the plan asks, is moved.
+        """The field by which the threshold of this source, and of no other that the plan asks, is moved; of `fused` too.
 
-        Beside other vector sources that is its own: a distance says something of the one encoder only.
+        Beside other sources of its kind that is its own: a distance says something of the one encoder only.
         """
-        alone = not set(self.vectors) - {source}
-        return self.threshold_field(source) if alone else f"threshold.{source}"
+        name = self.threshold_field(source)
+        alone = (
+            not name or source == FUSED or not {s for s in self.cuttable if base_of(s) == base_of(source)} - {source}
+        )
+        return name if alone else f"threshold.{source}"
 
     def with_threshold(self, value: float | str) -> Plan:
         """The plan with one threshold (or `off`) for every vector source: none keeps its own. Raises PlanError."""
-        own = (name for name in self._values if name.startswith("threshold."))
+        own = (name for name in self._values if name.startswith("threshold.vector"))
         return self.replace({"vector.threshold": value, **dict.fromkeys(own, None)})
 
     @property

@@ -6,10 +6,13 @@ moves them. The app's sidebar and the sliders of a notebook read it. A test hold
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.plan import Plan
+from workbench.plan_values import FUSED, base_of
+from workbench.ranking.distance import metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ GROUPS: tuple[Group, ...] = (
         (
             Slot("vector.threshold", "Threshold"),
             Slot("threshold", "Threshold of {source}"),
+            Slot("fusion.threshold", "Threshold of the fused score"),
             Slot("vector.metric", "Metric"),
         ),
         expanded=True,
@@ -149,6 +153,28 @@ GROUPS: tuple[Group, ...] = (
         ),
     ),
 )
+
+
+def threshold_range(plan: Plan, source: str) -> tuple[float, float]:
+    """The end and the step of a threshold's slider, which begins at 0: of a source, or of `fused`."""
+    if base_of(source) == "vector":
+        return metric(plan["vector.metric"]).largest, 0.01
+    if source != FUSED:
+        return 30.0, 0.1
+    # The most that a result can have where every source puts it first; scores that are not normalised may lie beyond.
+    fusion = plan.fusion
+    end = sum(map(fusion.share, plan.sources)) or 1.0
+    if _rrf(plan):
+        end /= fusion.k + fusion.rank_base
+    step = 10.0 ** (math.floor(math.log10(end)) - 2)
+    return round(math.ceil(end / step) * step, 10), step
+
+
+def cut_words(source: str) -> str:
+    """What a threshold cuts by, as in "Cut {...}"."""
+    name = {"vector": "a distance", "keyword": "a BM25 score", FUSED: "a fused score"}[base_of(source)]
+    return f"at {name}" if base_of(source) == "vector" else f"below {name}"
+
 
 SECTIONS: tuple[str, ...] = tuple(g.name for g in GROUPS if not g.expanded)
 """Groups that start closed."""

@@ -82,9 +82,16 @@ def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
         return f"beside {own}", f"add {own.split(' and ')[0]}=auto"
     if field == "threshold" and not source and not plan.vectors:
         return _absent(plan, "vector")
+    if field == "fusion.threshold" and plan["fusion.single_source"] == "passthrough" and _alone(plan):
+        return f"with {plan.sources[0]} alone, which is passed through", "add fusion.single_source=fuse"
     if kind == "grep" and field != "grep.when" and not greps(plan):
         return _absent(plan, kind)
     return None
+
+
+def _alone(plan: Plan) -> bool:
+    """Whether no other source can bring a result in a hybrid search."""
+    return len(plan.sources) == 1 and (plan.bases() == ("grep",) or not greps(plan))
 
 
 def _absent(plan: Plan, source: str) -> tuple[str, str]:

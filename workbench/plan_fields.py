@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import plan_values as values
 from workbench.errors import PlanError
-from workbench.plan_values import OFF, base_of, plain, show
+from workbench.plan_values import FUSED, OFF, base_of, plain, show
 
 METRICS = ("angular", "cosine", "l2", "l2sq")
 METHODS = ("rrf", "weighted", "convex", "max", "combmnz")
@@ -25,8 +25,10 @@ MISSING = ("computed", "zero", "floor")
 class Field:
     """One plan field. `read` turns text or a YAML value into the value, or raises ValueError.
 
-    A family has one value a source, of the kinds in `bases`. `vector@artifacts` falls back to `vector`; with `every_encoder`,
-    which is for what belongs to a kind of score, `vector:NAME` does too.
+    A family has one value a source, of the kinds in `bases`. `most` has the largest value of kinds whose bound is another one;
+    the family's name without a source stands for these alone, since one number means nothing on two scales.
+    `vector@artifacts` falls back to `vector`; with `every_encoder`, which is for what belongs to a kind of score,
+    `vector:NAME` does too.
     """
 
     name: str
@@ -40,10 +42,15 @@ class Field:
     high: float | None = None
     every_encoder: bool = False
     bases: tuple[str, ...] = ("grep", "keyword", "vector")
+    most: Mapping[str, float] = field(default_factory=dict)
+
+    def takes(self, source: str) -> bool:
+        """Whether a family has a value for a source."""
+        return base_of(source) in self.bases
 
     def of(self, sources: Iterable[str]) -> tuple[str, ...]:
-        """Those of some sources that a family has a value for, in their order."""
-        return tuple(s for s in sources if base_of(s) in self.bases)
+        """Those of some sources that the family's name without a source stands for, in their order."""
+        return tuple(s for s in sources if base_of(s) in (self.most or self.bases))
 
     def looked_up(self, source: str) -> tuple[str, ...]:
         """The sources whose value may be this source's, the source itself first."""
@@ -136,13 +143,15 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "threshold",
         None,
-        "The threshold of one vector source, whose distances may have another scale; auto is vector.threshold.",
-        values.auto_or(values.off_or(values.number(0, 4))),
-        "a number from 0 to 4, off, or auto",
+        "The threshold of one source. Vector: as vector.threshold, which auto is. Keyword: results with a lower BM25 score are "
+        "dropped; auto is off.",
+        values.auto_or(values.off_or(values.number(0, 1000))),
+        "a number from 0 to 4 (vector) or from 0 to 1000 (keyword), off, or auto",
         family=True,
         low=0,
-        high=4,
-        bases=("vector",),
+        high=1000,
+        bases=("keyword", "vector"),
+        most={"vector": 4},
     ),
     Field(
         "vector.exact",
@@ -187,6 +196,15 @@ FIELDS: tuple[Field, ...] = (
         "One source alone has results: pass them through, or fuse as always.",
         ("passthrough", "fuse"),
     ),
+    Field(
+        "fusion.threshold",
+        OFF,
+        "Results with a lower fused score are dropped; off keeps all. A source that is passed through alone is not cut.",
+        values.off_or(values.number(-1000, 1000)),
+        "a number from -1000 to 1000, or off",
+        low=-1000,
+        high=1000,
+    ),
     _switch("dedupe", True, "Drop hits whose text is that of a better hit."),
     _number("neighbours", 0, "Chunks shown before and after each hit.", 0, 10),
     _choice("organise", "none", "Group hits by page, with its summary and examples.", ("none", "pages")),
@@ -227,10 +245,10 @@ def locate(name: str) -> tuple[Field, str]:
         if family.family and name.startswith(family.name + "."):
             source = name[len(family.name) + 1 :]
             if values.is_source(source):
-                if not family.of((source,)):
+                if not family.takes(source):
                     raise PlanError(
                         f"The source {source} has no {family.name}",
-                        f"Write {family.name}.vector or {family.name}.vector:ENCODER",
+                        f"Write {family.name}.keyword or {family.name}.vector",
                     )
                 return family, source
             raise PlanError(
@@ -238,8 +256,7 @@ def locate(name: str) -> tuple[Field, str]:
                 "Sources are grep, keyword, vector, vector:ENCODER, each with @COLLECTION if wanted",
             )
     if field is not None:
-        known = ("keyword", "vector") if field.of(("keyword",)) else ("vector", "vector:ENCODER")
-        raise PlanError(f"{name!r} needs a source", "Write " + " or ".join(f"{name}.{source}" for source in known))
+        raise PlanError(f"{name!r} needs a source", f"Write {name}.keyword or {name}.vector")
     raise PlanError(f"There is no plan field called {name!r}", _nearest(name))
 
 
@@ -255,9 +272,12 @@ def _nearest(name: str) -> str:
 
 def read(name: str, value: Any) -> Any:
     """The value of a field from text or YAML, checked. Raises PlanError."""
-    field, _ = locate(name)
+    field, source = locate(name)
     try:
-        return field.read(value)
+        read = field.read(value)
+        if isinstance(read, float) and read > field.most.get(base_of(source), read):
+            raise ValueError
+        return read
     except (TypeError, ValueError) as exc:
         raise PlanError(f"{name} is {value!r}", f"It must be {field.bounds}") from exc
 
@@ -265,6 +285,7 @@ def read(name: str, value: Any) -> Any:
 __all__ = [
     "BY_NAME",
     "FIELDS",
+    "FUSED",
     "METHODS",
     "METRICS",
     "MISSING",

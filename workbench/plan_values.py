@@ -60,6 +60,8 @@ def boolean(value: Any) -> bool:
 
 
 OFF = "off"
+FUSED = "fused"
+"""The name that the fused score has beside those of the sources."""
 
 
 def off_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -13,7 +13,7 @@ import pytest
 from workbench.errors import PlanError, UsageError
 from workbench.plan import FusionPlan, Plan
 from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.cutting import to_threshold
+from workbench.ranking.cutting import at_least, to_threshold
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.ranking.many import Batch, ranks_of, top_of
 from workbench.records import Kind, Label
@@ -197,6 +197,18 @@ def test_a_cut_candidate_gets_nothing_from_that_source_whatever_missing_says(mis
     assert dict(zip(fused.chunk_ids, fused.contributions["vector"].tolist(), strict=True)) == {"a": 0, "b": 0.9, "c": 0}
     assert dict(zip(fused.chunk_ids, fused.labels, strict=True))["a"] is Label.EXACT
     assert "d" not in fused.chunk_ids, "no source retrieved it any more"
+
+
+@pytest.mark.parametrize("missing", ["computed", "zero", "floor"])
+def test_what_a_bm25_threshold_cuts_adds_nothing_and_the_list_that_is_left_decides(missing: str) -> None:
+    """Keyword 6, 4, 2 and a computed 1, cut below 3: minmax is over 6 and 4. Vector 1, 1/2, 0 stays as it is."""
+    keyword = column("keyword", [1, 2, 3, 0], [6.0, 4.0, 2.0, 1.0])
+    vector = column("vector", [0, 3, 1, 2], [NAN, 0.0, 1.0, 0.5])
+    cut = to_threshold(rows("abcd", "abcd", [keyword, vector]), "keyword", 3.0, "cosine")
+    fused = fuse(cut, FusionPlan("convex", alpha=0.75, missing=missing))
+    check(fused, {"c": F(3, 4), "d": F(3, 8), "a": F(1, 4), "b": F(0)})
+    assert fused.contributions["keyword"].tolist() == pytest.approx([0, 0, 0.25, 0])
+    assert [at_least(fused.scores, t) for t in (0.76, 0.75, 0.375, 0.26, 0.25, 0.0)] == [0, 1, 2, 2, 3, 4]
 
 
 def test_a_source_that_cannot_compute_gives_a_missing_score_of_0() -> None:

@@ -46,12 +46,30 @@ def test_the_threshold_is_the_one_that_the_search_cuts_at(place: Path) -> None:
             assert f"f{n:02}.md" in {h.path for h in hits}
 
 
+@pytest.mark.parametrize("source", ["keyword", "fused"])
+@pytest.mark.parametrize("plan", ["default", "tmm", "default vector.threshold=0.3"])
+def test_a_threshold_of_scores_loses_in_a_search_what_it_says(place: Path, source: str, plan: str) -> None:
+    """Of eight relevant files as many are lost in eight searches as the row says, of BM25 and of fused scores."""
+    row = json.loads(run(place, "threshold", "--lose", "40", "--source", source, "--plan", plan, "--json").output)[0]
+    assert row["now"] == "off"
+    cut = wb.Plan.parse(plan).replace({row["field"]: row["threshold"], "limit": 100})
+    with wb.open_corpus(place / "corpus") as corpus:
+        results = {n: corpus.search(f"word{n} alpha", plan=cut) for n in range(8)}
+    if source == "keyword":
+        kept = sum(f"f{n:02}.md" in {e.path for e in r.rankings["keyword"].entries} for n, r in results.items())
+    else:
+        kept = sum(f"f{n:02}.md" in {h.path for h in r.hits} for n, r in results.items())
+    assert row["relevant"] - kept == round(row["loses"] * row["relevant"] / 100)
+
+
 def test_the_threshold_table_says_how_to_take_it_over(place: Path) -> None:
     """The table, the axes, and the option; an unknown source is refused with those that there are."""
     done = run(place, "threshold")
     assert done.exit_code == 0
     assert "vector: angular distance" in done.output
-    assert "--set vector.threshold=VALUE" in done.output
+    said = " ".join(done.output.split())
+    for field in ("vector.threshold", "threshold.keyword", "fusion.threshold"):
+        assert f"--set {field}=VALUE" in said
     refused = run(place, "threshold", "--source", "grep")
     assert refused.exit_code == 2
     assert "keyword, vector, fused" in refused.output

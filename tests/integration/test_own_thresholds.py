@@ -200,7 +200,7 @@ def test_the_command_line_cuts_and_advises_by_source(corpus: wb.Corpus, judged: 
     fields = {row["source"]: (row["now"], row["field"]) for row in told}
     assert fields["vector"] == (0.45, "threshold.vector")
     assert fields["vector:table"] == ("off", "threshold.vector:table")
-    assert fields["keyword"] == (None, None)
+    assert fields["keyword"] == ("off", "threshold.keyword")
     said = " ".join(command("threshold", "judged.jsonl", "--plan", plan).split())
     assert "vector is cut at 0.45: take another with --set threshold.vector=VALUE" in said
     assert "vector:table is not cut: take one with --set threshold.vector:table=VALUE" in said
@@ -223,3 +223,61 @@ def test_an_agent_that_names_a_threshold_names_it_for_every_encoder(corpus: wb.C
     nothing, every = anyio.run(ask), anyio.run(lambda: ask(threshold="off"))
     assert not nothing.structured_content["hits"]
     assert len(every.structured_content["hits"]) == len(TEXTS)
+
+
+SCORES = wb.Plan.parse("default vector.threshold=off")
+
+
+def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus: wb.Corpus) -> None:
+    """As the distance does: funnel, ranking, contribution, explain and its remedy."""
+    every = corpus.search(QUERY, plan=SCORES)
+    entries = every.rankings["keyword"].entries
+    assert len(entries) > 1
+    at, last = entries[-2].score, entries[-1]
+    cut = every.with_plan(SCORES.replace({"threshold.keyword": at}))
+    assert [e.chunk_id for e in cut.rankings["keyword"].entries] == [e.chunk_id for e in entries[:-1]]
+    (step,) = (s for s in cut.steps if (s.step, s.source) == ("threshold", "keyword"))
+    assert (step.entered, step.left) == (len(entries), len(entries) - 1)
+    assert step.reason == f"BM25 score at least {at:g}, by threshold.keyword"
+    (hit,) = (h for h in cut.hits if h.chunk_id == last.chunk_id)
+    assert (hit.contributions["keyword"], str(hit.label)) == (0, "Semantic match")
+    told = corpus.explain(corpus.search(QUERY, plan="sources=keyword threshold.keyword=900"), last.path)
+    assert (told.dropped_by, told.verified) == ("threshold", True)
+    assert f"BM25 score {last.score:.4f}, and threshold.keyword is 900" in told.reason
+    assert told.changes is not None
+    assert last.score * 0.99 < told.changes["threshold.keyword"] <= last.score
+
+
+@pytest.mark.parametrize("method", ["rrf", "convex"])
+def test_results_below_the_fused_threshold_are_dropped_before_dedupe(corpus: wb.Corpus, method: str) -> None:
+    """What is left is the beginning of the list; explain names the score, and its setting brings the document in."""
+    plan = SCORES.replace({"fusion.method": method})
+    every = corpus.search(QUERY, plan=plan)
+    at, last = every.hits[2].score, every.hits[-1]
+    assert last.score < at
+    cut = every.with_plan(plan.replace({"fusion.threshold": at}))
+    assert [h.chunk_id for h in cut.hits] == [h.chunk_id for h in every.hits[:3]]
+    names = [(s.step, s.source) for s in cut.steps]
+    assert names[names.index(("fusion", "")) :][:3] == [("fusion", ""), ("threshold", "fused"), ("dedupe", "")]
+    (step,) = (s for s in cut.steps if s.source == "fused")
+    assert (step.entered, step.left, step.reason) == (len(every.fused), 3, f"fused score at least {at:g}")
+    told = corpus.explain(cut, last.path)
+    assert (told.dropped_by, told.verified) == ("threshold", True)
+    assert told.reason == f"Its fused score is {last.score:.4g}, and fusion.threshold is {at:g}"
+    assert list(told.changes or {}) == ["fusion.threshold"]
+    again = corpus.search(QUERY, plan=cut.plan.replace(told.changes or {}))
+    assert last.path in {h.path for h in again.hits}
+
+
+def test_a_list_that_is_passed_through_is_not_cut_by_a_fused_score_and_says_so(corpus: wb.Corpus) -> None:
+    """One source alone keeps its own scores; fused all the same it is cut, and where nothing is left the best score is named."""
+    plan = SCORES.replace({"fusion.threshold": 900})
+    alone = corpus.search(QUERY, mode="keyword", plan=plan)
+    assert len(alone.hits) == len(alone.rankings["keyword"].entries)
+    reason = "keyword alone has results, and its own scores are shown"
+    assert f"fusion.threshold was not applied: {reason}" in alone.messages
+    assert f"not applied: {reason}" in {s.reason for s in alone.steps if s.source == "fused"}
+    fused = corpus.search(QUERY, mode="keyword", plan=plan.replace({"fusion.single_source": "fuse"}))
+    assert not fused.hits
+    best = float(fused.fused.scores[0])
+    assert f"The best fused score is {best:.4g}, below fusion.threshold=900: lower it or turn it off" in fused.messages

@@ -29,6 +29,8 @@ PLANS: dict[str, list[Any]] = {
     "keyword.keep_strongest": [True, False],
     "keyword.b": [0, 0.9],
     "vector.threshold": ["off", 0.5, 0.35, 0.2],
+    "threshold.keyword": ["off", 0.8, 2],
+    "fusion.threshold": ["off", 0.017, 0.6],
     "depth.keyword": [1, 3, 100],
     "depth.vector": [1, 4, 100],
     "depth.grep": [1, 100],
@@ -147,7 +149,7 @@ def check_source(corpus: wb.Corpus, result: wb.SearchResult, standing: Any, chun
             assert standing.score == pytest.approx(ranking[chunk.chunk_id].score, abs=1e-9)
             assert standing.rank == ranking[chunk.chunk_id].rank
         return 1
-    wide = {f"depth.{source}": 1000, "vector.threshold": "off", "fusion.unit": "chunk"}
+    wide = {f"depth.{source}": 1000, "vector.threshold": "off", "threshold.keyword": "off", "fusion.unit": "chunk"}
     everything = search(corpus, result.query, result.mode, plan.replace(wide), where)
     assert everything is not None
     places = {e.chunk_id: e for e in everything.rankings[source].entries}
@@ -158,8 +160,12 @@ def check_source(corpus: wb.Corpus, result: wb.SearchResult, standing: Any, chun
         return 1
     entry = places[chunk.chunk_id]
     if standing.state == "cut by threshold":
-        assert standing.distance == pytest.approx(entry.distance, abs=1e-6)
-        assert entry.distance >= plan.threshold(source)
+        if kind == "vector":
+            assert standing.distance == pytest.approx(entry.distance, abs=1e-6)
+            assert entry.distance >= plan.threshold(source)
+        else:
+            assert standing.score == pytest.approx(entry.score, abs=1e-9)
+            assert entry.score < plan.threshold(source)
     else:
         assert standing.state == "beyond depth"
         if "renumber" not in str(plan) and by_document:
@@ -223,6 +229,11 @@ def check_step(corpus: wb.Corpus, result: wb.SearchResult, found: Any, path: str
         for name, changes, filters in (("filter", {}, None), ("collections", {"collections": "all"}, where)):
             if f"the {name}" in found.reason or f"plan's {name}" in found.reason:
                 assert filters != where or changes
+    elif "fused score" in found.reason:
+        assert step == "threshold"
+        assert not in_list
+        assert result.frame()["score"][found.fused_rank - 1] < plan["fusion.threshold"]
+        assert path in {p for _, p in result.with_plan(plan.replace({"fusion.threshold": "off"})).documents(10_000)}
     else:
         assert step in ("match", "depth", "threshold")
         assert found.fused_rank is None

@@ -46,6 +46,8 @@ CHOICES: dict[str, list[Any]] = {
     "fusion.single_source": ["passthrough", "fuse"],
     "vector.threshold": ["off", 0.45, 0.3],
     "threshold.vector": ["off", 0.4],
+    "threshold.keyword": ["off", 0.8, 2],
+    "fusion.threshold": ["off", 0, 0.017, 0.5],
     "threshold.vector:table": ["off", 0.35, 0.2],
     "keyword.k1": [0, 0.9, 3],
     "keyword.b": [0, 0.9],

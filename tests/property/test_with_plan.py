@@ -41,6 +41,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "grep.context": (0, 1, 10),
     "vector.threshold": ("off", 0.5, 0.4, 0.2),
     "threshold.vector": ("auto", "off", 0.45, 0.1),
+    "threshold.keyword": ("auto", "off", 0.5, 1.5, 3),
+    "fusion.threshold": ("off", 0, 0.016, 0.3, 0.9),
     "depth.grep": DEPTHS,
     "depth.keyword": DEPTHS,
     "depth.vector": DEPTHS,

@@ -36,7 +36,7 @@ def test_a_histogram_counts_every_distance_once() -> None:
 def test_what_a_threshold_keeps_is_counted_of_the_candidates_and_of_all() -> None:
     """Strictly below is kept. The depth bounds the candidates; the histogram is of every record, and the text says so."""
     made = charts.histogram(np.array([0.1, 0.2, 0.3, 0.4, np.nan]), "angular")
-    assert [made.below(t) for t in ("off", 0.0, 0.2, 0.201, 0.9)] == [4, 0, 1, 2, 4]
+    assert [made.kept(t) for t in ("off", 0.0, 0.2, 0.201, 0.9)] == [4, 0, 1, 2, 4]
     said = panels.counted(made, 0.3, 2, 2)
     assert said == "Drops 0 of 2 candidates, 2 kept. Drawn are all 4 records, 2 of them below it."
     assert panels.counted(made, 0.3, 4, 2) == "Drops 2 of 4 candidates, 2 kept."

@@ -154,6 +154,27 @@ def test_the_threshold_can_be_switched_off_and_on(page: AppTest) -> None:
     assert "plan" not in page.query_params
 
 
+@pytest.mark.parametrize("source", ["keyword", "fused"])
+def test_scores_are_cut_where_their_histogram_says(page: AppTest, source: str) -> None:
+    """A switch brings the slider and the histogram, which keep everything at first; the slider drops what is below it."""
+    field, axis = {"keyword": ("threshold.keyword", "BM25 score"), "fused": ("fusion.threshold", "fused score")}[source]
+    moved(page, "toggle", f"cut.{source}", True)
+    assert page.query_params["plan"] == f"default {field}=0"
+    (drawn,) = [e.proto.body for e in page.get("html") if "wb-histogram" in e.proto.body and axis in e.proto.body]
+    assert "cut at 0" in drawn
+    (slider,) = [s for s in page.slider if s.key == f"wb.w.{field}"]
+    best = scores(page, "hybrid" if source == "fused" else source)[0]
+    before, at = searches(page), round(int(best / slider.step) * slider.step, 6)
+    moved(page, "slider", field, at)
+    counts = re.findall(r"Drops (\d+) of (\d+) candidates, (\d+) kept", all_text(page))
+    dropped, entered, left = map(int, counts[-1])
+    assert dropped + left == entered
+    assert dropped > 0
+    assert searches(page) == before
+    moved(page, "toggle", f"cut.{source}", False)
+    assert not [s for s in page.slider if s.key == f"wb.w.{field}"]
+
+
 def test_another_metric_keeps_the_same_candidates(page: AppTest) -> None:
     """The threshold is said anew in the new metric, so that nothing appears or vanishes."""
     moved(page, "slider", "vector.threshold", 0.3)

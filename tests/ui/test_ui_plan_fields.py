@@ -41,6 +41,7 @@ MOVES: dict[str, tuple[str, str, Any, str]] = {
         0.4,
         "threshold.vector:table=0.4",
     ),
+    "fusion.threshold": ("default fusion.threshold=0.1", "fusion.threshold", 0.5, "fusion.threshold=0.5"),
     "vector.exact": ("default", "vector.exact", "yes", "vector.exact=yes"),
     "depth": ("default", "depth.vector", 50, "depth.vector=50"),
     "fusion.method": ("default", "fusion.method", "max", "fusion.method=max"),

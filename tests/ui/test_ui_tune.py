@@ -160,7 +160,10 @@ def test_a_threshold_is_chosen_by_what_it_loses_and_taken_over(
     assert at.session_state["wb.state"].plan["vector.threshold"] == found.advised(0.0)
     at.selectbox(key="wb.w.tune.scores.source").set_value("fused")
     run(at)
-    assert "not at this score" in all_text(at)
+    found = at.session_state["wb.tune.scores"].result.found["fused"]
+    at.button(key="wb.w.tune.scores.use").click()
+    at.run()
+    assert at.session_state["wb.state"].plan["fusion.threshold"] == found.advised(0.0)
 
 
 def compare_with_rrf(at: AppTest) -> None:

@@ -119,6 +119,16 @@ def test_the_systems_presets_build_on_the_field_defaults_alone(name: str) -> Non
         ("default", "threshold.vector:b", "without vector:b among the sources; add sources=keyword,vector,vector:b"),
         ("default sources=keyword", "threshold", "without vector among the sources; add sources=keyword,vector"),
         (
+            "default sources=vector",
+            "threshold.keyword",
+            "without keyword among the sources; add sources=keyword,vector",
+        ),
+        (
+            "default sources=vector grep.when=never",
+            "fusion.threshold",
+            "with vector alone, which is passed through; add fusion.single_source=fuse",
+        ),
+        (
             "default sources=vector,vector:b threshold.vector=0.4 threshold.vector:b=off",
             "vector.threshold",
             "beside threshold.vector and threshold.vector:b; add threshold.vector=auto",
@@ -172,10 +182,12 @@ def test_equal_plans_have_equal_hashes_and_presets_do_not_count() -> None:
         ("fusion.k=0.5", "from 1 to 100000"),
         ("depth.nonsense=5", "names no source"),
         ("depth=5", "needs a source"),
-        ("threshold=0.4", "Write threshold.vector or threshold.vector:ENCODER"),
+        ("threshold=0.4", "Write threshold.keyword or threshold.vector"),
         ("vector.threshold.vector:b=0.4", "Did you mean threshold.vector:b"),
-        ("threshold.keyword=0.4", "The source keyword has no threshold"),
-        ("threshold.vector=5", "a number from 0 to 4, off, or auto"),
+        ("threshold.grep=0.4", "The source grep has no threshold"),
+        ("threshold.vector=5", r"a number from 0 to 4 \(vector\) or from 0 to 1000 \(keyword\), off, or auto"),
+        ("threshold.keyword=-1", r"to 1000 \(keyword\), off, or auto"),
+        ("fusion.threshold=low", "a number from -1000 to 1000, or off"),
         ("nope", "no preset called 'nope'"),
         ("default limit", "not field=value"),
         ("default 'limit=3", "open quote"),
@@ -217,6 +229,19 @@ def test_a_vector_source_has_its_own_threshold_or_the_shared_one() -> None:
     assert own.replace({"threshold.vector": "auto", "threshold.vector:b@a": "auto"}) == plan
     assert own.with_threshold(0.2) == plan.replace({"vector.threshold": 0.2})
     assert Plan.from_yaml("preset: default\nfields:\n  threshold:\n    vector: off\n").threshold("vector") == "off"
+
+
+def test_keyword_and_the_fused_list_have_thresholds_of_their_own() -> None:
+    """`auto` of a keyword source is off, whatever `vector.threshold` is; one of several is moved by its own field."""
+    plan = Plan.parse("vector.threshold=0.4 threshold.keyword=2 fusion.threshold=0.01")
+    assert [plan.threshold(s) for s in ("keyword", "keyword@a", "vector", "fused", "grep")] == [2, 2, 0.4, 0.01, "off"]
+    assert [Plan.parse("default").threshold(s) for s in ("keyword", "fused")] == ["off", "off"]
+    assert [plan.threshold_to_set(s) for s in ("keyword", "vector", "fused", "grep")] == [
+        "threshold.keyword", "vector.threshold", "fusion.threshold", "",
+    ]  # fmt: skip
+    two = Plan.parse("sources=keyword@a,keyword@b,vector")
+    assert two.threshold_to_set("keyword@a") == "threshold.keyword@a"
+    assert plan.with_threshold("off").threshold("keyword") == 2
 
 
 def test_the_field_that_moves_one_threshold_alone() -> None:

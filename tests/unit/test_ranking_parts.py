@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from workbench import plan_fields
 from workbench.errors import PlanError, UsageError
 from workbench.ranking import agreement
 from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.cutting import drop_unretrieved, retrieved_rows, to_depth, to_threshold
+from workbench.ranking.cutting import at_least, below, drop_unretrieved, retrieved_rows, to_depth, to_threshold
 from workbench.ranking.distance import METRICS, to_cosine, to_distance
 from workbench.ranking.order import best_first
 from workbench.ranking.summation import exact_sum
@@ -131,9 +132,32 @@ def test_a_threshold_cuts_rows_that_were_not_retrieved_by_their_computed_cosine(
     assert to_threshold(shallow, "vector", 0.5, "l2sq").column("vector").cut.tolist() == [False, True, True]
 
 
-def test_a_threshold_on_words_is_refused() -> None:
-    with pytest.raises(PlanError, match="keyword has no distances"):
-        to_threshold(three(), "keyword", 0.5, "cosine")
+def test_a_threshold_of_words_keeps_scores_at_or_above_it() -> None:
+    """A row that keyword did not retrieve is cut by its computed score, and one without any is not."""
+    column = three().column("keyword")
+    score = column.score[column.rank > 0].min()
+    for at, cut in ((score, False), (np.nextafter(score, np.inf), True)):
+        found = to_threshold(three(), "keyword", float(at), "cosine").column("keyword")
+        assert bool(found.cut[np.flatnonzero(column.score == score)[0]]) is cut
+        assert found.rank.tolist() == column.rank.tolist()
+    unknown = Column(
+        "keyword", Kind.LEXICAL, *(np.array(v) for v in ([0, 0], [np.nan] * 2, [0.2, np.nan], [False] * 2))
+    )
+    made = replace(three(), columns=(unknown,))
+    assert to_threshold(made, "keyword", 0.5, "cosine").column("keyword").cut.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("threshold", "left"), [("off", 4), (None, 4), (0.25, 3), (0.2500001, 1), (-1, 4), (2, 0)])
+def test_a_fused_list_is_cut_below_its_threshold(threshold: float | str | None, left: int) -> None:
+    assert at_least(np.array([0.5, 0.25, 0.25, -0.5]), threshold) == left
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0, 0.0164, 1 / 61, 3.14159, 1234.56, -0.27, 1e-7, 0.1 + 0.2])
+def test_a_threshold_of_four_figures_keeps_the_score_that_it_is_for(score: float) -> None:
+    found = below(score)
+    assert found <= score
+    assert score - found <= abs(score) / 999
+    assert len(f"{found:.12g}".lstrip("-0.").replace(".", "").split("e")[0].rstrip("0")) <= 4
 
 
 def test_rows_that_no_source_retrieved_can_be_dropped() -> None:

@@ -1,4 +1,4 @@
-"""The histogram of distances to the query, with the threshold drawn in."""
+"""The histogram of distances to the query, or of scores, with the threshold drawn in."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ BINS = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """Counts of distances in equal bins.
+    """Counts of distances, or of scores, in equal bins.
 
     Attributes:
-        metric: The metric of the distances.
-        edges: float64 (bins + 1,), from the least distance seen to the greatest, or 0 to 1 where there is none.
+        axis: What is counted: `angular distance`, `BM25 score`.
+        edges: float64 (bins + 1,), from the least value seen to the greatest, or 0 to 1 where there is none.
         counts: int64 (bins,).
-        distances: float64 (n,), the distances counted, in any order.
+        distances: float64 (n,), the values counted, in any order.
     """
 
-    metric: str
+    axis: str
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
     distances: NDArray[np.float64]
@@ -36,9 +36,27 @@ class Histogram:
         """How many distances were counted."""
         return int(self.counts.sum())
 
-    def below(self, threshold: float | str) -> int:
-        """How many distances a threshold keeps: those strictly below it, or all where it is `off`."""
-        return self.total if threshold == "off" else int((self.distances < float(threshold)).sum())
+    def keeps(self, values: NDArray[np.float64], threshold: float | str) -> NDArray[np.bool_]:
+        """Which values a threshold keeps: distances strictly below it, scores at or above it, or all where it is `off`."""
+        if threshold == "off":
+            return np.ones(len(values), bool)
+        cut = float(threshold)
+        return values < cut if self.axis.endswith("distance") else values >= cut
+
+    def kept(self, threshold: float | str) -> int:
+        """How many of the values counted a threshold keeps."""
+        return int(self.keeps(self.distances, threshold).sum())
+
+
+def score_histogram(scores: NDArray[np.float64], axis: str, bins: int = BINS) -> Histogram:
+    """Count scores, of which a threshold keeps the high ones.
+
+    Args:
+        scores: float64 (n,), any order; NaN is left out.
+        axis: What they are: `BM25 score`, `fused score`.
+        bins: Number of bins, at most 200.
+    """
+    return _counted(scores, axis, 1.0, 1e-9, bins)
 
 
 def histogram(distances: NDArray[np.float64], metric: str, bins: int = BINS) -> Histogram:
@@ -52,21 +70,25 @@ def histogram(distances: NDArray[np.float64], metric: str, bins: int = BINS) -> 
     Raises:
         PlanError: An unknown metric.
     """
-    largest = metric_of(metric).largest
-    known = distances[~np.isnan(distances)]
+    return _counted(distances, f"{metric} distance", metric_of(metric).largest, 1e-6, bins)
+
+
+def _counted(values: NDArray[np.float64], axis: str, largest: float, least: float, bins: int) -> Histogram:
+    """Values counted from the least to the greatest, or to `largest` where there are none; `least` is the narrowest range."""
+    known = values[~np.isnan(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, largest)
-    if high - low < 1e-6:
-        low, high = max(0.0, low - 0.01), low + 0.01
+    if high - low < least:
+        low, high = min(low, max(0.0, low - 0.01)), low + 0.01
     counts, edges = np.histogram(known, bins=min(bins, 200), range=(low, high))
-    return Histogram(metric, edges.astype(np.float64), counts.astype(np.int64), known)
+    return Histogram(axis, edges.astype(np.float64), counts.astype(np.int64), known)
 
 
 def distance_figure(histogram: Histogram, threshold: float | str, *, height: int = 110, of: str = "") -> Any:
-    """Bars of how many records lie at which distance; those at or beyond the threshold are grey, the cut is a line.
+    """Bars of how many records lie at which distance or score; those that the threshold drops are grey, the cut is a line.
 
     Args:
         histogram: The counts.
-        threshold: A distance in the histogram's metric, or `off`.
+        threshold: A distance in the histogram's metric, a score, or `off`.
         height: Pixels.
         of: The source, to be named where there are several.
 
@@ -75,14 +97,14 @@ def distance_figure(histogram: Histogram, threshold: float | str, *, height: int
     """
     middles = (histogram.edges[:-1] + histogram.edges[1:]) / 2
     cut = None if threshold == "off" else float(threshold)
-    colours = [GREEN if cut is None or m < cut else GREY for m in middles.tolist()]
+    colours = [GREEN if kept else GREY for kept in histogram.keeps(middles, threshold).tolist()]
     bars = {
         "type": "bar",
         "x": middles.round(4).tolist(),
         "y": histogram.counts.tolist(),
         "width": float(histogram.edges[1] - histogram.edges[0]) * 0.9,
         "marker": {"color": colours},
-        "hovertemplate": "%{y} at distance %{x:.2f}<extra></extra>",
+        "hovertemplate": "%{y} at " + histogram.axis.rpartition(" ")[2] + " %{x:.4g}<extra></extra>",
     }
     low, high = float(histogram.edges[0]), float(histogram.edges[-1])
     shapes: list[dict[str, Any]] = []
@@ -98,7 +120,7 @@ def distance_figure(histogram: Histogram, threshold: float | str, *, height: int
         bargap=0,
         xaxis={
             "range": [low - pad, high + pad],
-            "title": {"text": f"{of}: {histogram.metric} distance".removeprefix(": ")},
+            "title": {"text": f"{of}: {histogram.axis}".removeprefix(": ")},
             "fixedrange": True,
         },
         yaxis={"visible": False, "fixedrange": True},

@@ -8,7 +8,7 @@ import click
 from rich.text import Text
 
 from workbench.cli import judged, options, output
-from workbench.plan_fields import OFF
+from workbench.plan_fields import FUSED, OFF
 
 if TYPE_CHECKING:
     from workbench.evaluate.distribution import Distribution
@@ -41,12 +41,13 @@ def threshold(
 ) -> None:
     """Find the threshold that loses at most so many of the relevant results in JUDGMENTS, and what it drops of the others.
 
-    What was judged counts once a query, at its best candidate. A plan cuts at a distance (vector.threshold, or of one of
-    several vector sources threshold.SOURCE); scores of the other sources, and the fused score, are shown to compare how well
-    they tell relevant from other results.
+    What was judged counts once a query, at its best candidate. A plan cuts a vector source at a distance (vector.threshold, or
+    of one of several threshold.SOURCE), keyword below a BM25 score (threshold.keyword) and the fused list below a fused score
+    (fusion.threshold). A source is measured without its threshold, the fused list with those of the sources. Grep has no
+    threshold: its score is shown to compare.
     """
     from workbench.errors import UsageError
-    from workbench.evaluate.distribution import FUSED, distributions
+    from workbench.evaluate.distribution import distributions
     from workbench.evaluate.pool import Pool
 
     asked = plan.read()
@@ -73,12 +74,12 @@ def threshold(
 def _row(found: Distribution, percent: float, plan: Plan) -> dict[str, Any]:
     at = found.advised(percent / 100)
     lost, dropped = found.dropped(at)
-    cuts = found.distances
+    field = plan.threshold_to_set(found.source)
     return {
         "source": found.source, "of": found.axis, "relevant": len(found.relevant), "not_found": found.missed,
         "lose": percent, "threshold": None if at != at else at,
         "loses": None if lost != lost else round(100 * lost, 2), "drops": None if dropped != dropped else round(100 * dropped, 2),
-        "now": plan.threshold(found.source) if cuts else None, "field": plan.threshold_to_set(found.source) if cuts else None,
+        "now": plan.threshold(found.source) if field else None, "field": field or None,
     }  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Where relevant and other results lie in one source's scores, to choose a threshold with open eyes.
 
-A threshold on the distance drops every candidate at or beyond it. What it costs is seen only against judgments: the share of
-the relevant that it would drop, and of the others. What was judged counts once a query, at its best candidate (a document is
-not lost while one of its chunks stays), and so does each document that nobody judged.
+A threshold on the distance drops every candidate at or beyond it, one on a score every candidate below it. What it costs is
+seen only against judgments: the share of the relevant that it would drop, and of the others. What was judged counts once a
+query, at its best candidate (a document is not lost while one of its chunks stays), and so does each document that nobody
+judged.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 from workbench.errors import UsageError
 from workbench.evaluate.pool import Pool, Pooled
 from workbench.plan import Plan
-from workbench.plan_values import base_of
+from workbench.plan_fields import OFF
+from workbench.plan_values import FUSED, base_of
+from workbench.ranking.cutting import below
 from workbench.ranking.distance import to_distance
 from workbench.records import Progress
 from workbench.retrieve.fusing import fuse_plan
@@ -27,9 +30,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 Floats = NDArray[np.float64]
-FUSED = "fused"
-"""The name under which the fused score stands beside the sources."""
-
 _AXES = {"keyword": "BM25 score", FUSED: "fused score"}
 
 
@@ -87,8 +87,7 @@ class Distribution:
             return exact
         if self.distances:
             return math.ceil(exact * 1_000) / 1_000
-        step = 10.0 ** (math.floor(math.log10(abs(exact))) - 3)
-        return float(f"{math.floor(exact / step) * step:.12g}")
+        return below(exact)
 
     def dropped(self, threshold: float) -> tuple[float, float]:
         """Share of the relevant candidates, and of all others, that a threshold drops; NaN where there are none."""
@@ -125,7 +124,8 @@ def distributions(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> dict[str, Distribution]:
-    """Candidates of every source of a plan at its depth, without a threshold, and of their fusion, for every judged query.
+    """Candidates of every source of a plan at its depth, without a threshold, and of the plan's fusion without a threshold of
+    its own, for every judged query.
 
     The fused score is left out for queries that one source alone answers: such a list keeps its source's own score.
 
@@ -138,7 +138,10 @@ def distributions(
     Returns:
         Source -> distribution, `fused` last.
     """
-    open_plan = plan.with_threshold("off")
+    open_plan = plan.with_threshold(OFF).replace(
+        {f"threshold.{s}": OFF for s in plan.cuttable if base_of(s) == "keyword"}
+    )
+    whole_plan = plan.replace({plan.threshold_to_set(FUSED): OFF})
     needs, (key,) = pool.needs([open_plan])
     names = (*plan.sources, FUSED)
     parts: dict[str, tuple[list[Floats], ...]] = {name: ([], [], []) for name in names}
@@ -149,7 +152,7 @@ def distributions(
         grades = pool.judgments.qrels[topic.query_id]
         relevant = {k for k, grade in grades.items() if grade > 0}
         pooled = pool.ask(topic, needs[key], {})
-        lists = {} if pooled is None else dict(_lists(pooled, open_plan))
+        lists = {} if pooled is None else dict(_lists(pooled, open_plan, whole_plan))
         for name in names:
             if name not in lists:
                 missed[name] += len(relevant) if name != FUSED else 0
@@ -177,14 +180,14 @@ def distribution(
     return distributions(pool, plan, progress=progress)[source]
 
 
-def _lists(pooled: Pooled, plan: Plan) -> Iterator[tuple[str, list[tuple[float, tuple[str, ...]]]]]:
-    """Each source's list and the fused one: score and keys of each candidate, best first."""
+def _lists(pooled: Pooled, plan: Plan, fusing: Plan) -> Iterator[tuple[str, list[tuple[float, tuple[str, ...]]]]]:
+    """Each source's list under one plan, and the fused one under another: score and keys of each candidate, best first."""
     candidates = pooled.retrieved.candidates_for(plan, computed=False)
     for column in candidates.columns:
         rows = np.flatnonzero(column.rank > 0)
         rows = rows[np.argsort(column.rank[rows], kind="stable")]
         yield column.source, _named(column.score[rows], rows, pooled.keys)
-    outcome = fuse_plan(pooled.retrieved, plan)
+    outcome = fuse_plan(pooled.retrieved, fusing)
     if outcome.score_kind == FUSED:
         yield FUSED, _named(outcome.fused.scores, outcome.fused.rows, pooled.keys)
 

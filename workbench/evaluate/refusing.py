@@ -2,8 +2,8 @@
 
 Plans that cut candidates the same way (sources, depths, thresholds) are one `Cut`: the candidates are cut once a query and
 all its plans are fused as one matrix (`ranking.many`). What that cannot do goes one plan after another through the search's
-own code: a reranking model, one source's list handed on as it is, equal texts among documents ranked as documents, or of
-which a judged one may be removed as the copy of another.
+own code: a reranking model, a threshold on fused scores, one source's list handed on as it is, equal texts among documents
+ranked as documents, or of which a judged one may be removed as the copy of another.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.evaluate.pool import Pooled
 from workbench.evaluate.run import with_alike
 from workbench.plan import Plan
-from workbench.plan_fields import OFF
+from workbench.plan_fields import FUSED, OFF
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.many import Batch, Ready, prepare, ranks_of
 from workbench.retrieve.engine import Engine
@@ -57,7 +57,7 @@ def cut_key(plan: Plan) -> tuple[object, ...]:
     sources = (*plan.sources, "grep")
     return (
         plan.sources, plan["grep.when"], tuple(plan.depth(s) for s in sources),
-        tuple(plan.threshold(s) for s in plan.vectors or ("vector",)), plan["vector.metric"],
+        tuple(plan.threshold(s) for s in (*plan.cuttable, FUSED)), plan["vector.metric"],
         counts_documents(plan), plan["dedupe"],
         plan["fusion.single_source"], plan["fusion.unit"], plan["fusion.renumber"], plan["fusion.prefer"],
         plan["rerank.model"], plan["rerank.top"],
@@ -132,10 +132,13 @@ def ranking_of(engine: Engine, pooled: Pooled, plan: Plan, most: int) -> tuple[s
 
 
 def _one_by_one(pooled: Pooled, plan: Plan) -> bool:
-    """Whether plans cannot be fused as one matrix: a model has the last word, a row has several judged passages, or, where
-    documents are ranked, what is judged depends on the row that shows a document, or which of two equal texts stays does.
+    """Whether plans cannot be fused as one matrix: a model has the last word, fused scores are cut, a row has several judged
+    passages, or, where documents are ranked, what is judged depends on the row that shows a document, or which of two equal
+    texts stays does.
     """
-    if plan["rerank.model"] != OFF or pooled.single is None or (pooled.shared and plan["dedupe"]):
+    if plan["rerank.model"] != OFF or plan.threshold(FUSED) != OFF or pooled.single is None:
+        return True
+    if pooled.shared and plan["dedupe"]:
         return True
     return bool(plan["fusion.unit"] == "document" and (pooled.merged or (pooled.twins and plan["dedupe"])))
 

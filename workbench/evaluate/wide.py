@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.evaluate.pool import Pooled
 from workbench.plan import FusionPlan, Plan
-from workbench.plan_fields import OFF
-from workbench.plan_values import base_of
-from workbench.ranking.cutting import document_codes
-from workbench.ranking.distance import to_distance
+from workbench.plan_fields import FUSED, OFF
+from workbench.ranking.cutting import beyond, document_codes
 from workbench.ranking.evidence import RANK_METHODS, Evidence
 from workbench.ranking.methods import Parameters, contributions
 from workbench.ranking.summation import exact_sum
@@ -53,7 +51,6 @@ class _Side:
     rank: Ints
     score: Floats
     every: Floats | None = None
-    distances: dict[tuple[str, bool], Floats] = field(default_factory=dict)
 
 
 class Wide:
@@ -128,11 +125,15 @@ class Wide:
         weights = tuple(fusion.weight(e.source) for e in evidence)
         numbers = Parameters(float(fusion.k), float(fusion.rank_base), float(fusion.alpha), weights)
         scores = exact_sum(contributions(evidence, fusion.method, numbers))
-        if fusion.single_source == "passthrough":
-            scores = self._passed_through(evidence, query, scores)
+        threshold = plan.threshold(FUSED)
+        kept = np.ones(len(alive), bool) if threshold == OFF else scores >= float(threshold)
+        if fusion.single_source == "passthrough" and (alone := self._alone(evidence, query)).any():
+            # The one list of a query that only one source answered: its own order, and no fused score to cut.
+            scores = np.where(alone, -np.sum([e.rank for e in evidence], axis=0), scores)
+            kept |= alone
         coverage = np.sum([e.rank > 0 for e in evidence], axis=0)
         order = np.lexsort((-coverage, -scores, query))  # stable: rows stand in the order that settles ties
-        places = alive[order]
+        places = alive[order[kept[order]]]
         if self._texts is not None and plan["dedupe"]:
             places = places[_firsts(self._texts[places])]
         places = places[_firsts(self._documents[places])]
@@ -148,15 +149,11 @@ class Wide:
     def _cut(self, side: _Side, plan: Plan) -> tuple[Ints, Bools]:
         """A source's ranks within its depth, and which rows the threshold cuts."""
         rank = np.where(side.rank > plan.depth(side.source), 0, side.rank)
-        threshold = plan.threshold(side.source) if base_of(side.source) == "vector" else OFF
+        threshold = plan.threshold(side.source)
         if threshold == OFF:
             return rank, np.zeros(len(rank), bool)
-        metric, computed = str(plan["vector.metric"]), Retrieved.uses_computed(plan)
-        distance = side.distances.get((metric, computed))
-        if distance is None:
-            distance = to_distance(self._every(side) if computed else side.score, metric)
-            side.distances[metric, computed] = distance
-        return rank, distance >= float(threshold)  # NaN >= x is False
+        score = self._every(side) if Retrieved.uses_computed(plan) else side.score
+        return rank, beyond(score, side.kind, float(threshold), str(plan["vector.metric"]))
 
     def _evidence(
         self, side: _Side, rank: Ints, cut: Bools, hit: Bools, alive: Ints, query: Ints, fusion: FusionPlan
@@ -187,13 +184,12 @@ class Wide:
         high[owners] = np.maximum.reduceat(values[rows], begins)
         return low, high
 
-    def _passed_through(self, evidence: Sequence[Evidence], query: Ints, scores: Floats) -> Floats:
-        """Scores in which the one list of a query that only one source answered stands in its own order."""
+    def _alone(self, evidence: Sequence[Evidence], query: Ints) -> Bools:
+        """Whether a row's query was answered by one source only."""
         lists = np.zeros(len(self._pooled), np.int64)
         for e in evidence:
             lists += np.bincount(query[e.rank > 0], minlength=len(lists)) > 0
-        alone = (lists == 1)[query]
-        return np.where(alone, -np.sum([e.rank for e in evidence], axis=0), scores) if alone.any() else scores
+        return np.asarray((lists == 1)[query])
 
 
 def _minmax(s: Floats, low: Floats, high: Floats, kind: Kind) -> Floats:

@@ -5,14 +5,14 @@ A control reads a plan (`show`) and tells a change of one field in the plan's ow
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench import plan_fields
 from workbench.errors import PlanError
 from workbench.plan import Plan
-from workbench.plan_controls import GROUPS, Slot
-from workbench.ranking.distance import metric
+from workbench.plan_controls import GROUPS, Slot, cut_words, threshold_range
 
 OFFERED = (
     "fusion.method", "fusion.k", "fusion.alpha", "fusion.weights", "fusion.normalise", "fusion.missing", "vector.threshold",
@@ -48,12 +48,15 @@ class Control:
             "layout": ipywidgets.Layout(width=_WIDTH),
         }  # fmt: skip
         self._switch: Any = None
-        if name.startswith(("vector.threshold", "threshold.")):
+        self._cuts = _cut_by(name)
+        if self._cuts:
+            end, step = threshold_range(plan, self._cuts)
             self.input = ipywidgets.FloatSlider(
-                min=0.0, max=1.0, step=0.01, readout_format=".2f", continuous_update=True, **look
-            )
+                min=0.0, max=end, step=step, readout_format=f".{max(2, -math.floor(math.log10(step)))}f",
+                continuous_update=True, **look,
+            )  # fmt: skip
             self._switch = ipywidgets.Checkbox(
-                description=f"Cut {source} at a distance".replace("  ", " "),
+                description=f"Cut {source} {cut_words(self._cuts)}".replace("  ", " "),
                 tooltip=field.help,
                 indent=True,
                 style=dict(_LABEL),
@@ -86,11 +89,11 @@ class Control:
             self.widget.layout.display = None if self._slot.shown(plan) else "none"
             value = plan[self.name]
             if self._switch is not None:
-                if self.name.startswith("threshold."):
-                    value = plan.threshold(self.name.removeprefix("threshold."))
+                value = plan.threshold(self._cuts) if self.name.startswith("threshold.") else value
                 off = value == plan_fields.OFF
                 self._switch.value = not off
-                self.input.max = max(metric(plan["vector.metric"]).largest, 0.0 if off else float(value))
+                low, high = (0.0, 0.0) if off else (min(0.0, float(value)), float(value))
+                self.input.min, self.input.max = low, max(threshold_range(plan, self._cuts)[0], high)
                 self.input.disabled = off
                 if not off:
                     self.input.value = float(value)
@@ -117,6 +120,14 @@ class Control:
         if self._switch is not None and not self._switch.value:
             value = plan_fields.OFF
         self._moved(self.name, round(value, 10) if isinstance(value, float) else value)
+
+
+def _cut_by(name: str) -> str:
+    """The source that a field is a threshold of, or `fused`; "" where it is none."""
+    field, source = plan_fields.locate(name)
+    return {"vector.threshold": "vector", "threshold": source, "fusion.threshold": plan_fields.FUSED}.get(
+        field.name, ""
+    )
 
 
 def fields_for(names: Sequence[str], plan: Plan) -> tuple[str, ...]:

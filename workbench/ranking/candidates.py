@@ -32,8 +32,8 @@ class Column:
         score: float64 (n,), raw score, higher is better; NaN where rank is 0.
         computed: float64 (n,), the raw score of every row, retrieved or not, where the source can compute it; NaN where
             it cannot (a store that cannot score given rows, grep).
-        cut: bool (n,), True where the row's distance in this source is at or beyond the plan's threshold: it counts as
-            not retrieved and contributes 0, whatever `fusion.missing` says.
+        cut: bool (n,), True where this source's threshold cuts the row, by its distance or its score: it counts as not
+            retrieved and contributes 0, whatever `fusion.missing` says.
     """
 
     source: str

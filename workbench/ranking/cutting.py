@@ -1,19 +1,19 @@
-"""Depth and threshold: what a slider cuts, on candidates that were retrieved once and deeper.
+"""Depth and thresholds: what a slider cuts, on candidates that were retrieved once and deeper, and on the fused list.
 
-Both return new candidates over the same rows, so that row numbers keep their meaning; nothing is searched again. Cutting
-ranks at a depth gives what a search at that depth would have retrieved.
+Depth and a source's threshold return new candidates over the same rows, so that row numbers keep their meaning; nothing is
+searched again. Cutting ranks at a depth gives what a search at that depth would have retrieved.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from workbench import plan_fields
-from workbench.errors import PlanError
-from workbench.ranking.candidates import Bools, Candidates, Column, Ints
+from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.distance import to_distance
 from workbench.records import Kind
 
@@ -49,33 +49,53 @@ def to_depth(candidates: Candidates, depths: Mapping[str, int], *, documents: bo
 
 
 def to_threshold(candidates: Candidates, source: str, threshold: float | str | None, metric: str) -> Candidates:
-    """Mark as cut every row, retrieved or not, whose distance in a vector source is at or beyond the threshold.
+    """Mark as cut every row, retrieved or not, whose distance in a vector source is at or beyond the threshold, or whose score
+    in a lexical one is below it.
 
-    The distance comes from the row's score, or from its computed score where it was not retrieved; a row that has neither
+    Distance and score come from the row's score, or from its computed score where it was not retrieved; a row that has neither
     is not cut. Ranks and scores stay, for those who show what was cut.
 
     Args:
         candidates: Cut to their depth already.
-        source: A semantic source; a name without a column (it could not run) changes nothing.
-        threshold: Distance in the metric; strictly below is kept. None or `off` keeps all.
-        metric: `angular`, `cosine`, `l2` or `l2sq`.
+        source: A source; a name without a column (it could not run) changes nothing.
+        threshold: Distance in the metric, strictly below is kept; or score, at or above is kept. None or `off` keeps all.
+        metric: `angular`, `cosine`, `l2` or `l2sq`; read of a semantic source only.
 
     Raises:
-        PlanError: An unknown metric, or a lexical source.
+        PlanError: An unknown metric.
     """
     off = threshold is None or threshold == plan_fields.OFF
 
     def cut(column: Column) -> Column:
         if column.source != source:
             return column
-        if column.kind is not Kind.SEMANTIC:
-            raise PlanError(f"The source {source} has no distances", "Set a threshold on a vector source")
         if off:
             return replace(column, cut=np.zeros(len(column.cut), bool))
-        cosine = np.where(column.rank > 0, column.score, column.computed)
-        return replace(column, cut=to_distance(cosine, metric) >= float(threshold or 0.0))  # NaN >= x is False
+        score = np.where(column.rank > 0, column.score, column.computed)
+        return replace(column, cut=beyond(score, column.kind, float(threshold or 0.0), metric))
 
     return _with_columns(candidates, cut)
+
+
+def beyond(scores: Floats, kind: Kind, threshold: float, metric: str) -> Bools:
+    """Which raw scores a threshold cuts: cosines at its distance or farther, scores of a lexical source below it; never NaN."""
+    return to_distance(scores, metric) >= threshold if kind is Kind.SEMANTIC else scores < threshold
+
+
+def at_least(scores: Floats, threshold: float | str | None) -> int:
+    """How many of a fused list's scores, which fall, are at or above a threshold; all where it is None or `off`."""
+    if threshold is None or threshold == plan_fields.OFF:
+        return len(scores)
+    return int(np.searchsorted(-scores, -float(threshold), side="right"))
+
+
+def below(score: float) -> float:
+    """The greatest number of four figures that is not above a score: as a threshold it keeps the score."""
+    if score == 0.0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(abs(score))) - 3)
+    found = float(f"{math.floor(score / step) * step:.12g}")
+    return found if found <= score else float(f"{found - step:.12g}")
 
 
 def retrieved_rows(candidates: Candidates) -> Ints:

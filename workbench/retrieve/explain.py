@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.plan_fields import OFF
+from workbench.plan_fields import FUSED, OFF
 from workbench.plan_values import base_of, encoder_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
@@ -254,16 +254,19 @@ class _Places:
         elif compute is not None and (kind == "vector" or rank is not None):
             score = float(compute(np.array([number], np.int64))[0])
         distance = float(to_distance(np.array(score), metric)) if kind == "vector" and score is not None else None
-        state, reason = self._why(source, number, rank, distance)
+        state, reason = self._why(source, number, rank, score, distance)
         return SourceStanding(source, state, rank, score, distance, added, reason)
 
-    def _why(self, source: str, number: int, rank: int | None, distance: float | None) -> tuple[str, str]:
+    def _why(
+        self, source: str, number: int, rank: int | None, score: float | None, distance: float | None
+    ) -> tuple[str, str]:
         """State and reason of a record that a source did not retrieve."""
         plan, kind = self.plan, base_of(source)
-        if distance is not None:
-            field, bound = plan.threshold_field(source), plan.threshold(source)
-            if bound != OFF and distance >= float(bound):
-                return "cut by threshold", f"{source} has it at distance {distance:.4f}, and {field} is {bound}"
+        field, bound = plan.threshold_field(source), plan.threshold(source)
+        if bound != OFF and distance is not None and distance >= float(bound):
+            return "cut by threshold", f"{source} has it at distance {distance:.4f}, and {field} is {bound}"
+        if bound != OFF and distance is None and score is not None and score < float(bound):
+            return "cut by threshold", f"{source} gives it the BM25 score {score:.4f}, and {field} is {bound}"
         if rank is not None and rank > plan.depth(source):
             unit = " among the documents" if counts_documents(plan) else ""
             return "beyond depth", f"{source} has it at rank {rank:,}{unit}, and the depth is {plan.depth(source):,}"
@@ -377,7 +380,7 @@ def _cause(places: _Places, standing: SourceStanding, number: int) -> Cause:
     words = None
     if base_of(standing.source) == "keyword" and standing.state == "no match":
         words = why_not(places.words(standing.source), number, places.plan["keyword.operator"])
-    return Cause(standing.source, standing.state, standing.rank, standing.distance, words)
+    return Cause(standing.source, standing.state, standing.rank, standing.score, standing.distance, words)
 
 
 def _told(result: SearchResult, remedy: Remedy) -> dict[str, Any]:
@@ -408,6 +411,12 @@ def _dropped(places: _Places, standings: tuple[SourceStanding, ...], position: i
             place = places.place(better)
             where = f"result {place}" if better in outcome.shown else f"number {place} of the list"
             return "dedupe", f"Its text is that of {paths[rows[better]]}, which is {where}"
+        if position >= outcome.above:
+            score = float(result.fused.scores[position])
+            return (
+                "threshold",
+                f"Its fused score is {score:.4g}, and fusion.threshold is {result.plan.threshold(FUSED):g}",
+            )
         place = places.place(position)
         if place <= len(outcome.shown):
             return "strongest", (

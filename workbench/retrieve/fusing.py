@@ -1,4 +1,4 @@
-"""From what the sources answered to an ordered list of rows: threshold, fusion, dedupe, limit, each counted.
+"""From what the sources answered to an ordered list of rows: thresholds, fusion, dedupe, limit, each counted.
 
 Pure but for its input, so this is what runs when a slider moves: no store is asked, but where a policy masks texts it is asked
 once about each new document, to count it.
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.plan import Plan
-from workbench.plan_values import base_of
+from workbench.plan_values import FUSED, OFF, base_of
 from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.cutting import at_least
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.records import Step
 from workbench.retrieve.retrieved import Retrieved
@@ -29,10 +30,11 @@ class Outcome:
         candidates: Columns under the plan's depth and threshold.
         fused: Every fused row, best first.
         score_kind: `fused`, or the lone source whose scores these are.
-        kept: int64 positions in `fused` that survive dedupe, in order.
+        kept: int64 positions in `fused` that survive its threshold and dedupe, in order.
         shown: int64 positions in `fused` that are returned.
         strongest: The position that `keyword.keep_strongest` put in the last place of `shown`; -1 where it put none in.
         duplicate_of: position in `fused` -> position of the better row with the same text.
+        above: How many positions of `fused`, from its first, `fusion.threshold` keeps.
         steps: The funnel.
         milliseconds: Time spent.
         rerank: position in `fused` -> a reranking model's score, where one was asked.
@@ -47,6 +49,7 @@ class Outcome:
     shown: NDArray[np.int64]
     strongest: int
     duplicate_of: dict[int, int]
+    above: int
     steps: tuple[Step, ...]
     milliseconds: float
     rerank: Mapping[int, float] = field(default_factory=dict)
@@ -69,23 +72,24 @@ def fuse_plan(retrieved: Retrieved, plan: Plan) -> Outcome:
     if len(lists) == 1 and plan["fusion.single_source"] == "passthrough":
         fused, score_kind = passthrough(candidates, lists[0].source, plan.fusion), lists[0].source
     else:
-        fused, score_kind = fuse(candidates, plan.fusion), "fused"
-    kept, duplicate_of = _dedupe(fused, retrieved, plan)
+        fused, score_kind = fuse(candidates, plan.fusion), FUSED
+    above = at_least(fused.scores, plan.threshold(FUSED)) if score_kind == FUSED else len(fused)
+    kept, duplicate_of = _dedupe(fused.rows[:above], retrieved, plan)
     shown, strongest = show(retrieved, plan, candidates, fused, kept)
     steps = (
-        *_steps(retrieved, plan, candidates, fused, kept),
+        *_steps(retrieved, plan, candidates, fused, score_kind, above, kept),
         *last_steps(retrieved, plan, fused, kept, shown, strongest),
     )
     taken = (time.perf_counter() - started) * 1000.0
-    return Outcome(candidates, fused, score_kind, kept, shown, strongest, duplicate_of, steps, taken)
+    return Outcome(candidates, fused, score_kind, kept, shown, strongest, duplicate_of, above, steps, taken)
 
 
-def _dedupe(fused: Fused, retrieved: Retrieved, plan: Plan) -> tuple[NDArray[np.int64], dict[int, int]]:
-    """Positions that stay, and for each dropped one the better row with the same text."""
-    everything = np.arange(len(fused.rows), dtype=np.int64)
+def _dedupe(rows: NDArray[np.int64], retrieved: Retrieved, plan: Plan) -> tuple[NDArray[np.int64], dict[int, int]]:
+    """Positions of a list that stay, and for each dropped one the better row with the same text."""
+    everything = np.arange(len(rows), dtype=np.int64)
     if not plan["dedupe"] or not len(everything):
         return everything, {}
-    keys = retrieved.columns.text_keys[fused.rows]
+    keys = retrieved.columns.text_keys[rows]
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     original = first[inverse]
     dropped = np.flatnonzero(original != everything)
@@ -128,8 +132,9 @@ def last_steps(
 
 
 def _steps(
-    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64]
-) -> tuple[Step, ...]:
+    retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, score_kind: str, above: int,
+    kept: NDArray[np.int64],
+) -> tuple[Step, ...]:  # fmt: skip
     steps = [
         Step("filters", "", retrieved.visible, retrieved.allowed, _filter_reason(retrieved)),
     ]
@@ -138,14 +143,20 @@ def _steps(
     entered = sum(int(c.retrieved.sum()) for c in candidates.columns)
     unit = "documents" if plan["fusion.unit"] == "document" else "chunks"
     steps.append(Step("fusion", "", entered, len(fused.rows), f"the sources' lists became one list of {unit}"))
+    if (least := plan.threshold(FUSED)) != OFF:
+        reason = f"fused score at least {least:g}" if score_kind == FUSED else f"not applied: {own_scores(score_kind)}"
+        steps.append(Step("threshold", FUSED, len(fused.rows), above, reason))
     left = len(kept)
-    steps.append(
-        Step("dedupe", "", len(fused.rows), left, "the same text as a better one" if plan["dedupe"] else "off")
-    )
+    steps.append(Step("dedupe", "", above, left, "the same text as a better one" if plan["dedupe"] else "off"))
     if retrieved.masks:
         masked = retrieved.masked_rows(fused.rows[kept])
         steps.append(Step("policy", "", left, left, f"{masked:,} of them are shown with parts masked"))
     return tuple(steps)
+
+
+def own_scores(source: str) -> str:
+    """Why a list has no fused scores."""
+    return f"{source} alone has results, and its own scores are shown"
 
 
 def _filter_reason(retrieved: Retrieved) -> str:
@@ -172,8 +183,11 @@ def _source_steps(retrieved: Retrieved, plan: Plan, column: Column) -> list[Step
         Step("match", source, answer.entered, found, what),
         Step("depth", source, found, ranked, f"depth.{source} is {plan.depth(source)}"),
     ]
+    threshold, field = plan.threshold(source), plan.threshold_field(source)
+    if base_of(source) == "keyword" and threshold != OFF:
+        left = int(column.retrieved.sum())
+        steps.append(Step("threshold", source, ranked, left, f"BM25 score at least {threshold:g}, by {field}"))
     if base_of(source) == "vector":
-        threshold, field = plan.threshold(source), plan.threshold_field(source)
         left = int(column.retrieved.sum())
         own = "" if field == "vector.threshold" else f", by {field}"
         reason = (

@@ -8,11 +8,11 @@ import numpy as np
 
 from workbench.plan import Plan
 from workbench.plan_effects import idle
-from workbench.plan_fields import OFF
+from workbench.plan_fields import FUSED, OFF
 from workbench.plan_values import base_of, collection_of
 from workbench.records import Hit
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import Outcome
+from workbench.retrieve.fusing import Outcome, own_scores
 from workbench.retrieve.request import Request
 from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import scope_of
@@ -50,6 +50,8 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
         said.append(
             f"Only {outcome.score_kind} found anything ({names} found nothing), so its own order and scores are shown"
         )
+    if outcome.score_kind != FUSED and plan.threshold(FUSED) != OFF:
+        said.append(f"fusion.threshold was not applied: {own_scores(outcome.score_kind)}")
     if outcome.strongest >= 0:
         # The order of the list, which a reranking model may have changed, is that of `kept`.
         place = int(np.flatnonzero(outcome.kept == outcome.strongest)[0]) + 1
@@ -99,31 +101,40 @@ def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
         return ("The corpus holds nothing that you may see: index a folder with `workbench index PATH`",)
     if not retrieved.allowed:
         return _nothing_allowed(engine, request)
-    # Where the plan asks no vector source, a search by meaning asks the corpus's own.
-    cutting = tuple(
-        field
-        for field in dict.fromkeys(plan.threshold_field(source) for source in plan.vectors or ("vector",))
-        if plan[field] != OFF
+    asked = tuple(c.source for c in outcome.candidates.columns if plan.threshold(c.source) != OFF)
+    near, far = (
+        tuple(dict.fromkeys(plan.threshold_field(s) for s in asked if (base_of(s) == "vector") == vector))
+        for vector in (True, False)
     )
-    raised = [f"raise {' or '.join(cutting)} or turn it off"] if cutting else []
+    raised = [f"raise {' or '.join(near)} or turn it off"] if near else []
+    raised += [f"lower {' or '.join(far)} or turn it off"] if far else []
     nothing = "in 0 files" if request.mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
     said = [f"0 results, 0 characters, {nothing}"]
-    if request.mode == "grep":
+    if len(outcome.fused):
+        best = float(outcome.fused.scores[0])
+        said.append(
+            f"The best fused score is {best:.4g}, below fusion.threshold={plan.threshold(FUSED):g}: lower it or turn it off"
+        )
+    elif request.mode == "grep":
         said.append(
             "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector"
         )
-    elif request.mode == "keyword":
+    elif request.mode == "keyword" and not raised:
         said.append(_no_words(engine, retrieved, plan, retrieved.sources_for(plan)[0]))
+    elif request.mode == "keyword":
+        said.append("No passage scores high enough: " + ", or ".join([*raised, "try the mode vector"]))
     elif request.mode == "vector":
         said.append("No passage is near enough in meaning: " + ", or ".join([*raised, "try the mode keyword"]))
     else:
         tips = ["use other words", *raised, *(["take the filter away"] if request.filters else [])]
         said.append("No source found anything: " + ", or ".join(tips))
-    for field in cutting:
+    for field in (*near, *far):
         of_it = (c for c in outcome.candidates.columns if plan.threshold_field(c.source) == field)
         cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in of_it)
         if cut:
-            said.append(f"{cut:,} candidates were at or beyond {field}={plan[field]:g}")
+            said.append(
+                f"{cut:,} candidates were {'at or beyond' if field in near else 'below'} {field}={plan[field]:g}"
+            )
     return tuple(said)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from workbench.errors import NeedsSearch, WorkbenchError
 from workbench.plan import Plan
-from workbench.plan_fields import OFF
+from workbench.plan_fields import FUSED, OFF
 from workbench.plan_values import base_of
+from workbench.ranking.cutting import below
 from workbench.ranking.distance import to_distance
 from workbench.retrieve.request import MODES
 from workbench.retrieve.result import SearchResult
@@ -54,6 +55,17 @@ class Aim:
     def place(self, result: SearchResult) -> int:
         """Its number in the list before the limit; 0 where it is not in it."""
         return next((n for n, p in enumerate(result.order.tolist(), 1) if self._is(result, p)), 0)
+
+    def cut(self, result: SearchResult) -> float | None:
+        """Its best fused score, where `fusion.threshold` dropped it."""
+        outcome = result._outcome
+        cut = (p for p in range(outcome.above, len(result.fused)) if self._is(result, p))
+        position = next(cut, None)
+        return (
+            None
+            if position is None or self.place(result) or self.repeated(result)
+            else float(result.fused.scores[position])
+        )
 
     def repeated(self, result: SearchResult) -> bool:
         """Whether dedupe dropped it."""
@@ -99,6 +111,7 @@ class Cause:
     Attributes:
         source, state: As a standing has them.
         rank: In the unit that the plan's depth counts, None where it does not match.
+        score: Raw score, None where there is none.
         distance: In the plan's metric, vector sources only.
         words: Of a keyword source.
     """
@@ -106,6 +119,7 @@ class Cause:
     source: str
     state: str
     rank: int | None
+    score: float | None
     distance: float | None
     words: NoMatch | None = None
 
@@ -133,6 +147,11 @@ def find(base: SearchResult, aim: Aim, causes_in: Causes, search: Search, start:
         if "mode" not in remedy.request:  # another mode and then more of it is no advice
             reached.append((remedy, again))
     for n, (remedy, again) in enumerate(reached):
+        if (score := aim.cut(again)) is not None:
+            changed = remedy.more({again.plan.threshold_to_set(FUSED): below(score)})
+            reached[n] = remedy, again = changed, _run(base, changed, search) or again
+            if aim.rank(again):
+                return replace(remedy, verified=True)
         if not aim.place(again) and aim.repeated(again):
             reached[n] = remedy, again = _unrepeated(base, remedy, again, search)
             if aim.rank(again):
@@ -162,7 +181,7 @@ def _reached(
         again = _run(base, remedy, search)
         if again is None:
             continue
-        if aim.place(again) or aim.repeated(again):
+        if aim.place(again) or aim.repeated(again) or aim.cut(again) is not None:
             yield remedy, again
         elif rounds > 1 and "mode" not in remedy.request:
             yield from _reached(again, aim, causes_in, search, remedy, rounds - 1)
@@ -192,8 +211,9 @@ def _starts(base: SearchResult, causes: Sequence[Cause], start: Remedy) -> Itera
             yield from _worded(cause.words, query, start)
     for cause in sorted(causes, key=lambda c: (c.rank is None, c.rank or 0, c.source)):
         changes: dict[str, Any] = {}
-        if cause.state == "cut by threshold" and cause.distance is not None:
-            changes[plan.threshold_to_set(cause.source)] = _just_above(cause.distance, plan["vector.metric"])
+        if cause.state == "cut by threshold" and cause.score is not None:
+            kept = below(cause.score) if cause.distance is None else _just_above(cause.distance, plan["vector.metric"])
+            changes[plan.threshold_to_set(cause.source)] = kept
         if cause.state == "missed":
             changes["vector.exact"] = "yes"
         if cause.rank is not None and cause.rank > plan.depth(cause.source):

@@ -219,7 +219,7 @@ class Retrieved:
         )
 
     def candidates_for(self, plan: Plan, computed: bool | None = None) -> Candidates:
-        """Candidates under a plan: rankings cut to its depths, rows at or beyond their source's threshold marked cut.
+        """Candidates under a plan: rankings cut to its depths, rows that their source's threshold cuts marked.
 
         `computed` None works scores out only where the plan's fusion uses them.
         """
@@ -229,7 +229,7 @@ class Retrieved:
         candidates = self.raw(sources, computed)
         candidates = to_depth(candidates, {s: plan.depth(s) for s in sources}, documents=counts_documents(plan))
         for source in sources:
-            if base_of(source) == "vector" and plan.threshold(source) != OFF:
+            if plan.threshold(source) != OFF:
                 candidates = to_threshold(candidates, source, plan.threshold(source), plan["vector.metric"])
         return candidates
 
@@ -237,12 +237,11 @@ class Retrieved:
     def uses_computed(plan: Plan) -> bool:
         """Whether fusion reads scores of rows that a source did not retrieve.
 
-        A floor is put in for any such row, unless its computed distance is beyond the threshold: then it stays cut.
+        A floor is put in for any such row, unless the threshold cuts it by its computed score: then it stays cut.
         """
         if plan["fusion.method"] == "rrf" or plan["fusion.missing"] == "zero":
             return False
-        # A search by meaning alone asks the corpus's own encoder where the plan asks none.
-        cuts = any(plan.threshold(source) != OFF for source in plan.vectors or ("vector",))
+        cuts = any(plan.threshold(source) != OFF for source in plan.cuttable)
         return bool(plan["fusion.missing"] == "computed" or cuts)
 
     def sources_for(self, plan: Plan) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from workbench.plan_values import base_of
 from workbench.retrieve.request import sources_of
 from workbench.ui import controls, explaining, resources
 from workbench.ui.histogram import histogram_html
-from workbench.ui.searching import Found, dropped_by_threshold, main_column
+from workbench.ui.searching import Found, dropped_by_threshold, main_column, score_histograms
 from workbench.ui.sidebar import Places
 from workbench.ui.state import AppState
 
@@ -42,22 +42,32 @@ TITLES = {
     "timings": "Timings",
 }
 NOTHING = "There is no result to draw."
+NOT_CUT = "There are no {} scores to cut: no source found anything, or one alone did and its own scores are shown."
 NO_VECTOR = "No vector source ran, so there are no distances."
 _CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None:
-    """For each vector source the histogram of distances with the cut drawn in, and how many candidates it drops."""
-    histograms, dropped = resources.finder().distances(found), dropped_by_threshold(found)
+    """For each vector source, and for scores that are cut, the histogram with the cut drawn in, and how many candidates it
+    drops.
+    """
+    distances, dropped = resources.finder().distances(found), dropped_by_threshold(found)
+    histograms = {**distances, **score_histograms(found)}
     for source, place in places.thresholds.items():
+        vector, at = base_of(source) == "vector", state.moved.threshold(source)
         histogram = histograms.get(source)
+        if at == OFF and not vector:
+            place.histogram.empty()
+            place.counts.empty()
+            continue
         if histogram is None or not histogram.total:
             place.histogram.empty()
-            others = any(h.total for h in histograms.values())
-            place.counts.caption(f"{source} gave no distances." if others else NO_VECTOR)
+            others = any(h.total for h in distances.values())
+            none = f"{source} gave no distances." if others else NO_VECTOR
+            place.counts.caption(none if vector else NOT_CUT.format(source))
             continue
-        at = state.moved.threshold(source)
-        place.histogram.html(histogram_html(histogram, at, source if len(places.thresholds) > 1 else ""))
+        named = sum(base_of(s) == base_of(source) for s in places.thresholds) > 1
+        place.histogram.html(histogram_html(histogram, at, source if named else ""))
         place.counts.caption(counted(histogram, at, *dropped[source]) if source in dropped else "")
 
 
@@ -66,7 +76,7 @@ def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> s
     said = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
     if at == OFF or histogram.total == entered:
         return said
-    return f"{said} Drawn are all {histogram.total:,} records, {histogram.below(at):,} of them below it."
+    return f"{said} Drawn are all {histogram.total:,} records, {histogram.kept(at):,} of them below it."
 
 
 @st.fragment

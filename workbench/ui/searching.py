@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.charts.distances import Histogram, histogram
+from workbench.charts.distances import Histogram, histogram, score_histogram
 from workbench.errors import NeedsSearch, WorkbenchError
 from workbench.plan import Plan
-from workbench.plan_fields import RETRIEVAL
+from workbench.plan_fields import FUSED, RETRIEVAL
 from workbench.plan_values import base_of
 from workbench.records import Hit
 from workbench.retrieve.request import sources_of
@@ -200,11 +200,33 @@ def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
 
 
 def dropped_by_threshold(found: tuple[Found, ...]) -> Mapping[str, tuple[int, int]]:
-    """Candidates of each vector source before its threshold and after it, of the same column as the distances."""
-    answered = _by_meaning(found)
-    if answered is None:
+    """Candidates of each source, and of the fused list, before a threshold and after it, of the same columns as the
+    histograms.
+    """
+    answered, main = _by_meaning(found), main_column(found)
+    shown = [f.result for f in (main, answered and answered[0]) if f is not None and f.result is not None]
+    # Of a vector source the column with the distances has the last word.
+    return {
+        s.source: (s.entered, s.left)
+        for result in shown for s in result.steps
+        if s.step == "threshold" and (result is shown[0] or base_of(s.source) == "vector")
+    }  # fmt: skip
+
+
+def score_histograms(found: tuple[Found, ...]) -> Mapping[str, Histogram]:
+    """The histogram of BM25 scores of each keyword source's candidates, and of the fused scores, of the column that pictures
+    are about.
+    """
+    main = main_column(found)
+    if main is None or main.result is None:
         return {}
-    return {s.source: (s.entered, s.left) for s in answered[1].steps if s.step == "threshold"}
+    result, made = main.result, {}
+    for column in result.candidates.columns:
+        if base_of(column.source) == "keyword":
+            made[column.source] = score_histogram(column.score[column.rank > 0], "BM25 score")
+    if result.score_kind == FUSED:
+        made[FUSED] = score_histogram(result.fused.scores, "fused score")
+    return made
 
 
 def exactness(corpus: Corpus, state: AppState) -> str:

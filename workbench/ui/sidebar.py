@@ -63,8 +63,8 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places in the sidebar that are filled when there are results: on top the figure of judged queries, over and under the
-    threshold slider of each vector source, and the plan's.
+    """Places in the sidebar that are filled when there are results: on top the figure of judged queries, over and under each
+    threshold's slider, and the plan's.
     """
 
     figure: DeltaGenerator
@@ -138,8 +138,7 @@ def _group(
             _slot(slot, plan, state, known)
     elif group.name == "threshold":
         with st.expander(group.title, expanded=True):
-            places.update(threshold_controls.draw(plan))
-            threshold_controls.metric(plan)
+            places.update(threshold_controls.draw(plan, threshold_controls.metric))
     elif group.expanded:
         with st.expander(group.title, expanded=True):
             for slot in group.slots:

@@ -1,4 +1,5 @@
-"""The thresholds: a switch and a slider for each vector source of the plan, and the metric that they are said in.
+"""The thresholds: a switch and a slider for each vector source of the plan, with the metric that they are said in, for each
+keyword source and for the fused score.
 
 A plan that asks one vector source has one threshold, `vector.threshold`. Beside another vector source each has its own
 (`threshold.SOURCE`), since the distances of two encoders have other scales: a slider then moves one source's alone.
@@ -6,7 +7,7 @@ A plan that asks one vector source has one threshold, `vector.threshold`. Beside
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from workbench import plan_fields
 from workbench.plan import Plan
-from workbench.plan_fields import OFF
-from workbench.ranking.distance import metric as metric_of
+from workbench.plan_controls import cut_words, threshold_range
+from workbench.plan_fields import FUSED, OFF
+from workbench.plan_values import base_of
 from workbench.ranking.distance import to_cosine, to_distance
 from workbench.ui import state as app_state
 from workbench.ui.controls import PREFIX, _bind, help_of, slider
@@ -33,32 +35,45 @@ class Place:
 
 
 def sources(plan: Plan) -> tuple[str, ...]:
-    """The vector sources that have a control: those of the plan, or the one that a search by meaning alone asks."""
-    return plan.vectors or ("vector",)
+    """What has a control: the vector sources of the plan, or the one that a search by meaning alone asks, those that find by
+    words, and the fused score.
+    """
+    return (*sorted(plan.cuttable, key=lambda s: base_of(s) != "vector"), FUSED)
 
 
-def draw(plan: Plan) -> Mapping[str, Place]:
-    """The switch and slider of each vector source, in the plan's metric.
+def draw(plan: Plan, of_vectors: Callable[[Plan], None] | None = None) -> Mapping[str, Place]:
+    """The switch and slider of each source's threshold and of the fused score's.
+
+    Args:
+        plan: The plan to read.
+        of_vectors: What is drawn after the vector sources, such as their metric.
 
     Returns:
-        Source -> its places, which are empty.
+        Source, or `fused` -> its places, which are empty.
     """
-    shown = sources(plan)
-    return {source: _one(plan, source, f" of {source}" if len(shown) > 1 else "") for source in shown}
+    shown, made = sources(plan), {}
+    for source in shown:
+        if of_vectors is not None and source == plan.cuttable[0]:  # the first keyword source
+            of_vectors(plan)
+        several = sum(base_of(s) == base_of(source) for s in shown) > 1
+        made[source] = _one(plan, source, source if several else "")
+    return made
 
 
-def _one(plan: Plan, source: str, of: str) -> Place:
+def _one(plan: Plan, source: str, name: str) -> Place:
     field, value = plan.threshold_to_set(source), plan.threshold(source)
     histogram = st.empty()
     switch = f"cut.{source}"
     st.toggle(
-        f"Cut {source} at a distance" if of else "Cut at a distance", value != OFF, key=_bind(switch, value != OFF),
-        help=help_of(field), on_change=_switch, args=(switch, field),
+        f"Cut {name} {cut_words(source)}".replace("  ", " "), value != OFF, key=_bind(switch, value != OFF),
+        help=help_of(field), on_change=_switch, args=(switch, field, source),
     )  # fmt: skip
     if value != OFF:
-        slider(plan, field, f"Threshold{of}", 0.0, metric_of(plan["vector.metric"]).largest, 0.01, value=value)
+        of = name or ("" if base_of(source) == "vector" else source)
+        slider(plan, field, f"Threshold of {of}".removesuffix(" of "), 0.0, *threshold_range(plan, source), value=value)
     counts = st.empty()
-    if field != SHARED and plan[field] is not None and plan.threshold_field(source) == field:
+    own = base_of(source) == "vector" and field != SHARED and plan.threshold_field(source) == field
+    if own and plan[field] is not None:
         back = plan_fields.show(plan.replace({field: "auto"}).threshold(source))
         st.button(
             f"Back to {back}, as {plan.replace({field: 'auto'}).threshold_field(source)} says", type="tertiary",
@@ -71,9 +86,14 @@ def _set(field: str, value: Any) -> None:
     app_state.set_plan({field: value})
 
 
-def _switch(switch: str, field: str) -> None:
-    """Off keeps every candidate; on again starts from the shared threshold, or from the default where that is off too."""
+def _switch(switch: str, field: str, source: str) -> None:
+    """Off keeps every candidate. On again a distance starts from the shared threshold, or from the default where that is off
+    too, and a score from 0.
+    """
     on, plan = st.session_state[PREFIX + switch], app_state.current().moved
+    if base_of(source) != "vector":
+        app_state.set_plan({field: 0.0 if on else OFF})
+        return
     default = app_state.default_plan()[SHARED]
     start = _converted(default if default != OFF else 0.5, "angular", plan["vector.metric"])
     if field != SHARED and plan[SHARED] != OFF:
@@ -91,7 +111,7 @@ def metric(plan: Plan) -> None:
 
 def _set_metric() -> None:
     plan, chosen = app_state.current().moved, st.session_state[PREFIX + "vector.metric"]
-    said = {SHARED: plan[SHARED], **{name: value for name, value in plan if name.startswith("threshold.")}}
+    said = {SHARED: plan[SHARED], **{name: value for name, value in plan if name.startswith("threshold.vector")}}
     moved = {n: _converted(v, plan["vector.metric"], chosen) for n, v in said.items() if v is not None and v != OFF}
     app_state.set_plan({"vector.metric": chosen, **moved})
 

@@ -1,8 +1,8 @@
 """Choosing a threshold on the Tune page: where relevant and other results lie in a source's scores, and what a cut costs.
 
-The judged queries are retrieved once, in a thread; then the share that may be lost is a slider. A plan cuts at a distance, so
-the threshold of a vector source can be taken over, of one alone or of all at once; the other sources show how well their
-scores tell relevant results.
+The judged queries are retrieved once, in a thread; then the share that may be lost is a slider. The threshold of a source or
+of the fused score can be taken over, and those of several vector sources at once; grep, which has none, shows how well its
+score tells relevant results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from workbench.charts.tuning import distribution_figure
 from workbench.evaluate.distribution import Distribution, distributions
 from workbench.evaluate.pool import Pool
 from workbench.plan import Plan
+from workbench.plan_controls import cut_words
 from workbench.plan_fields import OFF
+from workbench.plan_values import base_of
 from workbench.ui import cards, controls, sign_in, tuning
 from workbench.ui import state as app_state
 from workbench.ui.text import plain, visible
@@ -47,7 +49,8 @@ def draw(corpus: Corpus, name: str) -> None:
     st.subheader("Choose a threshold")
     st.caption(
         "Where relevant and other results lie in each source's scores, and the threshold that loses at most so many of the "
-        "relevant. The judged queries are searched with the plan of the Search page, without its thresholds."
+        "relevant. The judged queries are searched with the plan of the Search page: each source without its threshold, the "
+        "fused score under those of the sources."
     )
     job = st.session_state.get(JOB)
     busy = isinstance(job, tuning.Job) and job.running
@@ -88,7 +91,7 @@ def _found(made: Scores) -> None:
         st.caption(f"No relevant result is among the candidates of {visible(plain(found.source, 60))}.")
         return
     at, now = found.advised(percent / 100), made.plan.threshold(found.source)
-    shown = None if not found.distances or now == OFF else float(now)
+    shown = None if now == OFF else float(now)
     st.plotly_chart(
         distribution_figure(found.frame(), found.axis, at, shown), key=_KEY + "chart", config=_CONFIG,
         alt=f"Distribution of the {found.axis} of relevant and other results.",
@@ -96,19 +99,18 @@ def _found(made: Scores) -> None:
     st.text(_told(found, at))
     if found.missed:
         st.caption(f"{found.missed:,} relevant ones are not among the candidates: no threshold brings them back.")
-    if not found.distances:
+    if not made.plan.threshold_field(found.source):
         st.caption(
-            "A plan cuts at a distance (vector.threshold, threshold.SOURCE), not at this score: it is drawn to compare how well "
-            "the sources tell relevant from other results."
+            "No threshold cuts this score: it is drawn to compare how well the sources tell relevant from other results."
         )
         return
     if shown is not None:
         st.caption("Now: " + _told(found, shown))
     every = {n: d.advised(percent / 100) for n, d in made.found.items() if d.distances and len(d.relevant)}
-    of = f" of {visible(plain(found.source, 60))}" if len(every) > 1 else ""
+    of = f" of {visible(plain(found.source, 60))}" if len(every) > 1 or not found.distances else ""
     if st.button(f"Use {at:g} as the threshold{of}", key=_KEY + "use", type="primary"):
         _take(made.plan, {found.source: at})
-    if len(every) > 1:
+    if found.distances and len(every) > 1:
         st.html(_table(made, every))
         if st.button(f"Use these {len(every)}", key=_KEY + "use_all", help="Each source's own threshold, at once."):
             _take(made.plan, every)
@@ -119,11 +121,12 @@ def _take(asked: Plan, thresholds: Mapping[str, float]) -> None:
     plan, moved = app_state.current().plan, app_state.current().moved
     changes = {plan.threshold_to_set(source): at for source, at in thresholds.items()}
     controls.replaced({plan.threshold_to_set(source): moved.threshold(source) for source in thresholds})
-    app_state.update("the threshold", plan=plan.replace({**changes, "vector.metric": asked["vector.metric"]}))
+    by = {base_of(source) for source in thresholds}
+    metric = {"vector.metric": asked["vector.metric"]} if "vector" in by else {}
+    app_state.update("the threshold", plan=plan.replace({**changes, **metric}))
     said = " and ".join(f"{at:g} ({field})" for field, at in changes.items())
-    app_state.tell(
-        f"The shared plan cuts at {asked['vector.metric']} distance {said} now; Undo on the Search page takes it back."
-    )
+    where = f"at {asked['vector.metric']} distance" if metric else cut_words(by.pop()).replace(" a ", " the ")
+    app_state.tell(f"The shared plan cuts {where} {said} now; Undo on the Search page takes it back.")
     st.rerun()
 
 

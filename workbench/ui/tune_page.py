@@ -137,7 +137,7 @@ def _form(corpus: Corpus, name: str) -> str:
         with places[position % 4]:
             values = st.text_input(
                 field,
-                OFFERED.get("vector.threshold" if field.startswith("threshold.") else field, ""),
+                OFFERED.get("vector.threshold" if field.startswith("threshold.vector") else field, ""),
                 key=f"{_KEY}values.{field}",
                 help="1,2,3 or 0..1:0.1 or 1..100~",
             )
