@@ -210,7 +210,7 @@ def test_what_was_run_is_shown_on_request(open_app: Open, small_corpus: Path) ->
     assert "default keyword.k1=1.3" in shown
     assert "1.3::DOUBLE" in shown
     assert "cosine(query, X)" in shown
-    assert "d.type = ?" in shown
+    assert "nfc_normalize(d.type) = ?" in shown
     assert "'markdown'" in shown
 
 

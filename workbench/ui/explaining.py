@@ -177,17 +177,17 @@ def statements(result: SearchResult) -> list[Statement]:
     plan, made = result.plan, []
     engine, retrieved = result._engine, result._retrieved
     for source in retrieved.sources_for(plan):
-        base, depth = base_of(source), plan.depth(source)
+        base, depth, bound = base_of(source), plan.depth(source), plan.threshold(source)
         if base == "keyword":
             text = engine.lexical.sql(
                 result.query, k1=plan["keyword.k1"], b=plan["keyword.b"], operator=plan["keyword.operator"], depth=depth
             )
-            made.append(Statement(f"{source}: the same BM25 as SQL, over every record of the generation", text))
+            cut = "" if bound == OFF else f"; scores below {bound:g} are then dropped"
+            made.append(Statement(f"{source}: the same BM25 as SQL, over every record of the generation{cut}", text))
         elif base == "vector":
             answer = retrieved.answers[source]
             index = engine.vectors(encoder_of(source))
             how = "approximate: usearch HNSW" if answer.scored.approximate else "exact: every vector is compared"
-            bound = plan.threshold(source)
             kept = "at any distance" if bound == OFF else f"{plan['vector.metric']} distance below {bound:g}"
             text = (
                 f"cosine(query, X), X float32 of {answer.entered:,} x {index.identity.dim}; {how}\n"
