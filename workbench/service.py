@@ -232,6 +232,7 @@ class Corpus(OpenCorpus):
         *,
         mode: str = "hybrid",
         filters: str | None = None,
+        drop_identical_ids: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Evaluation:
         """Run the judged queries under a plan and measure, at the plan's own depth.
@@ -242,16 +243,20 @@ class Corpus(OpenCorpus):
             measures: ir_measures names.
             mode: As in `search`.
             filters: As in `search`.
+            drop_identical_ids: Leave the document whose id is the query's out of the query's results before they are
+                measured; None does so where the queries are documents of the corpus, and warns of it.
             progress: Called with a Progress after each query.
 
         Raises:
             JudgmentError, PlanError, UsageError.
         """
         from workbench.evaluate.plans import evaluate_plan
+        from workbench.evaluate.run import as_indexed
 
         value = Plan.of(plan)
         records = self.engine.records
-        judgments = judgments.renamed(records.indexed_as(records.scope(self.principal, filters, ())))
+        scope = records.scope(self.principal, filters, ())
+        judgments = as_indexed(judgments.dropping(drop_identical_ids), records, scope)
 
         def run(topic: Topic) -> SearchResult:
             keywords = topic.keywords or None
@@ -261,7 +266,12 @@ class Corpus(OpenCorpus):
         return evaluate_plan(run, judgments, measures, name=name, progress=progress)
 
     def evaluate_run(
-        self, run: Run, judgments: Judgments, measures: str | Sequence[str] = ("nDCG@10", "R@100", "RR")
+        self,
+        run: Run,
+        judgments: Judgments,
+        measures: str | Sequence[str] = ("nDCG@10", "R@100", "RR"),
+        *,
+        drop_identical_ids: bool | None = None,
     ) -> Evaluation:
         """Measure what another program found, on the judgments that plans are measured on.
 
@@ -269,6 +279,7 @@ class Corpus(OpenCorpus):
             run: As `wb.load_run` reads it: documents by the names of the judgments, their paths, document ids or own ids.
             judgments: Queries and graded documents; of judged passages the documents, because a run names documents.
             measures: ir_measures names.
+            drop_identical_ids: As in `evaluate`.
 
         Raises:
             UsageError: A measure that is unknown.
@@ -276,10 +287,12 @@ class Corpus(OpenCorpus):
         from workbench.desk.naming import other_names
         from workbench.evaluate.evaluation import score_run
         from workbench.evaluate.imported import as_judged
+        from workbench.evaluate.run import as_indexed
 
         records = self.engine.records
-        indexed = records.indexed_as(records.scope(self.principal, None, ()))
-        known = judgments.by_document().renamed(indexed)
+        scope = records.scope(self.principal, None, ())
+        indexed = records.indexed_as(scope)
+        known = as_indexed(judgments.by_document().dropping(drop_identical_ids), records, scope)
         also = other_names(self.judging, sorted(known.document_keys))
         copies = {copy: also.get(shown, shown) for copy, shown in indexed.items()}
         return score_run(as_judged(run, known, copies | dict(also)), known, measures)
@@ -299,8 +312,8 @@ class Corpus(OpenCorpus):
             grid: Plan field -> values, such as `{"fusion.k": [1, 10, 60]}`; every field may vary.
             measure: The ir_measures name that chooses.
             folds: Folds of queries for the held-out figure.
-            **options: plan, baseline, measures, search, trials, test, mode, filters, resume, progress, stop, seed, as
-                `workbench.evaluate.sweep.sweep` has them.
+            **options: plan, baseline, measures, search, trials, test, mode, filters, drop_identical_ids, resume, progress,
+                stop, seed, as `workbench.evaluate.sweep.sweep` has them.
 
         Raises:
             JudgmentError, PlanError, UsageError.
@@ -317,6 +330,7 @@ class Corpus(OpenCorpus):
         *,
         mode: str = "hybrid",
         filters: str | None = None,
+        drop_identical_ids: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> LiveMeasure:
         """Judged queries retrieved once, so that `figure(plan)` takes milliseconds: the measure beside a slider.
@@ -326,6 +340,7 @@ class Corpus(OpenCorpus):
             measure: nDCG, RR, R, P, AP or Success, at any cutoff.
             plan: The plan to retrieve for, and the one that differences are against.
             mode, filters: As in `search`.
+            drop_identical_ids: As in `evaluate`.
             progress: Called with a Progress after each query.
 
         Raises:
@@ -334,7 +349,8 @@ class Corpus(OpenCorpus):
         """
         from workbench.evaluate.live import LiveMeasure
 
-        made = LiveMeasure(self.engine, judgments, measure, principal=self.principal, mode=mode, filters=filters)
+        asked = judgments.dropping(drop_identical_ids)
+        made = LiveMeasure(self.engine, asked, measure, principal=self.principal, mode=mode, filters=filters)
         made.prepare(Plan.of(plan), progress)
         return made
 

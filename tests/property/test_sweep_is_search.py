@@ -22,7 +22,7 @@ from workbench.evaluate.scoring import score
 from workbench.records import Span
 
 WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")
-MEASURES = ("nDCG@10", "RR", "R@5", "AP")
+MEASURES = ("nDCG@10", "RR", "R@5", "AP", "nDCG@2")
 SLOW = (*MEASURES, "Judged@10")
 CHOICES: dict[str, list[Any]] = {
     "sources": [
@@ -105,6 +105,15 @@ def judgments() -> Judgments:
     return Judgments(topics, qrels, "drawn")
 
 
+def of_documents(judgments: Judgments) -> Judgments:
+    """The judgments with documents for queries, some of which have the text of others."""
+    ids = dict(
+        zip(judgments.query_ids, ("03.md", "05.md", "copy1.md", "08.md", "11.md", "02.md", "20.md"), strict=True)
+    )
+    topics = {ids[i]: Topic(ids[i], t.text, t.keywords) for i, t in judgments.topics.items()}
+    return Judgments(topics, {ids[i]: q for i, q in judgments.qrels.items()}, "own", drop_identical_ids=True)
+
+
 plans = st.lists(
     st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in CHOICES.items()}),
     min_size=1,
@@ -124,21 +133,27 @@ def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(plans)
+@given(plans, st.booleans())
 def test_every_plan_has_the_figures_of_a_search(
-    corpus: wb.Corpus, judgments: Judgments, drawn: list[dict[str, Any]]
+    corpus: wb.Corpus, judgments: Judgments, drawn: list[dict[str, Any]], own: bool
 ) -> None:
-    """Many plans together, and one after another on kept candidates, equal `Corpus.evaluate` of each, query by query."""
+    """Many plans together, and one after another on kept candidates, equal `Corpus.evaluate` of each, query by query; also
+    where queries have the names of documents, which are left out of their results.
+    """
+    if own:
+        judgments = of_documents(judgments)
     made = [p for p in map(plan_of, drawn) if p is not None]
     if not made:
         return
     values = np.full((len(made), len(judgments), len(SLOW)), np.nan)
     score(Pool(corpus.engine, judgments), made, SLOW, 1000, values)
     kept = CachedPool(Pool(corpus.engine, judgments), MEASURES, 1000)
+    short = CachedPool(Pool(corpus.engine, judgments), MEASURES[-1:], 2)
     for at, plan in enumerate(made):
         alone = corpus.evaluate(judgments, plan, SLOW).values
         assert values[at] == pytest.approx(alone, abs=1e-9, nan_ok=True), str(plan)
         kept.retrieve(plan)
+        short.retrieve(plan)
         with pytest.MonkeyPatch.context() as patched:
             for many in (
                 cached.MANY,
@@ -147,6 +162,7 @@ def test_every_plan_has_the_figures_of_a_search(
             ):  # in one pass; query by query, as where there are many candidates
                 patched.setattr(cached, "MANY", many)
                 assert kept.values(plan) == pytest.approx(alone[:, : len(MEASURES)], abs=1e-9), str(plan)
+                assert short.values(plan)[:, 0] == pytest.approx(alone[:, len(MEASURES) - 1], abs=1e-9), str(plan)
 
 
 def test_kept_candidates_serve_a_slider_without_searching(

@@ -48,6 +48,7 @@ _SHOWN = 10
     "--mode", "-m", type=click.Choice(MODES), default="hybrid", show_default=True, help="What to search with."
 )
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
+@options.drop_identical_option
 @options.takes_asker
 @options.json_option
 @click.pass_context
@@ -64,6 +65,7 @@ def check(
     judges: tuple[str, ...],
     mode: str,
     filters: str | None,
+    drop_identical_ids: bool | None,
     asker: options.Asker,
     as_json: bool,
 ) -> None:
@@ -73,7 +75,7 @@ def check(
 
     wanted = plan.read()
     least = _minimums(minimums)
-    loaded = judged.read_judgments(judgments, split, asker, judges)
+    loaded = judged.read_judgments(judgments, split, asker, judges).dropping(drop_identical_ids)
     chosen = [*(measures or ("nDCG@10", "R@100")), *least]
     before = None if baseline is None else read_baseline(baseline)
     if before is not None:

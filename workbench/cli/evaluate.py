@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 @click.option("--run", "run_file", type=options.OutputFile(), help="Write the first plan's run in TREC form.")
 @click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
+@options.drop_identical_option
 @options.takes_asker
 @options.json_option
 def evaluate(
@@ -65,6 +66,7 @@ def evaluate(
     run_file: Path | None,
     no_keywords: bool,
     filters: str | None,
+    drop_identical_ids: bool | None,
     asker: options.Asker,
     as_json: bool,
 ) -> None:
@@ -77,7 +79,7 @@ def evaluate(
     from workbench.evaluate.imported import load_run
 
     given_runs = [load_run(path) for path in runs]
-    loaded = judged.read_judgments(judgments, split, asker, judges)
+    loaded = judged.read_judgments(judgments, split, asker, judges).dropping(drop_identical_ids)
     if no_keywords:
         loaded = loaded.without_keywords()
     if given_runs:

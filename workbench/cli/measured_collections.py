@@ -21,6 +21,7 @@ from workbench.evaluate.grid import read_space
 from workbench.evaluate.judgments import Judgments, load_judgments
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
+from workbench.evaluate.run import as_indexed
 from workbench.evaluate.scoring import score
 from workbench.evaluate.statistics import Difference, Pooled, paired_difference, pooled_difference
 from workbench.maintain import index
@@ -80,6 +81,7 @@ class Measured:
         plans: How many were tried.
         values: float64 (plans, queries), every plan's figures.
         choice: What the folds chose; None where a split chose.
+        notes: What a reader of the figures should know of the test judgments.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Measured:
     plans: int
     values: NDArray[np.float64]
     choice: Choice | None = None
+    notes: tuple[str, ...] = ()
 
     def mean(self, name: str) -> float:
         """The mean of one entry."""
@@ -114,6 +117,7 @@ def measure_collection(
     progress: Tell | None = None,
     seed: int = 0,
     most: int | None = None,
+    drop_identical_ids: bool | None = None,
 ) -> Measured:
     """Measure one collection in the BEIR form on the corpus at `target` (made where it is not there).
 
@@ -125,6 +129,7 @@ def measure_collection(
         progress: Called now and then.
         seed: Of folds, intervals and of the sample.
         most: Tune on at most so many queries of the split, drawn at random; None is all.
+        drop_identical_ids: As in `Corpus.evaluate`.
 
     Raises:
         WorkbenchError: The collection, its judgments or its corpus cannot be read.
@@ -132,14 +137,16 @@ def measure_collection(
     build(folder, target, progress)
     (name,) = parse_measures([measure])
     plans = _plans()
-    test = load_judgments(folder)
+    test = load_judgments(folder).dropping(drop_identical_ids)
     with open_corpus(target) as corpus:
         digest = str(corpus.info()["digest"])
+        records = corpus.engine.records
+        test = as_indexed(test, records, records.scope(corpus.principal, None, ()))
         values = _values(corpus, test, plans, name, progress)
         choice: Choice | None = None
         split = next((s for s in SPLITS if (folder / f"qrels.{s}.tsv").exists()), None)
         if split is not None:
-            whole = load_judgments(folder, split=split)
+            whole = load_judgments(folder, split=split).dropping(drop_identical_ids)
             drawn = _drawn(whole, most, seed)
             chosen = best_of(_values(corpus, drawn, plans, name, progress), np.ones(len(drawn), bool))
             tuned, said = values[chosen], f"the {len(drawn):,} {split} queries"
@@ -161,7 +168,7 @@ def measure_collection(
     return Measured(
         folder.name, digest, len(test), said, columns,
         {second: compared(first, second) for second, first in COMPARED.items()},
-        best, {mix: compared(best, mix) for mix in MIXES}, plans[chosen], len(plans), values, choice,
+        best, {mix: compared(best, mix) for mix in MIXES}, plans[chosen], len(plans), values, choice, test.notes,
     )  # fmt: skip
 
 

@@ -52,6 +52,16 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
+def drop_identical_option(function: F) -> F:
+    """`--drop-identical-ids`."""
+    return click.option(
+        "--drop-identical-ids/--no-drop-identical-ids",
+        "drop_identical_ids",
+        default=None,
+        help="Leave out of each query's results the document whose id is the query's. Default: where queries are documents.",
+    )(function)
+
+
 class Name(click.types.StringParamType):
     """A name of something that the corpus keeps: never a file, also where one is called the same."""
 

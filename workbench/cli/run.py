@@ -26,6 +26,7 @@ def run() -> None:
 @click.option("--name", help="The run's name; default: the plan's text.")
 @click.option("--split", help="Which qrels of a folder with several.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
+@options.drop_identical_option
 @options.takes_asker
 @options.json_option
 def export(
@@ -37,6 +38,7 @@ def export(
     name: str | None,
     split: str | None,
     filters: str | None,
+    drop_identical_ids: bool | None,
     asker: options.Asker,
     as_json: bool,
 ) -> None:
@@ -47,6 +49,7 @@ def export(
     """
     from workbench.desk.naming import own_ids
     from workbench.evaluate.plans import run_plan
+    from workbench.evaluate.run import as_indexed
 
     chosen = plan.read()
     deep = chosen.replace({f"depth.{source}": max(depth, chosen.depth(source)) for source in chosen.sources})
@@ -54,7 +57,9 @@ def export(
         asker.open() as opened,
         output.progress_bar(enabled=not as_json) as progress,
     ):
-        asked = judged.read_queries(opened, queries, split)
+        records = opened.engine.records
+        asked = judged.read_queries(opened, queries, split).dropping(drop_identical_ids)
+        asked = as_indexed(asked, records, records.scope(asker.principal, filters, ()))
         made = run_plan(
             lambda topic: opened.search(
                 topic.text, topic.keywords, mode=mode, plan=deep, filters=filters, bypass_cache=True
@@ -66,7 +71,7 @@ def export(
         names = own_ids(opened.judging, paths)
     rankings = {i: tuple(names.get(k, k) for k in keys) for i, keys in made.rankings.items()}
     replace(made, rankings=rankings).save_trec(target)
-    for warning in made.warnings:
+    for warning in (*made.warnings, *asked.notes):
         output.say(output.plain(f"warning: {warning}"), err=True)
     count = sum(map(len, rankings.values()))
     if as_json:

@@ -46,8 +46,17 @@ _LEGEND = (
     "--most", type=click.IntRange(min=10), metavar="N",
     help="Tune on at most N queries of the train or dev split, drawn at random (default: all).",
 )  # fmt: skip
+@options.drop_identical_option
 @options.json_option
-def table(folders: tuple[Path, ...], keep: Path, measure: str, folds: int, most: int | None, as_json: bool) -> None:
+def table(
+    folders: tuple[Path, ...],
+    keep: Path,
+    measure: str,
+    folds: int,
+    most: int | None,
+    drop_identical_ids: bool | None,
+    as_json: bool,
+) -> None:
     """Measure keyword, vector, fusions, `default`, the tuned plan and the oracle on FOLDERS, collections in the BEIR form.
 
     The tuned plan is chosen on the train split (else dev, else by folds) and judged on the test queries. Below the table:
@@ -67,7 +76,11 @@ def table(folders: tuple[Path, ...], keep: Path, measure: str, folds: int, most:
     with output.progress_bar(enabled=not as_json) as progress:
         for folder in folders:
             target = keep / f"{folder.name}.one"
-            made.append(measure_collection(folder, target, measure, folds, progress, most=most))
+            made.append(
+                measure_collection(
+                    folder, target, measure, folds, progress, most=most, drop_identical_ids=drop_identical_ids
+                )
+            )
     if as_json:
         options.print_json(_plain(made, here, measure))
         return
@@ -80,7 +93,7 @@ def _plain(made: Sequence[Measured], here: Machine, measure: str) -> dict[str, A
     rows = [
         {
             "collection": m.name, "digest": m.digest, "queries": m.queries, "plans": m.plans, "tuned_on": m.tuned_on,
-            "tuned": str(m.tuned), "figures": {name: m.mean(name) for name in COLUMNS},
+            "tuned": str(m.tuned), "warnings": list(m.notes), "figures": {name: m.mean(name) for name in COLUMNS},
             "against": {name: _difference(d) for name, d in m.against.items()},
             "against_best_source": {name: _difference(d) for name, d in m.beats_source.items()},
             "per_query": {name: m.columns[name].tolist() for name in COLUMNS},
@@ -132,7 +145,7 @@ def _lines(m: Measured) -> list[str]:
     said = [f"{m.name} (corpus {m.digest[:12]}): {m.queries} test queries; tuned on {m.tuned_on}, {m.plans:,} plans"]
     said += [f"  {name} against {d.first}: {_interval(d)}" for name, d in m.against.items()]
     said += [f"  {name} against {m.best_source} alone: {_interval(d)}" for name, d in m.beats_source.items()]
-    return [*said, f"  tuned: {m.tuned}"]
+    return [*said, f"  tuned: {m.tuned}", *(f"  warning: {note}" for note in m.notes)]
 
 
 def _interval(d: Difference) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--split", help="Which qrels of a folder with several.")
 @click.option("--filter", "-f", "filters", help="A condition on documents.")
+@options.drop_identical_option
 @options.takes_asker
 @options.json_option
 def threshold(
@@ -36,6 +37,7 @@ def threshold(
     sources: tuple[str, ...],
     split: str | None,
     filters: str | None,
+    drop_identical_ids: bool | None,
     asker: options.Asker,
     as_json: bool,
 ) -> None:
@@ -54,7 +56,7 @@ def threshold(
     unknown = [s for s in sources if s not in (*asked.sources, FUSED)]
     if unknown:
         raise UsageError(f"The plan does not ask {unknown[0]}", "Its sources are " + ", ".join((*asked.sources, FUSED)))
-    loaded = judged.read_judgments(judgments, split, asker)
+    loaded = judged.read_judgments(judgments, split, asker).dropping(drop_identical_ids)
     with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
         pool = Pool(opened.engine, loaded, principal=asker.principal, filters=filters)
         made = distributions(pool, asked, progress=progress)
@@ -67,7 +69,7 @@ def threshold(
         options.print_json(rows)
         return
     _print(rows, len(loaded.query_ids))
-    for warning in pool.warnings:
+    for warning in (*pool.warnings, *pool.judgments.notes):
         output.console().print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
 
 

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Seed of folds, draws, intervals and tests.",
 )
+@options.drop_identical_option
 @options.takes_asker
 @options.json_option
 @click.pass_context
@@ -87,6 +88,7 @@ def tune(
     test_split: str | None,
     mode: str,
     filters: str | None,
+    drop_identical_ids: bool | None,
     no_keywords: bool,
     out: Path | None,
     resume: Path | None,
@@ -118,7 +120,7 @@ def tune(
         try:
             made = opened.sweep(
                 loaded, space, measure, folds, baseline=baseline, measures=also, search=search, trials=trials, test=other,
-                mode=mode, filters=filters, resume=resume, progress=progress, seed=seed,
+                mode=mode, filters=filters, drop_identical_ids=drop_identical_ids, resume=resume, progress=progress, seed=seed,
             )  # fmt: skip
         except KeyboardInterrupt:
             output.say("workbench: Stopped before two queries were done.", err=True)

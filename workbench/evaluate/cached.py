@@ -143,7 +143,7 @@ class CachedPool:
             ranks[n] = (
                 ranks_in_full(self.pool.engine, left[n], plan, self.cutoff)
                 if prepared is None
-                else prepared.ranks(fusion)
+                else left[n].closed_up(prepared.ranks(fusion), self.cutoff)
             )
         for n, own in ranks.items():
             result[n] = values_of(self.measures, own[None, :], left[n].grades, self._every[n])[0]

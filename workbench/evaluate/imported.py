@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.reading import Draft, clean, text_of
-from workbench.evaluate.run import Run, spoken, words
+from workbench.evaluate.run import Named, Run, is_own, spoken, words
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
@@ -98,7 +98,13 @@ def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = N
         documents |= {spelled(key): key for key in sorted(judgments.document_keys)}
     queries = {spelled(i): i for spelled in (spoken, words, str) for i in judgments.query_ids}
     rankings = {
-        queries[i]: tuple(dict.fromkeys(documents.get(key, key) for key in keys))
+        queries[i]: tuple(
+            dict.fromkeys(
+                document
+                for key in keys
+                if not is_own(judgments, queries[i], Named(key, document := documents.get(key, key)))
+            )
+        )
         for i, keys in run.rankings.items()
         if i in queries
     }

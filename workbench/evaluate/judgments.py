@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -65,6 +65,8 @@ class Judgments:
         passages: query id -> what its qrels' keys stand for, where passages were judged and not whole documents; empty
             otherwise. Then a run credits each judged passage once, at the rank of the best chunk that has it (`run`).
         given: The judgments that these were made of by `renamed`; None where they are as they were given.
+        drop_identical_ids: Whether the document whose id is the query's is left out of the query's results before they are
+            measured; None where that is decided by the corpus (`run.as_indexed`).
     """
 
     topics: Mapping[str, Topic]
@@ -73,6 +75,7 @@ class Judgments:
     notes: tuple[str, ...] = field(default=(), compare=False)
     passages: Mapping[str, tuple[JudgedPassage, ...]] = field(default_factory=dict, compare=False)
     given: Judgments | None = field(default=None, compare=False)
+    drop_identical_ids: bool | None = None
 
     def __len__(self) -> int:
         """Number of judged queries."""
@@ -109,13 +112,15 @@ class Judgments:
     @property
     def given_digest(self) -> str:
         """Digest of the judgments as they were given: which of equal files a corpus indexes does not change it."""
-        return (self.given or self).digest
+        digest = (self.given or self).digest
+        return _digest([digest, "drop"]) if self.drop_identical_ids else digest
 
     @property
     def given_digests(self) -> Mapping[str, str]:
         """Like `given_digest`, of each judged query by itself: 16 hex digits."""
         given = self.given or self
-        return {query_id: _digest(given._content(query_id))[:16] for query_id in given.query_ids}
+        measured = ["drop"] if self.drop_identical_ids else []
+        return {query_id: _digest([*given._content(query_id), *measured])[:16] for query_id in given.query_ids}
 
     def topic(self, query_id: str) -> Topic:
         """The topic of a judged query. Raises JudgmentError where the judgments came without its text."""
@@ -132,7 +137,11 @@ class Judgments:
     def without_keywords(self) -> Judgments:
         """The same judgments, asked as somebody does who types the query and nothing else."""
         topics = {i: Topic(topic.query_id, topic.text) for i, topic in self.topics.items()}
-        return Judgments(topics, self.qrels, self.name, self.notes, self.passages)
+        return replace(self, topics=topics, given=None)
+
+    def dropping(self, identical_ids: bool | None) -> Judgments:
+        """The same judgments with `drop_identical_ids` set; None leaves it."""
+        return self if identical_ids is None else replace(self, drop_identical_ids=identical_ids)
 
     def by_document(self) -> Judgments:
         """The same judgments with documents for passages: each has the highest grade of its passages."""
@@ -145,7 +154,7 @@ class Judgments:
             for key, grade in grades.items():
                 path = paths.get(query_id, {}).get(key, key)
                 mine[path] = max(grade, mine.get(path, grade))
-        return Judgments(self.topics, qrels, self.name, self.notes)
+        return replace(self, qrels=qrels, passages={}, given=None)
 
     def renamed(self, names: Mapping[str, str]) -> Judgments:
         """The same judgments with other document keys; where two become one, it has the higher grade.
@@ -161,7 +170,7 @@ class Judgments:
             for key, grade in grades.items():
                 new = names.get(key, key)
                 mine[new] = max(grade, mine.get(new, grade))
-        return Judgments(self.topics, qrels, self.name, self.notes, given=self.given or self)
+        return replace(self, qrels=qrels, given=self.given or self)
 
     def subset(self, query_ids: Iterable[str]) -> Judgments:
         """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""
@@ -172,7 +181,8 @@ class Judgments:
         kept = [i for i in self.query_ids if i in wanted]
         topics = {i: self.topics[i] for i in kept if i in self.topics}
         passages = {i: self.passages[i] for i in kept if i in self.passages}
-        return Judgments(topics, {i: self.qrels[i] for i in kept}, self.name, passages=passages)
+        qrels = {i: self.qrels[i] for i in kept}
+        return replace(self, topics=topics, qrels=qrels, notes=(), passages=passages, given=None)
 
 
 def _digest(content: object) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import QueryError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, Topic
-from workbench.evaluate.run import Named, document_names, passage_keys
+from workbench.evaluate.run import Named, as_indexed, document_names, is_own, passage_keys
 from workbench.plan import Plan
 from workbench.plan_fields import RETRIEVAL
 from workbench.plan_values import base_of, encoder_of
@@ -49,14 +49,16 @@ class Pooled:
     Attributes:
         query_id: The query.
         retrieved: What the sources answered.
-        keys: What each row stands for in the judgments: its document's key, or those of the judged passages that it has.
-        single: The key of each row, where every row has one; None where some row has several.
-        targets: int64 (t,), the first row of each judged key that was retrieved.
+        keys: What each row stands for in the judgments: its document's key, or those of the judged passages that it has; nothing
+            for the query's own document where that is left out.
+        single: The key of each row, "" for the query's own document; None where some row has several.
+        targets: int64 (t,), the first row of each judged key that was retrieved, and of the query's own document, last.
+        own: The query's own document was retrieved, and is left out.
         judged: The judged keys that were retrieved, aligned with `targets`.
         grades: int64 (t,), aligned.
         twice: Some text stands in more than one row.
         twins: Some text stands in rows of more than one document.
-        shared: Some text stands in rows of several keys of which one is judged: which one counts depends on dedupe.
+        shared: Some text stands in rows of several keys of which one is judged or left out: which one counts depends on dedupe.
         merged: Keys are not the documents one to one.
     """
 
@@ -65,12 +67,33 @@ class Pooled:
     keys: tuple[tuple[str, ...], ...]
     single: tuple[str, ...] | None
     targets: NDArray[np.int64]
+    own: bool
     judged: tuple[str, ...]
     grades: NDArray[np.int64]
     twice: bool
     twins: bool
     shared: bool
     merged: bool
+
+    def reach(self, cutoff: int | None) -> int | None:
+        """How far to rank, so that the ranks to the cutoff are known after `closed_up`."""
+        return cutoff if cutoff is None or not self.own else cutoff + 1
+
+    def closed_up(self, ranks: NDArray[np.int64], cutoff: int | None) -> NDArray[np.int64]:
+        """Ranks of the targets, to `reach`, without the query's own document: what is below it moves up.
+
+        Args:
+            ranks: int64 (..., targets), 0 where not returned.
+            cutoff: Ranks beyond it become 0.
+
+        Returns:
+            int64 (..., judged).
+        """
+        if not self.own:
+            return ranks
+        ranks, own = ranks[..., :-1], ranks[..., -1:]
+        ranks = ranks - ((own > 0) & (ranks > own))
+        return ranks if cutoff is None else np.where(ranks > cutoff, 0, ranks)
 
 
 class Pool:
@@ -97,8 +120,7 @@ class Pool:
         mode: str = "hybrid",
         filters: str | None = None,
     ) -> None:
-        # What is judged under the path of a copy is retrieved under that of its document.
-        judgments = judgments.renamed(engine.records.indexed_as(engine.records.scope(principal, filters, ())))
+        judgments = as_indexed(judgments, engine.records, engine.records.scope(principal, filters, ()))
         self.engine, self.judgments, self.principal = engine, judgments, principal
         self.mode, self.filters = mode, filters
         self.topics: tuple[Topic, ...] = tuple(judgments.topic(i) for i in judgments.query_ids)
@@ -233,7 +255,8 @@ class Pool:
         for row, own in enumerate(keys):
             for key in own:
                 first.setdefault(key, row)
-        single = tuple([own[0] for own in keys]) if all(len(own) == 1 for own in keys) else None
+        single = tuple([(*own, "")[0] for own in keys]) if all(len(own) < 2 for own in keys) else None
+        mine = [row for row, own in enumerate(keys) if not own][:1]
         qrels = self.judgments.qrels[topic.query_id]
         judged = [(first[key], key, grade) for key, grade in qrels.items() if key in first]
         _, place, number = np.unique(columns.text_keys, return_inverse=True, return_counts=True)
@@ -244,12 +267,13 @@ class Pool:
             retrieved,
             keys,
             single,
-            np.array([row for row, _, _ in judged], np.int64),
+            np.array([*(row for row, _, _ in judged), *mine], np.int64),
+            bool(mine),
             tuple([key for _, key, _ in judged]),
             np.array([grade for _, _, grade in judged], np.int64),
             bool(len(again)),
             len(twins) > len({text for text, _ in twins}),
-            _shared(place[again], [keys[row] for row in again.tolist()], qrels),
+            _shared(place[again], [keys[row] or ("",) for row in again.tolist()], {"", *qrels}),
             single is None or not _one_to_one(single, columns.document_ids),
         )
 
@@ -257,11 +281,15 @@ class Pool:
         columns = retrieved.columns
         named = zip(columns.document_ids, columns.paths, strict=True)
         if not self.judgments.passages:
-            return tuple([(self._document(d, p),) for d, p in named])
+            return tuple([() if self._is_own(topic, d, p) else (self._document(d, p),) for d, p in named])
         passages = self.judgments.passages.get(topic.query_id, ())
         spans = zip(columns.start_chars.tolist(), columns.end_chars.tolist(), strict=True)
         rows = [Named(d, p, span=Span(*span)) for (d, p), span in zip(named, spans, strict=True)]
-        return tuple([passage_keys([row], passages) for row in rows])
+        return tuple([() if self._is_own(topic, r.document_id, r.path) else passage_keys([r], passages) for r in rows])
+
+    def _is_own(self, topic: Topic, document_id: str, path: str) -> bool:
+        drop = self.judgments.drop_identical_ids
+        return bool(drop) and is_own(self.judgments, topic.query_id, Named(document_id, path))
 
     def _document(self, document_id: str, path: str) -> str:
         key = self._documents.get(document_id)
@@ -281,12 +309,12 @@ class Pool:
         return tuple(said)
 
 
-def _shared(texts: NDArray[np.int64], keys: Sequence[tuple[str, ...]], judged: Mapping[str, int]) -> bool:
-    """Whether rows of one text stand for different keys, and one of these is judged."""
+def _shared(texts: NDArray[np.int64], keys: Sequence[tuple[str, ...]], judged: set[str]) -> bool:
+    """Whether rows of one text stand for different keys, and one of these is judged, or left out."""
     found: dict[int, set[str]] = {}
     for text, own in zip(texts.tolist(), keys, strict=True):
         found.setdefault(text, set()).update(own)
-    return any(len(own) > 1 and not judged.keys().isdisjoint(own) for own in found.values())
+    return any(len(own) > 1 and not judged.isdisjoint(own) for own in found.values())
 
 
 def _one_to_one(keys: Sequence[str], documents: Sequence[str]) -> bool:

@@ -93,12 +93,14 @@ def ranks_under(engine: Engine, pooled: Pooled, cut: Cut, cutoff: int | None) ->
         return np.repeat(ranks_in_full(engine, pooled, cut.plan, cutoff)[None, :], count, axis=0)
     texts = _texts(pooled, cut.plan)
     candidates = _by_key(pooled, cut.plan, candidates)
-    return ranks_of(candidates, cut.batch(candidates), pooled.targets, documents=True, cutoff=cutoff, texts=texts)
+    reach = pooled.reach(cutoff)
+    ranks = ranks_of(candidates, cut.batch(candidates), pooled.targets, documents=True, cutoff=reach, texts=texts)
+    return pooled.closed_up(ranks, cutoff)
 
 
 def ready_under(pooled: Pooled, plan: Plan, cutoff: int | None) -> Ready | None:
     """Candidates made ready for plans that differ from this one in k, rank base, weights and alpha; None where such plans
-    must be fused one by one.
+    must be fused one by one. Its ranks are those to `Pooled.closed_up`.
     """
     if _one_by_one(pooled, plan):
         return None
@@ -107,7 +109,8 @@ def ready_under(pooled: Pooled, plan: Plan, cutoff: int | None) -> Ready | None:
         return None
     texts = _texts(pooled, plan)
     candidates = _by_key(pooled, plan, candidates)
-    return prepare(candidates, plan.fusion, pooled.targets, documents=True, cutoff=cutoff, texts=texts)
+    reach = pooled.reach(cutoff)
+    return prepare(candidates, plan.fusion, pooled.targets, documents=True, cutoff=reach, texts=texts)
 
 
 def ranks_in_full(engine: Engine, pooled: Pooled, plan: Plan, cutoff: int | None) -> NDArray[np.int64]:
@@ -122,9 +125,9 @@ def ranking_of(engine: Engine, pooled: Pooled, plan: Plan, most: int) -> tuple[s
     outcome = reranked(engine, pooled.retrieved, fuse_plan(pooled.retrieved, plan), plan)
     keys: dict[str, None] = {}
     grades = dict(zip(pooled.judged, pooled.grades.tolist(), strict=True))
-    for first, *others in outcome.groups():
-        own, rows = pooled.keys[int(outcome.fused.rows[first])], outcome.fused.rows[others].tolist()
-        alike = [key for row in rows for key in pooled.keys[row]]
+    for group in outcome.groups():
+        own, *others = [pooled.keys[row] for row in outcome.fused.rows[group].tolist() if pooled.keys[row]] or [()]
+        alike = [key for other in others for key in other]
         keys.update(dict.fromkeys(with_alike(own, alike, grades) if alike else own))
         if len(keys) >= most:
             break

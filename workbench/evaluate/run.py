@@ -10,23 +10,31 @@ for itself, not judged. So finer or coarser chunks change ranks, not what can be
 
 A hit stands also for what was judged of others with the same text, which dedupe removed for it (`with_alike`): whoever reads it
 has read them.
+
+Where queries are documents of the collection, as in BEIR's ArguAna, each finds itself: `as_indexed` decides whether a query's
+own document is left out, and the ranks below it close up.
 """
 
 from __future__ import annotations
 
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, unquote_to_bytes
 
 from workbench.errors import QueryError, UsageError
 from workbench.evaluate.judgments import JudgedPassage, Judgments, Topic
 from workbench.records import Progress, Span
 
+if TYPE_CHECKING:
+    from workbench.store.protocols import RecordStore, Scope
+
 _RECORD_ID = "record_id"
+_TRIED = 200  # queries whose own documents are read, to decide whether queries are documents
 
 
 class HitLike(Protocol):
@@ -210,12 +218,68 @@ def judged_keys(hits: Sequence[HitLike], judgments: Judgments, query_id: str) ->
             return passage_keys(some, judgments.passages.get(query_id, ()))
         return document_keys(some, judgments.document_keys)
 
-    if not any(getattr(hit, "alike", ()) for hit in hits):
+    if not judgments.drop_identical_ids and not any(getattr(hit, "alike", ()) for hit in hits):
         return keys(hits)
     found: dict[str, None] = {}
     for hit in hits:
-        found.update(dict.fromkeys(with_alike(keys([hit]), keys(getattr(hit, "alike", ())), judgments.qrels[query_id])))
+        group = [h for h in (hit, *getattr(hit, "alike", ())) if not is_own(judgments, query_id, h)]
+        found.update(dict.fromkeys(with_alike(keys(group[:1]), keys(group[1:]), judgments.qrels[query_id])))
     return tuple(found)
+
+
+def is_own(judgments: Judgments, query_id: str, hit: HitLike) -> bool:
+    """Whether a hit is of the query's own document, which is left out."""
+    return bool(judgments.drop_identical_ids) and query_id in document_names(hit)
+
+
+def as_indexed(judgments: Judgments, records: RecordStore, scope: Scope) -> Judgments:
+    """Judgments as a corpus measures them: what is judged under the path of a copy is its document's, and it is decided whether
+    the queries' own documents are left out.
+
+    Where the judgments do not say, they are if for more than half of the queries the document of the query's id starts with the
+    query's text, or has it as its title: ids alone are equal where both are plain numbers, too.
+
+    Args:
+        judgments: As they were given, or as this function returned them.
+        records: The corpus's documents.
+        scope: What the principal sees.
+
+    Returns:
+        Judgments with `drop_identical_ids` True or False, and a note if it is True.
+    """
+    made = judgments.renamed(records.indexed_as(scope))
+    asked = judgments.drop_identical_ids
+    drop = _are_documents(judgments, records, scope) if asked is None else asked
+    if not drop:
+        return replace(made, drop_identical_ids=False)
+    note = "Each query's own document, the one with the query's id, is left out of its results before they are measured"
+    notes = made.notes
+    if not any(n.startswith(note) for n in notes):
+        why = ", because the queries are documents of the corpus; --no-drop-identical-ids counts it"
+        notes = (*notes, note + (why if asked is None else ""))
+    return replace(made, drop_identical_ids=True, notes=notes)
+
+
+def _are_documents(judgments: Judgments, records: RecordStore, scope: Scope) -> bool:
+    """Whether queries are the texts of the documents with their ids."""
+    topics = [judgments.topics[i] for i in judgments.query_ids if i in judgments.topics]
+    topics = topics[:: max(1, len(topics) // _TRIED)]
+    numbers = records.numbers_named([t.query_id for t in topics], scope) if topics else {}
+    if 2 * len(numbers) <= len(topics):
+        return False
+    wanted = sorted({found[0] for found in numbers.values()})
+    documents = dict(zip(wanted, records.documents(wanted), strict=True))
+    same = 0
+    for topic in topics:
+        if topic.query_id in numbers and (query := _plain(topic.text)):
+            document = documents[numbers[topic.query_id][0]]
+            title, text = _plain(document.title), _plain(document.text)
+            same += query == title or text.startswith(query) or text.removeprefix(title).lstrip().startswith(query)
+    return 2 * same > len(topics)
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def make_run(

@@ -54,6 +54,7 @@ def sweep(
     mode: str = "hybrid",
     filters: str | None = None,
     principal: Principal | None = None,
+    drop_identical_ids: bool | None = None,
     resume: str | Path | None = None,
     progress: Tell | None = None,
     stop: Callable[[], bool] | None = None,
@@ -74,6 +75,7 @@ def sweep(
         trials: How many plans random and optuna try.
         test: Other judgments: baseline and best plan are measured on them, and that is the reported difference.
         mode, filters, principal: As in `Corpus.search`.
+        drop_identical_ids: As in `Corpus.evaluate`.
         resume: File that keeps what is measured, and is taken up again where it is there.
         progress: Called now and then.
         stop: Asked before each query (each trial); True ends the sweep with what is done.
@@ -95,10 +97,11 @@ def sweep(
     count = len(judgments)
     folds = 0 if folds < 2 else folds
     fold_of = deal(count, folds, seed) if folds else None
+    judgments, test = judgments.dropping(drop_identical_ids), test and test.dropping(drop_identical_ids)
     pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
     parts = {
         "edition": EDITION, "corpus": engine.records.info(engine.records.scope(principal, filters or None, ()))["digest"],
-        "judgments": judgments.digest, "keywords": [t.keywords for t in pool.topics], "base": str(space.base),
+        "judgments": pool.judgments.given_digest, "keywords": [t.keywords for t in pool.topics], "base": str(space.base),
         "measures": list(names), "mode": mode, "filters": filters or "", "principal": repr(principal),
         "grid": space.describe(), "baseline": str(first), "search": [search, trials if search != "grid" else 0, seed],
     }  # fmt: skip

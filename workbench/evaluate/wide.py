@@ -85,6 +85,7 @@ class Wide:
             )
         starts = np.cumsum([0, *sizes[:-1]]) if sizes else np.zeros(0, np.int64)
         self._targets = np.concatenate([q.targets + s for q, s in zip(self._pooled, starts, strict=True)] or [_NONE])
+        self._own = np.repeat([int(q.own) for q in self._pooled], [len(q.targets) for q in self._pooled])
         self._ends = np.cumsum([len(q.targets) for q in self._pooled])[:-1]
         self._sides = tuple(self._side(n, source) for n, source in enumerate(plan.sources))
         self._lock = threading.Lock()
@@ -143,8 +144,11 @@ class Wide:
         standing[self._documents[places]] = np.arange(1, len(places) + 1) - begins[own]
         found = standing[self._documents[self._targets]]
         if cutoff is not None:
-            found[found > cutoff] = 0
-        return np.split(found, self._ends) if len(self._pooled) else []
+            found[found > cutoff + self._own] = 0
+        if not len(self._pooled):
+            return []
+        split = np.split(found, self._ends)
+        return [q.closed_up(own, cutoff) for q, own in zip(self._pooled, split, strict=True)]
 
     def _cut(self, side: _Side, plan: Plan) -> tuple[Ints, Bools]:
         """A source's ranks within its depth, and which rows the threshold cuts."""
