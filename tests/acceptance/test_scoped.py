@@ -151,6 +151,19 @@ def test_the_strongest_exact_hit_is_kept_if_it_is_strong(desk: wb.Corpus, query:
     assert [h.path for h in desk.search(query, "retries", plan=BY_PATH, limit=1).hits] == ["all/00.md"]
 
 
+def test_the_strongest_hit_keeps_its_document_whichever_chunk_is_shown(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """Where documents are fused, the document that holds it is put in, though its shown chunk is another."""
+    files = {f"{n}.md": f"retries and queues number{n}" for n in range(4)}
+    files["z.md"] = "# One\n\nretries and queues " + "roofs and rain and roads " * 150 + "\n\n# Two\n\nzebra7 number"
+    plan = "default fusion.method=rrf fusion.weights.keyword=0 fusion.weights.vector=0 grep.when=always limit=2"
+    plan += " fusion.unit=document"
+    desk = make_corpus(files)
+    assert [h.path for h in desk.search("zebra7", "retries", plan=plan).hits] == ["0.md", "1.md"]
+    last = desk.search("zebra7", "retries", plan=plan + " keyword.keep_strongest=yes").hits[-1]
+    assert (last.path, last.label) == ("z.md", Label.STRONGEST)
+    assert "zebra7" not in last.text
+
+
 def test_a_strongest_hit_that_is_shown_anyway_moves_nothing(desk: wb.Corpus) -> None:
     """Among the first k it stays where it is."""
     with_it = desk.search("retries number7", plan="scoped keyword.operator=any")

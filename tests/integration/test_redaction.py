@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from corpus_files import write_files
@@ -59,6 +61,28 @@ def clean(said: object) -> None:
     """No secret is in what was said."""
     text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=repr)
     assert not [secret for secret in SECRETS if secret in text]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "left"),
+    [
+        ("José", "x José y José, Jose", "x  y , Jose"),
+        (r"(?i)\bÉTÉ\w*", "été étés Été, tés", "  , tés"),
+        (r"\w+@\w+", "an jörg@bücher.de", "an .de"),
+        (r"\b\d{4}\b", "1234 5678 12345", "  12345"),
+        (r"\b\d{4}\b", "番号1234です", "番号です"),  # a border of ASCII words only, as RE2 has it
+        ("(?s)José.*?end", "a José\nb\nend\nc", "a \n\n\nc"),
+        (r"\Aé.*", "é b\né c", "\né c"),
+    ],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_mask_covers_a_word_however_it_is_written(pattern: str, text: str, left: str, form: Any) -> None:
+    """Composed or not, of any script, over several lines; as many characters and lines as before."""
+    text, left = unicodedata.normalize(form, text), unicodedata.normalize(form, left)
+    document = Document("d", "d.md", "", text=text)
+    shown = MaskPatterns((pattern,)).redact(None, document).text
+    assert shown.replace(MASK, "") == left
+    assert [len(line) for line in shown.split("\n")] == [len(line) for line in text.split("\n")]
 
 
 @pytest.mark.parametrize("plan", PLANS)

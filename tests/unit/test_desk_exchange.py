@@ -137,7 +137,7 @@ def test_queries_are_read(make_corpus: Make, tmp_path: Path, name: str, text: st
 
 
 def _search(corpus: wb.Corpus) -> Callable[[Query, Plan, int], tuple[Hit, ...]]:
-    return lambda query, plan, depth: corpus.search(query.text, plan=plan, limit=depth).hits
+    return lambda query, plan, depth: corpus.search(query.text, keywords=query.keywords, plan=plan, limit=depth).hits
 
 
 def test_a_pool_is_the_union_and_its_order_is_the_judges_own(judged: wb.Corpus) -> None:
@@ -158,8 +158,9 @@ def test_a_pool_is_the_union_and_its_order_is_the_judges_own(judged: wb.Corpus) 
 
 
 def test_what_one_plan_cannot_read_is_listed(judged: wb.Corpus) -> None:
-    """A query that asks for nothing fails; the others are pooled."""
-    pool = make_pool(_search(judged), judged.judging, [Query("x", "-water"), Query("y", "water")], ["default"], 3)
+    """A query whose pattern RE2 refuses fails; the others are pooled."""
+    queries = [Query("x", "water", "("), Query("y", "water")]
+    pool = make_pool(_search(judged), judged.judging, queries, ["grep.regex=yes"], 3)
     assert list(pool.failures) == ["x"]
     assert pool.candidates["x"] == ()
     assert len(pool.candidates["y"]) == 3

@@ -19,7 +19,7 @@ LABELS: Mapping[Label, str] = {
     Label.EXACT: ORANGE,
     Label.SEMANTIC: GREEN,
     Label.HYBRID: PURPLE,
-    Label.STRONGEST: ORANGE,
+    Label.STRONGEST: SKY,
 }
 CUT = VERMILION
 

@@ -103,7 +103,8 @@ def show(
     plan keeps it; -1 where none was.
 
     It is kept only if it means something: its BM25 must be at least half of the most that the query could give. Normalised
-    within its own list it would always be 1, and decide nothing. It never takes the first place.
+    within its own list it would always be 1, and decide nothing. It never takes the first place. Where documents are fused, its
+    document counts, whichever chunk of it is shown.
     """
     shown = kept[: int(plan["limit"])]
     if not plan["keyword.keep_strongest"] or len(shown) < 2:
@@ -113,9 +114,9 @@ def show(
         rows = np.flatnonzero(column.retrieved & (column.rank == 1))
         if bound is None or not len(rows) or column.score[rows[0]] < bound() / 2:
             continue
-        position = np.flatnonzero(fused.rows == rows[0])
-        if len(position) and position[0] in kept and position[0] not in shown:
-            return np.append(shown[:-1], position), int(position[0])
+        position = fused.position(int(rows[0])) - 1
+        if position >= 0 and position in kept and position not in shown:
+            return np.append(shown[:-1], position), position
     return shown, -1
 
 

@@ -43,6 +43,7 @@ figcaption{font-size:.85rem;color:var(--soft);padding:0 .2rem .3rem}
 article{border:1px solid var(--line);border-left:4px solid var(--line);border-radius:.5rem;padding:.5rem .8rem;margin:.6rem 0;
  background:var(--card);break-inside:avoid;overflow-wrap:anywhere}
 article.exact{border-left-color:EXACT}article.semantic{border-left-color:SEMANTIC}article.hybrid{border-left-color:HYBRID}
+article.strongest{border-left-color:STRONGEST}
 article header{display:flex;gap:.7rem;flex-wrap:wrap;align-items:baseline}
 article .where{font-weight:600;overflow-wrap:anywhere}
 .text{white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;margin:.4rem 0 0;font-size:.92rem}
@@ -160,7 +161,7 @@ def css() -> str:
     """The style sheet."""
     named = {
         "BLUE": BLUE, "SKY": SKY, "VERMILION": VERMILION, "EXACT": LABELS[Label.EXACT],
-        "SEMANTIC": LABELS[Label.SEMANTIC], "HYBRID": LABELS[Label.HYBRID],
+        "SEMANTIC": LABELS[Label.SEMANTIC], "HYBRID": LABELS[Label.HYBRID], "STRONGEST": LABELS[Label.STRONGEST],
     }  # fmt: skip
     text = _CSS.strip()
     for name, colour in named.items():

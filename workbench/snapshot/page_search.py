@@ -16,7 +16,7 @@ from workbench.snapshot.view import name_of_row, placed, rows_of, spans, standin
 
 PLACES = 20
 _LEAST_PASSAGE, _LEAST_ROWS = 120, 40
-_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid", Label.STRONGEST: "exact"}
+_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid", Label.STRONGEST: "strongest"}
 
 
 @dataclass(frozen=True, slots=True)

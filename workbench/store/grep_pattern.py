@@ -7,7 +7,7 @@ pattern is compiled so that no match crosses a newline (`never_nl`) and that `^`
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -59,11 +59,11 @@ class GrepPattern:
     note: str = ""
 
 
-def compile_re2(pattern: str, ignore: bool, groups: bool = False) -> Any:
-    """Compile with RE2, line by line; raises `re2.error`. RE2's package keeps the last 128."""
+def compile_re2(pattern: str, ignore: bool, groups: bool = False, lines: bool = True) -> Any:
+    """Compile with RE2; with `lines` no match crosses a newline. Raises `re2.error`. RE2's package keeps the last 128."""
     options = re2.Options()
     options.log_errors = False
-    options.never_nl = True
+    options.never_nl = lines
     options.never_capture = not groups
     options.case_sensitive = not ignore
     return re2.compile(_LINES + pattern, options)
@@ -92,6 +92,22 @@ def matcher(compiled: Any, groups: bool = False) -> Search:
         return (found.span(found.lastindex if groups else 0)) if found is not None else (-1, -1)
 
     return plain
+
+
+def matches(data: bytes, search: Search) -> Iterator[tuple[int, int]]:
+    """First and last offsets of the matches in bytes of UTF-8, from left to right, empty ones too.
+
+    The next match is looked for where the last one ends: what a pattern takes in beside one match may be beside the next.
+    """
+    at = 0
+    while at <= len(data):
+        first, last = search(data, at, len(data))
+        if first < 0:
+            return
+        yield first, last
+        at = max(last, first + 1)
+        while at < len(data) and data[at] & 0xC0 == 0x80:  # never start inside a character
+            at += 1
 
 
 @lru_cache(maxsize=64)

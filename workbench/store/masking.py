@@ -9,11 +9,16 @@
       cleared: [admin]                # who sees everything as it is
 
 Each masked character becomes a block of the same width in characters; line breaks stay, so every line number stays true.
+
+A pattern masks what grep would find with it: a letter with marks however it is written, `\\w` and `\\b` in every script. What RE2's own
+reading finds, with `\\w` and `\\b` of ASCII, is masked too: a number between Japanese words has no border in every script.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,7 +28,14 @@ from typing import Any
 from workbench.errors import SettingError
 from workbench.ingest.rules import policy_values
 from workbench.records import Document, Principal
+from workbench.store.grep_pattern import Search, compile_re2, matcher, matches
+from workbench.store.overlaps import joined
+from workbench.store.re2_syntax import read_regex
 from workbench.store.visibility import MASK, Policy, holds_one
+from workbench.store.word_characters import MARKS
+
+_LEFT_MARKS = re.compile(f"(?<={MASK})[{MARKS}]+")
+"""Marks of a letter that was masked without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class MaskPatterns:
 
     def __post_init__(self) -> None:
         for pattern in self.patterns:
-            if _compiled(pattern).search("") is not None:
+            if any(search(b"", 0, 0)[0] >= 0 for search in _searches(pattern)):
                 raise SettingError(
                     f"The pattern {pattern!r} matches the empty text", "Write a pattern that needs a character"
                 )
@@ -84,9 +96,20 @@ class MaskPatterns:
     def _masked(self, text: str, whole: bool) -> str:
         if whole:
             return blocks(text)
+        data = text.encode("utf-8", "surrogatepass")
+        found: list[tuple[int, int]] = []
         for pattern in self.patterns:
-            text = _compiled(pattern).sub(lambda match: blocks(match.group(0)), text)
-        return text
+            # In ASCII both readings are the same.
+            for search in _searches(pattern)[: 1 if text.isascii() else None]:
+                found += (span for span in matches(data, search) if span[0] < span[1])
+        made, at = [], 0
+        for first, last in joined(found):
+            first, last = _character(data, first, -1), _character(data, last, 1)
+            made += [data[at:first].decode("utf-8", "surrogatepass")]
+            made += [blocks(data[max(at, first) : last].decode("utf-8", "surrogatepass"))]
+            at = max(at, last)
+        shown = "".join(made) + data[at:].decode("utf-8", "surrogatepass")
+        return _LEFT_MARKS.sub(lambda marks: MASK * len(marks[0]), shown)
 
     def _value(self, value: Any, whole: bool) -> Any:
         """A value of the metadata: text masked, numbers where their text matches, lists and mappings value by value."""
@@ -107,17 +130,30 @@ def blocks(text: str) -> str:
     return "\n".join(MASK * len(line) for line in text.split("\n"))
 
 
+def _character(data: bytes, at: int, way: int) -> int:
+    """An offset that is no character's border, moved to the next one."""
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += way
+    return at
+
+
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
+def _searches(pattern: str) -> tuple[Search, ...]:
+    """What finds a pattern: as RE2 reads it, and as grep does. Raises SettingError."""
     import re2
 
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile("(?m)" + pattern, options)
+        found = [matcher(compile_re2(pattern, False, lines=False))]
+        reading = read_regex(unicodedata.normalize("NFC", pattern), False, False, lines=False)
+        if reading is not None:
+            compiled = compile_re2(reading.text, False, reading.edged, lines=False)
+            found.append(matcher(compiled, reading.edged))
+        return tuple(found)
     except re2.error as exc:
+        reason = exc.args[0].decode("utf-8", "replace") if exc.args and isinstance(exc.args[0], bytes) else str(exc)
         raise SettingError(
-            f"RE2 refuses the pattern {pattern!r}: {exc}", "Mend the pattern under policy: mask"
+            f"RE2 refuses the pattern {pattern!r}: {reason.replace('(?m)', '', 1)}",
+            "Correct the pattern under policy: mask",
         ) from exc
 
 

@@ -125,6 +125,7 @@ class _Group:
     ignore: bool
     swap: bool
     open: str = ""
+    crosses: bool = False
     branches: list[list[_Part]] = field(default_factory=lambda: [[]])
 
 
@@ -145,10 +146,13 @@ def read_fixed(text: str, whole_word: bool) -> Reading:
     return _reading([_Group(False, False, branches=[parts])], whole_word)
 
 
-def read_regex(pattern: str, ignore: bool, whole_word: bool) -> Reading | None:
-    """Read a pattern that RE2 accepts; `ignore` is whether it will be compiled to ignore case. None: not understood."""
+def read_regex(pattern: str, ignore: bool, whole_word: bool, lines: bool = True) -> Reading | None:
+    """Read a pattern that RE2 accepts; `ignore` is whether it will be compiled to ignore case. None: not understood.
+
+    With `lines` no match is to cross a newline; without, the flag s, `\\A` and `\\z` keep their meaning in the whole text.
+    """
     try:
-        return _reading(_parse(pattern, ignore), whole_word)
+        return _reading(_parse(pattern, ignore, lines=lines), whole_word)
     except _NotUnderstoodError:
         return None
 
@@ -341,7 +345,7 @@ def _join(parts: list[_Part]) -> _Part:
     )
 
 
-_ZERO_WIDTH = frozenset({"^", "$", "\\b", "\\B"})
+_ZERO_WIDTH = frozenset({"^", "$", "\\A", "\\z", "\\b", "\\B"})
 
 
 def _need(run: list[_Part], start: bool, end: bool, needs: list[Needs]) -> None:
@@ -354,7 +358,9 @@ def _need(run: list[_Part], start: bool, end: bool, needs: list[Needs]) -> None:
         needs.append(Fragment("".join(part.text for part in run), literal, start, end, length))
 
 
-def _parse(pattern: str, ignore: bool, seen: Callable[[str], None] = lambda _: None) -> list[_Group]:
+def _parse(
+    pattern: str, ignore: bool, seen: Callable[[str], None] = lambda _: None, lines: bool = True
+) -> list[_Group]:
     stack = [_Group(ignore, False)]
     at = 0
     while at < len(pattern):
@@ -389,13 +395,14 @@ def _parse(pattern: str, ignore: bool, seen: Callable[[str], None] = lambda _: N
             branch += [_flagged(part, group, ignore) for part in _literal(quoted)]
             at = len(pattern) if stop < 0 else stop + 2
         elif character == "\\":
-            parts, at = _escape(pattern, at, seen)
+            parts, at = _escape(pattern, at, seen, lines)
             branch += [_flagged(part, group, ignore) for part in parts]
         else:
             if character in "^$":
                 branch.append(_Part(character, WORD, 0, anchored=True))
             elif character == ".":
-                branch.append(_marked(_Part(".", MIXED, 1), pattern, at + 1))
+                dot = "(?s:.)" if group.crosses and not lines else "."
+                branch.append(_marked(_Part(dot, MIXED, 1), pattern, at + 1))
             else:
                 end = at + 1
                 while end < len(pattern) and unicodedata.combining(pattern[end]):
@@ -416,7 +423,7 @@ def _open(pattern: str, at: int, stack: list[_Group]) -> int:
     if len(stack) > _DEEPEST:
         raise _NotUnderstoodError
     if not pattern.startswith("?", at + 1):
-        stack.append(_Group(group.ignore, group.swap, "(?:"))
+        stack.append(_Group(group.ignore, group.swap, "(?:", group.crosses))
         return at + 1
     found = _GROUP.match(pattern, at + 1)
     if found is None:
@@ -424,10 +431,11 @@ def _open(pattern: str, at: int, stack: list[_Group]) -> int:
     on, off, last = found[1] or "", found[2] or "", found[3]
     ignore = ("i" in on or group.ignore) and "i" not in off
     swap = ("U" in on or group.swap) and "U" not in off
+    crosses = ("s" in on or group.crosses) and "s" not in off
     if last == ")":
-        group.ignore, group.swap = ignore, swap
+        group.ignore, group.swap, group.crosses = ignore, swap, crosses
     else:
-        stack.append(_Group(ignore, swap, "(?:"))
+        stack.append(_Group(ignore, swap, "(?:", crosses))
     return found.end()
 
 
@@ -459,10 +467,11 @@ def _repeat(found: re.Match[str], group: _Group) -> None:
         part.kind, part.needs = MIXED, None
 
 
-def _escape(pattern: str, at: int, seen: Callable[[str], None]) -> tuple[list[_Part], int]:
+def _escape(pattern: str, at: int, seen: Callable[[str], None], lines: bool) -> tuple[list[_Part], int]:
     follows = pattern[at + 1 : at + 2]
     if follows in ("A", "z"):
-        return [_Part("^" if follows == "A" else "$", WORD, 0, anchored=True)], at + 2
+        border = ("^" if follows == "A" else "$") if lines else f"\\{follows}"
+        return [_Part(border, WORD, 0, anchored=True)], at + 2
     if follows in ("b", "B"):
         return [_Part(f"\\{follows}", WORD, 0, border=follows)], at + 2
     kind, literal, end = _item(pattern, at)

@@ -31,7 +31,7 @@ from workbench.ingest.context import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
 from workbench.store import filter_sql, filters
 from workbench.store.grep_passages import ELLIPSIS, reached
-from workbench.store.grep_pattern import GrepPattern, prepare
+from workbench.store.grep_pattern import GrepPattern, matches, prepare
 from workbench.store.lexical_highlight import occurrences
 from workbench.store.lexical_postings import Postings, ReadsPostings
 from workbench.store.overlaps import joined
@@ -509,15 +509,8 @@ def _matches(line: str, patterns: Sequence[GrepPattern]) -> tuple[set[int], list
     holding: set[int] = set()
     found: list[tuple[int, int]] = []
     for index, pattern in enumerate(patterns):
-        at = 0
-        while at <= len(data):
-            first, last = pattern.spans(data, at, len(data))
-            if first < 0:
-                break
+        for first, last in matches(data, pattern.spans):
             holding.add(index)
             if last > first:
                 found.append((len(data[:first].decode("utf-8")), len(data[:last].decode("utf-8"))))
-            at = max(last, first + 1)
-            while at < len(data) and data[at] & 0xC0 == 0x80:  # never start inside a character
-                at += 1
     return holding, joined(found)

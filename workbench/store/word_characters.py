@@ -51,8 +51,10 @@ _GAPS = zip((0x7F, *(last for _, last in RANGES)), (*(first for first, _ in RANG
 RE2_WORDS = "0-9A-Z_a-z" + "".join(f"\\x{{{a + 1:x}}}-\\x{{{b - 1:x}}}" for a, b in _GAPS if a + 1 < b)
 """The characters of words as what stands inside a class in RE2's syntax."""
 
-_MARKS = "\\x{300}-\\x{36f}\\x{3099}\\x{309a}"
-RE2_MARKS = f"[{_MARKS}]"
+MARKS = "\u0300-\u036f\u3099\u309a"
+"""Marks that make one letter with the one before them, as what stands inside a class."""
+
+RE2_MARKS = f"[{MARKS}]"
 """The class of marks that make one letter with the one before them, in RE2's syntax."""
 
 

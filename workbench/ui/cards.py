@@ -24,7 +24,7 @@ _LABEL_CLASS = {
     Label.EXACT: "exact",
     Label.SEMANTIC: "semantic",
     Label.HYBRID: "hybrid",
-    Label.STRONGEST: "exact",
+    Label.STRONGEST: "strongest",
     Label.ADDED: "beside",
 }
 
