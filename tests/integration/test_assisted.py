@@ -6,8 +6,10 @@ import math
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import workbench as wb
+from workbench.cli.main import main
 
 QUERY = "how do retries work after a timeout"
 
@@ -86,11 +88,25 @@ def test_a_learned_ranking_is_a_file(sample: wb.Corpus) -> None:
     assert "names no scoring head" in " ".join(sample.search(QUERY, plan="rerank.model=/usr").warnings)
 
 
-def test_a_snapshot_that_names_a_model_is_not_run(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its plan is data: the model is named, and only one that the owner lists is loaded."""
-    snapshot = sample.search(QUERY, plan="rerank.model=learned:/no/such/file").snapshot()
+def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(
+    sample: wb.Corpus, sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its plan is data: its models are named, and loaded only when whoever verifies says so, or the owner lists them."""
+    plans = ("rerank.model=learned:/no/such/file", "rewrite.model=endpoint:x rerank.model=overlap")
+    snapshot = wb.Snapshot.of([sample.search(QUERY, plan=plan) for plan in plans])
+    assert snapshot.models == ("learned:/no/such/file", "endpoint:x")
+    assert all(name in snapshot._repr_html_() for name in snapshot.models)
     checked = snapshot.verify(sample)
     assert not checked.ran
-    assert "The plan names the model 'learned:/no/such/file'" in " ".join(checked.searches[0].said)
-    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "learned:/no/such/file")
+    assert [name in one.said[0] for name, one in zip(snapshot.models, checked.searches, strict=True)] == [True, True]
+    assert snapshot.verify(sample, load_models=True).ran
+    with wb.open_corpus(sample_path, sample.principal, served=True) as served:
+        assert not snapshot.verify(served, load_models=True).ran
+    file = str(snapshot.save(tmp_path / "x"))
+    asker = ["--corpus", str(sample_path), "--tenant", "acme", "--role", "admin", "--role", "support"]
+    shown = CliRunner().invoke(main, ["snapshot", "show", file]).output
+    assert "Models, which only verifying loads, and asks first: learned:/no/such/file, endpoint:x" in shown
+    assert "its plan loads endpoint:x" in CliRunner().invoke(main, ["snapshot", "verify", file, *asker]).output
+    assert "Verified" in CliRunner().invoke(main, ["snapshot", "verify", file, "--load-models", *asker]).output
+    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", ",".join(snapshot.models))
     assert snapshot.verify(sample).ran

@@ -67,6 +67,26 @@ def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[...,
     assert f"Removed {made.id}" in all_text(at)
 
 
+def test_a_model_that_a_snapshot_names_is_loaded_when_the_button_says_so(
+    open_app: Callable[..., AppTest], corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that the server's owner does not list is named, and its search is not run again."""
+    with wb.open_corpus(corpus) as opened:
+        Shelf(corpus).keep(opened.search("retry", plan="rerank.model=learned:/no/such/file").snapshot())
+    at = open_page(open_app, corpus)
+    assert "learned:/no/such/file, which only verifying loads" in all_text(at)
+    assert at.button(key=K + "verify").label == "Verify"
+    at.button(key=K + "verify").click()
+    run(at)
+    assert "its plan loads learned:/no/such/file" in all_text(at)
+    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "learned:/no/such/file")
+    run(at)
+    assert at.button(key=K + "verify").label == "Load its models and verify"
+    at.button(key=K + "verify").click()
+    run(at)
+    assert "Verified: every digest holds" in all_text(at)
+
+
 def test_what_is_saved_can_leave_the_passages_out(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """The choice beside the button."""
     at = open_page(open_app, corpus, q="retry", columns="keyword")

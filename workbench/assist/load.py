@@ -29,6 +29,8 @@ from workbench.errors import AssistError
 from workbench.plan_fields import OFF
 
 LEARNED = "learned:"
+BUILT_IN = frozenset({OFF, OVERLAP, ECHO, KEYWORDS})
+"""What a plan may name without anything being loaded."""
 _LARGEST_LEARNED = 256_000_000
 _Made = TypeVar("_Made")
 
@@ -52,7 +54,7 @@ _slots_lock = threading.Lock()
 def may_name(model: str) -> bool:
     """Whether a plan from an address, an MCP call or a snapshot may name a model: a built-in one, or one of `allowed_models`."""
     listed = (name.strip() for name in str(settings.get("allowed_models")).split(","))
-    return model.strip() in {OFF, OVERLAP, ECHO, KEYWORDS, *filter(None, listed)}
+    return model.strip() in BUILT_IN | {*filter(None, listed)}
 
 
 def check_named(model: str) -> None:

@@ -147,6 +147,10 @@ def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
     _say(
         f"{loaded.id}, made {about.created}{' by ' + about.by if about.by else ''}, generation {about.origin.generation}"
     )
+    if about.origin.encoders:
+        _say("Encoders: " + ", ".join(e.name for e in about.origin.encoders))
+    if loaded.models:
+        _say("Models, which only verifying loads, and asks first: " + ", ".join(loaded.models))
     for number, search in enumerate(loaded.searches):
         out.print()
         out.print(Text(output.plain(search.query or search.keywords), style="bold cyan"), soft_wrap=True)
@@ -173,6 +177,9 @@ def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
 @snapshot.command()
 @click.argument("source", metavar="SNAPSHOT")
 @click.option("--no-corpus", is_flag=True, help="Check the digests and the measures only.")
+@click.option(
+    "--load-models", is_flag=True, help="Load the models and files that its plans name; on a terminal this is asked."
+)
 @options.takes_asker
 @options.json_option
 @click.pass_context
@@ -180,6 +187,7 @@ def verify(
     ctx: click.Context,
     source: str,
     no_corpus: bool,
+    load_models: bool,
     asker: options.Asker,
     as_json: bool,
 ) -> None:
@@ -192,7 +200,7 @@ def verify(
     else:
         # Who asks now must be who asked then: a snapshot opens no door.
         with asker.open() as opened:
-            found = loaded.verify(opened)
+            found = loaded.verify(opened, load_models=load_models or _confirmed(loaded))
     if as_json:
         options.print_json({**asdict(found), "ok": found.ok, "ran": found.ran, "verdict": found.verdict})
     else:
@@ -201,6 +209,16 @@ def verify(
             for said in one.said:
                 _say(f"  {one.what}: {said}")
     ctx.exit(0 if found.ok else 1)
+
+
+def _confirmed(loaded: Snapshot) -> bool:
+    """Whether the models that nobody allowed yet may be loaded: asked on a terminal, else no."""
+    from workbench.assist.load import may_name
+
+    asked = [output.plain(name) for name in loaded.models if not may_name(name)]
+    if not asked or not sys.stdin.isatty():
+        return False
+    return click.confirm(f"Its plans load {', '.join(asked)}. Whoever made the file chose that. Load them?", err=True)
 
 
 @snapshot.command()

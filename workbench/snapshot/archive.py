@@ -27,8 +27,8 @@ from workbench.snapshot.model import SCHEMA, About, Audience, Origin, Passages
 
 MANIFEST, PAGE = "manifest.json", "index.html"
 MOST_FILE_BYTES = 512 << 20
-MOST_UNPACKED_BYTES = 1 << 30
-MOST_MANIFEST_BYTES = 4 << 20
+MOST_UNPACKED_BYTES = 1 << 29
+MOST_MANIFEST_BYTES, MOST_PAGE_BYTES = 4 << 20, 32 << 20
 MOST_RATIO = 1_000
 _SMALL = 1 << 20
 _KIND = "workbench snapshot"
@@ -132,11 +132,20 @@ def _listed(zipped: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
                 f"The part {name!a} unfolds from {info.compress_size:,} into {info.file_size:,} bytes",
                 "Do not trust this file",
             )
+        most = {MANIFEST: MOST_MANIFEST_BYTES, PAGE: MOST_PAGE_BYTES}.get(
+            name, data_parts.MOST_YAML_BYTES if name.endswith(".yaml") else MOST_UNPACKED_BYTES
+        )
+        if info.file_size > most:
+            raise SnapshotError(
+                f"The part {name!a} unfolds into {info.file_size:,} bytes, more than the {most:,} that it may have",
+                "Do not trust this file",
+            )
         infos[name] = info
     total = sum(info.file_size for info in infos.values())
     if total > MOST_UNPACKED_BYTES:
         raise SnapshotError(
-            f"The file unfolds into {total:,} bytes, more than a snapshot may have", "Do not trust this file"
+            f"The file unfolds into {total:,} bytes, more than the {MOST_UNPACKED_BYTES:,} that a snapshot may have",
+            "Do not trust this file",
         )
     if MANIFEST not in infos:
         raise SnapshotError("The file is a zip, but no snapshot: it has no manifest.json", _AGAIN)

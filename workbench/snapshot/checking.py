@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.assist.load import check_named
+from workbench.assist.load import may_name
 from workbench.errors import WorkbenchError
 from workbench.plan import Plan
 from workbench.records import Principal
 from workbench.snapshot import capture
 from workbench.snapshot.causes import changed_since
 from workbench.snapshot.model import Content, Passages, SavedSearch
-from workbench.snapshot.view import rows_of
+from workbench.snapshot.view import models_of, rows_of
 
 if TYPE_CHECKING:
     import polars
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 EXACT, CLOSE = 1e-9, 2e-3
 """How far scores may lie apart: on the same versions, and where another runtime or version may round otherwise."""
+LOADING = "allow it with --load-models, load_models=True, or the setting allowed_models"
 _MOST_SAID = 5
 _DECIDING = ("numpy", "openvino", "torch", "usearch", "sentence-transformers", "workbench")
 
@@ -105,7 +106,7 @@ class Verification:
         return f"<p>{visible(self.verdict)}</p>{self.frame()._repr_html_()}"
 
 
-def verify(snapshot: Snapshot, corpus: Corpus | str | Path | None) -> Verification:
+def verify(snapshot: Snapshot, corpus: Corpus | str | Path | None, *, load_models: bool = False) -> Verification:
     """See `Snapshot.verify`. A folder is opened for the principal of the snapshot."""
     digests = all(
         name in snapshot.parts and hashlib.sha256(snapshot.parts[name]).hexdigest() == digest
@@ -118,11 +119,13 @@ def verify(snapshot: Snapshot, corpus: Corpus | str | Path | None) -> Verificati
         from workbench.service import open_corpus
 
         with open_corpus(corpus, snapshot.about.principal) as opened:
-            return _with_corpus(snapshot, opened, digests, figures)
-    return _with_corpus(snapshot, corpus, digests, figures)
+            return _with_corpus(snapshot, opened, digests, figures, load_models)
+    return _with_corpus(snapshot, corpus, digests, figures, load_models)
 
 
-def _with_corpus(snapshot: Snapshot, corpus: Corpus, digests: bool, figures: tuple[Checked, ...]) -> Verification:
+def _with_corpus(
+    snapshot: Snapshot, corpus: Corpus, digests: bool, figures: tuple[Checked, ...], load_models: bool
+) -> Verification:
     about = snapshot.about
     asked = _at_hand(snapshot, corpus)
     if asked:
@@ -134,7 +137,7 @@ def _with_corpus(snapshot: Snapshot, corpus: Corpus, digests: bool, figures: tup
     allowed = EXACT if same_versions and same_runtime else CLOSE
     checked, apart = [], 0.0
     for number, search in enumerate(snapshot.searches):
-        one, far = _again(snapshot, corpus, number, search, allowed)
+        one, far = _again(snapshot, corpus, number, search, allowed, load_models)
         checked.append(one)
         apart = max(apart, far)
     return Verification(snapshot.id, digests, "", tuple(checked), figures, apart)
@@ -166,16 +169,18 @@ def _who(principal: Principal | None) -> str:
 
 
 def _again(
-    snapshot: Snapshot, corpus: Corpus, number: int, search: SavedSearch, allowed: float
+    snapshot: Snapshot, corpus: Corpus, number: int, search: SavedSearch, allowed: float, load_models: bool
 ) -> tuple[Checked, float]:
     """One search, run again and compared; and how far its scores lie apart."""
     what = search.query or search.keywords
     if search.context_left_out:
         return Checked(what, None, ("its context was left out of the snapshot",)), 0.0
-    plan = Plan(dict(search.settings))
+    for model in models_of(search):
+        if not may_name(model) and (corpus.engine.served or not load_models):
+            remedy = "the setting allowed_models does not list it" if corpus.engine.served else LOADING
+            return Checked(what, None, (f"its plan loads {model}, which was not asked for: {remedy}",)), 0.0
     try:
-        for field in ("rerank.model", "rewrite.model"):
-            check_named(str(plan[field]))
+        plan = Plan(dict(search.settings))
         result = corpus.search(
             search.query, keywords=search.keywords or None, context=search.context or None, mode=search.mode,
             plan=plan, filters=search.filters or None, depths=search.depths, bypass_cache=True,

@@ -125,6 +125,7 @@ def to_dict(snapshot: Snapshot) -> dict[str, Any]:
         sweeps.append({**asdict(one), "points": points})
     return {
         "id": snapshot.id, "schema": snapshot.manifest.schema, "title": snapshot.title, "about": asdict(about),
+        "models": list(snapshot.models),
         "searches": searches, "evaluations": evaluations, "sweeps": sweeps, "documents": content.table("documents").to_dicts(),
     }  # fmt: skip
 

@@ -23,6 +23,7 @@ from workbench.snapshot.audience import OMITTED
 from workbench.snapshot.model import About, Content, Passages
 from workbench.snapshot.page_measures import evaluation_section, sweep_section
 from workbench.snapshot.page_search import Room, search_section
+from workbench.snapshot.view import models_of
 
 MOST_BYTES = 7_900_000
 _PASSAGE, _TABLE_ROWS = 6_000, 1_500
@@ -123,6 +124,7 @@ def summary(about: About, content: Content) -> str:
     holds = _counted(len(content.searches), "search", "searches")
     holds += ", " + _counted(len(content.evaluations), "evaluation", "evaluations")
     holds += f", {len(content.sweeps)} sweeps" if content.sweeps else ""
+    models = dict.fromkeys(name for search in content.searches for name in models_of(search))
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [
         ("Made", f"{about.created}{f' by {about.by}' if about.by else ''}"),
@@ -130,6 +132,7 @@ def summary(about: About, content: Content) -> str:
         ("Asked as", who),
         ("Corpus", f"generation {origin.generation}, digest {origin.digest}, {origin.documents:,} documents{records}"),
         *(("Encoder", f"{e.name}, weights {e.digest[:16]}, {e.runtime}, {e.dim} dimensions") for e in origin.encoders),
+        *(("Model", f"{name}, which only verifying loads, when it is allowed to") for name in models),
         ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(about.packages.items()))),
     ]
     if about.passages is not Passages.SHOWN:

@@ -34,8 +34,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 SEARCHES, EVALUATIONS, SWEEPS = "searches.yaml", "evaluations.yaml", "sweeps.yaml"
-MOST_ROWS = 20_000_000
-MOST_TABLE_BYTES = 1 << 30
+MOST_YAML_BYTES, MOST_VALUES = 16 << 20, 400_000
+"""Bounds of a YAML part: each of its values takes a thousand bytes while it is read."""
+MOST_TABLE_BYTES, MOST_TABLES_BYTES = 512 << 20, 1 << 30
+"""Bounds of a table, and of all of them, in memory: a value repeated a million times takes a few bytes in the file."""
+_WIDTH = 16
+"""Bytes of a value in memory, besides a text's own."""
 _MEND = "Ask for the snapshot again, or make a new one"
 
 
@@ -51,19 +55,21 @@ ALWAYS = (SEARCHES, *map(part_of, SEARCH_TABLES))
 
 
 def write(content: Content) -> dict[str, bytes]:
-    """The data parts of a content, by name, in a fixed order."""
-    parts = {SEARCHES: _to_yaml([_search_values(s) for s in content.searches])}
-    for table in SEARCH_TABLES:
-        parts[part_of(table)] = _to_parquet(table, content.table(table))
+    """The data parts of a content, by name, in a fixed order. Raises SnapshotError for more than `read` takes."""
+    listed = {SEARCHES: [_search_values(s) for s in content.searches]}
+    tables = [*SEARCH_TABLES]
     if content.evaluations:
-        parts[EVALUATIONS] = _to_yaml([_plain_values(e) for e in content.evaluations])
-        for table in EVALUATION_TABLES:
-            parts[part_of(table)] = _to_parquet(table, content.table(table))
+        listed[EVALUATIONS] = [_plain_values(e) for e in content.evaluations]
+        tables += EVALUATION_TABLES
     if content.sweeps:
-        parts[SWEEPS] = _to_yaml([_plain_values(s) for s in content.sweeps])
-        for table in SWEEP_TABLES:
-            parts[part_of(table)] = _to_parquet(table, content.table(table))
-    return parts
+        listed[SWEEPS] = [_plain_values(s) for s in content.sweeps]
+        tables += SWEEP_TABLES
+    try:
+        _bounded({part_of(table): _unfolded(content.table(table)) for table in tables})
+        parts = {name: _to_yaml(name, values) for name, values in listed.items()}
+    except SnapshotError as exc:
+        raise SnapshotError(exc.message, "Save fewer searches or evaluations in one snapshot") from exc
+    return parts | {part_of(table): _to_parquet(table, content.table(table)) for table in tables}
 
 
 def read(parts: Mapping[str, bytes]) -> Content:
@@ -83,7 +89,12 @@ def read(parts: Mapping[str, bytes]) -> Content:
     sweeps = _each(SWEEPS, parts[SWEEPS], _sweep) if SWEEPS in parts else ()
     if any(not 0 <= n < len(evaluations) for s in sweeps for n in (s.before, s.after)):
         raise _malformed(SWEEPS, "names an evaluation that is not there")
-    tables = {t: _from_parquet(t, parts[part_of(t)]) for t in TABLES if part_of(t) in parts}
+    _bounded({name: _declared(name, data) for name, data in parts.items() if name.endswith(".parquet")})
+    tables, sizes = {}, {}
+    for table in (t for t in TABLES if part_of(t) in parts):
+        tables[table] = _from_parquet(table, parts[part_of(table)])
+        sizes[part_of(table)] = _unfolded(tables[table])
+        _bounded(sizes)
     for table, count in (
         ("candidates", len(searches)), ("sources", len(searches)), ("passages", len(searches)),
         ("measures", len(evaluations)), ("runs", len(evaluations)), ("queries", len(evaluations)),
@@ -99,6 +110,18 @@ def read(parts: Mapping[str, bytes]) -> Content:
 
 def _malformed(name: str, why: str) -> SnapshotError:
     return SnapshotError(f"The snapshot's part {name} {why}", _MEND)
+
+
+def _bounded(sizes: Mapping[str, int]) -> None:
+    """Refuse tables of more bytes in memory than a snapshot may have, by part. Raises SnapshotError."""
+    for name, size in sizes.items():
+        if size > MOST_TABLE_BYTES:
+            raise _malformed(name, f"unfolds into {size:,} bytes, more than the {MOST_TABLE_BYTES:,} that it may have")
+    if (total := sum(sizes.values())) > MOST_TABLES_BYTES:
+        raise SnapshotError(
+            f"The snapshot's tables unfold into {total:,} bytes, more than the {MOST_TABLES_BYTES:,} that they may have",
+            _MEND,
+        )
 
 
 # --- YAML ------------------------------------------------------------------------------------------------------------
@@ -120,26 +143,54 @@ _Dumper.add_representer(str, _represent_text)
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain values only: an alias can unfold a small text into a huge one."""
+    """Reads plain values only, and not too many: an alias can unfold a small text into a huge one."""
+
+    values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.events.AliasEvent):
             raise yaml.YAMLError("it has an alias")
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise OverflowError
         return super().compose_node(parent, index)
 
 
-def _to_yaml(values: list[dict[str, Any]]) -> bytes:
-    text = yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
-    return str(text).encode("utf-8")
+def _values(value: Any) -> int:
+    """How many values, keys too, there are in a value."""
+    if isinstance(value, dict):
+        return 1 + len(value) + sum(map(_values, value.values()))
+    return 1 + sum(map(_values, value)) if isinstance(value, list | tuple) else 1
+
+
+def _to_yaml(name: str, values: list[dict[str, Any]]) -> bytes:
+    if _values(values) > MOST_VALUES:
+        raise _too_many(name)
+    data = str(yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)).encode("utf-8")
+    if len(data) > MOST_YAML_BYTES:
+        raise _too_long(name, len(data))
+    return data
+
+
+def _too_many(name: str) -> SnapshotError:
+    return _malformed(name, f"holds more than the {MOST_VALUES:,} values that it may have")
+
+
+def _too_long(name: str, size: int) -> SnapshotError:
+    return _malformed(name, f"unfolds into {size:,} bytes, more than the {MOST_YAML_BYTES:,} that it may have")
 
 
 def _each(name: str, data: bytes, make: Callable[[Any], Any]) -> tuple[Any, ...]:
     """The records of a YAML part. Raises SnapshotError for anything that has not their form."""
+    if len(data) > MOST_YAML_BYTES:
+        raise _too_long(name, len(data))
     try:
         values = yaml.load(data.decode("utf-8"), Loader=_Loader)  # nosec B506 - a safe loader of ours
         if not isinstance(values, list):
             raise TypeError("it is no list")
         return tuple(make(value) for value in values)
+    except OverflowError as exc:
+        raise _too_many(name) from exc
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
         raise _malformed(name, "does not have the form of its schema") from exc
 
@@ -261,19 +312,10 @@ def _to_parquet(table: str, frame: pl.DataFrame) -> bytes:
 
 
 def _from_parquet(table: str, data: bytes) -> pl.DataFrame:
-    """A table of a part. Raises SnapshotError for anything that has not the schema's columns, types and bounds."""
+    """A table of a part. Raises SnapshotError for anything that has not the schema's columns and types."""
     import polars as pl
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     name = part_of(table)
-    try:
-        head = pq.read_metadata(io.BytesIO(data))
-        size = sum(head.row_group(n).total_byte_size for n in range(head.num_row_groups))
-    except (pa.ArrowException, OSError, ValueError) as exc:
-        raise _malformed(name, "is not a Parquet table") from exc
-    if head.num_rows > MOST_ROWS or size > MOST_TABLE_BYTES:
-        raise _malformed(name, f"unfolds into {head.num_rows:,} rows and {size:,} bytes, more than a snapshot may have")
     try:
         frame = pl.read_parquet(io.BytesIO(data), use_statistics=False)
     except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as exc:
@@ -291,3 +333,29 @@ def _from_parquet(table: str, data: bytes) -> pl.DataFrame:
         if frame[column].dtype == pl.Float64 and not frame[column].drop_nulls().is_finite().all():
             raise _malformed(name, f"has values in its column {column} that are no numbers")
     return frame
+
+
+def _declared(name: str, data: bytes) -> int:
+    """Bytes in memory that a table declares, before it is read: its pages, or its values where these take more."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        head = pq.read_metadata(io.BytesIO(data))
+        groups = [head.row_group(n) for n in range(head.num_row_groups)]
+        columns = [(group, group.column(n)) for group in groups for n in range(group.num_columns)]
+        return sum(max(_WIDTH * max(c.num_values, g.num_rows), c.total_uncompressed_size) for g, c in columns)
+    except (pa.ArrowException, OSError, ValueError) as exc:
+        raise _malformed(name, "is not a Parquet table") from exc
+
+
+def _unfolded(frame: pl.DataFrame) -> int:
+    """Bytes of a table in memory with every value written out."""
+    import polars as pl
+
+    size = 0
+    for column in frame.iter_columns():
+        flat = column.explode() if isinstance(column.dtype, pl.List) else column
+        size += _WIDTH * max(len(flat), len(column))
+        size += int(flat.str.len_bytes().sum()) if flat.dtype == pl.String else 0
+    return size

@@ -139,6 +139,15 @@ class Snapshot:
         return self.content.sweeps
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The models and files that the plans name, as `rerank.model` and `rewrite.model` have them: whoever made the file chose
+        them. Only `verify` loads any, and only those of the setting `allowed_models` unless it is told to load them all.
+        """
+        from workbench.snapshot.view import models_of
+
+        return tuple(dict.fromkeys(name for search in self.searches for name in models_of(search)))
+
+    @property
     def title(self) -> str:
         """The first line of the note, else the first query or evaluation."""
         names = [*self.about.note.split("\n")[:1], *(s.query or s.keywords for s in self.searches)]
@@ -206,16 +215,18 @@ class Snapshot:
         """
         return self._made(*audience.for_audience(self.about, self.content, principal, policy, shown))
 
-    def verify(self, corpus: Corpus | str | Path | None = None) -> Verification:
+    def verify(self, corpus: Corpus | str | Path | None = None, *, load_models: bool = False) -> Verification:
         """Check the digests, and where the generation is at hand run every search again and compare.
 
         Args:
             corpus: An open corpus, or its folder (opened as the principal who asked then); None checks the digests and the
                 measures only.
+            load_models: Load the models and files of `models`; else a search whose plan names one is not run again, unless
+                the setting `allowed_models` lists it. A corpus that is served to others loads none but those.
         """
         from workbench.snapshot.checking import verify
 
-        return verify(self, corpus)
+        return verify(self, corpus, load_models=load_models)
 
     def diff(self, *others: Snapshot) -> SnapshotDiff:
         """What differs between this and one or more other snapshots. Raises UsageError where there is no other."""

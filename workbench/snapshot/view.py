@@ -6,13 +6,21 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.assist.load import BUILT_IN
 from workbench.charts.place import Place
+from workbench.plan_fields import OFF
 from workbench.records import Hit, Label, Span
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from workbench.snapshot.model import Content
+    from workbench.snapshot.model import Content, SavedSearch
+
+
+def models_of(search: SavedSearch) -> tuple[str, ...]:
+    """The models and files that running a search again would load, as its plan names them."""
+    named = (str(search.settings.get(field, OFF)).strip() for field in ("rerank.model", "rewrite.model"))
+    return tuple(dict.fromkeys(name for name in named if name not in BUILT_IN))
 
 
 def rows_of(frame: pl.DataFrame, number: int) -> pl.DataFrame:

@@ -10,8 +10,8 @@
 
 Each masked character becomes a block of the same width in characters; line breaks stay, so every line number stays true.
 
-A pattern masks what grep would find with it: a letter with marks however it is written, `\\w` and `\\b` in every script. What RE2's own
-reading finds, with `\\w` and `\\b` of ASCII, is masked too: a number between Japanese words has no border in every script.
+A pattern masks what grep would find with it: a letter with marks however it is written, `\\w` and `\\b` in every script. What RE2
+itself finds, with `\\w` and `\\b` of ASCII, is masked too: a number between Japanese words has no border of their script.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from workbench.assist.load import may_name
 from workbench.errors import SnapshotError, UsageError, WorkbenchError
 from workbench.snapshot import Snapshot
 from workbench.snapshot import exports as forms
@@ -192,8 +193,9 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
         )
     with st.container(horizontal=True):
         check = st.button(
-            "Verify", key=_KEY + "verify", help="Checks every digest, and runs the searches again where it can."
-        )
+            "Load its models and verify" if any(map(may_name, one.models)) else "Verify", key=_KEY + "verify",
+            help="Checks every digest, and runs the searches again where it can, but with no model that is not allowed here.",
+        )  # fmt: skip
         st.download_button(
             "Snapshot", one.to_bytes, f"{one.id}.snapshot", "application/zip", key=_KEY + "file-out", on_click="ignore"
         )
@@ -211,7 +213,7 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
             )
     if check:
         with st.spinner("Running its searches again"):
-            found = one.verify(corpus)
+            found = one.verify(corpus, load_models=True)
         body = cards.note(found.verdict) if found.ok else cards.alert("", found.verdict, "")
         st.html(body)
         said = [f"{c.what}: {s}" for c in (*found.searches, *found.evaluations) for s in c.said]
