@@ -289,7 +289,8 @@ def test_where_people_sign_in_nobody_else_is_served(
     monkeypatch.setenv("WORKBENCH_ROLES", "admin,support")
     monkeypatch.setattr("streamlit.web.server.server_util.get_cookie_secret", lambda: "s" * 32)
     assert ask(shelf.id).status_code == 403
-    claims = {"is_logged_in": True, "tenant": "acme", "roles": ["admin", "support"], "iat": time.time(), "sub": "1"}
+    claims = {"is_logged_in": True, "tenant": "acme", "roles": ["admin", "support"], "iat": time.time()}
+    claims |= {"iss": "https://id.example", "sub": "1"}
 
     def cookie(values: dict[str, Any], key: str) -> str:
         signed = utils.create_signed_value(key, "_streamlit_user", json.dumps(values))
@@ -300,3 +301,4 @@ def test_where_people_sign_in_nobody_else_is_served(
     assert ask(shelf.id, cookie=cookie({**claims, "tenant": "birch"}, "s" * 32)).status_code == 404
     assert ask(shelf.id, cookie=cookie({**claims, "is_logged_in": False}, "s" * 32)).status_code == 403
     assert ask(shelf.id, cookie=cookie({**claims, "iat": 0}, "s" * 32)).status_code == 403
+    assert ask(shelf.id, cookie=cookie({**claims, "iss": ""}, "s" * 32)).status_code == 403
