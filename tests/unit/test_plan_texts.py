@@ -19,15 +19,16 @@ ODD_NAMES = ("vector:/models/a=b c", "vector:static@notes", "vector@my docs", "v
 
 
 def values_of(field: plan_fields.Field) -> list[Any]:
-    """Both ends, every choice, and what else a field's kind has."""
+    """Both ends (of a family those of every source), every choice, and what else a field's kind has."""
     if field.choices:
         return list(field.choices)
-    ends = [end for end in (field.low, field.high) if end is not None]
+    ends = [end for end in (field.low, min(field.most.values(), default=field.high)) if end is not None]
     kinds: dict[str, list[Any]] = {
         "sources": ["grep", "keyword,vector@artifacts", "vector:/models/a=b c,grep"],
         "collections": ["docs", "all", "my docs,other"],
         "vector.threshold": ["off", 0.417],
         "threshold": ["off", "auto", 0.3],
+        "fusion.threshold": ["off", 0.0164],
         "depth": ["auto", "3x", "+5", 7],
         "rerank.model": ["overlap", "learned:/a b/c=d.txt", "endpoint:a \"b\" 'c'"],
         "rewrite.model": ["keywords", "endpoint:x"],
