@@ -103,7 +103,10 @@ class PrincipalRequired(WorkbenchError):
     """The corpus or the plan needs to know who asks, and nobody said it."""
 
 
-SAY_WHO = "Name the tenant and the roles: --tenant and --role, the settings WORKBENCH_TENANT and WORKBENCH_ROLES, or a principal"
+SAY_WHO = (
+    "Name the tenant and the roles: start the command with --tenant and --role (`workbench app` takes them too), or set "
+    "WORKBENCH_TENANT and WORKBENCH_ROLES"
+)
 
 
 class NeedsSearch(WorkbenchError):

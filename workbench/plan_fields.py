@@ -127,8 +127,8 @@ FIELDS: tuple[Field, ...] = (
     _switch(
         "keyword.keep_strongest",
         False,
-        "Put the strongest keyword hit in the last place, never the first, where fusion left it out and its score is at least "
-        "half of the query's upper bound.",
+        "Put the strongest keyword hit in the last place where fusion left it out and its score is at least half of the query's "
+        "upper bound; first, where the operator is all and the query names an identifier.",
     ),
     _choice("vector.metric", "angular", "How a cosine is shown and cut as a distance.", METRICS),
     Field(

@@ -20,15 +20,22 @@ from typing import Any
 from workbench import settings
 from workbench.errors import PlanError
 from workbench.plan import Plan, read_words
-from workbench.plan_fields import plain
+from workbench.plan_fields import OFF, plain
 
-EDITION = 2
+EDITION = 3
 """What the presets' names mean; a recorded plan says under which edition it was written.
 
 1: `default` was what `rrf` is now; `convex` mixed exactly keyword and vector, read no weights, and grep did not join it by
 itself; another encoder's scores were normalised by minmax where nothing was said of that encoder.
 2: `default` is what `tmm` is.
+3: `contract` and `scoped` keep results with equal texts; `pages` rewrites the query by `keywords`.
 """
+
+_BEFORE_3: Mapping[str, Mapping[str, Any]] = {
+    "contract": {"dedupe": True},
+    "scoped": {"dedupe": True},
+    "pages": {"rewrite.model": OFF},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "pages",
-        "0.7 of the cosine and 0.3 of BM25, and the hits organised by page: summary, short examples, sections.",
+        "0.7 of the cosine of the query's keywords, 0.3 of BM25; hits organised by page: summary, short examples, sections.",
         {
             "grep.when": "never",
             "keyword.operator": "all",
@@ -107,6 +114,7 @@ PRESETS: tuple[Preset, ...] = (
             "fusion.missing": "zero",
             "fusion.single_source": "fuse",
             "organise": "pages",
+            "rewrite.model": "keywords",
         },
     ),
     Preset(
@@ -118,6 +126,7 @@ PRESETS: tuple[Preset, ...] = (
             "depth.keyword": 100,
             "depth.vector": 100,
             "fusion.unit": "document",
+            "dedupe": False,
         },
     ),
     Preset(
@@ -139,6 +148,7 @@ PRESETS: tuple[Preset, ...] = (
             "fusion.normalise.vector": "minmax",
             "fusion.missing": "zero",
             "fusion.single_source": "fuse",
+            "dedupe": False,
             "rerank.top": 50,
             "cache_seconds": 180,
         },
@@ -180,7 +190,9 @@ def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
         )
     if edition == EDITION:
         return preset(name).replace(changes)
-    plan = preset("rrf" if name == "default" else name).replace(changes)
+    plan = preset("rrf" if name == "default" and edition < 2 else name).replace({**_BEFORE_3.get(name, {}), **changes})
+    if edition == 2:
+        return plan
     if name == "tmm" and plan["fusion.method"] != "convex" and "fusion.normalise.grep" not in changes:
         plan = plan.replace({"fusion.normalise.grep": "minmax"})
     return _from_first(plan)
@@ -198,7 +210,7 @@ def recorded_text(text: str, edition: int) -> str:
 
 def recorded_fields(fields: Mapping[str, Any], edition: int) -> Mapping[str, Any]:
     """Every field's value, now, of fields written out in full under an edition; what cannot be read stays as it is."""
-    if edition >= EDITION:
+    if edition >= 2:  # later editions change defaults of presets, and these are written out
         return fields
     try:
         before = Plan(fields)

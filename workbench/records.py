@@ -31,8 +31,8 @@ class Kind(StrEnum):
 
 
 class Label(StrEnum):
-    """Which kinds of source retrieved a hit. `Strongest keyword hit` is one that `keyword.keep_strongest` put in the last place;
-    `Added` is no hit but a row that stands with one.
+    """Which kinds of source retrieved a hit. `Strongest keyword hit` is one that `keyword.keep_strongest` put in its
+    place; `Added` is no hit but a row that stands with one.
     """
 
     EXACT = "Exact match"
@@ -40,6 +40,16 @@ class Label(StrEnum):
     HYBRID = "Hybrid"
     STRONGEST = "Strongest keyword hit"
     ADDED = "Added"
+
+    @property
+    def match(self) -> str:
+        """`exact`, `semantic` or `hybrid`; "" for `Added`. A strongest keyword hit is an exact match."""
+        return _MATCHES.get(self, "")
+
+
+_MATCHES = {
+    Label.EXACT: "exact", Label.STRONGEST: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid",
+}  # fmt: skip
 
 
 class ChunkKind(StrEnum):
@@ -361,6 +371,12 @@ class Hit:
     def citation(self) -> str:
         """`path:start-end`, `path#page=N`, or `path#` and the locator."""
         return cite(self.path, self.start_line, self.end_line, self.page, self.locator)
+
+    @property
+    def match(self) -> str:
+        """The label as a program reads it: `exact`, `semantic` or `hybrid`; "" for a row that was only added."""
+        both = self.label is Label.STRONGEST and any(source.startswith("vector") for source in self.ranks)
+        return (Label.HYBRID if both else self.label).match
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,19 +208,22 @@ class Corpus(OpenCorpus):
         engine = self.engine
         return read_file(engine, self.principal, path, at)
 
-    def search_examples(self, query: str, context: str | None = None, limit: int = 5) -> Examples:
+    def search_examples(
+        self, query: str, context: str | None = None, limit: int = 5, plan: Plan | str = "pages"
+    ) -> Examples:
         """A tuple of the worked examples that fit, best first; `warnings` of it names a side that could not run.
 
         Args:
             query: In the query syntax.
             context: Text that the person has open; names in it are added to the vector query only.
             limit: How many at most.
+            plan: How to search them, a plan or its text form.
 
         Raises:
             QueryError, UsageError: What was asked cannot be.
             SourceUnavailable: Neither the vector nor the keyword side could run.
         """
-        return search_examples(self.engine, self.principal, query, context, limit)
+        return search_examples(self.engine, self.principal, query, context, limit, plan)
 
     # --- measure ---------------------------------------------------------------------------------------------------
 

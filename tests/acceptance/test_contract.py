@@ -95,7 +95,7 @@ def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Mak
     files = {f"{name}.md": "apples and pears" + "\n" * blank for blank, name in enumerate("dbca")}
     answers = []
     for turn in (files, dict(reversed(files.items()))):
-        result = make_corpus(turn).search("apples", plan="contract dedupe=no")
+        result = make_corpus(turn).search("apples", plan="contract")
         answers.append(json.dumps([(h.path, h.score, h.ranks) for h in result.hits]))
     assert answers[0] == answers[1]
     assert [path for path, *_ in json.loads(answers[0])] == ["a.md", "b.md", "c.md", "d.md"]
@@ -111,8 +111,11 @@ def test_labels_say_in_which_lists_a_document_is(fruit: wb.Corpus) -> None:
     found = {h.path: h.label for h in fruit.search("apples", plan="contract depth.vector=1 depth.keyword=2").hits}
     assert found["a.md"] is Label.HYBRID
     assert Label.EXACT in found.values()
-    every = {h.path: h.label for h in fruit.search("apples", plan="contract").hits}
-    assert every["c.md"] is Label.SEMANTIC
+    every = fruit.search("apples", plan="contract")
+    assert {h.path: h.label for h in every.hits}["c.md"] is Label.SEMANTIC
+    # A program reads exact, semantic or hybrid.
+    named = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid"}
+    assert [h["match"] for h in every.to_dict()["hits"]] == [named[h.label] for h in every.hits]
 
 
 def test_an_empty_keyword_list_returns_the_vector_list_unchanged(fruit: wb.Corpus) -> None:

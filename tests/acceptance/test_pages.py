@@ -10,6 +10,7 @@ from corpus_files import write_files
 
 import workbench as wb
 from workbench.records import Label
+from workbench.retrieve.textform import format_text
 
 
 def page(name: str, examples: int) -> str:
@@ -131,6 +132,41 @@ def test_the_open_text_helps_the_vector_side_alone(site: wb.Corpus, embedded: li
     assert embedded == ["mane", "mane s bd lpf"]
     assert helped.rankings["keyword"] == plain.rankings["keyword"]
     assert empty.to_dict() == plain.to_dict()
+
+
+def test_the_vector_side_reads_the_keywords_of_the_question(site: wb.Corpus, embedded: list[str]) -> None:
+    """The question is rewritten for it unless the plan says off; the keyword side reads the original."""
+    question = "How do I find the zebra, please?"
+    result = site.search(question, plan="pages", bypass_cache=True)
+    site.search(question, plan="pages rewrite.model=off", bypass_cache=True)
+    assert embedded == ["find zebra please", question]
+    assert result.query == question
+
+
+def test_front_matter_is_metadata_and_no_content(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """No result begins with it; a filter reads it, and grep finds its lines as those of the file and of the first chunk."""
+    corpus = make_corpus({"a.md": "---\ntitle: Zebras\nteam: herdsmen\n---\n\n# Stripes\n\nZebra stripes.\n"})
+    for plan in ("pages", "contract", "passages", "default"):
+        (hit,) = corpus.search("zebra stripes", plan=plan, filters="team = 'herdsmen'").hits
+        if plan != "passages":
+            assert hit.text.startswith("# Stripes")
+            assert hit.start_line == 6
+    assert not corpus.search("herdsmen", plan="pages", mode="keyword").hits
+    (passage,) = corpus.grep("herdsmen")
+    assert (passage.matched_lines, passage.chunk_id) == ((3,), hit.chunk_id)
+    (found,) = corpus.search("herdsmen", "herdsmen", plan="passages", mode="grep").hits
+    assert (found.chunk_id, "team: herdsmen" in found.text) == (hit.chunk_id, True)
+
+
+def test_the_text_form_has_every_row_and_places_in_order(site: wb.Corpus) -> None:
+    """Summary and examples stand where the page has them; results count from 1, with their rank where it is another."""
+    result = site.search("lion zebra mane stripes", plan="pages limit=6")
+    heads = [line for line in format_text(result).splitlines() if line.startswith("[")]
+    assert len(heads) == len(result.hits)
+    assert [h.startswith("[+] ") for h in heads] == [hit.added for hit in result.hits]
+    assert heads[0].startswith("[+] Summary of the page")
+    numbers = [int(h[1 : h.index("]")]) for h in heads if not h.startswith("[+]")]
+    assert numbers == list(range(1, 7))
 
 
 def test_the_open_text_gives_ten_names_at_most_each_once(site: wb.Corpus, embedded: list[str]) -> None:

@@ -389,3 +389,70 @@ def test_the_command_line_lists_sources_and_jobs(tmp_path: Path) -> None:
     )
     assert [s["path"] for s in data["sources"]] == [str(files)]
     assert [(j["state"], j["indexed"]) for j in data["jobs"]] == [("done", 1)]
+
+
+IDS = {
+    "ACME-INV-49302": "What is the status of ACME-INV-49302?",
+    "ACME-INV-49303": "please find invoice ACME-INV-49303 for me",
+    "TCK_20481": "Who closed ticket TCK_20481 last week?",
+    "ORD-2024-118": "has ORD-2024-118 been shipped or returned",
+    "ERR4042": "customers report ERR4042 when they pay, why?",
+    "PO-77120": "Is PO-77120 still open",
+    "7349021": "Show me everything about order 7349021",
+    "SKU-0093-XL": "how many pieces of SKU-0093-XL are left in the warehouse",
+    "v2024.118-rc": "did we announce v2024.118-rc to customers",
+    "CVE-2021-44228": "are our servers affected by CVE-2021-44228",
+}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """One short record for each identifier, and pages that hold the words of the questions and no identifier."""
+    folder = tmp_path_factory.mktemp("records")
+    files = {f"records/{n}.md": f"{code}: handled by the Bergen desk" for n, code in enumerate(IDS)}
+    files |= {
+        f"pages/{n}.md": f"{question.replace(code, 'the number')} " * 3
+        for n, (code, question) in enumerate(IDS.items())
+    }
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "corpus.yaml").write_text('rules:\n  - path: "**"\n    tenant: acme\n')
+    wb.index([write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing")
+    with wb.open_corpus(folder / "corpus", SUPPORT) as corpus:
+        yield corpus
+
+
+def test_an_identifier_inside_a_sentence_is_found_first(records: wb.Corpus) -> None:
+    """Although no record holds the sentence's other words, and other pages hold them all."""
+    for number, question in enumerate(IDS.values()):
+        result = records.search(question, plan="scoped")
+        assert result.hits[0].path == f"records/{number}.md", question
+        assert len(result.hits) == len({h.chunk_id for h in result.hits}) == 8
+        assert [h.rank for h in result.hits] == list(range(1, 9))
+
+
+def test_what_was_put_first_is_explained(records: wb.Corpus) -> None:
+    """Message and funnel name it; a quoted word beside the identifier must still occur."""
+    question = "customers report ERR4042 when they pay, why?"
+    result = records.search(question, plan="scoped limit=1")
+    if result.hits[0].label is Label.STRONGEST:
+        assert any("was put first, because it has the identifier" in m for m in result.messages)
+        assert result.steps[-1].reason.endswith("has the identifier of the query and was put first")
+    assert result.hits[0].match in ("exact", "hybrid")
+    assert not records.search('ERR4042 "quagga"', plan="scoped", mode="keyword").hits
+    assert records.search("ERR4042 quagga", plan="scoped", mode="keyword").hits
+
+
+def test_or_in_small_letters_offers_a_choice(desk: wb.Corpus) -> None:
+    """As `websearch_to_tsquery` reads it."""
+    found = [desk.search(f"number7 {word} number8", plan="scoped", mode="keyword").hits for word in ("OR", "or")]
+    assert [h.chunk_id for h in found[0]] == [h.chunk_id for h in found[1]]
+    assert {h.path for h in found[1]} == {"all/07.md", "all/08.md"}
+
+
+def test_equal_texts_are_results_of_their_own(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """Results are told apart by document and chunk, not by their text."""
+    corpus = make_corpus({"a.md": "retries\n", "b.md": "retries\n\n"})
+    with wb.open_corpus(corpus.path, Principal(None)) as opened:
+        for plan in ("scoped", "contract"):
+            assert len(opened.search("retries", plan=plan).hits) == 2
+            assert len(opened.search("retries", plan=f"{plan} dedupe=yes").hits) == 1

@@ -120,7 +120,7 @@ def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pyte
         patched.setattr(MappedLexical, "search", fail)
         alone = sample.search_examples("arpeggio")
         assert alone.warnings == (
-            "keyword could not run: The model is gone. Fetch it again. The examples are from vector",
+            "keyword could not run: The model is gone. Fetch it again. The result is from vector",
         )
         assert [set(e.contributions) for e in alone] == [{"vector"}] * len(alone)
         assert {e.title: e.contributions["vector"] for e in full}["Noon bells"] == alone[0].score

@@ -22,7 +22,7 @@ from workbench.retrieve.frames import hit_dict
 from workbench.retrieve.textform import format_text
 
 Call = Callable[..., CallToolResult]
-TOOLS = {"hybrid_search", "grep_search", "vector_search", "read_file", "corpus_info"}
+TOOLS = {"hybrid_search", "grep_search", "vector_search", "search_examples", "read_file", "corpus_info"}
 
 
 def caller(server: CorpusServer) -> Call:
@@ -72,7 +72,7 @@ def refused(result: CallToolResult) -> str:
 
 
 def test_every_tool_describes_what_it_takes_and_gives(sample: wb.Corpus) -> None:
-    """Five tools, each with closed schemas in and out, a help line for each argument, and marked as reading only."""
+    """Six tools, each with closed schemas in and out, a help line for each argument, and marked as reading only."""
 
     async def ask() -> Any:
         async with Client(build_server(sample)) as client:
@@ -399,3 +399,14 @@ def test_addresses() -> None:
     for wrong in ("", "host", ":80", "a:b", "a:0", "a:70000", "http://a:80"):
         with pytest.raises(UsageError):
             parse_address(wrong)
+
+
+def test_examples_are_a_tool(sample: wb.Corpus, call: Call) -> None:
+    """As in Python, under the preset pages or another plan, with the code inside the marks."""
+    answer = call("search_examples", query="arpeggio", limit=2)
+    found = sample.search_examples("arpeggio", limit=2)
+    assert [e["citation"] for e in data(answer)["examples"]] == [e.citation for e in found]
+    assert data(answer)["status"] == "2 examples"
+    assert found[0].code in said(answer)
+    assert data(call("search_examples", query="arpeggio", plan="contract limit=9", limit=1))["examples"]
+    assert "There is no preset" in refused(call("search_examples", query="arpeggio", plan="nothing"))

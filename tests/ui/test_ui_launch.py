@@ -14,7 +14,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from workbench import settings
 from workbench.errors import UsageError
+from workbench.records import Principal
 from workbench.ui import house, launch
 from workbench.ui.base_said import BaseSaid
 from workbench.ui.launch import PAGES, SCRIPT
@@ -96,3 +98,16 @@ def test_the_script_runs_by_itself() -> None:
     """A process that takes the script for its main module, as spawned ones do after a page ran, gets through it."""
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_app_looks_as_whom_it_was_started_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--tenant` and `--role` are the settings of this process; where people sign in they are refused."""
+    for name in ("WORKBENCH_TENANT", "WORKBENCH_ROLES"):
+        monkeypatch.setenv(name, "")
+    launch.look_as(None)
+    assert settings.get("tenant") == ""
+    launch.look_as(Principal("acme", ("support", "admin")))
+    assert (settings.get("tenant"), settings.get("roles")) == ("acme", "admin,support")
+    monkeypatch.setenv("WORKBENCH_OIDC_SECRETS", "/somewhere")
+    with pytest.raises(UsageError, match="sign in"):
+        launch.look_as(Principal("acme"))

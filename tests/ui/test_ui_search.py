@@ -296,3 +296,18 @@ def test_kept_answers_say_so_in_place_of_their_times(open_app: Open, small_corpu
     at = open_app(small_corpus, q=QUERY, picture="timings")
     assert "its answer was kept" in all_text(at)
     assert not at.get("plotly_chart")
+
+
+def test_code_examples_stand_in_the_place_of_the_columns(open_app: Open, tmp_path: Path) -> None:
+    """The switch is in the address; each example has its citation and its code."""
+    import workbench as wb
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.md").write_text("# Bells\n\n## Examples\n\nA bell:\n\n```js\nsound('bell')\n```\n")
+    wb.index([tmp_path / "in"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
+    at = open_app(tmp_path / "corpus", q="bell")
+    at.toggle(key="wb.w.examples").set_value(True)
+    run(at)
+    assert at.query_params["examples"] == ["yes"] or at.query_params["examples"] == "yes"
+    assert [code.value for code in at.code if "bell" in code.value] == ["sound('bell')"]
+    assert "a.md:8-8" in "".join(bodies(at)) or "a.md:7-9" in "".join(bodies(at))

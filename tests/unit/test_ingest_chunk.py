@@ -64,13 +64,35 @@ def test_summary_sections_are_page_summaries(name: str) -> None:
     ]  # fmt: skip
 
 
+def test_front_matter_is_no_content() -> None:
+    """It is in no chunk and no whole-document record; spans and lines stay those of the text. A body that is blank leaves it."""
+    front = "---\ntitle: T\ntags: [a, b]\n---\n"
+    text = f"{front}\nIntro.\n\n## Part\n\nMore.\n"
+    for granularity, whole in ((Granularity.CHUNK, False), (Granularity.DOCUMENT, False), (Granularity.CHUNK, True)):
+        outline = markdown_outline(text, len(front))
+        chunks = chunk_document(document(text, "T"), outline, "c", granularity, 60, count_words, one_chunk=whole)
+        assert not any("tags" in c.text for c in chunks)
+        assert all(text[c.start : c.end] == c.text for c in chunks)
+        assert text.splitlines()[chunks[-1].end_line - 1] == "More."
+        lone = chunk_document(
+            document(front, "T"),
+            markdown_outline(front, len(front)),
+            "c",
+            granularity,
+            60,
+            count_words,
+            one_chunk=whole,
+        )
+        assert [c.text.strip() for c in lone] == [front.strip()]
+
+
 def test_a_summary_under_a_bare_title_stands_apart_from_front_matter() -> None:
-    """A title without text leads to the summary below it; what comes before both does not take them in."""
+    """A title without text leads to the summary below it; front matter is in neither."""
     text = "---\ntitle: T\n---\n# T\n\n## Summary\n\nShort.\n\n## Rest\n\nMore.\n"
     outline = markdown_outline(text, text.index("# T"))
     chunks = chunk_document(document(text, "T"), outline, "docs", Granularity.CHUNK, 60, count_words)
     assert [(c.kind, c.text.split("\n")[-1]) for c in chunks] == [
-        (ChunkKind.BODY, "---"), (ChunkKind.SUMMARY, "Short."), (ChunkKind.BODY, "More."),
+        (ChunkKind.SUMMARY, "Short."), (ChunkKind.BODY, "More."),
     ]  # fmt: skip
 
 

@@ -137,6 +137,27 @@ def test_front_matter_narrows_and_leaves_the_metadata(tmp_path: Path) -> None:
     assert document.metadata == {"team": "red"}
 
 
+@pytest.mark.parametrize(
+    ("rules", "kept", "told"),
+    [
+        (FileRules(sensitivity="public"), "public", False),
+        (FileRules(), "normal", True),
+        (FileRules(sensitivity="internal"), "internal", True),
+    ],
+)
+def test_a_document_that_calls_itself_public_is_so_where_the_rules_allow_it(
+    tmp_path: Path, rules: FileRules, kept: str, told: bool
+) -> None:
+    """Elsewhere the rules' level stays, and the file's report says what to do."""
+    write(tmp_path, {"a.md": "---\nsensitivity: Public\n---\n# T\n"})
+    (document,) = documents(tmp_path / "a.md", rules)
+    assert document.sensitivity == kept
+    said = problems(tmp_path / "a.md", rules)
+    assert [(f"the rules {kept}" in p.reason, "--sensitivity public" in p.remedy, p.loses) for p in said] == (
+        [(True, True, False)] if told else []
+    )
+
+
 def test_a_refused_record_is_a_problem_and_the_others_are_read(tmp_path: Path) -> None:
     lines = ['{"id": "1", "text": "a", "tenant": "globex"}', '{"id": "2", "text": "b", "roles": ["hr"]}']
     write(tmp_path, {"r.jsonl": "\n".join(lines)})

@@ -73,12 +73,26 @@ def test_a_plan_that_was_recorded_earlier_stays_what_it_was(text: str) -> None:
     assert recorded_text(OLD[text], 1) == OLD[text]
 
 
+@pytest.mark.parametrize(
+    ("text", "now"),
+    [
+        ("contract", "contract dedupe=yes"),
+        ("scoped dedupe=no", "scoped"),
+        ("pages limit=3", "pages limit=3 rewrite.model=off"),
+        ("default", "default"),
+    ],
+)
+def test_edition_2_removed_equal_texts_and_did_not_rewrite(text: str, now: str) -> None:
+    """What contract, scoped and pages were before."""
+    assert Plan.parse(recorded_text(text, 2)) == Plan.parse(now)
+
+
 def test_a_plan_file_says_its_edition() -> None:
     """Written by an older version it is what it was; without an edition the names mean what they mean now."""
     assert Plan.from_yaml("preset: default\nedition: 1\nfields:\n  fusion.k: 5\n") == Plan.parse("rrf fusion.k=5")
     assert Plan.from_yaml("fields: {limit: 5}") == Plan.parse("default limit=5")
     assert f"edition: {EDITION}" in preset("tmm").to_yaml()
-    for wrong in ("0", "3", "one"):
+    for wrong in ("0", str(EDITION + 1), "one"):
         with pytest.raises(PlanError, match=f"edition {wrong}. This version reads 1 to"):
             Plan.from_yaml(f"preset: tmm\nedition: {wrong}\n")
 

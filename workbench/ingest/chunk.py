@@ -1,9 +1,9 @@
 """Cut a document into chunks: by its headings and pages, within a budget of tokens, with exact spans.
 
 `document.text[chunk.start:chunk.end] == chunk.text` for every chunk. The chunks of a document in one collection do not
-overlap and together hold every character that is not blank. A chunk begins with a line and ends with one wherever lines
-are short enough. What is cut where is decided in three steps: `regions` (headings and pages), `pieces` (lines and the
-price of a cut before each), `pack` (the cheapest cut).
+overlap and together hold every character that is not blank, but for the front matter, which is metadata. A chunk begins
+with a line and ends with one wherever lines are short enough. What is cut where is decided in three steps: `regions`
+(headings and pages), `pieces` (lines and the price of a cut before each), `pack` (the cheapest cut).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def chunk_document(
         document: The document.
         outline: The shape of its text.
         collection: The collection the chunks belong to.
-        granularity: `DOCUMENT` gives one record that spans the whole text.
+        granularity: `DOCUMENT` gives one record that spans the whole content.
         budget_tokens: Most tokens of a chunk, context included. Only a single character that is longer exceeds it.
         count_tokens: The encoder's tokenizer; called a handful of times a document, with many texts. A `TokenCounter`
             is used as it is and remembers short lines from one document to the next.
-        one_chunk: One chunk that spans the whole text, without context: how collections with judgments are measured.
+        one_chunk: One chunk that spans the whole content, without context: how collections with judgments are measured.
 
     Returns:
         The chunks in the order of the text; none for a blank text.
@@ -56,9 +56,10 @@ def chunk_document(
         return ()
     counter = count_tokens if isinstance(count_tokens, TokenCounter) else TokenCounter(count_tokens)
     if one_chunk or granularity is Granularity.DOCUMENT:
-        context = "" if one_chunk else context_of(document.title, (), document.text, False)
+        start = outline.content(document.text)
+        context = "" if one_chunk else context_of(document.title, (), document.text[start:], False)
         context = shorten([context], LONGEST, counter)[context][0]
-        cut = _Cut(Span(0, len(document.text)), (), ChunkKind.BODY, context)
+        cut = _Cut(Span(start, len(document.text)), (), ChunkKind.BODY, context)
         cuts = [replace(cut, tokens=counter([cut.indexed(document.text)])[0])]
     else:
         cuts = _Chunker(document, outline, budget_tokens, counter).cuts()

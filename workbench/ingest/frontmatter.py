@@ -39,6 +39,11 @@ class FrontMatter:
     values: Mapping[str, Any] = field(default_factory=dict)
     problem: Problem | None = None
 
+    @property
+    def metadata_end(self) -> int:
+        """Where the block ends that became metadata: 0 for one that could not be read, which stays content."""
+        return 0 if self.problem is not None else self.end
+
 
 def read_front_matter(text: str) -> FrontMatter:
     """Read the block that opens a text.

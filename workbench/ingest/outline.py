@@ -66,6 +66,10 @@ class Outline:
     tables: tuple[Table, ...] = ()
     breaks: tuple[int, ...] = ()
 
+    def content(self, text: str) -> int:
+        """Where the content begins: behind the front matter, which is metadata; 0 where nothing follows it."""
+        return self.front if text[self.front :].strip() else 0
+
     def first_title(self) -> str:
         """The first heading's words, or ""."""
         return next((section.title for section in self.sections if section.title), "")

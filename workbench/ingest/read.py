@@ -23,7 +23,7 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.records import judgments_reason
 from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
 from workbench.ingest.tokens import CountTokens, TokenCounter
-from workbench.ingest.visibility import Visibility, key, narrow
+from workbench.ingest.visibility import Visibility, key, narrow, widening
 from workbench.ingest.walk import FoundFile
 from workbench.places import Place, locator
 from workbench.records import Chunk, Document, Granularity
@@ -142,6 +142,9 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
                 yield Problem(f"The record {item.record.id!r} was left out: {exc.message}", exc.remedy)
                 continue
             documents += 1
+            told = widening(Visibility(rules.tenant, rules.roles, rules.sensitivity), item.metadata)
+            if told is not None:
+                yield told
             yield result
         if not documents and lost:
             raise _nothing_inside(lost)

@@ -54,8 +54,9 @@ def section_kind(title: str) -> ChunkKind:
 
 
 def regions(text: str, outline: Outline, page_starts: Sequence[int]) -> list[Region]:
-    """The regions of a text that are not blank, in order; together they hold every character that is not blank."""
-    starts = {0, outline.front, *page_starts}
+    """The regions of a text's content that are not blank, in order; together they hold all of it that is not blank."""
+    content = outline.content(text)
+    starts = {0, content, *page_starts}
     sections = {s.start: s for s in outline.sections}
     title = _title_heading(outline)
     points = sorted(p for p in {*starts, *sections} if p < len(text))
@@ -81,7 +82,7 @@ def regions(text: str, outline: Outline, page_starts: Sequence[int]) -> list[Reg
                     own, inherited = kind, ChunkKind.BODY
                 stack.append((section.level, section.title, inherited))
                 heading = Span(start, max(start, min(section.body, end)))
-        if text[start:end].strip():
+        if start >= content and text[start:end].strip():
             kind = own or (stack[-1][2] if stack else ChunkKind.BODY)
             path = tuple(name for _, name, _ in stack)
             region = Region(start, end, path, heading, max(page, 0), kind)

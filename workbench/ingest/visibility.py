@@ -2,8 +2,8 @@
 
 A document is written by many people, the rules by the owner of the corpus. So front matter and records may only take away:
 
-- `sensitivity` is the stricter of the two. The levels are ordered `public < normal < internal < confidential <
-  restricted`; a word that is none of them counts as `restricted`.
+- `sensitivity` is the stricter of the two, and a document that asks for a less strict one is reported. The levels are
+  ordered `public < normal < internal < confidential < restricted`; a word that is none of them counts as `restricted`.
 - `roles` (or `allowed_roles`) is the intersection with the rules' roles; where the rules allow everyone, the document's
   own roles. An intersection that is empty would read as "everyone", so such a document is refused.
 - `tenant` must be the one that the rules give. Any other value would show the document to people whom the rules do not
@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.ingest.errors import ReadError
+from workbench.ingest.errors import Problem, ReadError
 
 SENSITIVITIES = ("public", "normal", "internal", "confidential", "restricted")
 """The levels, from the least to the most restrictive."""
@@ -87,6 +87,18 @@ def narrow(given: Visibility, metadata: Mapping[str, Any]) -> tuple[Visibility, 
             case _:
                 rest[name] = value
     return result, rest
+
+
+def widening(given: Visibility, metadata: Mapping[str, Any]) -> Problem | None:
+    """What to report of a document that says it is less sensitive than the rules: their level stays; None where it does not."""
+    own = next((value for name, value in metadata.items() if key(name) == "sensitivity"), None)
+    if not isinstance(own, str) or not own.strip() or _level(own) >= _level(given.sensitivity):
+        return None
+    return Problem(
+        f"It says sensitivity: {own.strip().lower()}, and the rules {given.sensitivity}, which it keeps",
+        f"To allow it, index it with --sensitivity {own.strip().lower()}, or with a rule in corpus.yaml",
+        loses=False,
+    )
 
 
 def _same_tenant(given: str | None, value: Any) -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from workbench.assist.load import may_name
 from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.mcp import answers, text
-from workbench.mcp.answers import FileAnswer, GrepAnswer, InfoAnswer, SearchAnswer
+from workbench.mcp.answers import ExamplesAnswer, FileAnswer, GrepAnswer, InfoAnswer, SearchAnswer
 from workbench.plan import Plan
 from workbench.presets import PRESETS
 from workbench.retrieve.keywords import parse_keywords
@@ -169,6 +169,21 @@ class CorpusTools:
         )
         answer = answers.grep_answer(asked, regex, passages, limit)
         return _result(answer, text.grep_text(answer))
+
+    @_answering
+    def search_examples(
+        self,
+        query: Annotated[_Text, Field(description="What the example should do, as a question or in words.")],
+        editor_text: Annotated[
+            _Text, Field(description="Code or text that is open: names in it help the search by meaning.")
+        ] = "",
+        limit: Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="How many examples at most.")] = 5,
+        plan: Annotated[_Text, Field(description="A preset's name, or one with changed fields. Empty: pages.")] = "",
+    ) -> Annotated[CallToolResult, ExamplesAnswer]:
+        """Find worked examples: code with a line on what it is, from example documents and sections called Examples."""
+        chosen = self._chosen(plan) if plan.strip() else "pages"
+        answer = answers.examples_answer(self._corpus.search_examples(query, editor_text or None, limit, chosen))
+        return _result(answer, text.examples_text(answer))
 
     @_answering
     def read_file(

@@ -6,44 +6,40 @@ An example is code with a line on what it is. Three things count as one:
 * a document in a collection called `examples`;
 * each code block in a section called Examples (the chunks of kind `PAGE_EXAMPLES`), Markdown's two forms of it.
 
-What is asked for is the likeness of the whole question, so the vector side counts 0.7 (its cosine, negative ones as 0) and the
-keyword side 0.3 (BM25 as a share of its best hit), which is how the preset `pages` fuses; each side gives limit + 5 records.
-What somebody has open in an editor is added to what the vector side embeds, never to the words.
+They are searched by the pipeline that every search runs, over these records alone; the plan is `pages` unless another is given:
+0.7 of the cosine, 0.3 of BM25 as a share of its best result, limit + 5 records of each side, both at the same time, the query
+rewritten and what somebody has open in an editor added for the vector side alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from workbench.errors import QueryError, SourceUnavailable, UsageError, WorkbenchError
+from workbench.errors import QueryError
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Lines
 from workbench.ingest.regions import section_kind
 from workbench.places import Place, locate
 from workbench.plan import Plan
-from workbench.presets import preset
-from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.fuse import Fused, fuse
-from workbench.records import Chunk, ChunkKind, Document, Kind, Principal, cite
+from workbench.records import Chunk, ChunkKind, Document, Principal, cite
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.keywords import context_keywords
-from workbench.retrieve.request import clean, whole
-from workbench.store.protocols import Scope, Scored
+from workbench.retrieve.fusing import Outcome, fuse_plan
+from workbench.retrieve.messages import warnings_for
+from workbench.retrieve.request import Request, check_principal, make_request, whole
+from workbench.retrieve.reranking import reranked
+from workbench.retrieve.retrieved import Retrieved
+from workbench.retrieve.sources import retrieve
+from workbench.store.protocols import Scope
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 EXAMPLE_TYPE = "example"
 EXAMPLE_COLLECTION = "examples"
-MORE = 5
-"""How many candidates more than the limit each side gives."""
 _MOST = 1000
 
 
@@ -88,9 +84,14 @@ class Examples(tuple[Example, ...]):
 
 
 def search_examples(
-    engine: Engine, principal: Principal | None, query: str, context: str | None = None, limit: int = 5
+    engine: Engine,
+    principal: Principal | None,
+    query: str,
+    context: str | None = None,
+    limit: int = 5,
+    plan: Plan | str = "pages",
 ) -> Examples:
-    """Search the examples that the principal may see.
+    """Search the examples that the principal may see: the one pipeline, over the records that are examples.
 
     Args:
         engine: The generation.
@@ -98,9 +99,11 @@ def search_examples(
         query: In the query syntax.
         context: Code or a pattern that the person has open; may be empty.
         limit: How many examples at most.
+        plan: How; page organisation does not apply.
 
     Returns:
-        Score down, then path, then line up; blocks of one section with more of the query's words first.
+        Score down, then path, then line up; blocks of one section with more of the query's words first. A plan with a reranking
+        model keeps its order.
 
     Raises:
         QueryError, UsageError: What was asked cannot be.
@@ -108,27 +111,26 @@ def search_examples(
         SourceUnavailable: Neither side could run.
     """
     whole(limit, "limit", 1, _MOST)
-    words, names = clean(query, "query"), context_keywords(clean(context, "context"))
-    scope = _examples(engine, principal)
-    if not words or not engine.records.count(scope)[1]:
-        return Examples()
-    plan = preset("pages").replace({"limit": limit, "depth.keyword": f"+{MORE}", "depth.vector": f"+{MORE}"})
-    sides, warnings = _run(
-        {
-            "keyword": lambda: _keyword(engine, words, scope, plan),
-            "vector": lambda: _vector(engine, " ".join((words, *names)), scope, plan),
-        }
+    request = make_request(
+        query, keywords=None, context=context, mode="hybrid", plan=plan, filters=None, limit=limit, principal=principal
     )
-    found = Examples(_made(engine, words, _fused(engine, sides, plan))[:limit])
-    found.warnings = warnings
+    check_principal(request.plan, principal)
+    scope = _examples(engine, request)
+    if not request.query or not engine.records.count(scope)[1]:
+        return Examples()
+    retrieved = retrieve(engine, request, scope=scope)
+    outcome = reranked(engine, retrieved, fuse_plan(retrieved, request.plan), request.plan)
+    found = Examples(_made(engine, retrieved, outcome)[:limit])
+    found.warnings = warnings_for(engine, retrieved, outcome, request.plan)
     return found
 
 
-def _examples(engine: Engine, principal: Principal | None) -> Scope:
+def _examples(engine: Engine, request: Request) -> Scope:
     """The visible records that are examples, or sections of them."""
     own = f"type = '{EXAMPLE_TYPE}' or collection = '{EXAMPLE_COLLECTION}'"
-    seen = engine.records.scope(principal, None, ())
-    allowed = engine.records.scope(principal, own, ()).allowed
+    collections = request.plan["collections"]
+    seen = engine.records.scope(request.principal, None, collections)
+    allowed = engine.records.scope(request.principal, own, collections).allowed
     sections = engine.records.of_kind(ChunkKind.EXAMPLES)
     if seen.allowed is not None:
         sections = sections & seen.allowed
@@ -136,71 +138,16 @@ def _examples(engine: Engine, principal: Principal | None) -> Scope:
     return replace(seen, allowed=None if allowed is None else allowed | sections, key=f"examples {seen.key}")
 
 
-def _run(sides: Mapping[str, Callable[[], Scored]]) -> tuple[dict[str, Scored], tuple[str, ...]]:
-    """What each side answers; a side that fails leaves the other alone, with a warning."""
-    answers: dict[str, Scored] = {}
-    failures: dict[str, Exception] = {}
-    for name, run in sides.items():
-        try:
-            answers[name] = run()
-        except UsageError:
-            raise
-        except Exception as exc:  # noqa: BLE001 - whatever a side fails with, the other goes on, and the warning says so
-            failures[name] = exc
-    if not answers:
-        name, first = next(iter(failures.items()))
-        message, remedy = _said(first)
-        raise SourceUnavailable(f"Examples cannot be searched, {name} could not run: {message}", remedy) from first
-    rest = " and ".join(answers)
-    return answers, tuple(
-        f"{name} could not run: {'. '.join(_said(exc))}. The examples are from {rest}" for name, exc in failures.items()
-    )
-
-
-def _said(exc: Exception) -> tuple[str, str]:
-    """What an error says, and its remedy."""
-    if isinstance(exc, WorkbenchError):
-        return exc.message, exc.remedy
-    return f"{type(exc).__name__}: {exc}", "Run `workbench doctor` to see what is wrong"
-
-
-def _keyword(engine: Engine, words: str, scope: Scope, plan: Plan) -> Scored:
-    k1, b, operator = plan["keyword.k1"], plan["keyword.b"], plan["keyword.operator"]
-    return engine.lexical.search(words, scope, plan.depth("keyword"), k1=k1, b=b, operator=operator)
-
-
-def _vector(engine: Engine, text: str, scope: Scope, plan: Plan) -> Scored:
-    index = engine.vectors("")
-    return index.search(engine.embed(text, ""), scope, plan.depth("vector"), exact=plan["vector.exact"])
-
-
-def _fused(engine: Engine, sides: Mapping[str, Scored], plan: Plan) -> tuple[NDArray[np.int64], Fused]:
-    """The union of the sides' records, numbers up, and its fusion."""
-    union = np.unique(np.concatenate([side.numbers for side in sides.values()]))
-    columns, n = engine.records.columns(union), len(union)
-    made = []
-    for name in sorted(sides):
-        rank, score = np.zeros(n, np.int64), np.full(n, np.nan)
-        rows = np.searchsorted(union, sides[name].numbers)
-        rank[rows], score[rows] = np.arange(1, len(rows) + 1), sides[name].scores
-        kind = Kind.SEMANTIC if name == "vector" else Kind.LEXICAL
-        made.append(Column(name, kind, rank, score, score, np.zeros(n, bool)))
-    candidates = Candidates(
-        columns.chunk_ids, columns.document_ids, columns.paths, columns.start_lines, columns.whole, tuple(made)
-    )
-    return union, fuse(candidates, plan.fusion)
-
-
-def _made(engine: Engine, words: str, fused: tuple[NDArray[np.int64], Fused]) -> list[Example]:
-    """The fused records as examples, each once: a document by its best record, a section block by block."""
-    union, ranking = fused
-    rows = engine.records.rows(union[ranking.rows].tolist())
+def _made(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> list[Example]:
+    """The results as examples, each once: a document by its best record, a section block by block."""
+    words, fused = retrieved.request.query, outcome.fused
+    rows = engine.records.rows(retrieved.columns.numbers[fused.rows[outcome.kept]].tolist())
     numbers = sorted({row.document_number for row in rows})
     documents = dict(zip(numbers, engine.records.headers(numbers), strict=True))
     made: dict[tuple[str, int, str], Example] = {}
-    for position, row in enumerate(rows):
+    for position, row in zip(outcome.kept.tolist(), rows, strict=True):
         document, chunk = documents[row.document_number], row.chunk
-        added = {name: float(parts[position]) for name, parts in ranking.contributions.items()}
+        added = {name: float(parts[position]) for name, parts in fused.contributions.items()}
         if document.type == EXAMPLE_TYPE or chunk.collection == EXAMPLE_COLLECTION:
             # Only these need the whole text, and the mapped file gives it without the texts beside it.
             examples = [_from_document(replace(document, text=engine.grep.text(row.document_number)), added)]
@@ -212,6 +159,8 @@ def _made(engine: Engine, words: str, fused: tuple[NDArray[np.int64], Fused]) ->
         for example in examples:
             # A document may be in several collections, and is then in the list as often.
             made.setdefault((document.document_id, example.start_line, example.code), example)
+    if outcome.rerank:
+        return list(made.values())
     # Stable: equal scores stay as fusion and the section left them.
     return sorted(made.values(), key=lambda example: -example.score)
 

@@ -89,6 +89,7 @@ def hit_dict(hit: Hit) -> dict[str, Any]:
         "score": _number(hit.score),
         "score_kind": hit.score_kind,
         "label": str(hit.label),
+        "match": hit.match,
         "citation": hit.citation,
         "path": hit.path,
         "start_line": hit.start_line,

@@ -20,6 +20,7 @@ from workbench.ranking.cutting import at_least
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.records import Step
 from workbench.retrieve.retrieved import Retrieved
+from workbench.store.query import names_code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +33,7 @@ class Outcome:
         score_kind: `fused`, or the lone source whose scores these are.
         kept: int64 positions in `fused` that survive its threshold and dedupe, in order.
         shown: int64 positions in `fused` that are returned.
-        strongest: The position that `keyword.keep_strongest` put in the last place of `shown`; -1 where it put none in.
+        strongest: The position that `keyword.keep_strongest` put in the first or last place of `shown`; -1 where it put none in.
         duplicate_of: position in `fused` -> position of the better row with the same text.
         above: How many positions of `fused`, from its first, `fusion.threshold` keeps.
         steps: The funnel.
@@ -99,36 +100,49 @@ def _dedupe(rows: NDArray[np.int64], retrieved: Retrieved, plan: Plan) -> tuple[
 def show(
     retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, kept: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int]:
-    """The first `limit` positions, and which of them was put in: the strongest keyword hit in place of the last one, where the
-    plan keeps it; -1 where none was.
+    """The first `limit` positions, and which of them was put in: the strongest keyword hit, where the plan keeps it; -1 where
+    none was.
 
-    It is kept only if it means something: its BM25 must be at least half of the most that the query could give. Normalised
-    within its own list it would always be 1, and decide nothing. It never takes the first place. Where documents are fused, its
-    document counts, whichever chunk of it is shown.
+    It takes the first place where every hit of the keyword side must hold the identifier that the query names: who writes a
+    code wants what holds it. Else it takes the last place, never the first, and only if it means something: its BM25 must be
+    at least half of the most that the query could give. Normalised within its own list it would always be 1, and decide nothing.
+    Where documents are fused, its document counts, whichever chunk of it is shown.
     """
     shown = kept[: int(plan["limit"])]
-    if not plan["keyword.keep_strongest"] or len(shown) < 2:
+    if not plan["keyword.keep_strongest"]:
         return shown, -1
+    first = puts_first(plan, retrieved.request.query)
     for column in candidates.columns:
         bound = retrieved.answers[column.source].bound
         rows = np.flatnonzero(column.retrieved & (column.rank == 1))
-        if bound is None or not len(rows) or column.score[rows[0]] < bound() / 2:
+        if bound is None or not len(rows):
             continue
         position = fused.position(int(rows[0])) - 1
-        if position >= 0 and position in kept and position not in shown:
+        if position < 0 or position not in kept:
+            continue
+        if first and position != shown[0]:
+            return np.append(position, shown[shown != position])[: int(plan["limit"])], position
+        if not first and len(shown) > 1 and position not in shown and column.score[rows[0]] >= bound() / 2:
             return np.append(shown[:-1], position), position
     return shown, -1
+
+
+def puts_first(plan: Plan, query: str) -> bool:
+    """Whether `keyword.keep_strongest` means the first place: the query names an identifier, which no keyword hit lacks."""
+    return bool(plan["keyword.operator"] == "all" and names_code(query))
 
 
 def last_steps(
     retrieved: Retrieved, plan: Plan, fused: Fused, kept: NDArray[np.int64], shown: NDArray[np.int64], strongest: int
 ) -> tuple[Step, ...]:
-    """The funnel's end: the limit, and what was put in the last place."""
+    """The funnel's end: the limit, and what was put in the first or last place."""
     limit = Step("limit", "", len(kept), len(shown), f"limit is {plan['limit']}")
     if strongest < 0:
         return (limit,)
     put, replaced = (retrieved.columns.paths[fused.rows[position]] for position in (strongest, kept[len(shown) - 1]))
     reason = f"{put}, the strongest keyword hit, was put in place of {replaced}"
+    if shown[0] == strongest:
+        reason = f"{put}, the strongest keyword hit, has the identifier of the query and was put first"
     return (limit, Step("strongest", "", len(shown), len(shown), reason))
 
 

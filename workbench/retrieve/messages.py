@@ -56,8 +56,10 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
         # The order of the list, which a reranking model may have changed, is that of `kept`.
         place = int(np.flatnonzero(outcome.kept == outcome.strongest)[0]) + 1
         path = retrieved.columns.paths[outcome.fused.rows[outcome.strongest]]
+        first = outcome.shown[0] == outcome.strongest
+        where = "first, because it has the identifier of the query" if first else "in the last place"
         said.append(
-            f"{path}, the strongest keyword hit, is number {place} of the list and was put in the last place: "
+            f"{path}, the strongest keyword hit, is number {place} of the list and was put {where}: "
             "keyword.keep_strongest is yes"
         )
     return tuple(said)

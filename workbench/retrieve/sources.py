@@ -41,6 +41,7 @@ def retrieve(
     request: Request,
     depths: Mapping[str, int] | None = None,
     given: Mapping[str, Answer] | None = None,
+    scope: Scope | None = None,
 ) -> Retrieved:
     """Ask every source of the request.
 
@@ -49,6 +50,7 @@ def retrieve(
         request: What to ask.
         depths: Depth by source where it should be greater than the plan's (a page that will move sliders).
         given: Answers of this generation to the same question by source: they are taken, and the source is not asked.
+        scope: What to search, where it is a part of what the request's principal, filter and collections leave.
 
     Raises:
         PrincipalRequired, FilterError, QueryError: As the stores do.
@@ -56,7 +58,7 @@ def retrieve(
     """
     started = time.perf_counter()
     plan = request.plan
-    scope = engine.records.scope(request.principal, request.filters or None, plan["collections"])
+    scope = scope or engine.records.scope(request.principal, request.filters or None, plan["collections"])
     visible, allowed = engine.records.count(scope)
     timings: dict[str, float] = {"filter_ms": _since(started)}
     sources = sources_of(plan, request.mode, request.query, request.keywords)

@@ -1,6 +1,7 @@
 """A result as plain text for a tool that reads text: header, then a block a hit.
 
-The form is fixed to the character, because programs read it: score to three decimals, snippet of 200 characters with `...`
+The form is fixed to the character, because programs read it: places in order (results by page have their rank beside it, and
+the page's summary and examples under `[+]`); score to three decimals, snippet of 200 characters with `...`
 only where there is more; title, source and evidence only where there are any: a document without an `artifact_type` has no
 line on its source. It serves every plan: a score that is no sum of reciprocal ranks is called by what it is.
 """
@@ -26,10 +27,11 @@ def format_text(result: SearchResult) -> str:
     hits = [h for h in result.hits if not h.added]
     if not hits:
         return "No results found."
+    places = {id(hit): place for place, hit in enumerate(hits, 1)}
     collections = sorted({c for h in hits for c in h.collections})
     lines = [f"Found {len(hits)} results (searched: {', '.join(collections)}):", ""]
-    for hit in hits:
-        lines += [*_block(hit, _score_name(result, hit)), ""]
+    for hit in result.hits:
+        lines += [*_block(hit, _score_name(result, hit), places.get(id(hit), 0)), ""]
     return "\n".join(lines)
 
 
@@ -46,11 +48,16 @@ def _score_name(result: SearchResult, hit: Hit) -> str:
     return "RRF" if method == "rrf" else method
 
 
-def _block(hit: Hit, name: str) -> Sequence[str]:
+def _block(hit: Hit, name: str, place: int) -> Sequence[str]:
+    """A hit under its place in the text; of one that is placed by its page its rank too. A row that was added has neither."""
     metadata = hit.metadata
     whole = metadata.get("granularity") == "document"
+    origin = f"(from: {', '.join(sorted(hit.collections, key=_place))})"
+    ranked = "" if place == hit.rank else f" | Rank: {hit.rank}"
     lines = [
-        f"[{hit.rank}] {name} score: {hit.score:.3f} (from: {', '.join(sorted(hit.collections, key=_place))})",
+        f"[+] {hit.section.rpartition(' > ')[2]} of the page {origin}"
+        if hit.added
+        else f"[{place}] {name} score: {hit.score:.3f} {origin}{ranked}",
         f"Type: {'artifact' if whole else 'chunk'} | ID: {hit.document_id if whole else hit.chunk_id}",
     ]
     if hit.title:

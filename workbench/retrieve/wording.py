@@ -43,7 +43,7 @@ def why_not(words: QueryWords, number: int, operator: str, subject: str = "it") 
     some = [item for item in items if _has(item.counting, number)]
     lacked = items if not some else []
     if operator == "all":
-        lacked = min(([i for i in a if not _has(i.records, number)] for a in words.alternatives), key=len)
+        lacked = min(([i for i in a if i.needed and not _has(i.records, number)] for a in words.alternatives), key=len)
     apart = [item for item in lacked if item.words and all(_has(records, number) for records in item.words)]
     parts = [item for item in lacked if item not in apart and not item.words and _has(item.counting, number)]
     absent = [item for item in lacked if item not in apart and item not in parts]
@@ -93,7 +93,7 @@ def nothing_found(words: QueryWords, everywhere: QueryWords, operator: str) -> s
             f"{_chunks(len(_every(apart[0].words)))} them all: take the quotes away"
         )
     if len(some):
-        return f"Nothing has all of {_shown(items)}, but {_chunks(len(left))} some of them: use keyword.operator=any"
+        return f"Nothing has {_all_of(items)}, but {_chunks(len(left))} some of them: use keyword.operator=any"
     outside = len(matching(everywhere, "any"))
     if outside:
         return f"{_chunks(outside)} some of these words, but none that the filter and the collections let through"
@@ -104,7 +104,7 @@ def matching(words: QueryWords, operator: str) -> Ints:
     """Records that a query would match if it left nothing out, rising."""
     found = [np.zeros(0, np.int64)]
     for items in words.alternatives:
-        found += [_every(i.records for i in items)] if operator == "all" else [i.counting for i in items]
+        found += [_every(i.records for i in items if i.needed)] if operator == "all" else [i.counting for i in items]
     return np.unique(np.concatenate(found))
 
 
@@ -119,6 +119,11 @@ def _every(lists: Iterable[Ints]) -> Ints:
     for records in rest:
         first = np.intersect1d(first, records, assume_unique=True)
     return first
+
+
+def _all_of(items: Iterable[Occurring]) -> str:
+    wanted = [item for item in items if item.needed]
+    return ("all of " if len(wanted) > 1 else "") + _shown(wanted)
 
 
 def _shown(items: Iterable[Occurring], joint: str = "and") -> str:

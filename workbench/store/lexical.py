@@ -31,7 +31,7 @@ from workbench.store.lexical_carried import made_alike
 from workbench.store.lexical_highlight import highlight
 from workbench.store.lexical_postings import PostingsReader, ReadsPostings, contains, union
 from workbench.store.protocols import Occurring, QueryWords, Scope, Scored
-from workbench.store.query import Item, Matcher, ParsedQuery, word_matcher
+from workbench.store.query import Item, Matcher, ParsedQuery, needed, word_matcher
 from workbench.store.vocabulary import NONE, Vocabulary, read
 
 _KEPT = 8
@@ -173,16 +173,19 @@ class MappedLexical:
             records = union([self._postings.read(matcher).records for matcher in matchers]).astype(np.int64)
             return records if mask is None else records[mask[records]]
 
-        def one(item: Item, alone: bool) -> Occurring:
+        def one(item: Item, alone: bool, must: bool = True) -> Occurring:
             scored = item.scored if alone else item.scored + item.beside
             return Occurring(
                 item.text,
                 found([item.matcher]),
                 found([item.matcher, *(matcher for matcher, _ in scored)]),
                 tuple(found([matcher]) for matcher, _ in item.beside),
+                must,
             )
 
-        alternatives = tuple(tuple(one(i, len(items) == 1) for i in items) for items in parsed.required)
+        alternatives = tuple(
+            tuple(one(i, len(items) == 1, i in needed(items)) for i in items) for items in parsed.required
+        )
         return QueryWords(alternatives, tuple(one(item, True) for item in parsed.excluded))
 
     def frequencies(self, words: Sequence[str], scope: Scope) -> Ints:
@@ -292,8 +295,8 @@ class MappedLexical:
         return counted
 
     def _satisfying(self, parsed: ParsedQuery) -> Ints:
-        """Records that hold every required item of some alternative, ascending."""
-        found = [self._holding(items) for items in parsed.required]
+        """Records that hold every needed item of some alternative, ascending."""
+        found = [self._holding(needed(items)) for items in parsed.required]
         return union(found).astype(np.int64) if found else _NOBODY
 
     def _holding(self, items: Sequence[Item]) -> NDArray[np.int32]:

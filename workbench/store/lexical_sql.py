@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.store import tokens
-from workbench.store.query import Item, Matcher, ParsedQuery, Step
+from workbench.store.query import Item, Matcher, ParsedQuery, Step, needed
 
 _SHIFT, _MASK = tokens.SPAN_BITS, (1 << tokens.SPAN_BITS) - 1
 
@@ -27,7 +27,7 @@ def statement(query: ParsedQuery, *, k1: float, b: float, every: bool, depth: in
     if not scored:
         return f"SELECT number, 0.0::DOUBLE AS score FROM lengths WHERE false LIMIT {depth}"
     names: dict[Matcher, str] = {}
-    required = query.required if every else ()
+    required = tuple(needed(items) for items in query.required) if every else ()
     wanted = [item.matcher for items in (*required, query.excluded) for item in items]
     for matcher in (*(m for m, _ in scored), *wanted):
         names.setdefault(matcher, f"m{len(names)}")

@@ -69,12 +69,14 @@ class Occurring:
         records: int64, rising: the allowed records that hold it, as `all` and `-` read it.
         counting: The same, as `any` reads it: of a compound those with some of its parts are there too.
         words: Of a phrase of several words the records that hold each word; else empty.
+        needed: Whether `all` needs it: not a word next to an identifier.
     """
 
     text: str
     records: NDArray[np.int64]
     counting: NDArray[np.int64]
     words: tuple[NDArray[np.int64], ...] = ()
+    needed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

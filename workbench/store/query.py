@@ -5,7 +5,9 @@
   as one word, rarer than each of its own. Alone it finds nothing else; next to other words its own words count too, so that a
   question which happens to quote something (a title, an error message) still finds what is about it.
 * `-draft`, `-"first draft"`: a record that holds it is left out, wherever in the query the minus stands.
-* `cats OR dogs`: alternatives. With `all` a record must satisfy one side whole; with `any` it changes nothing.
+* `cats OR dogs`, `cats or dogs`: alternatives, in any case, as PostgreSQL's `websearch_to_tsquery` reads it; in small letters it
+  must have something to offer on both sides, identifiers or none. With `all` a record must satisfy one side whole; with `any`
+  it changes nothing.
 * `retr*`: every word that begins so; counted as one word.
 
 Everything else is text to look for: an unbalanced quote, a lone operator or `'; drop table` is never an error.
@@ -20,6 +22,9 @@ How much an item counts:
 * A run of Han, kana, Hangul or Thai characters is a phrase. It may be several words, or a word with endings: its pairs of
   neighbouring characters count too, together as one word (Lucene's CJK bigrams; of Thai, Lao, Khmer and Burmese, triples).
 * A word that is typed twice counts twice.
+* Next to an identifier (`ACME-INV-49302`: three digits or more after a letter, or with a joint; or a number of five digits) the
+  words around it need not occur even with `all`, but count: who asks for the status of an invoice wants that invoice, which may
+  not hold the word "status". What is quoted must still occur.
 
 Parsing needs neither a corpus nor DuckDB.
 """
@@ -76,6 +81,7 @@ class Item:
         beside: What it counts too where the item does not stand alone: the words of a phrase.
         stop: A stop word outside quotes.
         quoted: Typed in quotes.
+        code: An identifier.
     """
 
     text: str
@@ -84,6 +90,20 @@ class Item:
     beside: tuple[tuple[Matcher, float], ...] = ()
     stop: bool = False
     quoted: bool = False
+    code: bool = False
+
+
+def needed(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The items of an alternative that must occur with `all`: every one, or next to an identifier only the explicit ones."""
+    if not any(item.code for item in items):
+        return items
+    return tuple(item for item in items if item.code or item.quoted or item.matcher.prefix)
+
+
+def names_code(text: str) -> bool:
+    """Whether every alternative of a query names an identifier."""
+    alternatives = parse(text).alternatives
+    return bool(alternatives) and all(any(item.code for item in items) for items in alternatives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +137,7 @@ def _parsed(text: str, alternatives: tuple[tuple[Item, ...], ...], excluded: tup
 
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟＂", '"'))
 _LEXEMES = re.compile(r'(?P<minus>(?<![^\s"])-)?"(?P<phrase>[^"]*)"|(?P<chunk>[^\s"]+)')
+_CODE = re.compile(r"(?=.*[^\W\d_].*\d|.*[-_\u2010\u2011]|\d{5})(?=(?:\D*\d){3})[\w.\-\u2010\u2011]+")
 _STAR = re.compile(r"([-.\u2010\u2011]?)\*")
 
 
@@ -139,12 +160,22 @@ def parse(text: str) -> ParsedQuery:
             f"Shorten it to {MAX_CHARACTERS:,}, for example to the sentences that say what is wanted",
         )
     alternatives: list[list[Item]] = [[]]
+    offers: set[int] = set()
     excluded: list[Item] = []
     for lexeme, items, minus in _lexemes(text):
-        if lexeme["chunk"] in {"OR", "|"}:
+        chunk = lexeme["chunk"] or ""
+        if chunk in {"OR", "|"}:
+            alternatives.append([])
+        elif chunk.lower() == "or" and any(not item.stop for item in alternatives[-1]):
+            offers.add(len(alternatives))
             alternatives.append([])
         else:
             (excluded if minus else alternatives[-1]).extend(items)
+    for at in sorted(offers, reverse=True):
+        codes = [any(item.code for item in alternatives[n]) for n in (at - 1, at)]
+        # "is it safe or not" offers nothing, nor does "was ORD-20118 shipped or returned", which is about that order.
+        if codes[0] != codes[1] or all(item.stop for item in alternatives[at]):
+            alternatives[at - 1] += alternatives.pop(at)
     wanted = tuple(tuple(items) for items in alternatives if items)
     if excluded and not wanted:
         raise QueryError("The query only says what to leave out", "Add a word to look for")
@@ -224,16 +255,17 @@ def _run(pieces: Sequence[str]) -> Item:
 def _word(piece: str, quoted: bool = False) -> Item:
     analysis = tokens.analyse(piece)
     matcher = Matcher((_step(analysis),))
+    code = _CODE.fullmatch(piece) is not None
     if matcher.term is not None:
         stop = not quoted and not analysis.symbol and analysis.parts[0].word in tokens.STOP_WORDS
-        return Item(piece, matcher, ((matcher, 1.0),), stop=stop, quoted=quoted)
+        return Item(piece, matcher, ((matcher, 1.0),), stop=stop, quoted=quoted, code=code)
     n = len(analysis.parts)
     scored = [(matcher, 1.0)]
     scored += [(_term(w.word), w.span / n) for w in analysis.outermost if w.span < n]
     scored += [
         (_term(p.word), 1 / n) for p in analysis.parts if p.word not in tokens.STOP_WORDS and not tokens.leans(p, piece)
     ]
-    return Item(piece, matcher, tuple(scored), quoted=quoted)
+    return Item(piece, matcher, tuple(scored), quoted=quoted, code=code)
 
 
 def _term(word: str) -> Matcher:

@@ -141,7 +141,8 @@ class RecordSpans:
         """The allowed record that stands for a match.
 
         The chunk that holds the match's first character; else the first that holds another part of it, or of its line
-        (a match may lie in what no chunk covers); else the whole-document record. Among several, the lowest number.
+        (a match may lie in what no chunk covers); for a line before all chunks, which is front matter, the first of them;
+        else the whole-document record. Among several, the lowest number.
 
         Args:
             document: Its number.
@@ -161,6 +162,12 @@ class RecordSpans:
             record = _lowest(self._order[low:upto][holds], allowed)
             if record >= 0:
                 return record
+        chunks = low + np.flatnonzero(~self._whole[low:high])
+        if len(chunks) and line[0] < self._start[chunks[0]]:
+            if allowed is not None:
+                chunks = chunks[allowed[self._order[chunks]]]
+            if len(chunks):
+                return int(self._order[chunks[0]])
         return _lowest(self._order[low:high][self._whole[low:high]], allowed)
 
 

@@ -10,12 +10,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TYPE_CHECKING
 
 from workbench.charts.palette import LABELS, source_colour
 from workbench.errors import WorkbenchError
 from workbench.records import Hit, Label, Span, Unavailable, by_chunk
 from workbench.ui import links
 from workbench.ui.text import Excerpt, attribute, cut, excerpt, lines_of, marked, plain, visible
+
+if TYPE_CHECKING:
+    from workbench.retrieve.examples import Example
 
 PASSAGE = 340
 GREP_LINES = 5
@@ -345,6 +349,18 @@ def _column_head(title: str, badge: str, written: int = 0) -> str:
     name = plain(title, 120)
     stamp = f' data-written="{written}"' if written else ""
     return f'<section class="wb-column" aria-label="{attribute(name)} results"{stamp}><h3>{visible(name)}{said}</h3>'
+
+
+def example_head(number: int, example: Example) -> str:
+    """What stands over a worked example's code: its place, what it is, and where it stands."""
+    link = links.document(
+        example.path, lines=(example.start_line, example.end_line), locator=example.locator, text=example.code
+    )
+    said = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
+    return (
+        f'<div class="wb-cite">{number}. <a href="{link}" target="_blank"><bdi>{visible(plain(example.citation, 300))}</bdi></a>'
+        f' {example.score:.4f}</div><div dir="auto">{visible(plain(said, 400))}</div>'
+    )
 
 
 def note(sentence: str) -> str:

@@ -348,6 +348,15 @@ def text_box(
     )  # fmt: skip
 
 
+def examples_switch(on: bool) -> None:
+    """The switch between the columns and code examples."""
+    st.toggle(
+        "Code examples", on, key=_bind("examples", on), on_change=lambda: app_state.update(
+            "code examples", examples=bool(st.session_state[PREFIX + "examples"])
+        ), help="Worked examples instead of the columns: code with a line on what it is. The preset pages is made for them.",
+    )  # fmt: skip
+
+
 def context_box(help: str) -> None:
     """The box for what the person has open in an editor."""
     text = app_state.current().context

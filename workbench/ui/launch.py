@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from workbench import settings
 from workbench.charts.palette import BLUE, SKY
 from workbench.errors import SettingError, UsageError
+from workbench.records import Principal
 
 SCRIPT = Path(__file__).with_name("app.py")
 PAGES = frozenset({"explain", "judge", "tune", "compare", "snapshots", "document", "corpus", "guide"})
@@ -107,7 +108,13 @@ def is_local(host: str) -> bool:
         return False
 
 
-def run_app(corpus: Path, port: int = 8501, host: str = "127.0.0.1", open_browser: bool = True) -> None:
+def run_app(
+    corpus: Path,
+    port: int = 8501,
+    host: str = "127.0.0.1",
+    open_browser: bool = True,
+    principal: Principal | None = None,
+) -> None:
     """Run the app until it is stopped (Ctrl+C).
 
     Args:
@@ -115,13 +122,15 @@ def run_app(corpus: Path, port: int = 8501, host: str = "127.0.0.1", open_browse
         port: From 1 to 65535.
         host: The address to listen on.
         open_browser: Open the page in the person's browser.
+        principal: Who looks; None leaves it to the settings `tenant` and `roles`.
 
     Raises:
-        UsageError: The port cannot be used.
+        UsageError: The port cannot be used, or a principal is given where people sign in.
         SettingError: People shall sign in, and the provider's file is not complete.
     """
     check_port(host, port)
     os.environ["WORKBENCH_CORPUS"] = str(Path(corpus).absolute())
+    look_as(principal)
     import streamlit as st
     from starlette.middleware import Middleware
 
@@ -130,6 +139,18 @@ def run_app(corpus: Path, port: int = 8501, host: str = "127.0.0.1", open_browse
     middleware = [Middleware(base_said.BaseSaid, pages=PAGES)]
     app = st.App(SCRIPT, routes=snapshot_routes.routes(), middleware=middleware)
     app.run(config=server_options(port, host, open_browser))
+
+
+def look_as(principal: Principal | None) -> None:
+    """Make a principal the one that this process's pages look as. Raises UsageError where people sign in."""
+    if principal is None:
+        return
+    if str(settings.get("oidc_secrets")):
+        raise UsageError(
+            "People sign in here, and their accounts say who they are", "Leave out --tenant and --role, or oidc_secrets"
+        )
+    os.environ["WORKBENCH_TENANT"] = principal.tenant or ""
+    os.environ["WORKBENCH_ROLES"] = ",".join(principal.roles)
 
 
 def check_port(host: str, port: int) -> None:

@@ -47,6 +47,7 @@ def draw(corpus: Corpus, state: AppState) -> None:
         with controls.lazy(context, "context", "What you have open in an editor, to search with.") as opened:
             if opened.open:
                 controls.context_box(CONTEXT_HELP)
+        controls.examples_switch(state.examples)
         saved_controls.popover(state)
         word_controls.popover(corpus)
         take_away.popover(state)

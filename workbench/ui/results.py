@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from workbench.errors import WorkbenchError
 from workbench.ui import cards, column_controls, marks, overlap, resources
 from workbench.ui.searching import Asked, Found, sources_shown
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
-    from workbench.errors import WorkbenchError
     from workbench.service import Corpus
 
 
@@ -55,6 +55,24 @@ def draw(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     for place, one in zip(places, found, strict=True):
         place.html(_column(one, ranks, sources, shown))
     return found
+
+
+def examples(corpus: Corpus, state: AppState) -> None:
+    """Draw the worked examples that fit, in the place of the columns."""
+    try:
+        found = corpus.search_examples(state.query, state.context, int(state.plan["limit"]), state.plan)
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
+        return
+    for warning in found.warnings:
+        st.html(cards.alert("", warning, ""))
+    if not found:
+        st.html(
+            cards.note("No example fits, or the corpus holds none: see Examples in the guide for what counts as one.")
+        )
+    for number, example in enumerate(found, 1):
+        st.html(cards.example_head(number, example))
+        st.code(example.code, language=None, wrap_lines=True)
 
 
 def _common_fault(found: Sequence[Found]) -> WorkbenchError | None:

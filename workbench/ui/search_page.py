@@ -51,6 +51,10 @@ def draw(corpus: Corpus) -> None:
 def _answers(corpus: Corpus, places: sidebar.Places) -> None:
     """The part that a slider draws again: columns first, then the charts."""
     state = app_state.current()
+    if state.examples:
+        results.examples(corpus, state)
+        places.plan_text(state.moved)
+        return
     picture = st.container()
     found = results.draw(corpus, state)
     places.plan_text(state.moved)

@@ -60,6 +60,7 @@ class AppState:
         moves: What the sidebar moves: 0 is the shared plan, n the plan of the nth column.
         picture: The chart above the columns, or `none`.
         roles: The roles to look with, a part of those one has; None is all of them.
+        examples: Whether the page searches code examples instead of filling the columns.
     """
 
     query: str = ""
@@ -71,6 +72,7 @@ class AppState:
     moves: int = 0
     picture: str = PICTURES[0]
     roles: tuple[str, ...] | None = None
+    examples: bool = False
 
     @property
     def moved(self) -> Plan:
@@ -113,13 +115,27 @@ class AppState:
             params["filters"] = self.filters
         if self.picture != plain.picture:
             params["picture"] = self.picture
+        if self.examples:
+            params["examples"] = "yes"
         if self.roles is not None:
             params["as"] = ",".join(self.roles) or NOBODY
         return params
 
 
 _COLUMN_PARAMS = tuple(f"column{n}" for n in range(1, MOST_COLUMNS + 1))
-PARAMS = ("q", "keywords", "context", "columns", *_COLUMN_PARAMS, "plan", "moves", "filters", "picture", "as")
+PARAMS = (
+    "q",
+    "keywords",
+    "context",
+    "columns",
+    *_COLUMN_PARAMS,
+    "plan",
+    "moves",
+    "filters",
+    "picture",
+    "examples",
+    "as",
+)
 
 
 def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
@@ -152,6 +168,7 @@ def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
             state = replace(state, picture=params["picture"])
         else:
             said.append(f"The address names an unknown picture; the pictures are {', '.join(PICTURES)}.")
+    state = replace(state, examples=params.get("examples", "") == "yes")
     if "as" in params:
         names = {name.strip() for name in params["as"].split(",")} - {"", NOBODY}
         state = replace(state, roles=tuple(sorted(names)))

@@ -13,7 +13,7 @@ import duckdb
 from workbench.store import tokens
 from workbench.store.lexical import MappedLexical
 from workbench.store.lexical_build import build_arrays, build_terms
-from workbench.store.query import Item, Matcher, parse
+from workbench.store.query import Item, Matcher, needed, parse
 
 Text = str | tuple[str, str]
 
@@ -96,7 +96,7 @@ def bm25(texts: Sequence[Text], query: str, *, k1: float, b: float, operator: st
     for record, (_, length) in enumerate(graphs):
         if any(holds(item, record) for item in parsed.excluded):
             continue
-        if operator == "all" and not any(all(holds(i, record) for i in items) for items in parsed.required):
+        if operator == "all" and not any(all(holds(i, record) for i in needed(items)) for items in parsed.required):
             continue
         score = 0.0
         for matcher, weight in parsed.scored:

@@ -7,6 +7,7 @@ quotations and lists are no sections.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     front = read_front_matter(text)
     if front.problem is not None:
         yield front.problem
-    outline = markdown_outline(text, front.end)
+    outline = replace(markdown_outline(text, front.end), front=front.metadata_end)
     yield Parsed(text, "markdown", outline, metadata={**metadata, **front.values})
 
 

@@ -32,7 +32,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     sections = underlined_headings(lines, front.end)
     rst = source.suffix in {".rst", ".rest"} or bool(sections and _MARKS.search(text))
     blocks = rst_blocks(lines) if rst else ()
-    outline = Outline(sections, blocks, front.end, tables=rst_tables(lines) if rst else ())
+    outline = Outline(sections, blocks, front.metadata_end, tables=rst_tables(lines) if rst else ())
     yield Parsed(text, "rst" if rst else "text", outline, metadata={**metadata, **front.values})
 
 
