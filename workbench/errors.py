@@ -29,9 +29,17 @@ of other libraries are translated once, where they enter, with ``raise ... from 
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+_LONGEST = 1_000
+
 
 class WorkbenchError(Exception):
     """The base of every error raised on purpose.
+
+    Both texts may quote what somebody typed or a file holds: they become one line, with hidden characters shown by name, and
+    lose their middle where they are too long to read.
 
     Args:
         message: What is wrong, one sentence, without a trailing full stop.
@@ -39,12 +47,29 @@ class WorkbenchError(Exception):
     """
 
     def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message, remedy)
-        self.message = message
-        self.remedy = remedy
+        self.message, self.remedy = sentence(message), sentence(remedy)
+        super().__init__(self.message, self.remedy)
 
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}." if self.remedy else f"{self.message}."
+
+
+def sentence(text: str) -> str:
+    """A text of a message on one line: hidden characters by name, without its middle where it is too long to read."""
+    from workbench.markup import plain
+
+    line = plain(text, 6 * len(text) + 1)  # a name is at most six characters
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2].strip()} … {line[-_LONGEST // 3 :].strip()}"
+
+
+def quoted(value: Any) -> str:
+    """A value of a file or an argument, for a message: as JSON writes it, or a text in quotes."""
+    if isinstance(value, str):
+        return repr(value)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that JSON has not, a value inside itself
+        return "a value of another kind"
 
 
 class UsageError(WorkbenchError, ValueError):

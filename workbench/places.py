@@ -18,6 +18,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+_Otherwise = TypeVar("_Otherwise", int, int | None)
 
 BETWEEN = ".."
 """Stands between the two places of a range. A value holds no `=`, so that `..key=` can be nothing else."""
@@ -104,8 +107,15 @@ def spoken(locator: str) -> str:
 def line_of(locator: str) -> int | None:
     """The line of the file at which a place begins; None for one that is no line."""
     key, value = pairs_of(ends_of(locator)[0])[0]
-    number = value.partition("-")[0]
-    return int(number) if key == "line" and number.isdecimal() else None
+    return whole_number(value.partition("-")[0], None) if key == "line" else None
+
+
+def whole_number(text: str, otherwise: _Otherwise, most: int = 10**9) -> int | _Otherwise:
+    """The number that a file or an address writes in ASCII digits; `otherwise` where the text is anything else or more than
+    `most`: `²` is a digit and no number, and a number of thousands of digits is none that anybody meant.
+    """
+    found = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    return otherwise if found is None or found > most else found
 
 
 def cite(path: str, start_line: int, end_line: int, page: int | None, locator: str = "") -> str:

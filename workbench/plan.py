@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import plan_fields
-from workbench.errors import PlanError
-from workbench.plan_values import FUSED, OFF, base_of
+from workbench.errors import PlanError, quoted
+from workbench.plan_values import FUSED, OFF, base_of, read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,14 +274,12 @@ class Plan:
 
         `edition:` says under which edition of the presets it was written; without it the names mean what they mean now.
         """
-        import yaml
-
         from workbench.presets import EDITION, recorded
 
         remedy = "Write `preset: default` and `fields:` below it"
         try:
-            data = yaml.safe_load(text) or {}
-        except yaml.YAMLError as exc:
+            data = read_yaml(text) or {}
+        except ValueError as exc:
             raise PlanError(f"The plan file is not YAML: {exc}", remedy) from exc
         if (
             not isinstance(data, dict)
@@ -289,8 +287,11 @@ class Plan:
             or not isinstance(data.get("fields") or {}, dict)
         ):
             raise PlanError("The plan file has keys other than preset, edition and fields", remedy)
+        name = data.get("preset", "default")
+        if not isinstance(name, str):
+            raise PlanError(f"The plan file has the preset {quoted(name)}", remedy)
         changes = _flatten(data.get("fields") or {})
-        return recorded(str(data.get("preset", "default")), changes, data.get("edition", EDITION))
+        return recorded(name, changes, data.get("edition", EDITION))
 
 
 def assigned(word: str) -> tuple[str, str, str]:

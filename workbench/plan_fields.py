@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import plan_values as values
-from workbench.errors import PlanError
+from workbench.errors import PlanError, quoted
 from workbench.plan_values import FUSED, OFF, base_of, plain, show
 
 METRICS = ("angular", "cosine", "l2", "l2sq")
@@ -279,7 +279,7 @@ def read(name: str, value: Any) -> Any:
             raise ValueError
         return read
     except (TypeError, ValueError) as exc:
-        raise PlanError(f"{name} is {value!r}", f"It must be {field.bounds}") from exc
+        raise PlanError(f"{name} is {quoted(value)}", f"It must be {field.bounds}") from exc
 
 
 __all__ = [

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench import settings
-from workbench.errors import PlanError
+from workbench.errors import PlanError, quoted
 from workbench.plan import Plan, read_words
 from workbench.plan_fields import OFF, plain
 
@@ -186,7 +186,7 @@ def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
     """The plan that a preset's name and changes meant under an edition. Raises PlanError."""
     if isinstance(edition, bool) or not isinstance(edition, int) or not 1 <= edition <= EDITION:
         raise PlanError(
-            f"The plan is of edition {edition}", f"This version reads 1 to {EDITION}; a newer one may read it"
+            f"The plan is of edition {quoted(edition)}", f"This version reads 1 to {EDITION}; a newer one may read it"
         )
     if edition == EDITION:
         return preset(name).replace(changes)

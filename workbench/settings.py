@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import SettingError
+from workbench.errors import SettingError, quoted
+from workbench.plan_values import read_yaml
 
 PREFIX = "WORKBENCH_"
 FILE_VARIABLE = "WORKBENCH_SETTINGS"
@@ -50,14 +51,14 @@ class Setting:
             value = _typed(self.kind, raw)
         except (TypeError, ValueError, OverflowError) as exc:
             raise SettingError(
-                f"{where} is {raw!r}, which is not {_KINDS[self.kind]}", f"Set it to {self.bounds()}"
+                f"{where} is {quoted(raw)}, which is not {_KINDS[self.kind]}", f"Set it to {self.bounds()}"
             ) from exc
         if self.path:
             value = os.pathsep.join(map(os.path.expanduser, value.split(os.pathsep)))
         # Written so that what is not a number is outside of any bounds.
         outside = (self.low is not None and not value >= self.low) or (self.high is not None and not value <= self.high)
         if outside or (self.choices and value not in self.choices):
-            raise SettingError(f"{where} is {raw!r}, which is outside its bounds", f"Set it to {self.bounds()}")
+            raise SettingError(f"{where} is {quoted(raw)}, which is outside its bounds", f"Set it to {self.bounds()}")
         return value
 
     def bounds(self) -> str:
@@ -79,7 +80,7 @@ def _typed(kind: type, raw: Any) -> Any:
     if kind is bool:
         return _boolean(raw)
     if kind is str:
-        if isinstance(raw, (list, dict)):
+        if isinstance(raw, (list, dict)) or "\x00" in str(raw):
             raise TypeError(raw)
         return str(raw)
     value = kind(raw)
@@ -254,13 +255,11 @@ def _file_values() -> Mapping[str, Any]:
     path = settings_file()
     if not path.is_file():
         return {}
-    import yaml
-
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = read_yaml(path.read_text(encoding="utf-8")) or {}
     except UnicodeDecodeError as exc:
         raise SettingError(f"The settings file {path} is not UTF-8: {exc.reason}", "Save it as UTF-8") from exc
-    except (OSError, RecursionError, ValueError, yaml.YAMLError) as exc:
+    except (OSError, ValueError) as exc:
         raise SettingError(f"The settings file {path} cannot be read: {exc}", "Mend it, or move it away") from exc
     if not isinstance(values, dict):
         raise SettingError(

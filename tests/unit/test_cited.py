@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.places import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken
+from workbench.places import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken, whole_number
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.readfile import find_cited
 
@@ -226,3 +226,10 @@ def test_the_line_of_a_place() -> None:
     """What an editor is told to open."""
     places = ("line=7", "line=7-9", "line=7&column=3-5", "line=7..line=9&column=2", "page=7", "sheet=line&row=7")
     assert [line_of(place) for place in places] == [7, 7, 7, 7, None, None]
+
+
+@pytest.mark.parametrize("text", ["", "²", "٣", "-1", "1.5", " 1", "9" * 20, "9" * 5000, "1000000001"])
+def test_what_only_looks_like_a_number_is_none(text: str) -> None:
+    """Digits of other scripts, signs and numbers of any length in files and addresses."""
+    assert whole_number(text, None) is None
+    assert whole_number("12", None) == 12

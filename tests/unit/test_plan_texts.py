@@ -73,5 +73,5 @@ def test_a_number_that_is_none_is_refused(value: Any) -> None:
 
 def test_a_switch_is_no_edition() -> None:
     """`edition: true` is not edition 1."""
-    with pytest.raises(PlanError, match="edition True"):
+    with pytest.raises(PlanError, match="edition true"):
         Plan.from_yaml("edition: true\n")

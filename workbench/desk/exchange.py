@@ -31,6 +31,7 @@ from workbench.evaluate import reading
 from workbench.evaluate.judgments import load_judgments
 from workbench.evaluate.run import qrels_to_trec, words
 from workbench.markup import cell
+from workbench.places import whole_number
 
 IMPORTED = "imported"
 """The judge of judgments that come without one."""
@@ -259,7 +260,7 @@ def _row(row: Mapping[str, Any], query_id: str, judge: str) -> tuple[list[str], 
 
 def _offset(value: Any) -> int | None:
     text = str(value if value is not None else "").strip() or "0"
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
+    return whole_number(text, None, 10**12)
 
 
 def _time(value: Any) -> float | None:

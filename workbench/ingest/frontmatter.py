@@ -17,6 +17,7 @@ from typing import Any
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.visibility import mentions_visibility
+from workbench.plan_values import read_yaml
 
 _BLOCK = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"\s*[\w\"'][^\n:=]*[:=]")
@@ -63,7 +64,7 @@ def read_front_matter(text: str) -> FrontMatter:
             return FrontMatter()
         return FrontMatter(match.end(), json_values(values))
     except ValueError as exc:
-        reason = f"Its front matter cannot be read: {_first_line(exc)}"
+        reason = f"Its front matter cannot be read: {exc}"
         if mentions_visibility(raw):
             raise ReadError(
                 f"{reason}; it seems to say who may see the document", "Mend the front matter, or take it out"
@@ -78,19 +79,7 @@ def _parse(fence: str, raw: str) -> Any:
         import tomllib
 
         return tomllib.loads(raw)
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return yaml.load(raw, Loader=loader)  # nosec B506 - a safe loader of ours
-    except (yaml.YAMLError, RecursionError, OverflowError, TypeError, KeyError, AttributeError) as exc:
-        raise ValueError(_first_line(exc)) from exc
-
-
-def _first_line(exc: Exception) -> str:
-    mark = getattr(exc, "problem_mark", None)
-    words = str(getattr(exc, "problem", None) or exc).partition("\n")[0].rstrip(".") or type(exc).__name__
-    return f"{words} (line {mark.line + 2})" if mark is not None else words
+    return read_yaml(raw, first=2)
 
 
 def json_values(values: Mapping[Any, Any]) -> dict[str, Any]:

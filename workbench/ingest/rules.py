@@ -32,9 +32,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from workbench.errors import SettingError
+from workbench.errors import SettingError, quoted
 from workbench.ingest.ignore import spec_of
 from workbench.ingest.visibility import SENSITIVITIES
+from workbench.plan_values import read_yaml
 from workbench.records import Granularity
 
 FILE_NAME = "corpus.yaml"
@@ -175,16 +176,13 @@ def policy_values(corpus: Path) -> Mapping[str, tuple[str, ...]]:
 
 def _read(corpus: Path) -> Any:
     """The YAML value of a corpus's settings file, None where there is none."""
-    import yaml
-
     file = corpus / FILE_NAME
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
+        return read_yaml(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as exc:
-        reason = str(exc).replace("\n", " ")
-        raise SettingError(f"{file} cannot be read: {reason}", "Mend it, or move it away") from exc
+    except (OSError, ValueError) as exc:
+        raise SettingError(f"{file} cannot be read: {exc}", "Mend it, or move it away") from exc
 
 
 class SettingsFile(Generic[T]):
@@ -280,7 +278,7 @@ def _granularities(data: Any, where: str) -> dict[str, Granularity]:
     for name, value in data.items():
         (collection,) = collection_names([name], f"A collection in {where}")
         if value not in tuple(Granularity):
-            raise SettingError(f"The collection {name} in {where} is {value!r}", "Set it to chunk or document")
+            raise SettingError(f"The collection {name} in {where} is {quoted(value)}", "Set it to chunk or document")
         result[collection] = Granularity(value)
     return result
 
@@ -291,7 +289,7 @@ def collection_names(value: Any, where: str) -> tuple[str, ...]:
     bad = [name for name in names if not _NAME.fullmatch(name) or name == "all"]
     if bad or not names:
         raise SettingError(
-            f"{where} is {value!r}, which is not a name",
+            f"{where} is {quoted(value)}, which is not a name",
             "Use letters, digits, `_`, `-` and `.`, and not the word all, for each collection",
         )
     return names
@@ -302,20 +300,24 @@ def _strings(value: Any, where: str) -> tuple[str, ...]:
     if parts is None:
         return ()
     if not isinstance(parts, list | tuple):
-        raise SettingError(f"{where} is {value!r}, which is not a list of names", "Write [one, another]")
+        raise SettingError(f"{where} is {quoted(value)}, which is not a list of names", "Write [one, another]")
     return tuple(sorted({_string(part, where) for part in parts}))
 
 
 def _string(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise SettingError(f"{where} is {value!r}, which is not a name", "Write a word, in quotes if it is a number")
+        raise SettingError(
+            f"{where} is {quoted(value)}, which is not a name", "Write a word, in quotes if it is a number"
+        )
     return value.strip()
 
 
 def _sensitivity(value: Any, where: str) -> str:
     word = value.strip().lower() if isinstance(value, str) else value
     if word not in SENSITIVITIES:
-        raise SettingError(f"{where} is {value!r}, which is no level", f"Set it to one of {', '.join(SENSITIVITIES)}")
+        raise SettingError(
+            f"{where} is {quoted(value)}, which is no level", f"Set it to one of {', '.join(SENSITIVITIES)}"
+        )
     return str(word)
 
 

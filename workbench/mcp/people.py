@@ -24,6 +24,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 
 from workbench.errors import SettingError
+from workbench.plan_values import read_yaml
 from workbench.records import Principal, principal_key
 
 if TYPE_CHECKING:
@@ -74,14 +75,12 @@ class People:
 
 def read_people(file: Path) -> Mapping[str, Principal]:
     """Principal by token. Raises SettingError for a file that is not as above."""
-    import yaml
-
     try:
-        rows = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as exc:
+        rows = read_yaml(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
         # Never its text: it holds the tokens.
         raise SettingError(
-            f"The file of tokens {file} cannot be read ({type(exc).__name__})", "Write it as the guide shows"
+            f"The file of tokens {file} cannot be read, or is not YAML in UTF-8", "Write it as the guide shows"
         ) from exc
     found: dict[str, Principal] = {}
     for number, row in enumerate(rows if isinstance(rows, list) and rows else [None], 1):

@@ -34,9 +34,8 @@ from mcp_types import (
 from pydantic import AnyHttpUrl, ValidationError
 
 from workbench import __version__
-from workbench.errors import UsageError
+from workbench.errors import UsageError, sentence
 from workbench.mcp.people import People
-from workbench.mcp.text import one_line
 from workbench.mcp.tools import CorpusTools
 from workbench.plan import Plan
 
@@ -75,7 +74,7 @@ class CorpusServer(MCPServer[Any]):
                 schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
                 known = list(schemas[name].get("properties", {}))
                 raise ToolError(_refused(name, exc.__cause__, known)) from exc
-            raise ToolError(one_line(str(exc.__cause__ or exc))) from exc
+            raise ToolError(sentence(str(exc.__cause__ or exc))) from exc
 
 
 def build_server(corpus: Corpus | People, plan: Plan | str = DEFAULT_PLAN) -> CorpusServer:
@@ -126,15 +125,15 @@ def _refused(name: str, exc: ValidationError, known: list[str]) -> str:
     wrong = []
     for error in exc.errors(include_url=False, include_context=False, include_input=False):
         # The places inside a union's branches say nothing to the caller.
-        where = one_line(str(error["loc"][0])) if error["loc"] else "arguments"
+        where = sentence(str(error["loc"][0])) if error["loc"] else "arguments"
         if error["type"] == "extra_forbidden":
             wrong.append(f"there is no argument {where!r}")
         elif error["type"] == "missing":
             wrong.append(f"{where} is missing")
         else:
-            said = one_line(error["msg"])
+            said = sentence(error["msg"])
             wrong.append(f"{where}: {said[:1].lower()}{said[1:]}")
-    listed = "; ".join(dict.fromkeys(wrong))
+    listed = sentence("; ".join(dict.fromkeys(wrong)))
     takes = f"It takes {', '.join(known)}" if known else "It takes no arguments"
     return f"{name} was not run: {listed}. {takes}."
 

@@ -73,11 +73,6 @@ def info_text(answer: InfoAnswer) -> str:
     return _marked(f"{answer.status}.", [""], [held]) + "\n\n" + "\n".join(lines)
 
 
-def one_line(text: str) -> str:
-    """Text on one line, control characters by name."""
-    return _line(text)
-
-
 def _head(status: str, messages: Sequence[str], warnings: Sequence[str]) -> str:
     said = [f"{_line(status)}.", *(f"{_line(m)}." for m in messages), *(f"Warning: {_line(w)}." for w in warnings)]
     return "\n".join(said)

@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, BeforeValidator, Field
 
 from workbench.assist.load import may_name
-from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError
+from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError, sentence
 from workbench.mcp import answers, text
 from workbench.mcp.answers import ExamplesAnswer, FileAnswer, GrepAnswer, InfoAnswer, SearchAnswer
 from workbench.plan import Plan
@@ -195,7 +195,7 @@ class CorpusTools:
         """Read a document whole, what a citation names, or some lines. Only of the corpus and of the allowed folders."""
         found = find_cited(self._corpus.engine, self._corpus.principal, path, "", self._allowed)
         if not found.found:
-            return CallToolResult(content=[TextContent(type="text", text=text.one_line(found.text))], is_error=True)
+            return CallToolResult(content=[TextContent(type="text", text=sentence(found.text))], is_error=True)
         if end_line is not None and end_line < start_line:
             raise UsageError(f"end_line is {end_line} and start_line {start_line}", "Put the smaller one first")
         if found.place is not None and start_line == 1 and end_line is None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench import settings
-from workbench.errors import UsageError
+from workbench.errors import UsageError, sentence
 from workbench.records import Principal, Span
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine
@@ -105,6 +105,8 @@ def find_file(
     """
     scope = engine.records.scope(principal, None, ())
     asked = path.strip()
+    if not asked:
+        return FileText("[ERROR: ACCESS_DENIED] No path is given. Write one as citations show it", found=False)
     number = engine.records.find_document(asked, scope)
     if number is not None:
         return _stored(engine, number, asked)
@@ -113,9 +115,8 @@ def find_file(
     inside = _inside(asked, roots)
     if inside is None:
         shown = ", ".join(str(r) for r in roots) or "none"
-        return FileText(
-            f"[ERROR: ACCESS_DENIED] {asked} is outside the allowed folders. Allowed folders: {shown}", found=False
-        )
+        denied = f"{sentence(asked)} is outside the allowed folders. Allowed folders: {shown}"
+        return FileText(f"[ERROR: ACCESS_DENIED] {denied}", found=False)
     for root, relative in inside:
         number = engine.records.find_document(str(root / relative), scope)
         if number is not None:
@@ -126,7 +127,8 @@ def find_file(
             if text is not None:
                 return FileText(text, True, asked)
     return FileText(
-        f"[ERROR: NOT_FOUND] There is no document {asked}. Paths are relative to an indexed folder, as citations show them",
+        f"[ERROR: NOT_FOUND] There is no document {sentence(asked)}. "
+        "Paths are relative to an indexed folder, as citations show them",
         found=False,
     )
 

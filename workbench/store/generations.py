@@ -40,6 +40,7 @@ from typing import Any
 
 from workbench import settings
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound, UsageError
+from workbench.places import whole_number
 from workbench.records import EncoderIdentity
 from workbench.store import locks
 
@@ -423,7 +424,7 @@ def next_number(corpus: Path) -> int:
     layout = Layout(corpus)
     names = [p.name for p in layout.generations.iterdir()] if layout.generations.is_dir() else []
     names += [current(corpus)] if exists(corpus) else []
-    numbers = [int(head) for name in names if (head := name.partition("-")[0]).isdigit()]
+    numbers = [whole_number(name.partition("-")[0], 0) for name in names]
     return max(numbers, default=0) + 1
 
 

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench import settings
-from workbench.errors import CorpusError, SettingError
+from workbench.errors import CorpusError, SettingError, quoted
+from workbench.plan_values import read_yaml
 from workbench.store.query import Item, Matcher, ParsedQuery, in_quotes, parse
 
 FILE_NAME = "corpus.yaml"
@@ -215,16 +216,13 @@ def load_vocabulary(corpus: Path) -> Vocabulary:
     Raises:
         SettingError: The file cannot be read, or holds something else under these keys.
     """
-    import yaml
-
     file = corpus / FILE_NAME
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data = read_yaml(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return NONE
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as exc:
-        reason = " ".join(str(exc).split())
-        raise SettingError(f"{file} cannot be read: {reason}", "Mend it, or move it away") from exc
+    except (OSError, ValueError) as exc:
+        raise SettingError(f"{file} cannot be read: {exc}", "Mend it, or move it away") from exc
     if not isinstance(data, Mapping):
         return NONE  # a list of indexing rules, or nothing
     return parse_vocabulary(data, str(file))
@@ -281,7 +279,7 @@ def vocabulary_of(groups: Sequence[Sequence[str]], stop_words: Sequence[str], wh
 
 def _word(value: Any, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise SettingError(f"{value!r} in {where} is not a word", "Write it in quotes")
+        raise SettingError(f"{quoted(value)} in {where} is not a word", "Write it in quotes")
     return str(value)
 
 
@@ -299,9 +297,9 @@ def save_vocabulary(corpus: Path, vocabulary: Vocabulary) -> None:
     file = corpus / FILE_NAME
     try:
         text = file.read_text(encoding="utf-8") if file.exists() else ""
-        held = yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError) as exc:
-        raise SettingError(f"{file} cannot be read: {' '.join(str(exc).split())}", "Mend it, or move it away") from exc
+        held = read_yaml(text)
+    except (OSError, ValueError) as exc:
+        raise SettingError(f"{file} cannot be read: {exc}", "Mend it, or move it away") from exc
     if isinstance(held, list):
         text = "rules:\n" + "".join(f"  {line}\n" if line.strip() else "\n" for line in text.splitlines())
     elif held is not None and not isinstance(held, Mapping):

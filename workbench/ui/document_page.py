@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.places import Place
+from workbench.places import Place, whole_number
 from workbench.records import Chunk, Document, Span
 from workbench.retrieve.cited import find_place
 from workbench.retrieve.readfile import find_cited
@@ -168,7 +168,7 @@ def _spans(text: str, query: str, keywords: str, grep: str, _corpus: Corpus) -> 
 def _numbered(name: str, most: int) -> int | None:
     """Position, from 0, of the match or chunk that the address numbers from 1; None where it names none that is there."""
     value = address_value(name)
-    number = int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
+    number = whole_number(value, 0)
     return number - 1 if 1 <= number <= most else None
 
 

@@ -14,6 +14,7 @@ from workbench.desk.judgments import GRADES, Judgment
 from workbench.desk.pooling import Candidate, Pool, make_pool
 from workbench.desk.query_sets import Query
 from workbench.errors import JudgmentError
+from workbench.places import whole_number
 from workbench.records import Chunk, Document, Progress, Span
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def from_params(params: Mapping[str, str], person: str) -> Choice | None:
     if not name:
         return None
     plans = tuple(p for p in params.get("pool", "").split(_SPLIT) if p.strip()) or tuple(PLANS)
-    raw = params.get("depth", "")
-    depth = int(raw) if raw.isdigit() and 1 <= int(raw) <= 100 else DEPTH
+    depth = whole_number(params.get("depth", ""), DEPTH, 100) or DEPTH
     return Choice(name, params.get("judge", "").strip() or person, plans, depth)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from workbench.errors import PlanError
+from workbench.errors import PlanError, sentence
 from workbench.plan import Plan
 from workbench.ui import undo
 
@@ -149,7 +149,7 @@ def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
     for name, text in texts.items():
         if len(text) > LONGEST:
             said.append(f"{name} in the address has {len(text):,} characters; the first {LONGEST:,} are used.")
-            texts[name] = text[:LONGEST]
+            texts[name] = text[:LONGEST].strip()
     state = replace(
         state, query=texts["q"], keywords=texts["keywords"], context=texts["context"], filters=texts["filters"]
     )
@@ -172,7 +172,7 @@ def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
     if "as" in params:
         names = {name.strip() for name in params["as"].split(",")} - {"", NOBODY}
         state = replace(state, roles=tuple(sorted(names)))
-    return state, tuple(said)
+    return state, tuple(map(sentence, said))
 
 
 def _plan_of(text: str, what: str, said: list[str]) -> Plan | None:

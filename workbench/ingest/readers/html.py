@@ -21,7 +21,7 @@ from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.readers.html_lines import Marks, SourceMarks, mark_source, moved, places_in_source, unmarked
 from workbench.ingest.titles import said_title
 from workbench.ingest.writing import CELLS, find_header, is_number, trimmed
-from workbench.places import Place
+from workbench.places import Place, whole_number
 from workbench.records import Span
 
 if TYPE_CHECKING:
@@ -384,4 +384,4 @@ def _marked_header(rows: list[list[str]], named: list[list[bool]]) -> int:
 
 def _first_number(node: LexborNode) -> int:
     start = _seen_attribute(node, "start")
-    return int(start) if start.isdecimal() else 1
+    return whole_number(start, 1)

@@ -24,7 +24,7 @@ from workbench.ingest.encoding import decode, normalise
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.places import locator, whole_number
 
 _SHOWN = ("Subject", "From", "To", "Cc", "Bcc", "Date")
 _HEADER = re.compile(
@@ -87,7 +87,8 @@ def _read_message(source: Source) -> Iterator[Parsed | Member | Problem]:
 def _of_apple(data: bytes) -> bytes:
     """The message of an EMLX: a line with its length, the message, then what Apple's program knows of it."""
     length, _, rest = data.lstrip().partition(b"\n")
-    return rest[: int(length)] if length.strip().isdigit() else data
+    end = whole_number(length.decode("latin-1").strip(), None)
+    return data if end is None else rest[:end]
 
 
 class _Parts:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from workbench.ingest.readers.package import attribute, child, descendants
+from workbench.places import whole_number
 
 _OPEN_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _PART = re.compile(r"%(\d)")
@@ -29,7 +30,7 @@ class Numbering:
             levels = {}
             for level in (n for n in abstract if n.tag.endswith("}lvl")):
                 kind, text, start = (_value(level, name) for name in ("numFmt", "lvlText", "start"))
-                levels[_int(attribute(level, "ilvl"), 0)] = (kind, text, _int(start, 1))
+                levels[whole_number(attribute(level, "ilvl"), 0)] = (kind, text, whole_number(start, 1))
             self._levels[attribute(abstract, "abstractNumId")] = levels
         for number in (n for n in root if n.tag.endswith("}num")):
             key = attribute(number, "numId")
@@ -37,13 +38,15 @@ class Numbering:
             for override in (n for n in number if n.tag.endswith("}lvlOverride")):
                 start = _value(override, "startOverride")
                 if start:
-                    self._starts.setdefault(key, {})[_int(attribute(override, "ilvl"), 0)] = _int(start, 1)
+                    self._starts.setdefault(key, {})[whole_number(attribute(override, "ilvl"), 0)] = whole_number(
+                        start, 1
+                    )
 
     def next(self, number: str, level: str) -> tuple[str, bool, int]:
         """The label of the next paragraph of a list: its number, whether it is a bullet instead, and its depth from 0."""
         abstract = self._lists.get(number, "")
         levels = self._levels.get(abstract, {})
-        depth = _int(level, 0)
+        depth = whole_number(level, 0)
         if not number or number == "0" or depth not in levels:
             return "", bool(number) and number != "0", depth
         kind, text, start = levels[depth]
@@ -74,10 +77,10 @@ class OpenLists:
         for root in (styles, content):
             for style in descendants(root, "list-style") if root is not None else ():
                 self._levels[attribute(style, "name")] = {
-                    _int(attribute(level, "level"), 1) - 1: (
+                    whole_number(attribute(level, "level"), 1) - 1: (
                         _OPEN_FORMATS.get(attribute(level, "num-format"), ""),
                         attribute(level, "num-prefix"), attribute(level, "num-suffix"),
-                        _int(attribute(level, "start-value"), 1),
+                        whole_number(attribute(level, "start-value"), 1),
                     )
                     for level in descendants(style, "list-level-style-number")
                 }  # fmt: skip
@@ -97,7 +100,7 @@ class OpenLists:
         style = self._styles.get(depth, "")
         kind, before, after, start = self._levels.get(style, {}).get(depth, ("", "", "", 1))
         said = attribute(node, "start-value")
-        count = int(said) if said.isdigit() else (self._counts.get(depth, 0) + 1 if self._counts.get(depth) else start)
+        count = whole_number(said, self._counts.get(depth, 0) + 1 if self._counts.get(depth) else start)
         self._counts[depth] = self._last[style, depth] = count
         self._labels[depth] = f"{before}{formatted(count, kind)}{after} " if kind else "- "
 
@@ -108,7 +111,7 @@ class OpenLists:
 
 def formatted(number: int, kind: str) -> str:
     """A number in one of Word's formats; those of other scripts as digits."""
-    if kind.endswith("Letter") and number > 0:
+    if kind.endswith("Letter") and 0 < number <= 780:  # as far as Word goes
         letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letters.upper() if kind.startswith("upper") else letters
     if kind.endswith("Roman") and 0 < number < 4000:
@@ -123,7 +126,3 @@ def formatted(number: int, kind: str) -> str:
 def _value(node: Any, name: str) -> str:
     inner = child(node, name)
     return attribute(inner, "val") if inner is not None else ""
-
-
-def _int(text: str, otherwise: int) -> int:
-    return int(text) if text.lstrip("-").isdigit() else otherwise

@@ -17,7 +17,7 @@ from workbench.ingest.readers.numbering import OpenLists
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.sheets import Row, write_sheet
 from workbench.ingest.writing import TextWriter, trimmed
-from workbench.places import locator
+from workbench.places import locator, whole_number
 
 _PASSED = frozenset(
     {"tracked-changes", "note-citation", "sequence-decls", "forms", "annotation-end", "ruby-text", "page-number"}
@@ -73,7 +73,7 @@ def words_of(node: Any) -> str:
         name = local(inner)
         if name == "s":
             count = attribute(inner, "c")
-            found.append(" " * min(int(count) if count.isdigit() else 1, 200))
+            found.append(" " * min(whole_number(count, 1), 200))
         elif name == "tab":
             found.append("\t")
         elif name == "line-break":
@@ -99,7 +99,7 @@ class _Text:
             if name == "h":
                 self._paragraphs += 1
                 level = attribute(inner, "outline-level")
-                self._out.heading(words_of(inner), int(level) if level.isdigit() else 1, self._at())
+                self._out.heading(words_of(inner), whole_number(level, 1), self._at())
                 self._hanging(inner)
             elif name == "p":
                 self._paragraphs += 1
@@ -196,14 +196,14 @@ def _sheet_rows(table: Any) -> Iterator[Row]:
     number = 0
     for row in _own(table, "table-row"):
         repeated = attribute(row, "number-rows-repeated")
-        times = int(repeated) if repeated.isdigit() else 1
+        times = whole_number(repeated, 1)
         cells: dict[int, str] = {}
         column = 0
         for cell in row:
             if local(cell) not in ("table-cell", "covered-table-cell"):
                 continue
             wide = attribute(cell, "number-columns-repeated")
-            count = int(wide) if wide.isdigit() else 1
+            count = whole_number(wide, 1)
             words = _cell(cell) or " ".join(attribute(cell, "string-value").split())
             if words:
                 cells |= {column + n: words for n in range(min(count, _MOST_REPEATED))}

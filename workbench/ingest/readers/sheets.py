@@ -19,7 +19,7 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.word import embedded, main_part
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.places import locator, whole_number
 
 Row = tuple[int, Mapping[int, str]]
 """A row's number from 1, and its cells that are not empty by their column from 0."""
@@ -130,7 +130,7 @@ def _rows(data: bytes, shared: list[str], formats: list[str], from_1904: bool) -
     try:
         for _, row in etree.iterparse(io.BytesIO(data), tag="{*}row", resolve_entities=False, no_network=True):
             said = row.get("r") or ""
-            number = int(said) if said.isdigit() else number + 1
+            number = whole_number(said, number + 1)
             cells: dict[int, str] = {}
             column = -1
             for cell in row:
@@ -162,13 +162,13 @@ def _value(cell: Any, shared: list[str], formats: list[str], from_1904: bool) ->
     node = child(cell, "v")
     raw = (node.text or "") if node is not None else ""
     if kind == "s":
-        return shared[int(raw)] if raw.isdigit() and int(raw) < len(shared) else ""
+        return shared[at] if (at := whole_number(raw, len(shared))) < len(shared) else ""
     if kind == "b":
         return {"1": "TRUE", "0": "FALSE"}.get(raw, raw)
     if kind != "n" or not raw:
         return _joined(raw)
     style = cell.get("s") or "0"
-    shown = formats[int(style)] if style.isdigit() and int(style) < len(formats) else ""
+    shown = formats[at] if (at := whole_number(style, len(formats))) < len(formats) else ""
     try:
         return shown_number(float(raw), shown, from_1904)
     except (ValueError, OverflowError):
@@ -227,7 +227,7 @@ def format_kind(key: str, own: Mapping[str, str]) -> str:
             return ""
         day, clock = bool(re.search("[dy]|mmm", code)), bool(re.search("[hs]", code))
         return "datetime" if day and clock else "date" if day else "time" if clock else ""
-    number = int(key) if key.isdigit() else 0
+    number = whole_number(key, 0)
     if number in (9, 10):
         return "percent"
     return "datetime" if number == 22 else "date" if number in _DATES else "time" if number in _TIMES else ""

@@ -16,7 +16,7 @@ from workbench.ingest.readers.package import Package, attribute, child, descenda
 from workbench.ingest.readers.sheets import plain_number
 from workbench.ingest.readers.word import embedded, main_part
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.places import locator, whole_number
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _FURNITURE = frozenset({"dt", "ftr", "sldNum", "hdr"})
@@ -121,7 +121,7 @@ def _paragraphs(node: Any) -> Iterator[str]:
         if words.strip():
             properties_of = child(paragraph, "pPr")
             said = attribute(properties_of, "lvl") if properties_of is not None else ""
-            level = int(said) if said.isdigit() else 0
+            level = whole_number(said, 0, 8)
             yield "  " * level + _number(child(properties_of, "buAutoNum"), counts, level) + words.strip()
 
 
@@ -133,7 +133,7 @@ def _number(automatic: Any, counts: dict[int, int], level: int) -> str:
         counts.pop(level, None)
         return ""
     first = attribute(automatic, "startAt")
-    counts[level] = counts[level] + 1 if level in counts else int(first) if first.isdigit() else 1
+    counts[level] = counts[level] + 1 if level in counts else whole_number(first, 1)
     kind = attribute(automatic, "type")
     named = "upper" if "Uc" in kind else "lower"
     shown = {"alpha": f"{named}Letter", "roman": f"{named}Roman"}.get(kind[:5], "decimal")

@@ -18,7 +18,7 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.numbering import Numbering
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.writing import TextWriter, trimmed
-from workbench.places import locator
+from workbench.places import locator, whole_number
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PASSED = frozenset(
@@ -81,8 +81,8 @@ class _Styles:
                 self.level[key] = 0
             elif match is not None:
                 self.level[key] = int(match[1])
-            elif outline is not None and attribute(outline, "val").isdigit() and int(attribute(outline, "val")) < 9:
-                self.level[key] = int(attribute(outline, "val")) + 1
+            elif outline is not None and whole_number(attribute(outline, "val"), 9) < 9:
+                self.level[key] = whole_number(attribute(outline, "val"), 0) + 1
             number = child(style, "pPr", "numPr")
             if number is not None:
                 self.numbering[key] = number_of(number)
@@ -159,8 +159,9 @@ class _Writer:
         key = attribute(style, "val") if style is not None else ""
         direct = child(node, "pPr", "outlineLvl")
         level = self._styles.level.get(key, -1)
-        if direct is not None and attribute(direct, "val").isdigit():
-            level = int(attribute(direct, "val")) + 1 if int(attribute(direct, "val")) < 9 else -1
+        depth = None if direct is None else whole_number(attribute(direct, "val"), None)
+        if depth is not None:
+            level = depth + 1 if depth < 9 else -1
         words = paragraph_text(node)
         self.hidden += any(_is_hidden(run) for run in descendants(node, "r"))
         numbered = child(node, "pPr", "numPr")
@@ -302,4 +303,4 @@ def _spread(row: Any, texts: Iterable[str]) -> list[str]:
 
 def _columns(node: Any) -> int:
     said = attribute(node, "val") if node is not None else ""
-    return min(int(said), 100) if said.isdigit() else 0
+    return min(whole_number(said, 0), 100)
