@@ -7,6 +7,7 @@ What was found once stays, as an example of its surface.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -215,8 +216,16 @@ def own(sample_path: Path, folder: Path) -> Iterator[wb.Corpus]:
     path = folder / "own"
     shutil.copytree(sample_path, path)
     sys.addaudithook(_audit)
-    with wb.open_corpus(path, WHO, served=True) as corpus:
+    (folder / "trap").mkdir()
+    (folder / "trap" / "config.json").write_text("{}")
+    with contextlib.chdir(folder), wb.open_corpus(path, WHO, served=True) as corpus:
         yield corpus
+
+
+def test_the_watch_sees_a_model_that_is_opened(own: wb.Corpus) -> None:
+    """Where plans are one's own, the same names are looked up: the check of addresses would notice."""
+    with pytest.raises(AssertionError), nothing_named_is_opened(), wb.open_corpus(own.path, WHO) as corpus:
+        corpus.search("retry", plan="default rerank.model=learned:trap/config.json").frame()
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -253,7 +262,7 @@ PLAN_VALUES = [
     "vector@artifacts", "document",
     "convex", "all", "any", "minmax", "zscore", "combmnz", "always", "l2", "cosine", "overlap", "echo", "trap", "./trap",
     "endpoint:trap",
-    "learned:trap", "docs", "pages", "none", "chunk", "passage", "9" * 40, "1__0", "٣",
+    "learned:trap/config.json", "docs", "pages", "none", "chunk", "passage", "9" * 40, "1__0", "٣",
 ]  # fmt: skip
 assigned = st.tuples(
     st.sampled_from(WORDS), st.sampled_from(["=", "=", "=", "==", " = ", ""]), st.sampled_from(PLAN_VALUES) | hostile
