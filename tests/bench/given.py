@@ -116,7 +116,7 @@ def _stage(staging: Staging, journal: Journal, root: str, given: GivenDocument) 
     staging.add_document(document, records, file=(root, given.path), location="")
     status = FileStatus.INDEXED.value
     staging.add(
-        "files", (root, given.path, len(data), 0, digest, "", list(given.collections), status, "", "", 1, len(records))
+        "files", (root, given.path, len(data), 0, digest, "", list(given.collections), status, "", "", 1, len(records), "")
     )  # fmt: skip
 
 

@@ -305,21 +305,27 @@ def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp
     assert not any('class="wb-alert"' in b for b in bodies(at))
 
 
-def test_files_that_were_not_indexed_are_named_to_nobody_who_sees_a_part(
+def test_files_that_were_not_indexed_follow_the_rules_of_their_paths(
     open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their names may be another tenant's."""
+    """A name that a rule keeps for other roles is not told."""
     import workbench as wb
 
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.md").write_text("retry the request", encoding="utf-8")
-    (tmp_path / "in" / "b.md").write_text("---\nroles: [admin]\n---\nretry the request", encoding="utf-8")
-    (tmp_path / "in" / "scan.dat").write_bytes(bytes(range(256)) * 8)
+    for folder in ("board", "open"):
+        (tmp_path / "in" / folder).mkdir()
+        (tmp_path / "in" / folder / "scan.dat").write_bytes(bytes(range(256)) * 8)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "corpus.yaml").write_text(
+        "rules:\n  - path: 'board/**'\n    roles: [admin]\n", encoding="utf-8"
+    )
     wb.index([tmp_path / "in"], corpus=tmp_path / "corpus", encoder="hashing", workers=0, tenant="acme")
     monkeypatch.setenv("WORKBENCH_TENANT", "acme")
-    at = explain(open_app, tmp_path / "corpus", q=QUERY, target="scan.dat")
-    assert "It is not in the corpus" in standing(at)
-    assert not any('class="wb-alert"' in b for b in bodies(at))
+    for folder, named in (("board", False), ("open", True)):
+        at = explain(open_app, tmp_path / "corpus", q=QUERY, target=f"{folder}/scan.dat")
+        assert "It is not in the corpus" in standing(at)
+        assert any('class="wb-alert"' in b for b in bodies(at)) == named
 
 
 def test_the_filter_is_seen_and_set_here(open_app: Open, small_corpus: Path) -> None:

@@ -169,8 +169,9 @@ def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody with fewer rights")
-def test_a_folder_that_cannot_be_written_is_read() -> None:
-    """Reading goes on there, with or without a desk; writing is refused in a sentence."""
+def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading goes on there, with or without a desk that others may read; writing is refused in a sentence."""
+    monkeypatch.setenv("WORKBENCH_CORPUS_PRIVATE", "no")
     script = (
         "import os, sys\n"
         "from workbench.desk.database import Desk, Group\n"
