@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.corpus_engine import CorpusEngine
-from workbench.errors import CorpusError, CorpusNotFound, QueryError, UsageError
+from workbench.errors import CorpusError, CorpusNotFound, PrincipalRequired, QueryError, UsageError
 from workbench.ingest.rules import SettingsFile, load_rules
 from workbench.records import Principal
 from workbench.retrieve.cache import ResultCache
@@ -168,6 +169,58 @@ class OpenCorpus:
 
         records = self.engine.records
         return sources_frame(records, records.scope(self.principal, None, ()))
+
+    def remember(
+        self,
+        text: str,
+        id: str | None = None,
+        title: str = "",
+        created_at: datetime | str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Keep a memory in the collection `memory`, and search it from now on (`include_memory`); one with that id is replaced.
+
+        It is a line of a JSONL file in the corpus's folder; where documents have tenants or roles, for those of the principal.
+
+        Args:
+            text: What to remember.
+            id: Its id; None makes one.
+            title: A title.
+            created_at: Since when, ISO 8601 or a datetime; None is now.
+            metadata: More fields, to filter by.
+
+        Returns:
+            The id.
+
+        Raises:
+            UsageError: There is nothing to keep, or it cannot be kept as JSON.
+        """
+        from workbench import memory
+
+        made = memory.remember(self.path, text, self._keeper(), id, title, created_at, metadata)
+        self.refresh()
+        return made
+
+    def forget(self, id: str) -> None:
+        """Remove a memory that `remember` kept for this principal. Raises UsageError where there is none with that id."""
+        from workbench import memory
+
+        memory.forget(self.path, id, self._keeper())
+        self.refresh()
+
+    def memories(self) -> polars.DataFrame:
+        """What the collection `memory` holds for the principal, the newest first: id, created_at, text, title, path."""
+        from workbench import memory
+
+        return memory.memories(self.engine.records, self.principal)
+
+    def _keeper(self) -> Principal | None:
+        """Whose memories are meant: nobody's in particular where the corpus keeps nobody's documents apart."""
+        try:
+            self.engine.records.scope(None, None, ())
+        except PrincipalRequired:
+            return self.principal
+        return None
 
     def sql(self, query: str, values: Sequence[Any] | None = None) -> polars.DataFrame:
         """Rows of a statement over the corpus's tables, which GUIDE lists; the database is open for reading only.

@@ -94,6 +94,10 @@ PRESETS: tuple[Preset, ...] = (
             "fusion.renumber": False,
             "fusion.prefer": "chunk",
             "fusion.single_source": "fuse",
+            # An artifact may add its place in both of its collections, a memory has one place only: it counts for two, so
+            # that the memory that answers best stands beside the best artifact, and is not below all that are in both.
+            "fusion.weights.vector@memory": 2,
+            "fusion.weights.vector@history": 2,
             "dedupe": False,
         },
     ),

@@ -66,9 +66,12 @@ class Corpus(OpenCorpus):
         context: str | None = None,
         mode: str = "hybrid",
         plan: Plan | str = "default",
-        filters: str | None = None,
+        filters: str | Mapping[str, Any] | None = None,
         limit: int | None = None,
         *,
+        include_memory: bool = False,
+        expand_neighbors: bool = False,
+        sensitivity: str | None = None,
         depths: Mapping[str, int] | None = None,
         bypass_cache: bool = False,
     ) -> SearchResult:
@@ -80,8 +83,12 @@ class Corpus(OpenCorpus):
             context: Text that the person has open; names in it are added to the vector query only.
             mode: hybrid, grep, keyword, vector (semantic is vector): narrows the plan's sources.
             plan: A plan, or its text form.
-            filters: A condition on documents, such as `type = 'note' and year >= 2024`.
+            filters: A condition on documents, such as `type = 'note' and year >= 2024`; or a mapping of field to value, to a list
+                of values, or to comparisons: `{"type": "note", "year": {">=": 2024}}`.
             limit: How many results; None: the plan's.
+            include_memory: Search the collection `memory` too, where the plan names collections and leaves it out.
+            expand_neighbors: Show each chunk between its neighbours: the plan's `neighbours`, at least 1.
+            sensitivity: Only documents of this sensitivity.
             depths: Retrieve deeper than the plan, by source, so that `with_plan` has room to move.
             bypass_cache: Do not use a kept result.
 
@@ -99,6 +106,9 @@ class Corpus(OpenCorpus):
             filters=filters,
             limit=limit,
             principal=self.principal,
+            include_memory=include_memory,
+            expand_neighbors=expand_neighbors,
+            sensitivity=sensitivity,
         )
         return self._search(request, depths, bypass_cache, started)
 

@@ -175,6 +175,18 @@ SETTINGS: tuple[Setting, ...] = (
         True,
         "Whether files of a corpus are readable by their owner only; no: as the umask says.",
     ),
+    Setting(
+        "mcp_plan",
+        str,
+        "default",
+        "Plan of the MCP server's searches unless it is started with another: a preset's name or a plan's text form.",
+    ),
+    Setting(
+        "mcp_memory",
+        bool,
+        False,
+        "Whether MCP clients may add memories to the corpus and remove them (`remember`, `forget`).",
+    ),
     Setting("app_indexing", bool, True, "Whether the local owner may start indexing runs from the Corpus page."),
     Setting("app_indexing_role", str, "", "Role that may index from the page where people sign in; empty: nobody may."),
     Setting(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -10,7 +13,8 @@ from corpus_files import write_files
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.errors import PlanError, SettingError, SourceUnavailable
+from workbench.errors import FilterError, PlanError, SettingError, SourceUnavailable, UsageError
+from workbench.retrieve.request import filter_text
 from workbench.retrieve.textform import format_failure, format_text
 
 QUERY = "storm gauges report"
@@ -285,3 +289,140 @@ def test_the_same_search_again_gives_the_same_text(artifacts: wb.Corpus) -> None
     """The same query twice, without the cache, is the same to the character."""
     one, two = (format_text(artifacts.search(QUERY, plan="collections", limit=50, bypass_cache=True)) for _ in range(2))
     assert one == two
+
+
+MEMORIES = (
+    "The aunt in Bergen is called Solveig.", "Dentist appointments are only on Tuesdays.",
+    "The spare key is with the baker.", "Prefers tea without milk.", "The boat needs a new mast before May.",
+    "Walks to the harbour every morning.", "Allergic to hazelnuts.", "Reads crime novels on trains.",
+    "The violin teacher moved to Ghent.", "Budget for the roof is nine thousand.",
+    "Cancelled the gym in March.", "Plays chess with Ruben on Fridays.", "The cat is called Mustard.",
+    "Wants reminders two days ahead.", "Uses metric units only.", "The old laptop is at the repair shop.",
+    "Vegetarian since the summer.", "Sings in the choir of Saint Olaf.", "The tenant upstairs pays late.",
+    "Never calls before nine.",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    """Sixty artifacts, whole and in chunks, which all share words with the memories; and twenty memories."""
+    folder = tmp_path_factory.mktemp("assistant")
+    words = [m.strip(".").split() for m in MEMORIES]
+    files = {
+        f"{n:02d}.md": f"# {' '.join(words[n % 20][:3])}\n\n{' '.join(words[(n + 7) % 20])} and {' '.join(words[n % 20])} {n}"
+        for n in range(60)
+    }
+    wb.index(
+        [write_files(folder / "files", files)], corpus=folder / "corpus", encoder="hashing",
+        collection=("artifacts", "artifact_chunks"),
+    )  # fmt: skip
+    lines = [{"id": f"m{n}", "text": text, "created_at": f"2024-01-{n + 1:02d}"} for n, text in enumerate(MEMORIES)]
+    (folder / "memories.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    wb.index([folder / "memories.jsonl"], corpus=folder / "corpus", collection="memory")
+    with wb.open_corpus(folder / "corpus") as corpus:
+        yield corpus
+
+
+@pytest.mark.parametrize("n", range(20))
+def test_the_memory_that_answers_best_ties_for_the_first_place(assistant: wb.Corpus, n: int) -> None:
+    """Asked for in its own words it has the score of a document that is first in both collections, 2/60, and is shown."""
+    hits = assistant.search(MEMORIES[n], plan="collections", include_memory=True).hits
+    (memory,) = [h for h in hits if h.metadata.get("record_id") == f"m{n}"]
+    assert memory.ranks == {"vector@memory": 1}
+    assert memory.score == 2 / 60 >= hits[0].score
+    assert memory.rank <= 2
+    assert {c for h in hits for c in h.collections} >= {"memory", "artifacts", "artifact_chunks"}
+    assert not any("memory" in h.collections for h in assistant.search(MEMORIES[n], plan="collections").hits)
+
+
+def test_parameters_of_the_call_are_plan_fields_and_filters(artifacts: wb.Corpus) -> None:
+    """Memory, neighbours, filters and sensitivity as arguments find what plan and filter text find; on the command line too."""
+    given = artifacts.search(
+        QUERY, plan="collections", include_memory=True, expand_neighbors=True, filters={"artifact_type": "report"},
+        sensitivity="internal",
+    )  # fmt: skip
+    assert str(given.plan) == (
+        "collections sources=vector@artifact_chunks,vector@artifacts,vector@memory "
+        "collections=artifact_chunks,artifacts,memory neighbours=1"
+    )
+    assert given.filters == "(artifact_type = 'report') and sensitivity = 'internal'"
+    assert [h.path for h in given.hits] == ["artifacts/report.md"]
+    told = artifacts.search(QUERY, plan=given.plan, filters=given.filters)
+    assert [h.text for h in told.hits] == [h.text for h in given.hits]
+    said = CliRunner().invoke(
+        main,
+        [
+            *(
+                "search",
+                QUERY,
+                "--corpus",
+                str(artifacts.path),
+                "--preset",
+                "collections",
+                "--include-memory",
+                "--json",
+            ),
+            *("--expand-neighbors", "--sensitivity", "internal", "--filter", '{"artifact_type": "report"}'),
+        ],
+    )
+    assert json.loads(said.stdout)["hits"] == given.to_dict()["hits"]
+    assert str(artifacts.search(QUERY, include_memory=True).plan) == "default"
+
+
+@pytest.mark.parametrize(
+    ("filters", "text"),
+    [
+        ({"a": "x's"}, "a = 'x''s'"),
+        ({"a": ["y", "x"], "b": None}, "a in ('x', 'y')"),
+        ({"a b": {">=": 1, "<": 2.5}}, '"a b" >= 1 and "a b" < 2.5'),
+        ({"day": date(2024, 5, 1), "on": True}, "day = 2024-05-01 and on = true"),
+        ({}, None),
+    ],
+)
+def test_a_mapping_of_fields_is_a_filter(filters: dict[str, object], text: str | None) -> None:
+    assert filter_text(filters) == text
+
+
+@pytest.mark.parametrize("filters", [{"a": []}, {"a": {"~": 1}}, {"a": object()}, [1]])
+def test_a_mapping_that_cannot_be_a_filter_is_refused(artifacts: wb.Corpus, filters: object) -> None:
+    with pytest.raises(FilterError):
+        artifacts.search(QUERY, filters=filters)  # type: ignore[arg-type]
+
+
+def test_memories_are_kept_found_listed_and_removed(tmp_path: Path) -> None:
+    """Also where the corpus lies in the folder that is indexed, and after that folder is indexed again."""
+    write_files(tmp_path, {"a.md": "a note on tides"})
+    folder = tmp_path / ".workbench"
+    wb.index([tmp_path], corpus=folder, encoder="hashing")
+    with wb.open_corpus(folder) as corpus:
+        old = corpus.remember("likes low tide", created_at="2020-01-01", metadata={"topic": "sea"})
+        new = corpus.remember("lives in Leeds", id="home")
+        assert corpus.memories()["id"].to_list() == ["home", old]
+        assert corpus.search("tide", plan="collections", include_memory=True, filters={"topic": "sea"}).hits
+        assert corpus.remember("lives in York", id="home") == new
+        wb.index([tmp_path], corpus=folder)
+        corpus.refresh()
+        assert corpus.memories()["text"].to_list() == ["lives in York", "likes low tide"]
+        corpus.forget("home")
+        assert corpus.memories()["id"].to_list() == [old]
+        with pytest.raises(UsageError, match="There is no memory 'home'"):
+            corpus.forget("home")
+        with pytest.raises(UsageError, match="nothing to remember"):
+            corpus.remember("  ")
+
+
+def test_memories_belong_to_the_principal_where_documents_do(tmp_path: Path) -> None:
+    """Another tenant neither sees nor removes them."""
+    write_files(tmp_path / "files", {"a.md": "a note"})
+    for tenant in ("acme", "birch"):
+        wb.index([tmp_path / "files"], corpus=tmp_path / "corpus", encoder="hashing", tenant=tenant)
+    wb.index([write_files(tmp_path / "more", {"b.md": "b"})], corpus=tmp_path / "corpus", tenant="acme")
+    with (
+        wb.open_corpus(tmp_path / "corpus", wb.Principal("acme"), follow=True) as acme,
+        wb.open_corpus(tmp_path / "corpus", wb.Principal("birch"), follow=True) as birch,
+    ):
+        kept = acme.remember("acme's secret")
+        assert acme.memories()["id"].to_list() == [kept]
+        assert birch.memories().height == 0
+        with pytest.raises(UsageError):
+            birch.forget(kept)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from corpus_files import write_files
 
 import workbench as wb
+from workbench.retrieve.readfile import find_file
 
 WIDE = "passages vector.threshold=off fusion.single_source=fuse"
 
@@ -171,3 +173,92 @@ def test_citations_name_the_real_file(sample: wb.Corpus) -> None:
         assert hit.citation == (f"{hit.path}#{hit.locator}" if hit.locator else in_text)
         assert not hit.locator or hit.path.endswith(".html")
         assert not sample.read_file(hit.path).startswith("[ERROR")
+
+
+def test_an_emptied_vector_side_says_how_near_the_nearest_is(rows: wb.Corpus) -> None:
+    """The nearest distance, the threshold, and one that keeps ten: it does."""
+    plan = wb.preset("passages").replace({"vector.threshold": 0.01})
+    result = rows.search("pears", plan=plan)
+    (said,) = [m for m in result.messages if m.startswith("vector found")]
+    nearest = min(result.distances())
+    assert f"vector.threshold=0.01 dropped all of them: the nearest is at l2sq distance {nearest:.3f}" in said
+    keeping = said.rpartition("vector.threshold=")[2].split()[0]
+    again = rows.search("pears", plan=plan.replace({"vector.threshold": keeping}))
+    assert len(again.rankings["vector"].entries) == 10
+    assert said.endswith("would keep 10")
+    assert any(m.startswith("vector found") for m in rows.search("pears", mode="vector", plan=plan).messages)
+
+
+def test_a_chunk_inside_a_passage_is_one_result_with_it(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """What vectors find of lines that a passage shows counts for the passage, and no line is shown twice."""
+    sections = "\n\n".join(f"## Part {n}\n\n{word} stands here" for n, word in enumerate(["otter", "heron", "pike"]))
+    corpus = make_corpus({"a.md": sections, "b.md": "otter and heron"})
+    result = corpus.search("heron stands", keywords="otter pike", plan="passages vector.threshold=off")
+    (passage,) = [h for h in result.hits if h.path == "a.md"]
+    assert passage.text.rstrip("\n") == sections
+    assert set(passage.ranks) == {"grep", "vector"}
+    assert passage.label == "Hybrid"
+    assert passage.ranks["vector"] == 1
+    assert passage.score == sum(1 / (60 + rank) for rank in passage.ranks.values())
+    fused = wb.fuse(result.candidates, result.plan.fusion)
+    assert fused.chunk_ids[0] == result.hits[0].chunk_id
+    assert corpus.explain(result, "a.md:7").rank == passage.rank
+
+
+def test_a_file_that_is_not_indexed_is_read_from_disk(make_corpus: Callable[..., wb.Corpus], tmp_path: Path) -> None:
+    """Its text, where an indexing run would take it; a binary says so; hidden, ignored and excluded files are not there."""
+    corpus = make_corpus({"a.md": "alpha", ".gitignore": "*.log\n"})
+    files = tmp_path / "files0"
+    for name, text in {"new.md": "ny tekst æ\r\nb", ".env": "key", "x.log": "log"}.items():
+        (files / name).write_bytes(text.encode())
+    (files / "b.pdf").write_bytes(b"%PDF-1.4\x00\xff")
+    assert corpus.read_file("new.md") == "ny tekst æ\nb"
+    assert corpus.read_file("new.md:2") == "b"
+    assert corpus.read_file("b.pdf").startswith("[ERROR: NOT_TEXT] b.pdf is not indexed")
+    assert corpus.read_file(".env").startswith("[ERROR: NOT_FOUND]")
+    assert corpus.read_file("x.log").startswith("[ERROR: NOT_FOUND]")
+    (tmp_path / "corpus0" / "corpus.yaml").write_text('exclude: ["new.*"]\n')
+    with wb.open_corpus(tmp_path / "corpus0") as again:
+        assert again.read_file("new.md").startswith("[ERROR: NOT_FOUND]")
+
+
+def test_a_changed_file_gives_its_current_text_with_a_note(
+    make_corpus: Callable[..., wb.Corpus], tmp_path: Path
+) -> None:
+    """The text as it is now, and that it is not what was indexed; new claims of it hold at once."""
+    corpus = make_corpus({"a.md": "alpha\n", "b.html": "<p>beta</p>"})
+    assert find_file(corpus.engine, None, "a.md").note == ""
+    (tmp_path / "files0" / "a.md").write_text("alpha\ngamma\n")
+    (tmp_path / "files0" / "b.html").write_text("<p>delta</p>")
+    found = find_file(corpus.engine, None, "a.md")
+    assert found.text == corpus.read_file("a.md") == "alpha\ngamma\n"
+    assert "a.md has changed since it was indexed" in found.note
+    other = find_file(corpus.engine, None, "b.html")
+    assert other.text.strip() == "beta"
+    assert "run `workbench index`" in other.note
+    (tmp_path / "files0" / "a.md").write_text("---\nroles: [hr]\n---\nsecret\n")
+    assert corpus.read_file("a.md").startswith("[ERROR: NOT_FOUND]")
+
+
+def test_rules_hold_for_files_on_disk(tmp_path: Path) -> None:
+    """A file whose path rule, or own words, hide it from the principal is the same as one that is not there."""
+    files = write_files(tmp_path / "files", {"pub/a.md": "open", "hr/a.md": "wages"})
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "corpus.yaml").write_text(
+        'rules:\n  - {path: "**", tenant: acme}\n  - {path: "hr/**", roles: [hr]}\n'
+    )
+    wb.index([files], corpus=tmp_path / "corpus", encoder="hashing")
+    write_files(files, {"pub/b.md": "new", "hr/b.md": "new wages", "pub/c.md": "---\nroles: hr\n---\nfor hr"})
+    with (
+        wb.open_corpus(tmp_path / "corpus", wb.Principal("acme", ("staff",))) as staff,
+        wb.open_corpus(tmp_path / "corpus", wb.Principal("acme", ("hr",))) as hr,
+        wb.open_corpus(tmp_path / "corpus", wb.Principal("birch")) as stranger,
+    ):
+        assert staff.read_file("pub/b.md") == "new"
+        assert hr.read_file("hr/b.md") == "new wages"
+        for name in ("hr/b.md", "pub/c.md"):
+            for asked in (name, str(files / name)):
+                hidden, absent = staff.read_file(asked), staff.read_file(asked.replace(".md", ".mx"))
+                assert hidden.startswith("[ERROR: NOT_FOUND]")
+                assert hidden.replace(".md", ".mx") == absent
+        assert stranger.read_file("pub/b.md").startswith("[ERROR: ")

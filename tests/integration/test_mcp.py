@@ -22,6 +22,7 @@ from workbench.retrieve.frames import hit_dict
 from workbench.retrieve.textform import format_text
 
 Call = Callable[..., CallToolResult]
+WIDE = {"max_characters": 1_000_000}
 TOOLS = {"hybrid_search", "grep_search", "vector_search", "search_examples", "read_file", "corpus_info"}
 
 
@@ -40,8 +41,8 @@ def caller(server: CorpusServer) -> Call:
 
 @pytest.fixture(scope="module")
 def call(sample: wb.Corpus) -> Call:
-    """Call a tool of a server for acme's admin and support."""
-    return caller(build_server(sample))
+    """Call a tool of a server for acme's admin and support, whose plan is `passages`."""
+    return caller(build_server(sample, "passages"))
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,11 @@ def refused(result: CallToolResult) -> str:
     return said(result)
 
 
+def shown(hits: Any) -> list[dict[str, Any]]:
+    """Hits as an answer with room for all of them has them."""
+    return [{**hit_dict(h), "whole": True, "left_out": []} for h in hits]
+
+
 def test_every_tool_describes_what_it_takes_and_gives(sample: wb.Corpus) -> None:
     """Six tools, each with closed schemas in and out, a help line for each argument, and marked as reading only."""
 
@@ -92,16 +98,16 @@ def test_every_tool_describes_what_it_takes_and_gives(sample: wb.Corpus) -> None
 def test_hybrid_search_is_the_corpus_search_by_passages(sample: wb.Corpus, call: Call) -> None:
     """Separate arguments for meaning and words; hits, ranks, shares and messages are those of `corpus.search`."""
     asked = "how long does an upload wait before it is tried again"
-    answer = data(call("hybrid_search", semantic_query=asked, exact_keywords='backoff "twelve failures"'))
+    answer = data(call("hybrid_search", semantic_query=asked, exact_keywords='backoff "twelve failures"', **WIDE))
     result = sample.search(asked, keywords='backoff "twelve failures"', plan="passages")
     assert answer["plan"] == "passages"
-    assert answer["hits"] == json.loads(json.dumps([hit_dict(h) for h in result.hits]))
+    assert answer["hits"] == json.loads(json.dumps(shown(result.hits)))
     assert answer["hits"]
     assert answer["messages"] == list(result.messages)
     assert answer["status"] == result.messages[0]
     tuned = data(call("hybrid_search", semantic_query="kettle", plan="default fusion.k=5", limit=3))
     assert tuned["plan"] == "default limit=3 fusion.k=5"
-    assert tuned["hits"] == [hit_dict(h) for h in sample.search("kettle", plan="default fusion.k=5", limit=3).hits]
+    assert tuned["hits"] == shown(sample.search("kettle", plan="default fusion.k=5", limit=3).hits)
 
 
 @pytest.mark.parametrize("keywords", [None, "", "  ", "the kettle"])
@@ -153,7 +159,7 @@ def test_vector_search_takes_a_threshold(sample: wb.Corpus, call: Call) -> None:
     every = data(call("vector_search", query="the warranty of the funnel", threshold="off", limit=5))
     plan = wb.preset("passages").replace({"vector.threshold": "off"})
     result = sample.search("the warranty of the funnel", mode="vector", plan=plan, limit=5)
-    assert every["hits"] == [hit_dict(h) for h in result.hits]
+    assert every["hits"] == shown(result.hits)
     assert len(every["hits"]) == 5
     bound = every["hits"][2]["distance"]
     near = data(call("vector_search", query="the warranty of the funnel", threshold=bound, limit=5))
@@ -180,6 +186,70 @@ def test_nothing_found_gives_guidance(call: Call) -> None:
     empty = call("hybrid_search", semantic_query="xyzzyplugh")
     assert data(empty)["hits"] == []
     assert "raise vector.threshold" in said(empty)
+
+
+def test_a_server_that_is_told_no_plan_has_that_of_the_setting(
+    sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`default`, or what `mcp_plan` names; a call may name another."""
+    assert data(caller(build_server(sample))("corpus_info"))["plan"] == "default"
+    monkeypatch.setenv("WORKBENCH_MCP_PLAN", "passages limit=3")
+    assert data(caller(build_server(sample))("corpus_info"))["plan"] == "passages limit=3"
+
+
+def test_an_answer_keeps_to_its_budget_and_says_how_to_get_more(sample: wb.Corpus, call: Call) -> None:
+    """Passages are cut around their matches, with what was left out; those without room are cited; more is one call away."""
+    asked = {"semantic_query": "the kettle and the invoice", "exact_keywords": "the and of", "plan": "passages"}
+    whole, small = (data(call("hybrid_search", **asked, max_characters=n)) for n in (1_000_000, 3000))
+    text = said(call("hybrid_search", **asked, max_characters=3000))
+    assert len(text) <= 3000 < len(said(call("hybrid_search", **asked, **WIDE)))
+    assert (whole["more"], whole["omitted"]) == ("", [])
+    assert [h["citation"] for h in small["hits"]] + small["omitted"] == [h["citation"] for h in whole["hits"]]
+    assert small["more"] in text
+    assert "max_characters" in small["more"]
+    cut = [(h, w) for h, w in zip(small["hits"], whole["hits"], strict=False) if not h["whole"]]
+    assert cut
+    for hit, every in cut:
+        lines = every["text"].rstrip("\n").split("\n")
+        out = {n for first, last in hit["left_out"] for n in range(first, last + 1)}
+        kept = [line for n, line in enumerate(lines, hit["start_line"]) if n not in out]
+        told = [line for line in hit["text"].split("\n") if not line.startswith("[… line")]
+        # A line is cut only where it stands alone.
+        assert told == kept or (len(told) == 1 and told[0].strip("…") in kept[0])
+        assert hit["matches"]
+        words = {every["text"][a:b] for a, b in every["matches"]}
+        assert {hit["text"][a:b] for a, b in hit["matches"]} <= words
+    two = data(call("hybrid_search", **asked, **WIDE, max_passages=2))
+    assert (len(two["hits"]), len(two["omitted"])) == (2, len(whole["hits"]) - 2)
+    lines = data(call("grep_search", query="the and of", max_characters=1500))
+    assert lines["more"]
+    assert len(said(call("grep_search", query="the and of", max_characters=1500))) <= 1500
+
+
+def test_a_filter_may_be_an_object(sample: wb.Corpus, call: Call) -> None:
+    """The same as in words."""
+    words = data(call("hybrid_search", semantic_query="kettle", filters="type in ('markdown', 'text')"))
+    told = data(call("hybrid_search", semantic_query="kettle", filters={"type": ["text", "markdown"]}))
+    assert words["hits"] == told["hits"] != []
+
+
+def test_memories_are_tools_only_where_the_owner_allows_it(
+    make_corpus: Callable[..., wb.Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept, found, listed the newest first, and removed; without the setting there is no such tool."""
+    corpus = make_corpus({"a.md": "notes about storms"})
+    corpus.follow = True
+    refused(caller(build_server(corpus))("remember", memory_text="likes tea"))
+    monkeypatch.setenv("WORKBENCH_MCP_MEMORY", "yes")
+    own = caller(build_server(corpus))
+    kept = data(own("remember", memory_text="likes tea"))["memories"][0]["id"]
+    data(own("remember", memory_text="lives in Leeds", memory_id="home", created_at="2020-01-01"))
+    assert [m["text"] for m in data(own("list_memories"))["memories"]] == ["likes tea", "lives in Leeds"]
+    found = data(own("hybrid_search", semantic_query="likes tea", plan="collections", include_memory=True))
+    assert found["hits"][0]["metadata"]["record_id"] == kept
+    data(own("forget", memory_id=kept))
+    assert [m["id"] for m in data(own("list_memories"))["memories"]] == ["home"]
+    assert "There is no memory" in refused(own("forget", memory_id=kept))
 
 
 def test_texts_of_documents_cannot_leave_their_marks(make_corpus: Callable[..., wb.Corpus]) -> None:

@@ -116,8 +116,8 @@ def test_where_everything_is_cut_the_message_names_each_field(corpus: wb.Corpus)
     )
     said = " ".join(corpus.search(QUERY, plan=plan).messages)
     assert "raise threshold.vector or threshold.vector:table or turn it off" in said
-    assert "6 candidates were at or beyond threshold.vector=0.01" in said
-    assert "6 candidates were at or beyond threshold.vector:table=0" in said
+    assert "vector found 6 candidates, and threshold.vector=0.01 dropped all of them" in said
+    assert "vector:table found 6 candidates, and threshold.vector:table=0 dropped all of them" in said
 
 
 def test_a_threshold_of_nobody_is_told(corpus: wb.Corpus) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from workbench import settings
 from workbench.cli import options, output
 from workbench.errors import UsageError
 
@@ -28,8 +29,8 @@ def mcp(
 ) -> None:
     """Serve the corpus to agents and editors (MCP), over standard input and output unless --http is given.
 
-    Who asks (--tenant, --role) and what may be read are fixed here: no call can change them. The plan is `passages` unless
-    another is given.
+    Who asks (--tenant, --role) and what may be read are fixed here: no call can change them. The plan is that of the
+    setting `mcp_plan` unless another is given.
     """
     try:
         from workbench.mcp import server
@@ -39,7 +40,7 @@ def mcp(
         raise UsageError(
             "The package mcp is not installed", "Install it with pip install 'hybrid-retrieval-workbench[mcp]'"
         ) from exc
-    chosen = plan.read(otherwise=server.DEFAULT_PLAN)
+    chosen = plan.read(otherwise=str(settings.get("mcp_plan")))
     if address is not None:
         server.parse_address(address)
     if tokens is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,9 @@ import click
 from rich.text import Text
 
 from workbench.cli import options, output
-from workbench.errors import SourceUnavailable
+from workbench.errors import FilterError, SourceUnavailable
 from workbench.records import by_chunk
-from workbench.retrieve.request import MODES
+from workbench.retrieve.request import MODES, filter_text
 
 if TYPE_CHECKING:
     from workbench.retrieve.explain import Explanation
@@ -26,8 +27,24 @@ _MODE = click.option(
     show_default=True,
     help="Which sources answer.",
 )
+
+
+def _mapping(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """A filter that is a JSON object, in the filter language."""
+    if value is None or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return filter_text(json.loads(value))
+    except ValueError as exc:
+        raise FilterError(f"The filter is no JSON object: {exc}", 'Write for example {"type": "note"}') from exc
+
+
 _FILTER = click.option(
-    "--filter", "-f", "filters", help="A condition on documents, such as \"type = 'note' and year >= 2024\"."
+    "--filter",
+    "-f",
+    "filters",
+    callback=_mapping,
+    help="A condition on documents, such as \"type = 'note' and year >= 2024\", or a JSON object of fields and values.",
 )
 _KEYWORDS = click.option("--keywords", "-k", help="Exact words for grep; quoted ones are phrases.")
 _CONTEXT = click.option(
@@ -44,6 +61,9 @@ _CONTEXT = click.option(
 @_MODE
 @_FILTER
 @click.option("--limit", "-n", type=int, help="How many results (default: the plan's).")
+@click.option("--include-memory", is_flag=True, help="Search the collection memory too, where the plan leaves it out.")
+@click.option("--expand-neighbors", is_flag=True, help="Show each chunk between its neighbours.")
+@click.option("--sensitivity", help="Only documents of this sensitivity.")
 @options.takes_plan
 @options.takes_asker
 @options.json_option
@@ -67,6 +87,9 @@ def search(
     mode: str,
     filters: str | None,
     limit: int | None,
+    include_memory: bool,
+    expand_neighbors: bool,
+    sensitivity: str | None,
     plan: options.OnePlan,
     asker: options.Asker,
     as_json: bool,
@@ -83,8 +106,9 @@ def search(
     with asker.open() as opened:
         try:
             result = opened.search(
-                query, keywords=keywords, context=context, mode=mode, plan=chosen, filters=filters, limit=limit
-            )
+                query, keywords=keywords, context=context, mode=mode, plan=chosen, filters=filters, limit=limit,
+                include_memory=include_memory, expand_neighbors=expand_neighbors, sensitivity=sensitivity,
+            )  # fmt: skip
         except SourceUnavailable as exc:
             if as_json or form != "text":
                 raise
@@ -252,6 +276,7 @@ def read(ctx: click.Context, path: str, at: str, asker: options.Asker, as_json: 
                 "lines": found.lines,
                 "text": found.asked if found.found else "",
                 "error": None if found.found else found.text,
+                "note": found.note or None,
             }
         )
     else:

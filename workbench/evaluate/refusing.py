@@ -59,7 +59,7 @@ def cut_key(plan: Plan) -> tuple[object, ...]:
         plan.sources, plan["grep.when"], tuple(plan.depth(s) for s in sources),
         tuple(plan.threshold(s) for s in (*plan.cuttable, FUSED)), plan["vector.metric"],
         counts_documents(plan), plan["dedupe"],
-        plan["fusion.single_source"], plan["fusion.unit"], plan["fusion.renumber"], plan["fusion.prefer"],
+        plan["fusion.single_source"], plan["grep.show"], plan["fusion.unit"], plan["fusion.renumber"], plan["fusion.prefer"],
         plan["rerank.model"], plan["rerank.top"],
     )  # fmt: skip
 

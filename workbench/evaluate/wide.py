@@ -35,7 +35,7 @@ ROWWISE = frozenset({"none", "minmax", "tmm", "top", "clip"})
 
 def can(plan: Plan) -> bool:
     """Whether a plan's fusion is one that `Wide` does."""
-    if plan["rerank.model"] != OFF or plan["fusion.unit"] != "chunk":
+    if plan["rerank.model"] != OFF or plan["fusion.unit"] != "chunk" or plan["grep.show"] == "passage":
         return False
     return plan["fusion.method"] in RANK_METHODS or all(
         plan[f"fusion.normalise.{source}"] in ROWWISE for source in plan.sources

@@ -41,7 +41,7 @@ def find_files(run: Run, asked: Sequence[str], also: Mapping[str, str]) -> list[
             if len(items) % 1000 == 0:
                 check(run.abort)
                 run.tell(Progress("walk", len(items), 0))
-    placed, roots = settle(items, asked, run.previous.roots, how)
+    placed, roots = settle(items, asked, run.previous.roots, how, os.path.realpath(run.corpus))
     new = {r for r in roots if r not in run.previous.roots}
     held: dict[str, set[str]] = {}
     if new and len(roots) > 1:
@@ -97,6 +97,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
             tasks.append(Task(item, rules, run.roots[item.root].salt))
         meter.advance(detail=item.path)
     below = [relative_path(target) for target in asked]
+    own = relative_path(os.path.realpath(run.corpus))
     for key, old in sorted(previous.files.items()):
         if key in present:
             continue
@@ -104,7 +105,9 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         if any(inside(where, place) for place in unreadable) and not run.rules.left_out(key[1]):
             if old.status is FileStatus.INDEXED:
                 _keep(run, key, "Its folder cannot be read", FileStatus.UNCHANGED)
-        elif key[0] not in run.roots or any(inside(where, target) for target in below):
+        elif key[0] not in run.roots or any(
+            inside(where, target) and (inside(target, own) or not inside(where, own)) for target in below
+        ):
             run.dropped.add(key)
             if old.status is FileStatus.INDEXED:
                 run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It is no longer there")))

@@ -73,7 +73,7 @@ def home(folder: str, roots: Iterable[Root]) -> Root | None:
 
 
 def settle(
-    found: Iterable[FoundFile | SkippedFile], asked: Sequence[str], old: Mapping[str, Root], options: str
+    found: Iterable[FoundFile | SkippedFile], asked: Sequence[str], old: Mapping[str, Root], options: str, own: str = ""
 ) -> tuple[list[FoundFile | SkippedFile], dict[str, Root]]:
     """Give every file found its root.
 
@@ -82,13 +82,18 @@ def settle(
         asked: Result of `targets`.
         old: Roots of the corpus so far, by path.
         options: How this walk was done, kept with new roots.
+        own: The corpus's folder: what it keeps there itself (memories) belongs to no folder around it.
 
     Returns:
         The files with root and path as they are stored, and all roots of the corpus from now on.
     """
     folders = {t for t in asked if os.path.isdir(t)}
     taken_in = {f for f in folders if home(f, old.values()) is None}
-    kept = {p: root for p, root in old.items() if not any(p != f and inside(p, f) for f in taken_in)}
+    kept = {
+        p: root
+        for p, root in old.items()
+        if (own and inside(p, own)) or not any(p != f and inside(p, f) for f in taken_in)
+    }
     for folder in sorted(folders):
         holder = home(folder, kept.values())
         if holder is None:
@@ -98,7 +103,7 @@ def settle(
             kept[folder] = replace(holder, options=options)
     placed: list[FoundFile | SkippedFile] = []
     for item in found:
-        holder = home(item.root, kept.values())
+        holder = None if own and inside(item.root, own) else home(item.root, kept.values())
         if holder is None:
             holder = kept.setdefault(item.root, Root(item.root, False, "", options))
         if holder.root == item.root:

@@ -113,3 +113,16 @@ def above(root: str) -> tuple[Ignore, ...]:
                 return ()
             found.append(ignore)
     return tuple(found)
+
+
+def ignores(root: str, path: str) -> bool:
+    """Whether some `.gitignore` ignores a file at a path relative to the root, or a folder that it is in."""
+    stack, folder = above(root), ""
+    parts = path.split("/")
+    for depth, part in enumerate(parts):
+        found = load(os.path.join(root, folder), "", len(folder) + 1 if folder else 0)
+        stack = (*stack, found) if found is not None else stack
+        folder = f"{folder}/{part}" if folder else part
+        if ignored(folder, depth < len(parts) - 1, stack):
+            return True
+    return False

@@ -33,7 +33,7 @@ from mcp_types import (
 )
 from pydantic import AnyHttpUrl, ValidationError
 
-from workbench import __version__
+from workbench import __version__, settings
 from workbench.errors import UsageError, sentence
 from workbench.mcp.people import People
 from workbench.mcp.tools import CorpusTools
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from workbench.service import Corpus
 
-DEFAULT_PLAN = "passages"
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
 
@@ -77,15 +76,17 @@ class CorpusServer(MCPServer[Any]):
             raise ToolError(sentence(str(exc.__cause__ or exc))) from exc
 
 
-def build_server(corpus: Corpus | People, plan: Plan | str = DEFAULT_PLAN) -> CorpusServer:
+def build_server(corpus: Corpus | People, plan: Plan | str | None = None) -> CorpusServer:
     """A server over an open corpus, for the principal it was opened for, or for several people with a token each.
 
     Args:
         corpus: The corpus; best opened with `follow`, so that the server answers from the newest generation. Or who may ask.
-        plan: What hybrid_search and vector_search use unless a call asks for another.
+        plan: What hybrid_search and vector_search use unless a call asks for another; None: the setting
+            `mcp_plan`.
     """
     people = corpus if isinstance(corpus, People) else None
-    tools = CorpusTools(corpus.corpus if isinstance(corpus, People) else lambda: corpus, Plan.of(plan))
+    chosen = Plan.of(str(settings.get("mcp_plan")) if plan is None else plan)
+    tools = CorpusTools(corpus.corpus if isinstance(corpus, People) else lambda: corpus, chosen)
     # The SDK wants the address of who gives tokens out; here that is the server's own file, so it names none that exists.
     auth = None if people is None else AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
     return CorpusServer(
@@ -100,6 +101,7 @@ def build_server(corpus: Corpus | People, plan: Plan | str = DEFAULT_PLAN) -> Co
             _tool(tools.search_examples, "Worked examples"),
             _tool(tools.read_file, "Read a document"),
             _tool(tools.corpus_info, "What the corpus holds"),
+            *(_memory_tools(tools) if settings.get("mcp_memory") else []),
         ],
         log_level="WARNING",
         auth=auth,
@@ -107,10 +109,23 @@ def build_server(corpus: Corpus | People, plan: Plan | str = DEFAULT_PLAN) -> Co
     )
 
 
-def _tool(function: Callable[..., Any], title: str) -> Tool:
-    """A tool that reads only and refuses arguments it does not have."""
+def _memory_tools(tools: CorpusTools) -> list[Tool]:
+    """Memories, where the owner lets clients keep and remove them."""
+    return [
+        _tool(tools.list_memories, "List memories"),
+        _tool(tools.remember, "Keep a memory", writes=True),
+        _tool(tools.forget, "Remove a memory", writes=True),
+    ]
+
+
+def _tool(function: Callable[..., Any], title: str, writes: bool = False) -> Tool:
+    """A tool that refuses arguments it does not have; one that `writes` changes memories, all others read only."""
     annotations = ToolAnnotations(
-        title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        title=title,
+        read_only_hint=not writes,
+        destructive_hint=writes,
+        idempotent_hint=not writes,
+        open_world_hint=False,
     )
     tool = Tool.from_function(function, title=title, annotations=annotations)
     arguments = tool.fn_metadata.arg_model

@@ -98,6 +98,28 @@ def below(score: float) -> float:
     return found if found <= score else float(f"{found - step:.12g}")
 
 
+def as_holders(column: Column, holder: Ints) -> Column:
+    """A source's list where some rows are shown as part of another: a row's best place becomes that of its holder.
+
+    Args:
+        column: Cut to its depth and threshold.
+        holder: int64 (n,), the row that each row is shown as: its own, or another that is its own.
+
+    Returns:
+        The column; rows that are shown as another are not retrieved. Ranks stay as the source gave them.
+    """
+    rows = np.flatnonzero(column.rank > 0)
+    # Of what counts before what was cut, the best rank first.
+    rows = rows[np.lexsort((column.rank[rows], column.cut[rows]))]
+    best = first_of_each(holder, rows)
+    rank, score = np.zeros_like(column.rank), np.full(len(column.rank), np.nan)
+    computed, cut = column.computed.copy(), column.cut.copy()
+    at = holder[best]
+    rank[at], score[at], cut[at] = column.rank[best], column.score[best], column.cut[best]
+    computed[at] = column.score[best]
+    return replace(column, rank=rank, score=score, computed=computed, cut=cut)
+
+
 def retrieved_rows(candidates: Candidates) -> Ints:
     """Rows that at least one source retrieved and did not cut, int64, rising: the only ones that fusion ranks."""
     alive = np.zeros(len(candidates), bool)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.plan_fields import FUSED, OFF
@@ -124,7 +125,19 @@ def _explain(engine: Engine, result: SearchResult, name: str, search: Search, st
     inside = numbers if allowed is None else numbers[allowed[numbers]]
     if not len(inside):
         return _filtered(engine, result, name, numbers, search)
+    if result.plan["grep.show"] == "passage":
+        inside = _shown_as(result, inside)
     return _explain_records(engine, result, name, inside.tolist(), whole, search, start)
+
+
+def _shown_as(result: SearchResult, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Records, those that a passage of the result shows by the one that stands for it."""
+    retrieved = result._retrieved
+    known = retrieved.columns.numbers
+    holders = known[retrieved.holders(result._outcome.candidates)]
+    rows = np.searchsorted(known, numbers).clip(max=max(len(known) - 1, 0))
+    found = np.array([holders[r] if len(known) and known[r] == n else n for r, n in zip(rows, numbers, strict=True)])
+    return np.unique(found.astype(np.int64))
 
 
 def _resolve(engine: Engine, name: str, scope: Scope) -> tuple[np.ndarray[Any, np.dtype[np.int64]], bool]:

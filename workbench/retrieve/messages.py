@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.plan import Plan
 from workbench.plan_effects import idle
 from workbench.plan_fields import FUSED, OFF
 from workbench.plan_values import base_of, collection_of
+from workbench.ranking.distance import to_distance
 from workbench.records import Hit
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, own_scores
@@ -52,6 +54,7 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
         )
     if outcome.score_kind != FUSED and plan.threshold(FUSED) != OFF:
         said.append(f"fusion.threshold was not applied: {own_scores(outcome.score_kind)}")
+    said += _emptied(outcome, plan)
     if outcome.strongest >= 0:
         # The order of the list, which a reranking model may have changed, is that of `kept`.
         place = int(np.flatnonzero(outcome.kept == outcome.strongest)[0]) + 1
@@ -130,14 +133,40 @@ def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
     else:
         tips = ["use other words", *raised, *(["take the filter away"] if request.filters else [])]
         said.append("No source found anything: " + ", or ".join(tips))
-    for field in (*near, *far):
+    for field in far:
         of_it = (c for c in outcome.candidates.columns if plan.threshold_field(c.source) == field)
-        cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in of_it)
-        if cut:
-            said.append(
-                f"{cut:,} candidates were {'at or beyond' if field in near else 'below'} {field}={plan[field]:g}"
-            )
-    return tuple(said)
+        if cut := sum(int((c.cut & (c.rank > 0)).sum()) for c in of_it):
+            said.append(f"{cut:,} candidates were below {field}={plan[field]:g}")
+    return (*said, *_emptied(outcome, plan))
+
+
+def _emptied(outcome: Outcome, plan: Plan, most: int = 10) -> list[str]:
+    """Of each vector source that its threshold left with nothing: how near the nearest is, and what would keep some."""
+    said = []
+    for column in outcome.candidates.columns:
+        ranked = column.rank > 0
+        if base_of(column.source) != "vector" or not ranked.any() or column.retrieved.any():
+            continue
+        distances = np.sort(to_distance(column.score[ranked], plan["vector.metric"]))
+        field, wanted = plan.threshold_field(column.source), min(most, len(distances))
+        keeping, kept = _keeping(distances, wanted)
+        said.append(
+            f"{column.source} found {len(distances):,} candidates, and {field}={plan[field]:g} dropped all of them: "
+            f"the nearest is at {plan['vector.metric']} distance {distances[0]:.3f}; {field}={keeping:g} would keep {kept:,}"
+        )
+    return said
+
+
+def _keeping(distances: NDArray[np.float64], wanted: int) -> tuple[float, int]:
+    """A threshold that keeps so many of the sorted distances, and how many it keeps: more only where some are equal."""
+    for places in range(2, 8):
+        threshold = float(np.ceil(distances[wanted - 1] * 10**places + 1e-9) / 10**places)
+        if threshold <= distances[wanted - 1]:
+            threshold += 10.0**-places
+        kept = int(np.sum(distances < threshold))
+        if kept == wanted:
+            break
+    return threshold, kept
 
 
 def words_said(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:

@@ -4,20 +4,27 @@ The answer is the document's text, or one text that starts with `[ERROR: NOT_FOU
 outside the allowed folders is denied whether or not it exists; a document that the principal may not see gives the same
 bytes as one that is not there.
 
-A file that was never indexed is read from disk only where folders are allowed by name and nobody's documents are kept apart:
-the files on disk carry neither tenant nor roles, so a named principal reads stored documents and nothing else. Nor does anybody
-under a policy that masks: it knows stored documents only. Texts come from the mapped text file: DuckDB would unpack those of
-two thousand documents to give one.
+A file that is not indexed is read from disk, as UTF-8 text: below an indexed folder where an indexing run would take it and the
+rules of `corpus.yaml` let the principal see it (`RecordStore.may_read`), below a folder that is allowed by name by the local
+owner from whom nothing is hidden. A file that has changed since it was indexed gives its current text, with a note; where that
+text cannot be given, the stored one, with a note. Nobody reads from disk under a policy that masks: it knows stored documents
+only. Texts come from the mapped text file: DuckDB would unpack those of two thousand documents to give one.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench import settings
 from workbench.errors import UsageError, sentence
+from workbench.ingest.encoding import normalise
+from workbench.ingest.errors import ReadError
+from workbench.ingest.frontmatter import read_front_matter
+from workbench.ingest.visibility import Visibility, narrow
 from workbench.records import Principal, Span
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine
@@ -36,6 +43,8 @@ class FileText:
         path: How it was asked for, without the place.
         number: The document's number, None for a file that was never indexed.
         place: The characters that were asked for, None for all of them.
+        note: What to know of it: that it is not the text that is indexed.
+        current: Whether it was read from disk.
     """
 
     text: str
@@ -43,6 +52,8 @@ class FileText:
     path: str = ""
     number: int | None = None
     place: Span | None = None
+    note: str = ""
+    current: bool = False
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -70,19 +81,28 @@ def read_file(engine: Engine, principal: Principal | None, path: str, at: str = 
 
 
 def find_cited(
-    engine: Engine, principal: Principal | None, asked: str, at: str = "", allowed: tuple[Path, ...] | None = None
+    engine: Engine,
+    principal: Principal | None,
+    asked: str,
+    at: str = "",
+    allowed: tuple[Path, ...] | None = None,
+    *,
+    stored: bool = False,
 ) -> FileText:
     """As `find_file`, for a citation as well as for a path: what is asked for is then `place`.
 
     A place that is not there is a NOT_FOUND that says which are.
     """
-    tried = [(find_file(engine, principal, path, allowed), place) for path, place in split_citation(asked.strip())]
+    tried = [
+        (find_file(engine, principal, path, allowed, stored=stored), place)
+        for path, place in split_citation(asked.strip())
+    ]
     found, place = next(((f, p) for f, p in tried if f.found), tried[-1])
     place = at or place
     if not found.found or not place:
         return found
     try:
-        if found.number is None:
+        if found.number is None or found.current:
             span = find_place(place, found.text, (), ())
         else:
             (header,) = engine.records.headers([found.number])
@@ -93,7 +113,12 @@ def find_cited(
 
 
 def find_file(
-    engine: Engine, principal: Principal | None, path: str, allowed: tuple[Path, ...] | None = None
+    engine: Engine,
+    principal: Principal | None,
+    path: str,
+    allowed: tuple[Path, ...] | None = None,
+    *,
+    stored: bool = False,
 ) -> FileText:
     """As `read_file`, and whether there was such a document.
 
@@ -102,35 +127,35 @@ def find_file(
         principal: Who asks.
         path: As citations show it (relative to its root), or absolute.
         allowed: Folders allowed by name, resolved; None: those of the setting `allowed_roots`.
+        stored: Give an indexed document's stored text, whether or not its file has changed since.
     """
     scope = engine.records.scope(principal, None, ())
     asked = path.strip()
-    if not asked:
-        return FileText("[ERROR: ACCESS_DENIED] No path is given. Write one as citations show it", found=False)
+    explicit = explicit_roots() if allowed is None else allowed
+    indexed = _indexed_roots(engine, scope)
+    roots = explicit or indexed
     number = engine.records.find_document(asked, scope)
     if number is not None:
-        return _stored(engine, number, asked)
-    explicit = explicit_roots() if allowed is None else allowed
-    roots = explicit or _indexed_roots(engine, scope)
+        found = _stored(engine, number, asked)
+        return found if stored else _as_it_is(engine, principal, found, explicit)
     inside = _inside(asked, roots)
     if inside is None:
         shown = ", ".join(str(r) for r in roots) or "none"
-        denied = f"{sentence(asked)} is outside the allowed folders. Allowed folders: {shown}"
+        what = f"{sentence(asked)} is outside the allowed folders" if asked else "No path is given"
+        denied = f"{what}. Allowed folders: {shown}"
         return FileText(f"[ERROR: ACCESS_DENIED] {denied}", found=False)
     for root, relative in inside:
         number = engine.records.find_document(str(root / relative), scope)
         if number is not None:
-            return _stored(engine, number, asked)
-    if explicit and principal is None and scope.visible_documents is None and not engine.records.masks:
+            found = _stored(engine, number, asked)
+            return found if stored else _as_it_is(engine, principal, found, explicit)
+    if not engine.records.masks:
+        owner = principal is None and scope.visible_documents is None
         for root, relative in inside:
-            text = _from_disk(root / relative)
-            if text is not None:
-                return FileText(text, True, asked)
-    return FileText(
-        f"[ERROR: NOT_FOUND] There is no document {sentence(asked)}. "
-        "Paths are relative to an indexed folder, as citations show them",
-        found=False,
-    )
+            read = _from_disk(engine, principal, root / relative, asked, indexed, unknown=bool(explicit) and owner)
+            if read is not None:
+                return read
+    return _not_found(asked)
 
 
 def explicit_roots() -> tuple[Path, ...]:
@@ -164,8 +189,102 @@ def _inside(asked: str, roots: tuple[Path, ...]) -> list[tuple[Path, Path]] | No
     return held or None
 
 
-def _from_disk(path: Path) -> str | None:
+def _as_it_is(engine: Engine, principal: Principal | None, found: FileText, explicit: tuple[Path, ...]) -> FileText:
+    """A stored document's text, or the current text of its file where that has changed since and may be shown."""
+    records = engine.records
+    assert found.number is not None
+    (document,) = records.headers([found.number])
+    base = Path(os.path.realpath(document.root))
+    path = Path(os.path.realpath(base / document.path))
+    allowed = base in path.parents and (not explicit or any(root in path.parents for root in explicit))
+    if records.masks or not document.root or not allowed:
+        return found
+    data = _bytes_of(path)
+    if data is None or hashlib.sha256(data).hexdigest() == document.sha256:
+        return found
+    text = _decoded(data)
+    changed = f"{found.path} has changed since it was indexed"
+    if text is None or records.places(found.number):
+        indexed = "this is the text that was indexed; run `workbench index` on its folder to bring it up to date"
+        return replace(found, note=f"{changed}: {indexed}")
     try:
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
+        given = Visibility(document.tenant, document.roles, document.sensitivity)
+        seen, _ = narrow(given, read_front_matter(text).values)
+    except ReadError:
+        return _not_found(found.path)
+    access = json.dumps([seen.tenant, seen.roles, seen.sensitivity])
+    if seen != given and not records.may_know(access, document.path, principal):
+        return _not_found(found.path)
+    note = f"{changed}: this is its text as it is now, and the line numbers of citations are those of the text that was indexed"
+    return replace(found, text=text, note=note, current=True)
+
+
+def _from_disk(
+    engine: Engine,
+    principal: Principal | None,
+    path: Path,
+    asked: str,
+    indexed: tuple[Path, ...],
+    unknown: bool,
+) -> FileText | None:
+    """The text of a file that is not indexed, or why it has none; None where there is no such file for the principal.
+
+    Args:
+        engine, principal: As in `find_file`.
+        path: Where it is, links resolved.
+        asked: How it was asked for.
+        indexed: The indexed folders.
+        unknown: Whether a file outside of them may be read.
+    """
+    if any((folder / "current").is_file() and (folder / "generations").is_dir() for folder in path.parents):
+        return None  # a file of a corpus
+    home = next((root for root in sorted(map(_real, indexed)) if root in path.parents), None)
+    data = _bytes_of(path)
+    if data is None or (home is None and not unknown):
         return None
+    text = _decoded(data)
+    if home is not None:
+        try:
+            claims = {} if text is None else read_front_matter(text).values
+        except ReadError:
+            return None
+        if not engine.records.may_read(str(home), path.relative_to(home).as_posix(), claims, principal):
+            return None
+    if text is None:
+        return FileText(
+            f"[ERROR: NOT_TEXT] {asked} is not indexed, and is no UTF-8 text. Index it to read what is in it",
+            found=False,
+        )
+    return FileText(text, True, asked, note=f"{asked} is not indexed: this is the file as it is on disk", current=True)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    """A file's bytes; None where there is none, or it cannot be read, or is larger than `max_file_mb`."""
+    try:
+        if not path.is_file() or path.stat().st_size > int(settings.get("max_file_mb")) << 20:
+            return None
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return None
+
+
+def _decoded(data: bytes) -> str | None:
+    """UTF-8 text with the line ends that indexed texts have; None for anything else."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else normalise(text)
+
+
+def _not_found(asked: str) -> FileText:
+    """The same for a document that is not there and for one that the principal may not see."""
+    return FileText(
+        f"[ERROR: NOT_FOUND] There is no document {sentence(asked)}. "
+        "Paths are relative to an indexed folder, as citations show them",
+        found=False,
+    )

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from typing import Any
 
-from workbench.errors import SAY_WHO, PrincipalRequired, QueryError
+from workbench.errors import SAY_WHO, FilterError, PrincipalRequired, QueryError
 from workbench.plan import Plan
-from workbench.plan_values import base_of
+from workbench.plan_values import base_of, collection_of
 from workbench.records import Kind, Principal
 from workbench.retrieve.keywords import quoted_phrases
+from workbench.store.filters import COMPARISONS, show_field, show_value
 
 MODES = ("hybrid", "grep", "keyword", "vector")
 _ALIASES = {"semantic": "vector"}
+MEMORY = "memory"
+"""The collection of an assistant's memories."""
 LONGEST_QUERY = 100_000
 
 
@@ -46,17 +52,25 @@ def make_request(
     context: str | None,
     mode: str,
     plan: Plan | str,
-    filters: str | None,
+    filters: str | Mapping[str, Any] | None,
     limit: int | None,
     principal: Principal | None,
+    include_memory: bool = False,
+    expand_neighbors: bool = False,
+    sensitivity: str | None = None,
 ) -> Request:
     """A request from the caller's words, as `Corpus.search` takes them: texts in NFC, trimmed, the mode by its own name.
 
     Raises:
         QueryError: A mode that there is not, or a text that is too long or none.
+        FilterError: A filter whose values cannot be.
         PlanError: A plan that cannot be read, or a limit outside its bounds.
     """
     value = Plan.of(plan)
+    if include_memory:
+        value = with_memory(value)
+    if expand_neighbors:
+        value = value.replace({"neighbours": max(1, int(value["neighbours"]))})
     if limit is not None:
         value = value.replace({"limit": limit})
     name = clean(mode, "mode").lower()
@@ -70,10 +84,70 @@ def make_request(
         keywords=clean(keywords, "keywords"),
         context=clean(context, "context"),
         mode=name,
-        filters=clean(filters, "filter"),
+        filters=clean(filter_text(filters, sensitivity), "filter"),
         plan=value,
         principal=principal,
     )
+
+
+def with_memory(plan: Plan) -> Plan:
+    """The plan with the collection `memory` beside those that it names; one that names none searches memories already."""
+    sources, collections = plan.sources, plan["collections"]
+    values: dict[str, Any] = {}
+    if collections and MEMORY not in collections:
+        values["collections"] = ",".join((*collections, MEMORY))
+    if any(collection_of(source) for source in sources):
+        # One more list for each kind of source that is asked collection by collection.
+        own = dict.fromkeys(source.partition("@")[0] for source in sources if collection_of(source))
+        values["sources"] = ",".join(dict.fromkeys((*sources, *(f"{kind}@{MEMORY}" for kind in own))))
+    return plan.replace(values)
+
+
+def filter_text(filters: str | Mapping[str, Any] | None, sensitivity: str | None = None) -> str | None:
+    """A filter in the filter language from a mapping of field to value, and a sensitivity that is asked for beside it.
+
+    A value is one that the field must have, a list of which it must have one, or a mapping of comparisons to values, such as
+    `{">=": "2024-01-01"}`; None asks nothing. Raises FilterError.
+    """
+    said = [] if filters is None else [filters] if isinstance(filters, str) else _conditions(filters)
+    said = [part for part in said if part.strip()]
+    if sensitivity:
+        said = [*(f"({part})" for part in said), f"sensitivity = {show_value(sensitivity)}"]
+    return " and ".join(said) or None
+
+
+def _conditions(filters: Mapping[str, Any]) -> list[str]:
+    if not isinstance(filters, Mapping):
+        raise FilterError(f"The filter is {filters!r:.50}", "Pass text, or a mapping of fields to values")
+    said = []
+    for name, value in filters.items():
+        field = show_field(str(name))
+        if value is None:
+            continue
+        if isinstance(value, Mapping):
+            unknown = [str(op) for op in value if op not in COMPARISONS]
+            if unknown:
+                raise FilterError(
+                    f"The filter compares {name} by {unknown[0]!r}", f"Compare by {', '.join(COMPARISONS)}"
+                )
+            said += [f"{field} {op} {_value(name, one)}" for op, one in value.items()]
+        elif isinstance(value, list | tuple | set | frozenset):
+            if not value:
+                raise FilterError(f"The filter allows no value of {name}", "Name at least one, or leave the field out")
+            listed = sorted(_value(name, one) for one in value)
+            said.append(f"{field} in ({', '.join(listed)})")
+        else:
+            said.append(f"{field} = {_value(name, value)}")
+    return said
+
+
+def _value(name: str, value: Any) -> str:
+    """A value as the filter language writes it; text that is a date is one, as `filters` reads dates everywhere."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if not isinstance(value, bool | int | float | str):
+        raise FilterError(f"The filter's value of {name} is {value!r:.50}", "Use text, a number, a date, true or false")
+    return show_value(value)
 
 
 def clean(text: str | None, what: str) -> str:

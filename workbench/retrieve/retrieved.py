@@ -20,7 +20,7 @@ from workbench.plan import Plan
 from workbench.plan_fields import OFF, RETRIEVAL
 from workbench.plan_values import base_of
 from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.cutting import to_depth, to_threshold
+from workbench.ranking.cutting import as_holders, to_depth, to_threshold
 from workbench.records import Document, Passage, Span, Unavailable
 from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Scored
@@ -231,7 +231,34 @@ class Retrieved:
         for source in sources:
             if plan.threshold(source) != OFF:
                 candidates = to_threshold(candidates, source, plan.threshold(source), plan["vector.metric"])
-        return candidates
+        return self._as_passages(candidates) if plan["grep.show"] == "passage" else candidates
+
+    def _as_passages(self, candidates: Candidates) -> Candidates:
+        """Every chunk whose lines a grep passage shows counts as that passage: its best place in a source is the passage's."""
+        holders = self.holders(candidates)
+        columns = (c if base_of(c.source) == "grep" else as_holders(c, holders) for c in candidates.columns)
+        return replace(candidates, columns=tuple(columns))
+
+    def holders(self, candidates: Candidates) -> NDArray[np.int64]:
+        """For each row the row of the grep passage that shows all of its lines, else its own; int64 (n,)."""
+        holders = np.arange(len(candidates))
+        for column in candidates.columns:
+            if base_of(column.source) == "grep":
+                for row in np.flatnonzero(column.rank > 0).tolist():
+                    holders[self._shown_by(row, column.source)] = row
+        return holders
+
+    def _shown_by(self, row: int, source: str) -> NDArray[np.int64]:
+        """Rows of chunks that the passage of a row shows from their first line to their last."""
+        columns, passage = self.columns, self.answers[source].passages[int(self.columns.numbers[row])]
+        # A passage that is too long ends early, with a line of its own that says so.
+        last = passage.start_line + passage.text.count("\n") - passage.text.endswith("\n…")
+        inside = (
+            (columns.document_numbers == columns.document_numbers[row])
+            & (columns.start_lines >= passage.start_line)
+            & (columns.end_lines <= min(last, passage.end_line))
+        )
+        return np.flatnonzero(inside)
 
     @staticmethod
     def uses_computed(plan: Plan) -> bool:

@@ -306,6 +306,12 @@ class RecordStore(Protocol):
         a path or id under which the same content was there before; where it could be several of these, the first counts.
         """
 
+    def may_read(self, root: str, path: str, claims: Mapping[str, Any], principal: Principal | None) -> bool:
+        """Whether a principal may read a file below an indexed folder that was not indexed, with these claims of its own."""
+
+    def may_know(self, access: str, path: str, principal: Principal | None) -> bool:
+        """Whether a principal may know of a file at a path with this access: tenant, roles and sensitivity as JSON."""
+
     def fields(self, scope: Scope) -> tuple[str, ...]:
         """Every field that a filter may name, sorted: front-matter keys are those of visible documents."""
 

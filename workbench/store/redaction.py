@@ -169,11 +169,16 @@ class RedactedRecords:
         self._digests: dict[str, str] = {}
         # Masks hide no citation.
         self.places, self.paths_of, self.indexed_as = records.places, records.paths_of, records.indexed_as
+        self.may_know = records.may_know
 
     def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which documents are shown with something masked, bool in the order asked."""
         found = self._redactor.many(np.unique(document_numbers).tolist())
         return np.array([found[int(n)].changed for n in document_numbers], bool)
+
+    def may_read(self, root: str, path: str, claims: Mapping[str, Any], principal: Principal | None) -> bool:
+        """No: a file on disk is not masked."""
+        return False
 
     def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
         """Records by number, in the order asked, masked."""

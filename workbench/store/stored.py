@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import FilterError
 from workbench.ingest.encoding import clean
-from workbench.ingest.rules import CorpusRules, access_changes
+from workbench.ingest.errors import ReadError
+from workbench.ingest.ignore import ignores
+from workbench.ingest.rules import CorpusRules, FileRules, access_changes
+from workbench.ingest.visibility import Visibility, narrow
 from workbench.ingest.walk import relative_path
 from workbench.places import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key
@@ -89,7 +92,8 @@ class StoredRecords:
         self.documents_total = columns.documents_total
         self.records_total = columns.records_total
         self.access, self.access_codes = access or stored_access(columns)
-        self._rules = () if rules is None else rules.access()
+        self._all_rules = rules or CorpusRules()
+        self._rules = self._all_rules.access()
         self.access_name = json.dumps([self.policy.name, "" if rules is None else rules.access_digest()])
         """Names what decides, beside the principal, who sees what: equal names give equal masks within a generation."""
         self._scopes: OrderedDict[str, Scope] = OrderedDict()
@@ -221,6 +225,42 @@ class StoredRecords:
         if not access:
             return self.scope(principal, None, ()).visible_documents is None
         return may_know(access, principal, self.policy, access_changes(self._rules, path))
+
+    def may_read(self, root: str, path: str, claims: Mapping[str, Any], principal: Principal | None) -> bool:
+        """Whether a principal may read a file below an indexed folder that was not indexed: what an indexing run would leave out
+        nobody reads, and what it would take, those whom the rules of `corpus.yaml` and the file's own claims let see it.
+
+        Where a run's flags gave access to other files of the folder, nobody can say what they would give to this one.
+
+        Args:
+            root: The indexed folder.
+            path: Relative to it.
+            claims: The file's front matter.
+            principal: Who asks.
+        """
+        rules, plain_access = self._all_rules, FileRules().access
+        options = fetch(self._connection, "SELECT options FROM roots WHERE root = ? AND whole", [root])
+        if not options or rules.left_out(path):
+            return False
+        walked = json.loads(options[0][0])
+        if not walked.get("hidden", False) and any(part.startswith(".") for part in path.split("/")):
+            return False
+        if walked.get("gitignore", True) and ignores(root, path):
+            return False
+        known = fetch(self._connection, "SELECT path, access FROM files WHERE root = ? AND access <> ''", [root])
+        if self.scope(principal, None, ()).visible_documents is not None and any(name == path for name, _ in known):
+            return False  # it was indexed, and it, or some record of it, is hidden
+        if (self._rules or any(access != plain_access for _, access in known)) and any(
+            access != rules.for_file(name, FileRules()).access for name, access in known
+        ):
+            return False
+        given = rules.for_file(path, FileRules())
+        try:
+            seen, _ = narrow(Visibility(given.tenant, given.roles, given.sensitivity), claims)
+        except ReadError:
+            return False
+        access = json.dumps([seen.tenant, seen.roles, seen.sensitivity])
+        return may_know(access, principal, self.policy)
 
     def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
         """Which records are of this kind, bool (n,)."""

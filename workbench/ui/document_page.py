@@ -84,7 +84,7 @@ def find(corpus: Corpus, name: str, path: str, at: str = "") -> Shown | str:
         number = engine.records.find_document(asked, scope) if asked else None
         if number is not None:
             return _placed(_stored(corpus, number), at)
-    read = find_cited(engine, principal, path or name)
+    read = find_cited(engine, principal, path or name, stored=True)
     if not read.found:
         return read.text.removeprefix(_ERROR).partition("] ")[2]
     shown = Shown(read.path, read.text) if read.number is None else _stored(corpus, read.number)
