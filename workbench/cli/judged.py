@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,13 +53,22 @@ def read_queries(opened: Corpus, source: str, split: str | None) -> Judgments:
     """
     from workbench.desk.exchange import holds_judgments
     from workbench.desk.exchange import read_queries as queries_of
+    from workbench.desk.naming import with_own_ids
+    from workbench.errors import JudgmentError
     from workbench.evaluate.judgments import Judgments, load_judgments
 
     path = Path(source)
+    graded: Mapping[str, Mapping[str, int]] = {}
     if not path.exists():
         found = opened.judging.queries(source)
+        try:
+            graded = with_own_ids(opened.judging, opened.judging.judgments(source, documents=True)).qrels
+        except JudgmentError:
+            pass  # a set that nobody has judged yet
     elif path.is_dir() or holds_judgments(path):
         return load_judgments(path, split=split)
     else:
         found = queries_of(path)
-    return Judgments({q.query_id: q.topic for q in found}, {q.query_id: {} for q in found}, path.stem)
+    return Judgments(
+        {q.query_id: q.topic for q in found}, {q.query_id: graded.get(q.query_id, {}) for q in found}, path.stem
+    )
