@@ -130,7 +130,7 @@ class PrincipalRequired(WorkbenchError):
 
 SAY_WHO = (
     "Name the tenant and the roles: start the command with --tenant and --role (`workbench app` takes them too), or set "
-    "WORKBENCH_TENANT and WORKBENCH_ROLES"
+    "WORKBENCH_TENANT and WORKBENCH_ROLES, or open the corpus for a principal"
 )
 
 
