@@ -27,7 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 import workbench as wb
 from workbench.cli.main import main
 
-TOOLS = {"hybrid_search", "grep_search", "vector_search", "read_file", "corpus_info"}
+TOOLS = {"hybrid_search", "grep_search", "vector_search", "search_examples", "read_file", "corpus_info"}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("hybrid_search", {"semantic_query": "what trips the breaker", "exact_keywords": "kettle"}),
     ("vector_search", {"query": "what trips the breaker", "threshold": "off"}),
@@ -61,7 +61,7 @@ def check(seen: dict[str, Any], sample_path: Path) -> None:
     """What a process answers is what the corpus answers."""
     assert seen["tools"] == TOOLS
     with wb.open_corpus(sample_path, wb.Principal("acme", ("support",))) as corpus:
-        result = corpus.search("what trips the breaker", keywords="kettle", plan="passages")
+        result = corpus.search("what trips the breaker", keywords="kettle", plan="default")
         hits = seen["hybrid_search"].structured_content["hits"]
         assert [(h["citation"], h["score"], h["label"]) for h in hits] == [
             (h.citation, h.score, str(h.label)) for h in result.hits
@@ -210,7 +210,7 @@ def test_several_people_over_http(sample_path: Path, tmp_path: Path) -> None:
         for token, principal in [*people.items()] * 2:
             answers = anyio.run(ask, port, token)
             with wb.open_corpus(sample_path, principal) as corpus:
-                hits = corpus.search("what trips the breaker", keywords="kettle", plan="passages").hits
+                hits = corpus.search("what trips the breaker", keywords="kettle").hits
                 assert [h["citation"] for h in answers[0].structured_content["hits"]] == [h.citation for h in hits]
                 assert answers[4].structured_content["tenant"] == principal.tenant
                 assert answers[4].structured_content["documents"] == corpus.info()["documents"]

@@ -83,6 +83,9 @@ def test_toml_front_matter_and_a_thematic_break(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "+++\ntitle = 'T'\n+++\nx", "b.md": "---\n\njust a line\n\n---\n\n# H\n"})
     assert documents(tmp_path / "a.md")[0].title == "T"
     assert documents(tmp_path / "b.md")[0].title == "H"
+    write(tmp_path, {"deep.md": "+++\na = " + "[" * 20_000 + "\n+++\nwords"})
+    (problem,) = problems(tmp_path / "deep.md")
+    assert "inside each other" in problem.reason
 
 
 def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(tmp_path: Path) -> None:

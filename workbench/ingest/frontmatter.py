@@ -78,7 +78,10 @@ def _parse(fence: str, raw: str) -> Any:
     if fence == "+++":
         import tomllib
 
-        return tomllib.loads(raw)
+        try:
+            return tomllib.loads(raw)
+        except RecursionError as exc:
+            raise ValueError("it has too many values inside each other") from exc
     return read_yaml(raw, first=2)
 
 
