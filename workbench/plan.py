@@ -266,7 +266,9 @@ class Plan:
 
         values = {name: plan_fields.plain(value) for name, value in self.changes().items()}
         content = {"preset": self._preset, "edition": EDITION, "fields": values}
-        return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        text = str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        # A name with a line end of Unicode (U+0085) comes back whole only where it is escaped.
+        return text if yaml.safe_load(text) == content else str(yaml.safe_dump(content, sort_keys=False))
 
     @classmethod
     def from_yaml(cls, text: str) -> Plan:

@@ -305,3 +305,11 @@ def test_grep_that_joins_a_search_brings_its_weight() -> None:
     assert "grep" not in plan.sources
     assert plan.fusion.weight("grep") == 3.0
     assert plan.fusion.normalisation("grep") == "top"
+
+
+@pytest.mark.parametrize("name", ["Z>\x85%a", "a\u2028b", "é 'x' \"y\"", "a\\", "検索"])
+def test_a_plan_file_reads_back_whatever_a_name_holds(name: str) -> None:
+    """Also line ends of Unicode, quotes and backslashes; the text form too."""
+    plan = preset("default").replace({"collections": name})
+    assert Plan.from_yaml(plan.to_yaml()) == plan
+    assert Plan.parse(str(plan)) == plan
