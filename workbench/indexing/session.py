@@ -50,7 +50,8 @@ def told() -> Iterator[None]:
                 "Give yourself the right to write there, or choose another --corpus",
             ) from exc
         reason = str(exc).partition("\n")[0] or type(exc).__name__
-        if isinstance(exc, duckdb.Error) and not isinstance(exc, (duckdb.IOException, duckdb.OutOfMemoryException)):
+        # Faults of the SQL itself; all others come from outside, also a commit whose log cannot be written.
+        if isinstance(exc, (duckdb.ProgrammingError, duckdb.InternalError, duckdb.IntegrityError, duckdb.DataError)):
             raise CorpusError(
                 f"The new generation could not be built: {reason}", "The corpus is as it was; report this"
             ) from exc
