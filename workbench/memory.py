@@ -68,7 +68,7 @@ def remember(
     except (TypeError, ValueError) as exc:
         raise UsageError(f"The metadata is not JSON: {exc}", "Use text, numbers, lists, true and false") from exc
     with _lock(corpus):
-        lines = {**_lines(corpus, principal)}
+        lines = _lines(corpus, principal)
         lines.pop(name, None)
         _write(corpus, principal, {**lines, name: line})
     return name
@@ -77,7 +77,7 @@ def remember(
 def forget(corpus: Path, id: str, principal: Principal | None) -> None:
     """Take a memory out of the file and of the index. Raises UsageError where the principal has none with that id."""
     with _lock(corpus):
-        lines = {**_lines(corpus, principal)}
+        lines = _lines(corpus, principal)
         if id not in lines:
             raise UsageError(f"There is no memory {id!r}", "List them with corpus.memories()")
         del lines[id]

@@ -172,6 +172,21 @@ def test_rows_that_no_source_retrieved_can_be_dropped() -> None:
 # --- agreement ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("found", "exact", "expected"),
+    [
+        ([0.9, 0.5], [0.9, 0.5], 2),
+        ([0.9, 0.5, 0.5], [0.9, 0.5, 0.5], 3),
+        ([0.9, 0.4], [0.9, 0.5], 1),
+        ([], [0.9], 0),
+        ([], [], 0),
+    ],
+)
+def test_a_tie_is_no_miss_of_an_approximate_answer(found: list[float], exact: list[float], expected: int) -> None:
+    """Which of equally near records is found is nobody's fault; one that is farther is missed."""
+    assert agreement.reached(found, exact) == expected
+
+
 def test_overlap_and_jaccard_count_ids_whatever_their_order() -> None:
     assert agreement.overlap("abc", "cad") == 2
     assert agreement.overlap("abc", "cad", depth=1) == 0

@@ -19,7 +19,7 @@ from workbench.ingest.walk import relative_path
 from workbench.records import Progress
 from workbench.reports import IndexReport
 from workbench.store import generations, locks
-from workbench.store.duck import fetch, open_reading
+from workbench.store.duck import fetch, has_column, open_reading
 from workbench.store.generations import DATABASE, Layout
 
 
@@ -72,8 +72,7 @@ def access_below(database: Path | None, paths: Sequence[str]) -> dict[str, set[s
         return {path: set() for path in paths}
     connection = open_reading(database)
     try:
-        known = "SELECT 1 FROM duckdb_columns() WHERE table_name = 'files' AND column_name = 'access'"
-        access = "f.access" if fetch(connection, known) else "''"
+        access = "f.access" if has_column(connection, "files", "access") else "''"
         sql = (
             f"SELECT DISTINCT d.tenant, d.roles, d.sensitivity, {access} FROM files f LEFT JOIN documents d"
             " ON d.file_number = f.number WHERE f.path = $1 OR starts_with(f.path, $1 || '/')"

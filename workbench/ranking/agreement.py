@@ -1,6 +1,6 @@
 """How much two rankings agree.
 
-`overlap` and `jaccard` look at sets, `rbo` weighs the top, `kendall` compares the order of every pair.
+`overlap` and `jaccard` look at sets, `rbo` weighs the top, `kendall` compares the order of every pair; `reached` looks at scores.
 """
 
 from __future__ import annotations
@@ -95,6 +95,19 @@ def kendall(first: Sequence[str], second: Sequence[str]) -> float:
         pairs_x += int(np.count_nonzero(dx))
         pairs_y += int(np.count_nonzero(dy))
     return concordance / math.sqrt(pairs_x * pairs_y) if pairs_x and pairs_y else math.nan
+
+
+def reached(found: Sequence[float], exact: Sequence[float]) -> int:
+    """How many of an approximate answer are as good as the exact one: any record as near as the exact answer's last is.
+
+    Args:
+        found: Scores of the approximate answer, higher is better; at most as many as `exact`.
+        exact: Scores of the exact answer, falling.
+
+    Returns:
+        From 0 to `len(exact)`; a tie at the end of the exact answer is no miss.
+    """
+    return sum(score >= exact[-1] for score in found) if len(exact) else 0
 
 
 def _top(ranking: Sequence[str], depth: int | None) -> set[str]:

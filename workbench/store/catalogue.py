@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from workbench.records import Principal
 from workbench.reports import FileStatus
-from workbench.store.duck import fetch, fetch_columns
+from workbench.store.duck import fetch, fetch_columns, has_column
 from workbench.store.protocols import RecordStore, Scope
 from workbench.store.reader import Generation
 
@@ -118,10 +118,7 @@ class Catalogue:
         return self._refused(principal, sql, [name])[:most]
 
     def _refused(self, principal: Principal | None, where: str, values: Sequence[Any] = ()) -> list[Refused]:
-        known = fetch(
-            self._connection, "SELECT 1 FROM duckdb_columns() WHERE table_name = 'files' AND column_name = 'access'"
-        )
-        access = "access" if known else "''"
+        access = "access" if has_column(self._connection, "files", "access") else "''"
         rows = fetch(
             self._connection,
             f"SELECT {access}, root, path, status, reason, remedy FROM files WHERE status IN ('failed', 'skipped') {where}",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.records import Chunk, Document
 from workbench.store import schema
-from workbench.store.duck import fetch, open_reading, open_writing
+from workbench.store.duck import fetch, has_column, open_reading, open_writing
 
 if TYPE_CHECKING:
     import duckdb
@@ -211,10 +211,8 @@ def lost_wholes(old_database: Path) -> list[tuple[str, str]]:
 def old_tables(connection: duckdb.DuckDBPyConnection, there: bool) -> schema.Old:
     """What the generation attached as `old` knows, if there is one; one that was made before lacks some tables."""
     named = {row[0] for row in fetch(connection, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'old'")}
-    known = (
-        "SELECT 1 FROM duckdb_columns() WHERE database_name = 'old' AND table_name = 'files' AND column_name = 'access'"
-    )
-    return schema.Old(there, there and "places" in named, there and "copies" in named, bool(fetch(connection, known)))
+    access = has_column(connection, "files", "access", "old")
+    return schema.Old(there, there and "places" in named, there and "copies" in named, access)
 
 
 def quoted(path: Path) -> str:

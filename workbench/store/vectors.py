@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import EncoderMismatch, UsageError
+from workbench.ranking.agreement import reached
 from workbench.records import EncoderIdentity
 from workbench.store.generations import damaged, unreadable
 from workbench.store.protocols import Scope, Scored
@@ -158,7 +159,7 @@ class MappedVectors:
         true = self.search(vector, scope, depth, exact="yes")
         if not len(true.numbers):
             return 1.0
-        return int(np.count_nonzero(approximate.scores >= true.scores[-1])) / len(true.numbers)
+        return reached(approximate.scores.tolist(), true.scores.tolist()) / len(true.numbers)
 
     # --- deciding ---------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from workbench.errors import NeedsSearch, WorkbenchError
 from workbench.plan import Plan
 from workbench.plan_fields import FUSED, RETRIEVAL
 from workbench.plan_values import base_of
+from workbench.ranking.agreement import reached
 from workbench.records import Hit
 from workbench.retrieve.request import sources_of
 from workbench.retrieve.retrieved import counts_documents
@@ -246,7 +247,7 @@ def exactness(corpus: Corpus, state: AppState) -> str:
             bypass_cache=True,
         )  # fmt: skip
     approximate, exact_one = (
-        [[e.chunk_id for e in ranking.entries] for ranking in results[how].rankings.values()] for how in ("no", "yes")
+        [[e.score for e in ranking.entries] for ranking in results[how].rankings.values()] for how in ("no", "yes")
     )
     if not any(ranking.approximate for ranking in results["no"].rankings.values()):
         return (
@@ -255,9 +256,8 @@ def exactness(corpus: Corpus, state: AppState) -> str:
         )
     shares = []
     for top in (10, depth):
-        wanted = [set(ids[:top]) for ids in exact_one]
-        hit = sum(len(w & set(ids[:top])) for w, ids in zip(wanted, approximate, strict=True))
-        shares.append(f"recall@{top} {hit / max(1, sum(map(len, wanted))):.3f}")
+        hit = sum(reached(a[:top], e[:top]) for a, e in zip(approximate, exact_one, strict=True))
+        shares.append(f"recall@{top} {hit / max(1, sum(len(e[:top]) for e in exact_one)):.3f}")
     times = [results[how].timings_ms.get("vector_ms", 0.0) for how in ("no", "yes")]
     return (
         f"Of the exact answer to this query the approximate index finds {' and '.join(shares)}, "
