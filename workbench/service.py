@@ -118,11 +118,7 @@ class Corpus(OpenCorpus):
         check_principal(request.plan, request.principal)
         engine = self.engine
         seconds = float(request.plan["cache_seconds"])
-        key = (
-            cache_key(request, engine.key),
-            engine.vocabulary,
-            tuple(sorted((depths or {}).items())),
-        )
+        key = (cache_key(request, engine.key), engine.vocabulary, tuple(sorted((depths or {}).items())))
         if seconds and not bypass_cache:
             kept = self._cache.get(key, seconds)
             if isinstance(kept, SearchResult):

@@ -79,10 +79,7 @@ def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
     filler = [(f"m{n:02d}", 100.0 - n) for n in range(61)]
     other = [(f"n{n:02d}", 100.0 - n) for n in range(61)]
     fused = wb.fuse(
-        {
-            "keyword": [("a", 200.0), *filler[1:], ("z", 1.0)],
-            "vector": [("b", 200.0), *other[1:], ("z", 1.0)],
-        },
+        {"keyword": [("a", 200.0), *filler[1:], ("z", 1.0)], "vector": [("b", 200.0), *other[1:], ("z", 1.0)]},
         wb.preset("contract").fusion,
     )
     assert fused.scores[:3].tolist() == [1 / 61] * 3
@@ -103,11 +100,7 @@ def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Mak
 
 def test_labels_say_in_which_lists_a_document_is(fruit: wb.Corpus) -> None:
     """Keyword list only, vector list only, both; the words that people read are fixed."""
-    assert [str(x) for x in (Label.EXACT, Label.SEMANTIC, Label.HYBRID)] == [
-        "Exact match",
-        "Semantic match",
-        "Hybrid",
-    ]
+    assert [str(x) for x in (Label.EXACT, Label.SEMANTIC, Label.HYBRID)] == ["Exact match", "Semantic match", "Hybrid"]
     found = {h.path: h.label for h in fruit.search("apples", plan="contract depth.vector=1 depth.keyword=2").hits}
     assert found["a.md"] is Label.HYBRID
     assert Label.EXACT in found.values()

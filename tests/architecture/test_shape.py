@@ -49,13 +49,17 @@ def test_opening_a_corpus_loads_no_reader() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_every_public_name_can_be_had() -> None:
-    """Each name in `workbench.__all__` exists, and has a docstring of its own."""
+def test_every_public_name_has_a_docstring() -> None:
+    """Each name in `workbench.__all__` exists and is documented, and so is every public method of its classes."""
     import workbench
 
     for name in workbench.__all__:
         value = getattr(workbench, name)
         assert name == "__version__" or value.__doc__, name
+        if isinstance(value, type):
+            for method, made in vars(value).items():
+                if not method.startswith("_") and callable(made):
+                    assert made.__doc__, f"{name}.{method}"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -31,13 +31,7 @@ def model(ground: Ground) -> tuple[Row, ...]:
         work.mkdir()
         _write(ground, files, _CHARACTERS)
         command = [sys.executable, "-m", "bench.indexing_run", str(files), str(work), name, str(_ROUNDS)]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=children_see(),
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=children_see())
     if done.returncode != 0:
         last = done.stderr.strip().rpartition("\n")[2]
         raise WorkbenchError(f"The indexing run failed: {last}", "Run `workbench doctor` to see what is wrong")
@@ -100,11 +94,7 @@ def built(ground: Ground) -> tuple[Row, ...]:
     return (
         Row("build.seconds", f"write a generation of {chunks}", "s", Figure.of([corpus.seconds]), notes=(note,)),
         Row(
-            "build.memory",
-            f"largest memory of writing {chunks}",
-            "MB",
-            Figure.of([corpus.memory_mb]),
-            at_most=_MOST_MB,
+            "build.memory", f"largest memory of writing {chunks}", "MB", Figure.of([corpus.memory_mb]), at_most=_MOST_MB
         ),
     )
 

@@ -76,10 +76,7 @@ CASES = {
         FusionPlan("convex", alpha=0.8, normalise=BOTH, weights={"keyword": 2.0}),
         {"b": F(9, 10) + F(1, 10), "a": F(63, 95) + F(1, 5), "d": F(499, 760) + F(1, 40), "c": F(163, 380) + F(1, 20)},
     ),
-    "max: equal scores and coverage go by row": (
-        FusionPlan("max"),
-        {"a": F(1), "b": F(1), "d": F(1, 2), "c": F(0)},
-    ),
+    "max: equal scores and coverage go by row": (FusionPlan("max"), {"a": F(1), "b": F(1), "d": F(1, 2), "c": F(0)}),
     "combmnz multiplies by the number of sources": (
         FusionPlan("combmnz", missing="zero"),
         {"b": F(8, 3), "a": F(2), "d": F(1, 2), "c": F(0)},

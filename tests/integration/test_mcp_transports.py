@@ -90,11 +90,7 @@ def test_over_standard_input_and_output(sample_path: Path) -> None:
 @pytest.mark.slow
 def test_standard_output_carries_messages_only(sample_path: Path) -> None:
     """Every line on standard output is a message of the protocol, also after errors; the end of input ends the server."""
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    }
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},

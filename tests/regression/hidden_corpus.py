@@ -43,11 +43,7 @@ class Group:
         return " ".join(random.Random(self.name).sample(SHARED, 3))
 
 
-PRINCIPALS = {
-    "support": Principal("acme", ("support",)),
-    "admin": Principal("acme", ("admin",)),
-    "nobody": Principal(),
-}
+PRINCIPALS = {"support": Principal("acme", ("support",)), "admin": Principal("acme", ("admin",)), "nobody": Principal()}
 GROUPS = (
     Group("open", "main", "tenant: acme", ("support", "admin")),
     Group("admin", "main", "tenant: acme\n    roles: [admin]", ("admin",)),

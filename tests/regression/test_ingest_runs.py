@@ -12,15 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.ingest import (
-    FileRules,
-    Problem,
-    ReadError,
-    ReadOptions,
-    SkippedFile,
-    TokenCounter,
-    read_file,
-)
+from workbench.ingest import FileRules, Problem, ReadError, ReadOptions, SkippedFile, TokenCounter, read_file
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.rules import parse_rules
 from workbench.ingest.walk import walk

@@ -6,14 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.ingest import (
-    FileRules,
-    FoundFile,
-    Problem,
-    ReadDocument,
-    SkippedFile,
-    read_documents,
-)
+from workbench.ingest import FileRules, FoundFile, Problem, ReadDocument, SkippedFile, read_documents
 from workbench.ingest.walk import walk
 from workbench.records import Chunk, Document
 

@@ -84,9 +84,7 @@ def xlsx(sheets: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
 
 
 def odt(
-    paragraphs: Sequence[tuple[int, str]],
-    rows: Sequence[Sequence[str]] = (),
-    after: Sequence[tuple[int, str]] = (),
+    paragraphs: Sequence[tuple[int, str]], rows: Sequence[Sequence[str]] = (), after: Sequence[tuple[int, str]] = ()
 ) -> bytes:
     """An OpenDocument text: (level, words), level 0 for a paragraph; then a table, then more of them."""
     from odf import table, text

@@ -37,11 +37,7 @@ def test_bookmarks_are_sections_where_their_title_stands(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [
-        (pdf(["", ""]), "no text on any page"),
-        (pdf(["x"], encrypt=True), "password"),
-        (pdf(["x"])[:60], "broken"),
-    ],
+    [(pdf(["", ""]), "no text on any page"), (pdf(["x"], encrypt=True), "password"), (pdf(["x"])[:60], "broken")],
 )
 def test_a_pdf_that_gives_nothing_is_named_as_what_it_is(tmp_path: Path, data: bytes, words: str) -> None:
     file = write(tmp_path, {"a.pdf": data}) / "a.pdf"

@@ -11,15 +11,7 @@ import yaml
 import workbench as wb
 from workbench.errors import SettingError
 from workbench.ingest.rules import QUERY_KEYS, SettingsFile, load_rules
-from workbench.store.vocabulary import (
-    KEYS,
-    NONE,
-    Vocabulary,
-    load_vocabulary,
-    save_vocabulary,
-    spoken,
-    vocabulary_of,
-)
+from workbench.store.vocabulary import KEYS, NONE, Vocabulary, load_vocabulary, save_vocabulary, spoken, vocabulary_of
 
 TEXTS = {
     "one.md": "# Deploying\n\nThe kubernetes cluster restarts nightly.\n",

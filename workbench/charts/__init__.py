@@ -15,14 +15,7 @@ from workbench.charts.explain import bump_figure, contribution_figure, plane_fig
 from workbench.charts.measures import means_figure
 from workbench.charts.palette import LABELS, SOURCES, source_colour
 from workbench.charts.place import Place, places
-from workbench.charts.results import (
-    MOST_POINTS,
-    funnel_figure,
-    rank_figure,
-    score_figure,
-    share_figure,
-    timing_figure,
-)
+from workbench.charts.results import MOST_POINTS, funnel_figure, rank_figure, score_figure, share_figure, timing_figure
 from workbench.charts.tuning import distribution_figure, heat_figure, sensitivity_figure, wins_figure
 
 __all__ = [

@@ -15,12 +15,7 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#8A8A8A"
 
 SOURCES: Mapping[str, str] = {"grep": ORANGE, "keyword": SKY, "vector": GREEN}
-LABELS: Mapping[Label, str] = {
-    Label.EXACT: ORANGE,
-    Label.SEMANTIC: GREEN,
-    Label.HYBRID: PURPLE,
-    Label.STRONGEST: SKY,
-}
+LABELS: Mapping[Label, str] = {Label.EXACT: ORANGE, Label.SEMANTIC: GREEN, Label.HYBRID: PURPLE, Label.STRONGEST: SKY}
 CUT = VERMILION
 
 

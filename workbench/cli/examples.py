@@ -23,12 +23,7 @@ from workbench.cli import options, output
 @options.json_option
 @click.pass_context
 def examples(
-    ctx: click.Context,
-    query: str,
-    context_file: Path | None,
-    limit: int,
-    asker: options.Asker,
-    as_json: bool,
+    ctx: click.Context, query: str, context_file: Path | None, limit: int, asker: options.Asker, as_json: bool
 ) -> None:
     """Print the worked examples that fit QUERY: code with a line on what it is."""
     context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None

@@ -158,12 +158,7 @@ def _with(target: Path) -> tuple[Path, ...]:
 @click.option("--judge", "judges", multiple=True, help="Whose judgments; may be repeated.")
 @_common
 def export(
-    name: str,
-    target: Path,
-    form: str | None,
-    judges: tuple[str, ...],
-    asker: options.Asker,
-    as_json: bool,
+    name: str, target: Path, form: str | None, judges: tuple[str, ...], asker: options.Asker, as_json: bool
 ) -> None:
     """Export the judgments of the set NAME to TARGET.
 
@@ -185,12 +180,7 @@ def export(
 @click.argument("name")
 @click.option("--judge", "judges", multiple=True, help="Compare these judges only; may be repeated.")
 @_common
-def agree(
-    name: str,
-    judges: tuple[str, ...],
-    asker: options.Asker,
-    as_json: bool,
-) -> None:
+def agree(name: str, judges: tuple[str, ...], asker: options.Asker, as_json: bool) -> None:
     """Say how far the judges of the set NAME agree: Cohen's kappa for two, Fleiss' for more."""
     from workbench.desk.judged import graded_by
     from workbench.evaluate.agreement import agreement
@@ -236,14 +226,7 @@ def remove(name: str, yes: bool, asker: options.Asker, as_json: bool) -> None:
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Other seeds give other queries.")
 @_common
-def make(
-    name: str,
-    count: int,
-    kinds: tuple[str, ...],
-    seed: int,
-    asker: options.Asker,
-    as_json: bool,
-) -> None:
+def make(name: str, count: int, kinds: tuple[str, ...], seed: int, asker: options.Asker, as_json: bool) -> None:
     """Make the set NAME from the corpus itself: known-item queries with their judgments, to tune with at once.
 
     Titles, headings, rare phrases and questions become queries, and what they were made of is the answer. They are easier
@@ -270,14 +253,7 @@ def make(
 @options.takes_plans
 @click.option("--depth", default=10, show_default=True, type=click.IntRange(1, 200), help="Results of each plan.")
 @_common
-def machine(
-    name: str,
-    model: str,
-    plans: options.ManyPlans,
-    depth: int,
-    asker: options.Asker,
-    as_json: bool,
-) -> None:
+def machine(name: str, model: str, plans: options.ManyPlans, depth: int, asker: options.Asker, as_json: bool) -> None:
     """Let MODEL, behind the setting endpoint_url, grade pooled passages of the set NAME.
 
     Pooled are the plans that are named, by default hybrid, keyword and vector.
@@ -292,10 +268,7 @@ def machine(
 
     endpoint = Endpoint(model.removeprefix(PREFIX))
     pooled = [str(plan) for plan in plans.read()] if plans.given else list(POOLED)
-    with (
-        asker.open() as opened,
-        output.progress_bar(enabled=not as_json) as progress,
-    ):
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
         judging = opened.judging
         queries = judging.queries(name)
         pool = make_pool(

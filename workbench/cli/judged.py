@@ -12,12 +12,7 @@ if TYPE_CHECKING:
     from workbench.service import Corpus
 
 
-def read_judgments(
-    source: str | Path,
-    split: str | None,
-    asker: Asker,
-    judges: Sequence[str] = (),
-) -> Judgments:
+def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: Sequence[str] = ()) -> Judgments:
     """Judgments from a file or folder that is there, else from the query set of that name.
 
     Args:

@@ -55,10 +55,7 @@ def learn(
     chosen = plan.read(otherwise="tmm")
     if depth is not None:
         chosen = chosen.replace({f"depth.{source}": depth for source in chosen.sources})
-    with (
-        asker.open() as opened,
-        output.progress_bar(enabled=not as_json) as progress,
-    ):
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
         info = opened.info()
         made = learn_ranking(
             opened.search,

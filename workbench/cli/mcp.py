@@ -21,12 +21,7 @@ from workbench.errors import UsageError
 )  # fmt: skip
 @options.takes_plan
 @options.takes_asker
-def mcp(
-    address: str | None,
-    tokens: Path | None,
-    plan: options.OnePlan,
-    asker: options.Asker,
-) -> None:
+def mcp(address: str | None, tokens: Path | None, plan: options.OnePlan, asker: options.Asker) -> None:
     """Serve the corpus to agents and editors (MCP), over standard input and output unless --http is given.
 
     Who asks (--tenant, --role) and what may be read are fixed here: no call can change them. The plan is that of the

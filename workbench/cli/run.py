@@ -53,10 +53,7 @@ def export(
 
     chosen = plan.read()
     deep = chosen.replace({f"depth.{source}": max(depth, chosen.depth(source)) for source in chosen.sources})
-    with (
-        asker.open() as opened,
-        output.progress_bar(enabled=not as_json) as progress,
-    ):
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
         records = opened.engine.records
         asked = judged.read_queries(opened, queries, split).dropping(drop_identical_ids)
         asked = as_indexed(asked, records, records.scope(asker.principal, filters, ()))

@@ -184,12 +184,7 @@ def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
 @options.json_option
 @click.pass_context
 def verify(
-    ctx: click.Context,
-    source: str,
-    no_corpus: bool,
-    load_models: bool,
-    asker: options.Asker,
-    as_json: bool,
+    ctx: click.Context, source: str, no_corpus: bool, load_models: bool, asker: options.Asker, as_json: bool
 ) -> None:
     """Check SNAPSHOT: its digests, its measures, and, where the generation is at hand, its searches again."""
     from workbench.store.generations import exists
@@ -255,12 +250,7 @@ def diff(sources: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
 @click.option("--csv", "form", flag_value="csv", help="Every candidate, a row for each source.")
 @click.option("--trec", "form", flag_value="trec", help="A run in the TREC form.")
 @click.option("--json", "form", flag_value="json", help="Everything but the page.")
-@click.option(
-    "--out",
-    "-o",
-    type=options.OutputFile(),
-    help="The file; default: standard output.",
-)
+@click.option("--out", "-o", type=options.OutputFile(), help="The file; default: standard output.")
 @click.option("--audience-tenant", help="The tenant of those who will read it.")
 @click.option("--audience-role", "audience_roles", multiple=True, help="A role that all of them hold; may be repeated.")
 @click.option("--audience-same", is_flag=True, help="They may see all that whoever searched could see.")

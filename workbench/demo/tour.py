@@ -95,10 +95,7 @@ def demo_folder() -> Path:
 
 
 def build(
-    folder: str | Path | None = None,
-    *,
-    encoder: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    folder: str | Path | None = None, *, encoder: str | None = None, progress: Callable[[Progress], None] | None = None
 ) -> DemoCorpus:
     """Write the demo's files and index them; what is there already is not embedded again.
 

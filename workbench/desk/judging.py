@@ -37,7 +37,7 @@ class Gradable(Protocol):
     """What can be graded: a hit of a search, or anything that knows its chunk."""
 
     @property
-    def chunk_id(self) -> str: ...  # noqa: D102
+    def chunk_id(self) -> str: ...
 
 
 def judge_name() -> str:

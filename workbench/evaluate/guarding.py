@@ -212,8 +212,7 @@ def read_baseline(path: Path) -> Baseline:
         said = f"it lacks {exc}" if isinstance(exc, KeyError) else getattr(exc, "strerror", None) or str(exc)
         said = exc.message if isinstance(exc, WorkbenchError) else said
         raise UsageError(
-            f"The baseline {path} cannot be read: {said}",
-            "Make one with: workbench check JUDGMENTS --save FILE",
+            f"The baseline {path} cannot be read: {said}", "Make one with: workbench check JUDGMENTS --save FILE"
         ) from exc
     return Baseline(path, plan, measures, queries, str(data["judgments"]), judged)
 

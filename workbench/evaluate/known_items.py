@@ -64,11 +64,7 @@ class KnownItem:
 
 
 def make_known_items(
-    engine: Engine,
-    scope: Scope,
-    count: int = 50,
-    kinds: Sequence[str] = KINDS,
-    seed: int = 0,
+    engine: Engine, scope: Scope, count: int = 50, kinds: Sequence[str] = KINDS, seed: int = 0
 ) -> tuple[KnownItem, ...]:
     """Make queries from the documents in scope.
 

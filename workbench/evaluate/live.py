@@ -102,10 +102,7 @@ class LiveMeasure:
         return self._cache.has(plan)
 
     def prepare(
-        self,
-        plan: Plan,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
+        self, plan: Plan, progress: Callable[[Progress], None] | None = None, stop: Callable[[], bool] | None = None
     ) -> None:
         """Retrieve what a plan needs; the first plan prepared is the one that `difference` is against.
 

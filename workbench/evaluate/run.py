@@ -41,22 +41,22 @@ class HitLike(Protocol):
     """What a hit must have to be judged."""
 
     @property
-    def document_id(self) -> str: ...  # noqa: D102
+    def document_id(self) -> str: ...
     @property
-    def path(self) -> str: ...  # noqa: D102
+    def path(self) -> str: ...
     @property
-    def url(self) -> str: ...  # noqa: D102
+    def url(self) -> str: ...
     @property
-    def metadata(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def metadata(self) -> Mapping[str, Any]: ...
     @property
-    def added(self) -> bool: ...  # noqa: D102
+    def added(self) -> bool: ...
 
 
 class Answer(Protocol):
     """What a search returns: hits, best first; `warnings` and `timings_ms` are used where there are any."""
 
     @property
-    def hits(self) -> Sequence[HitLike]: ...  # noqa: D102
+    def hits(self) -> Sequence[HitLike]: ...
 
 
 @dataclass(frozen=True, slots=True)

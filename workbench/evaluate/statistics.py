@@ -153,12 +153,7 @@ class Difference:
 
 
 def paired_difference(
-    measure: str,
-    names: tuple[str, str],
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    *,
-    seed: int = 0,
+    measure: str, names: tuple[str, str], first: NDArray[np.float64], second: NDArray[np.float64], *, seed: int = 0
 ) -> Difference:
     """Compare two columns of per-query values, the same query in the same row: second minus first.
 

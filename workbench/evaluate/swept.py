@@ -22,13 +22,7 @@ from workbench.evaluate.evaluation import Evaluation
 from workbench.evaluate.folds import Choice, best_of, choice_difference
 from workbench.evaluate.grid import PRESET, Space, effective, spelled
 from workbench.evaluate.measures import parse_measures
-from workbench.evaluate.statistics import (
-    Difference,
-    bootstrap_interval,
-    holm,
-    paired_difference,
-    randomisation_tests,
-)
+from workbench.evaluate.statistics import Difference, bootstrap_interval, holm, paired_difference, randomisation_tests
 from workbench.plan import Plan
 from workbench.plan_effects import without_effect
 

@@ -23,10 +23,7 @@ def limit_memory(megabytes: int) -> None:
     What counts is private writable memory (`RLIMIT_DATA`): mapped files and reserved addresses cost nothing. Python then
     raises MemoryError; a C library may end the process. Either costs the one file.
     """
-    held = next(
-        (int(line.split()[1]) << 10 for line in _status() if line.startswith("VmData:")),
-        0,
-    )
+    held = next((int(line.split()[1]) << 10 for line in _status() if line.startswith("VmData:")), 0)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = held + (megabytes << 20)
     if hard != resource.RLIM_INFINITY:

@@ -86,10 +86,7 @@ def _window(length: int, spans: Sequence[tuple[int, int]], room: int) -> tuple[i
 
 
 def _joined(
-    lines: Sequence[str],
-    own: Sequence[Sequence[tuple[int, int]]],
-    kept: dict[int, tuple[int, int]],
-    start_line: int,
+    lines: Sequence[str], own: Sequence[Sequence[tuple[int, int]]], kept: dict[int, tuple[int, int]], start_line: int
 ) -> Cut:
     pieces: list[str] = []
     spans: list[list[int]] = []

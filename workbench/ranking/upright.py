@@ -37,10 +37,7 @@ def ranks_of_many(evidence: Sequence[Evidence], method: str, parameters: Paramet
         int64 (p, t), from 1.
     """
     side_by_side = Parameters(
-        _row(parameters.k),
-        _row(parameters.rank_base),
-        _row(parameters.alpha),
-        tuple(map(_row, parameters.weights)),
+        _row(parameters.k), _row(parameters.rank_base), _row(parameters.alpha), tuple(map(_row, parameters.weights))
     )
 
     def scores(items: Ints | slice) -> Floats:

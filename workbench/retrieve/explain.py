@@ -343,13 +343,7 @@ def _merit(places: _Places, numbers: Sequence[int]) -> int:
 
 
 def _explain_records(
-    engine: Engine,
-    result: SearchResult,
-    name: str,
-    numbers: Sequence[int],
-    whole: bool,
-    search: Search,
-    start: Remedy,
+    engine: Engine, result: SearchResult, name: str, numbers: Sequence[int], whole: bool, search: Search, start: Remedy
 ) -> Explanation:
     """Explain records that the filter and the collections leave: a document's, or those that a place touches."""
     places = _Places(engine, result, "its best passage" if whole and len(numbers) > 1 else "it")

@@ -150,9 +150,7 @@ def _steps(
     retrieved: Retrieved, plan: Plan, candidates: Candidates, fused: Fused, score_kind: str, above: int,
     kept: NDArray[np.int64],
 ) -> tuple[Step, ...]:  # fmt: skip
-    steps = [
-        Step("filters", "", retrieved.visible, retrieved.allowed, _filter_reason(retrieved)),
-    ]
+    steps = [Step("filters", "", retrieved.visible, retrieved.allowed, _filter_reason(retrieved))]
     for column in candidates.columns:
         steps += _source_steps(retrieved, plan, column)
     entered = sum(int(c.retrieved.sum()) for c in candidates.columns)

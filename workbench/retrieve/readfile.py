@@ -220,12 +220,7 @@ def _as_it_is(engine: Engine, principal: Principal | None, found: FileText, expl
 
 
 def _from_disk(
-    engine: Engine,
-    principal: Principal | None,
-    path: Path,
-    asked: str,
-    indexed: tuple[Path, ...],
-    unknown: bool,
+    engine: Engine, principal: Principal | None, path: Path, asked: str, indexed: tuple[Path, ...], unknown: bool
 ) -> FileText | None:
     """The text of a file that is not indexed, or why it has none; None where there is no such file for the principal.
 

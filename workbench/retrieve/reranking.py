@@ -44,13 +44,7 @@ def reranked(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
     steps = (*before, step, *last_steps(retrieved, plan, outcome.fused, kept, shown, strongest))
     by_position = dict(zip(top.tolist(), scores.tolist(), strict=True))
     return replace(
-        outcome,
-        kept=kept,
-        shown=shown,
-        strongest=strongest,
-        steps=steps,
-        rerank=by_position,
-        rerank_ms=_since(started),
+        outcome, kept=kept, shown=shown, strongest=strongest, steps=steps, rerank=by_position, rerank_ms=_since(started)
     )
 
 

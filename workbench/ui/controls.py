@@ -184,12 +184,7 @@ def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = No
     """A select box of one of a field's names, in a row of buttons where there are at most three."""
     values = tuple(options or plan_fields.locate(name)[0].choices)
     key = _bind(name, plan[name])
-    args: dict[str, Any] = {
-        "key": key,
-        "help": help_of(name),
-        "on_change": _set_field,
-        "args": (name, _same),
-    }
+    args: dict[str, Any] = {"key": key, "help": help_of(name), "on_change": _set_field, "args": (name, _same)}
     if len(values) <= 3:
         st.segmented_control(label, values, required=True, width="stretch", default=plan[name], **args)
     else:

@@ -133,13 +133,7 @@ class Sheet:
         return at if at >= 0 else None
 
     def html(
-        self,
-        page: int,
-        target: Target,
-        matches: Sequence[Span] = (),
-        current: int | None = None,
-        *,
-        beyond: int = 0,
+        self, page: int, target: Target, matches: Sequence[Span] = (), current: int | None = None, *, beyond: int = 0
     ) -> str:
         """One page of rows.
 

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from workbench.charts import (
-    bump_figure,
-    contribution_figure,
-    funnel_figure,
-    places,
-    plane_figure,
-    timing_figure,
-)
+from workbench.charts import bump_figure, contribution_figure, funnel_figure, places, plane_figure, timing_figure
 from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
 from workbench.markup import csv_of

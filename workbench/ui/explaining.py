@@ -56,9 +56,7 @@ def search_link(state: AppState, found: Explanation) -> str:
     """Address of the Search page with what an explanation changes, relative to the app's other pages."""
     plan: Plan = state.moved.replace(found.changes) if found.changes else state.moved
     changed = replace(
-        state.with_moved(plan),
-        query=found.query or state.query,
-        filters="" if found.without_filter else state.filters,
+        state.with_moved(plan), query=found.query or state.query, filters="" if found.without_filter else state.filters
     )
     return "./?" + urlencode(changed.to_params(), errors="replace")
 

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.charts import (
-    distance_figure,
-    funnel_figure,
-    rank_figure,
-    score_figure,
-    share_figure,
-    timing_figure,
-)
+from workbench.charts import distance_figure, funnel_figure, rank_figure, score_figure, share_figure, timing_figure
 from workbench.charts.distances import Histogram
 from workbench.plan_fields import OFF
 from workbench.plan_values import base_of

@@ -19,15 +19,7 @@ from workbench.plan_controls import GROUPS, Group, Slot
 from workbench.plan_values import base_of
 from workbench.presets import PRESETS
 from workbench.retrieve.request import sources_of
-from workbench.ui import (
-    column_controls,
-    controls,
-    live_panel,
-    plan_text,
-    resources,
-    saved_controls,
-    threshold_controls,
-)
+from workbench.ui import column_controls, controls, live_panel, plan_text, resources, saved_controls, threshold_controls
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
