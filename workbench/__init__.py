@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from workbench.plan import Plan as Plan
-    from workbench.presets import preset as preset
+    from workbench.plan.plan import Plan as Plan
+    from workbench.plan.plan import preset as preset
     from workbench.records import Hit as Hit
     from workbench.records import Principal as Principal
 
 _PUBLIC = {
     "Comparison": "workbench.retrieve.compare",
-    "Corpus": "workbench.service",
+    "Corpus": "workbench.corpus",
     "Example": "workbench.retrieve.examples",
     "Explanation": "workbench.retrieve.explain",
-    "FusionPlan": "workbench.plan",
+    "FusionPlan": "workbench.plan.fusion",
     "Candidates": "workbench.ranking.candidates",
     "demo_files": "workbench.demo.files",
     "demo_judgments": "workbench.demo.data",
     "explore": "workbench.notebook.explorer",
     "fuse": "workbench.ranking.fuse",
-    "index": "workbench.maintain",
+    "index": "workbench.corpus",
     "judged_collections": "workbench.evaluate.collections",
     "load_judgments": "workbench.evaluate.judgments",
     "load_run": "workbench.evaluate.imported",
-    "open_corpus": "workbench.service",
-    "preview": "workbench.maintain",
+    "open_corpus": "workbench.corpus",
+    "preview": "workbench.corpus",
     "progress_line": "workbench.notebook.progress",
-    "remove": "workbench.maintain",
+    "remove": "workbench.corpus",
     "Passage": "workbench.records",
     "SearchResult": "workbench.retrieve.result",
     "LiveMeasure": "workbench.evaluate.live",
@@ -44,10 +44,10 @@ _PUBLIC = {
     "Snapshot": "workbench.snapshot.snapshot",
     "Hit": "workbench.records",
     "IndexReport": "workbench.reports",
-    "Plan": "workbench.plan",
+    "Plan": "workbench.plan.plan",
     "Principal": "workbench.records",
     "WorkbenchError": "workbench.errors",
-    "preset": "workbench.presets",
+    "preset": "workbench.plan.plan",
 }
 
 _MODULES = ("charts",)

@@ -19,8 +19,8 @@ from enum import StrEnum
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.places import Place
-from workbench.places import cite as cite
+from workbench.locators import Place
+from workbench.locators import cite as cite
 
 
 class Kind(StrEnum):

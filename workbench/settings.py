@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import SettingError, quoted
-from workbench.plan_values import read_yaml
 
 PREFIX = "WORKBENCH_"
+_MOST_YAML_VALUES = 250_000
+_DEEPEST_YAML = 40
 FILE_VARIABLE = "WORKBENCH_SETTINGS"
 
 
@@ -283,3 +284,39 @@ def _file_values() -> Mapping[str, Any]:
             f"The settings file {path} has unknown keys: {', '.join(unknown)}", "The settings are " + ", ".join(BY_NAME)
         )
     return values
+
+
+def read_yaml(text: str, first: int = 1) -> Any:
+    """The value of a YAML text with plain values only: a settings file, a plan, a corpus's rules, a document's front matter.
+
+    Args:
+        text: The text.
+        first: The number of its first line, for messages.
+
+    Raises:
+        ValueError: Whatever is wrong with it, in a few words; also a value that (through aliases) unfolds into too much.
+    """
+    import yaml
+
+    try:
+        value = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # nosec B506 - safe loaders
+    except yaml.MarkedYAMLError as exc:
+        mark = f" (line {exc.problem_mark.line + first})" if exc.problem_mark is not None else ""
+        raise ValueError(f"{exc.problem or exc.context or 'it is not YAML'}{mark}") from exc
+    except yaml.YAMLError as exc:
+        raise ValueError(str(exc).partition("\n")[0].rstrip(".")) from exc
+    except (ValueError, RecursionError, OverflowError, TypeError, LookupError, AttributeError) as exc:
+        raise ValueError("it has a value that is none of its kind") from exc
+    left, level = _MOST_YAML_VALUES, [value]
+    for _ in range(_DEEPEST_YAML):
+        inner: list[Any] = []
+        for one in level:
+            inner += (
+                [*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, list | set | tuple) else ()
+            )
+            if len(inner) > left:
+                raise ValueError("it has too many values")
+        left, level = left - len(inner), inner
+    if level:
+        raise ValueError("it has too many values inside each other")
+    return value

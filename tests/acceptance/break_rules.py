@@ -36,7 +36,7 @@ BREAKS: tuple[tuple[str, str, Any], ...] = (
 
 def pytest_configure() -> None:
     """As a plugin: change the preset that the environment names."""
-    from workbench import presets
+    from workbench.plan import presets
 
     name, field, value = BREAKS[int(os.environ[VARIABLE])]
     kept = presets.BY_NAME[name]

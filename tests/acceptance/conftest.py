@@ -65,10 +65,10 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder is gone."""
-    from workbench.corpus_engine import CorpusEngine
     from workbench.errors import EncoderError
+    from workbench.retrieve.engine import Engine
 
-    def fails(self: CorpusEngine, text: str, encoder: str) -> Any:
+    def fails(self: Engine, text: str, encoder: str) -> Any:
         raise EncoderError("The model is gone", "Bring it back")
 
-    monkeypatch.setattr(CorpusEngine, "embed", fails)
+    monkeypatch.setattr(Engine, "embed", fails)

@@ -22,7 +22,7 @@ import workbench as wb
 from workbench.cli.main import main
 from workbench.desk.jobs import list_jobs
 from workbench.errors import CorpusLocked, IndexingStopped
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Label, Principal
 from workbench.retrieve.cache import ResultCache, cache_key
 from workbench.retrieve.request import make_request

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "workbench" / "ranking"
-LOWER = {"errors", "records", "settings", "plan_fields", "plan", "presets", "ranking"}
+LOWER = {"errors", "records", "settings", "plan", "ranking"}
 IMPURE = {"os", "io", "pathlib", "socket", "sqlite3", "subprocess", "threading", "time", "random", "tempfile"}
 
 

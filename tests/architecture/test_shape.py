@@ -43,7 +43,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_opening_a_corpus_loads_no_reader() -> None:
     """Who searches reads no file and asks no endpoint: what is needed for that alone is not imported."""
-    code = "import sys, workbench.service; print(sorted(set(sys.modules) & set(sys.argv[1:])))"
+    code = "import sys, workbench.corpus; print(sorted(set(sys.modules) & set(sys.argv[1:])))"
     unneeded = ["workbench.ingest.readers", "workbench.assist.endpoint", "asyncio", "polars", "plotly", "torch"]
     done = subprocess.run([sys.executable, "-c", code, *unneeded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.corpora import BenchCorpus
+from workbench.corpus import Corpus, open_corpus
 from workbench.records import Progress
-from workbench.service import Corpus, open_corpus
 from workbench.store.duck import fetch, open_reading, stream
 from workbench.store.generations import DATABASE
 from workbench.store.protocols import RecordStore

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from bench.corpora import peak_memory
-from workbench import maintain
+from workbench import corpus as corpora
 from workbench.encode.load import load_encoder
 from workbench.store.duck import fetch, open_reading
 from workbench.store.generations import DATABASE
@@ -39,7 +39,7 @@ def main(files: Path, work: Path, name: str, rounds: int) -> dict[str, object]:
     for turn in range(rounds):
         corpus = work / f"corpus-{turn}"
         started = time.perf_counter()
-        maintain.index([files], corpus, encoder=name)
+        corpora.index([files], corpus, encoder=name)
         indexing.append(time.perf_counter() - started)
         texts = _texts(corpus)
         chunks = len(texts)

@@ -10,7 +10,7 @@ import numpy as np
 from bench.figures import Figure, Row
 from bench.ground import Ground, Question
 from bench.timing import in_turn
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ranking.many import Batch, ranks_of
 from workbench.records import Progress
 from workbench.retrieve.result import SearchResult

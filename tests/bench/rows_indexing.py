@@ -12,7 +12,8 @@ from pathlib import Path
 from bench.figures import Figure, Peer, Row
 from bench.ground import Ground
 from bench.rows_opening import children_see
-from workbench import maintain, settings
+from workbench import corpus as corpora
+from workbench import settings
 from workbench.errors import WorkbenchError
 
 _CHARACTERS = 300_000  # some 400 chunks: half a minute with the default model, twice over
@@ -68,7 +69,7 @@ def again(ground: Ground) -> tuple[Row, ...]:
 
         def seconds() -> tuple[float, int]:
             started = time.perf_counter()
-            report = maintain.index([files], corpus, encoder="hashing")
+            report = corpora.index([files], corpus, encoder="hashing")
             return time.perf_counter() - started, report.chunks
 
         first, chunks = seconds()

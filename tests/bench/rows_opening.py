@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.figures import Figure, Peer, Row
 from bench.ground import Ground
 from bench.timing import in_turn, milliseconds
+from workbench.corpus import open_corpus
 from workbench.errors import WorkbenchError
-from workbench.service import open_corpus
 
 PROCESSES = 8
 _TIMES = 10

@@ -20,9 +20,9 @@ from urllib.parse import urlencode
 from bench.corpora import BenchCorpus, Source
 from bench.figures import Figure, Row
 from bench.ground import Ground
+from workbench.corpus import open_corpus
 from workbench.errors import UsageError
 from workbench.records import EncoderIdentity, Progress
-from workbench.service import open_corpus
 
 FIRST, SLIDER = "ui.first", "ui.slider"
 KEYS = (FIRST, SLIDER)

@@ -11,9 +11,9 @@ from bench import corpora
 from bench.figures import Figure, Row
 from bench.ground import Ground, Question, draw
 from bench.timing import milliseconds
+from workbench.corpus import Corpus, open_corpus
 from workbench.demo import tour
 from workbench.retrieve.result import SearchResult
-from workbench.service import Corpus, open_corpus
 
 WARM, ASKED = 20, 150
 """Questions before the clock starts, and measured ones: each once, and new, so that every search embeds its query."""

@@ -16,7 +16,8 @@ import numpy as np
 from bench.figures import Figure, Peer, Row
 from bench.ground import Ground
 from workbench.evaluate.quick import quick
-from workbench.plan import FusionPlan, Plan
+from workbench.plan.fusion import FusionPlan
+from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.many import Batch, ranks_of
 from workbench.records import Progress

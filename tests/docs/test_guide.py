@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench import plan_fields, settings
+from workbench import settings
 from workbench.cli.main import COMMANDS
-from workbench.presets import PRESETS
+from workbench.plan import fields as plan_fields
+from workbench.plan.presets import PRESETS
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "GUIDE.md").read_text(encoding="utf-8")

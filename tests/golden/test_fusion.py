@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from workbench.errors import PlanError, UsageError
-from workbench.plan import FusionPlan, Plan
+from workbench.plan.fusion import FusionPlan
+from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import at_least, to_threshold
 from workbench.ranking.fuse import Fused, fuse, passthrough

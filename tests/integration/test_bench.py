@@ -17,8 +17,8 @@ from bench.figures import Figure, Row, Unmeasured
 from bench.ground import QUESTIONS, Ground
 from click.testing import CliRunner
 
-from workbench.corpus_engine import _KEPT_VECTORS
 from workbench.errors import EncoderError
+from workbench.retrieve.engine import _KEPT_VECTORS
 from workbench.store.tokens import STOP_WORDS
 
 ROWS = 250

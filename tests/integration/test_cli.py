@@ -120,8 +120,8 @@ def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) ->
 
 
 def test_presets_and_fields_list_every_one() -> None:
-    from workbench.plan_fields import FIELDS
-    from workbench.presets import PRESETS
+    from workbench.plan.fields import FIELDS
+    from workbench.plan.presets import PRESETS
 
     assert [p["name"] for p in json.loads(run("presets", "--json").output)] == [p.name for p in PRESETS]
     assert len(json.loads(run("fields", "--json").output)) == len(FIELDS)

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from judged_corpus import write_judged
 
 from workbench.cli.main import main
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import workbench as wb
 from workbench.cli.main import main
 from workbench.demo.data import data_folder, sample_folder
 from workbench.errors import UsageError
-from workbench.presets import PRESETS
+from workbench.plan.presets import PRESETS
 from workbench.retrieve.compare import Asked, compare_many, read_queries
 
 Make = Callable[..., wb.Corpus]

@@ -85,16 +85,16 @@ def test_an_encoder_that_somebody_closed_is_loaded_again(make_corpus: Make) -> N
 
 def test_the_vector_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hybrid goes on as keyword with a warning; vector alone is an error; keyword results do not change."""
-    from workbench.corpus_engine import CorpusEngine
     from workbench.errors import EncoderError, SourceUnavailable
+    from workbench.retrieve.engine import Engine
 
     corpus = make_corpus({"a.md": "apples and pears", "b.md": "apples"})
     keyword = [h.chunk_id for h in corpus.search("apples", mode="keyword").hits]
 
-    def fails(self: CorpusEngine, text: str, encoder: str) -> Any:
+    def fails(self: Engine, text: str, encoder: str) -> Any:
         raise EncoderError("The model is gone", "Bring it back")
 
-    monkeypatch.setattr(CorpusEngine, "embed", fails)
+    monkeypatch.setattr(Engine, "embed", fails)
     for plan in ("default", "tmm", "fusion.method=weighted"):
         result = corpus.search("apples", plan=plan)
         assert [h.chunk_id for h in result.hits] == keyword

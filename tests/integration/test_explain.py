@@ -8,7 +8,7 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 
 QUERY = "how do retries work"
 

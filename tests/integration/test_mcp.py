@@ -444,13 +444,13 @@ def test_corpus_info_says_what_there_is(sample: wb.Corpus, call: Call) -> None:
 
 def test_a_vector_side_that_is_gone_is_said(sample: wb.Corpus, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hybrid goes on by words with a warning in text and data; vector alone is an error with the remedy."""
-    from workbench.corpus_engine import CorpusEngine
     from workbench.errors import EncoderError
+    from workbench.retrieve.engine import Engine
 
     def fail(self: object, text: str, encoder: str) -> None:
         raise EncoderError("The model is gone", "Fetch it again")
 
-    monkeypatch.setattr(CorpusEngine, "embed", fail)
+    monkeypatch.setattr(Engine, "embed", fail)
     result = call("hybrid_search", semantic_query="what does the kettle do", exact_keywords="kettle descaled")
     answer = data(result)
     assert answer["hits"][0]["path"] == "notes/kitchen.txt"

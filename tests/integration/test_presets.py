@@ -10,7 +10,8 @@ import pytest
 
 import workbench as wb
 from workbench.errors import PlanError, PrincipalRequired
-from workbench.presets import PRESETS, preset
+from workbench.plan.plan import preset
+from workbench.plan.presets import PRESETS
 from workbench.retrieve.textform import format_text
 
 QUERY = "how do retries work"

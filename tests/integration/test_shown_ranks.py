@@ -8,7 +8,7 @@ from shown_ranks import printed, wrong_ranks
 import workbench as wb
 from workbench.mcp.answers import search_answer
 from workbench.mcp.text import search_text
-from workbench.presets import PRESETS
+from workbench.plan.presets import PRESETS
 
 QUERIES = ("how do retries work", '"storm damage" report')
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.plan_values import base_of
+from workbench.plan.fields import base_of
 
 WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord")
 PLANS: dict[str, list[Any]] = {

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ranking_cases import SOURCES, candidate_sets, candidates_of, cases, column, fusion_plans, with_columns
 
-from workbench import plan_fields
-from workbench.plan import FusionPlan
+from workbench.plan import fields as plan_fields
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import drop_unretrieved, retrieved_rows, to_depth
 from workbench.ranking.evidence import RANK_METHODS

@@ -37,9 +37,9 @@ from workbench.evaluate.judgments import load_judgments
 from workbench.ingest.rules import FileRules, load_rules, policy_values
 from workbench.markup import plain
 from workbench.mcp.server import build_server
-from workbench.plan import Plan
-from workbench.plan_fields import FIELDS
-from workbench.presets import PRESETS
+from workbench.plan.fields import FIELDS
+from workbench.plan.plan import Plan
+from workbench.plan.presets import PRESETS
 from workbench.retrieve.keywords import context_keywords, parse_keywords
 from workbench.retrieve.textform import format_text
 from workbench.snapshot import archive

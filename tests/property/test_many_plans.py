@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_cases import candidate_sets, candidates_of, column, fusion_plans
 
-from workbench.plan import FusionPlan
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking import lone, many
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.fuse import fuse

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from snapshot_cases import shrunk, small
 
 import workbench as wb
-from workbench.presets import EDITION
+from workbench.plan.presets import EDITION
 from workbench.records import EncoderIdentity, Label, Step, Unavailable
 from workbench.snapshot import parts
 from workbench.snapshot.model import PLANS, TABLES, About, Content, Origin, SavedSearch, columns

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench import plan_fields
 from workbench.errors import NeedsSearch, WorkbenchError
-from workbench.presets import BY_NAME
+from workbench.plan import fields as plan_fields
+from workbench.plan.presets import BY_NAME
 
 WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")
 QUERIES = (

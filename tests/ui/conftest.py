@@ -11,7 +11,7 @@ import streamlit as st
 from app_for_tests import run, write_corpus
 from streamlit.testing.v1 import AppTest
 
-from workbench.plan_controls import SECTIONS
+from workbench.plan.controls import SECTIONS
 
 APP = Path(__file__).parents[2] / "workbench" / "ui" / "app.py"
 

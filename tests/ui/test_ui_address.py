@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ui import state
 from workbench.ui.state import MODES, PICTURES, AppState, Column, from_params
 

@@ -13,7 +13,7 @@ from workbench import charts
 from workbench.charts import palette
 from workbench.charts.results import labels_of
 from workbench.errors import PlanError
-from workbench.plan import FusionPlan
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.fuse import fuse
 from workbench.records import Label, Step

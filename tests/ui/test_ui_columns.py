@@ -130,7 +130,7 @@ def test_a_preset_of_collections_names_them_and_pages_shows_added_rows(open_app:
 
 def test_headings_differ() -> None:
     """So that a column can be spoken of."""
-    from workbench.plan import Plan
+    from workbench.plan.plan import Plan
 
     plan = Plan.parse("tmm")
     columns = (Column("grep"), Column("grep"), Column(plan=plan), Column(plan=plan))

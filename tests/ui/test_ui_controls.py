@@ -11,7 +11,7 @@ import pytest
 from app_for_tests import all_text, chunks, column, paths, run
 from streamlit.testing.v1 import AppTest
 
-from workbench import plan_fields
+from workbench.plan import fields as plan_fields
 from workbench.ui import controls
 from workbench.ui.state import MODES
 

@@ -14,7 +14,7 @@ from app_for_tests import all_text, column, document
 from app_for_tests import document_body as body
 from streamlit.testing.v1 import AppTest
 
-from workbench.places import Place
+from workbench.locators import Place
 from workbench.records import Span
 from workbench.ui.document import Sheet, Target, heading
 

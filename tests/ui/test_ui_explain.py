@@ -220,7 +220,7 @@ def test_the_shown_sql_finds_what_the_page_found(open_app: Open, small_corpus: P
     at.session_state["wb.w.explain.how"] = True
     again(at)
     (sql,) = (c.value for c in at.code if c.value.startswith("WITH"))
-    from workbench.service import open_corpus
+    from workbench.corpus import open_corpus
     from workbench.store.duck import fetch
 
     with open_corpus(small_corpus) as corpus:
@@ -238,7 +238,7 @@ def test_an_unavailable_vector_side_is_said_and_the_rest_is_explained(
     def gone(*_: Any, **__: Any) -> Any:
         raise EncoderError("The model is gone", "Install it again")
 
-    monkeypatch.setattr("workbench.corpus_engine.load_encoder", gone)
+    monkeypatch.setattr("workbench.retrieve.engine.load_encoder", gone)
     at = explain(open_app, small_corpus, q=QUERY, target="tea.md")
     assert "vector is unavailable" in all_text(at)
     assert "The model is gone" in all_text(at)

@@ -11,7 +11,7 @@ import pytest
 from workbench import charts
 from workbench.charts import explain as drawn
 from workbench.charts.palette import BLUE, ORANGE
-from workbench.plan import FusionPlan
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.fuse import Fused, fuse
 from workbench.records import Kind

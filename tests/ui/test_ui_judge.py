@@ -198,7 +198,7 @@ def test_without_the_vector_side_the_page_says_so(
     def broken(*_: object, **__: object) -> None:
         raise EncoderError("The model is gone", "Install it again")
 
-    monkeypatch.setattr("workbench.corpus_engine.load_encoder", broken)
+    monkeypatch.setattr("workbench.retrieve.engine.load_encoder", broken)
     with wb.open_corpus(corpus) as opened:
         opened.judging.sets.create("tea", ["boil water"])
     at = judge(open_app, corpus, set="tea", pool="default sources=vector", depth="3")

@@ -8,7 +8,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import NeedsSearch
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Progress
 from workbench.ui import live_panel, tuning
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from app_for_tests import chunks, run
 from streamlit.testing.v1 import AppTest
 
-from workbench import plan_fields
-from workbench.presets import PRESETS
+from workbench.plan import fields as plan_fields
+from workbench.plan.presets import PRESETS
 from workbench.ui import controls, house, reference
 
 Open = Callable[..., AppTest]

@@ -10,8 +10,9 @@ import pytest
 from app_for_tests import all_text, run
 from streamlit.testing.v1 import AppTest
 
-from workbench import plan_controls, plan_fields
-from workbench.plan import Plan
+from workbench.plan import controls as plan_controls
+from workbench.plan import fields as plan_fields
+from workbench.plan.plan import Plan
 from workbench.ui.plan_text import differences
 
 Open = Callable[..., AppTest]

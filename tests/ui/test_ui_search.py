@@ -149,7 +149,7 @@ def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str | None = None, runtime: str | None = None) -> None:
         raise EncoderError("The model is not on this machine", "Install it")
 
-    monkeypatch.setattr("workbench.corpus_engine.load_encoder", refuse)
+    monkeypatch.setattr("workbench.retrieve.engine.load_encoder", refuse)
 
 
 def test_without_the_vector_side_the_rest_goes_on(
@@ -186,16 +186,16 @@ def test_a_search_does_not_wait_for_the_warm_up(
     open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The encoder is loaded beside the first run; a page opened with a query answers meanwhile."""
-    from workbench.corpus_engine import CorpusEngine
+    from workbench.retrieve.engine import Engine
 
-    original, answered = CorpusEngine.embed, threading.Event()
+    original, answered = Engine.embed, threading.Event()
 
-    def embed(self: CorpusEngine, text: str, encoder: str) -> object:
+    def embed(self: Engine, text: str, encoder: str) -> object:
         if text == "warm":
             answered.wait(30)
         return original(self, text, encoder)
 
-    monkeypatch.setattr(CorpusEngine, "embed", embed)
+    monkeypatch.setattr(Engine, "embed", embed)
     at = open_app(small_corpus, q=QUERY)
     answered.set()
     assert chunks(at, "vector")

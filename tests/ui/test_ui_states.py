@@ -66,7 +66,7 @@ def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str | None = None, runtime: str | None = None) -> None:
         raise EncoderError("The model is not on this machine", "Install it")
 
-    monkeypatch.setattr("workbench.corpus_engine.load_encoder", refuse)
+    monkeypatch.setattr("workbench.retrieve.engine.load_encoder", refuse)
 
 
 @pytest.mark.usefixtures("no_encoder")

@@ -15,7 +15,7 @@ from workbench.assist.learned import LearnedRanker
 from workbench.assist.load import is_learned, load_learned
 from workbench.assist.training import Training, ndcg, query_folds, train
 from workbench.errors import AssistError, UsageError
-from workbench.plan import FusionPlan
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.fuse import fuse, passthrough
 

@@ -14,9 +14,9 @@ from bench.given import GivenDocument, build_given
 from bench.rows_presets import COLLECTIONS
 from bench.timing import in_turn
 
+from workbench.corpus import open_corpus
 from workbench.encode.hashing import HashingEncoder
 from workbench.errors import UsageError
-from workbench.service import open_corpus
 from workbench.store.vectors_build import MATRIX
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.corpus import Corpus
 from workbench.records import Principal
 from workbench.reports import FileStatus
-from workbench.service import Corpus
 from workbench.store.catalogue import Catalogue
 from workbench.store.protocols import Scope
 

@@ -13,7 +13,7 @@ from workbench.desk import exchange
 from workbench.desk.pooling import make_pool
 from workbench.desk.query_sets import Query
 from workbench.errors import JudgmentError, UsageError
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Hit
 
 Make = Callable[..., wb.Corpus]

@@ -18,7 +18,7 @@ from reader_files import read, saved
 
 from workbench.ingest.readers import html_lines
 from workbench.ingest.readers.html import html_places, html_text
-from workbench.places import locate
+from workbench.locators import locate
 
 TAGS = (
     "p", "div", "b", "i", "a", "span", "h1", "h2", "ul", "ol", "li", "table", "tr", "td", "th", "tbody", "caption", "pre", "br",

@@ -6,11 +6,11 @@ import pickle
 
 import pytest
 
-from workbench import plan_fields
 from workbench.errors import PlanError
-from workbench.plan import Plan
-from workbench.plan_effects import without_effect
-from workbench.presets import BY_NAME, EDITION, PRESETS, preset, recorded_text
+from workbench.plan import fields as plan_fields
+from workbench.plan.effects import without_effect
+from workbench.plan.plan import Plan, preset, recorded_text
+from workbench.plan.presets import BY_NAME, EDITION, PRESETS
 
 TEXTS = [
     "default",

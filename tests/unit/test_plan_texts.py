@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from workbench import plan_fields
 from workbench.cli.options import OnePlan
 from workbench.errors import PlanError
 from workbench.evaluate.grid import read_space
-from workbench.plan import Plan
-from workbench.presets import BY_NAME, preset
+from workbench.plan import fields as plan_fields
+from workbench.plan.plan import Plan, preset
+from workbench.plan.presets import BY_NAME
 
 ODD_NAMES = ("vector:/models/a=b c", "vector:static@notes", "vector@my docs", "vector:x'\"y")
 """Names of sources as folders and collections really are: blanks, quotes and equals signs in them."""

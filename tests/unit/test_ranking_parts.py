@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench import plan_fields
 from workbench.errors import PlanError, UsageError
+from workbench.plan import fields as plan_fields
 from workbench.ranking import agreement
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import at_least, below, drop_unretrieved, retrieved_rows, to_depth, to_threshold

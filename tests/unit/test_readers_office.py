@@ -13,7 +13,7 @@ from reader_files import docx, epub, ods, odt, pptx, read, saved, xlsx, zipped
 from workbench.ingest import FileRules, ReadError, ReadOptions, read_documents, read_file
 from workbench.ingest.readers.numbering import formatted
 from workbench.ingest.readers.sheets import format_kind, plain_number, shown_number
-from workbench.places import locate
+from workbench.locators import locate
 from workbench.records import Chunk
 from workbench.reports import FileStatus
 

@@ -13,7 +13,7 @@ from ingest_cases import count_words, found
 from reader_files import docx, ods, odt, pptx, read, saved, xlsx, zipped
 
 from workbench.ingest import FileRules, ReadError, ReadOptions, read_file
-from workbench.places import locate
+from workbench.locators import locate
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 

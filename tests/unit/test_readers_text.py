@@ -14,7 +14,7 @@ from reader_files import read, saved
 from workbench.ingest import FileRules, ReadError, ReadOptions, read_documents, read_file
 from workbench.ingest.readers.delimited import find_delimiter
 from workbench.ingest.writing import find_header
-from workbench.places import Place, joined, locate, locator
+from workbench.locators import Place, joined, locate, locator
 from workbench.records import Chunk, Document
 
 

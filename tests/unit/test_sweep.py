@@ -17,8 +17,8 @@ from workbench.evaluate.grid import Range, Space, read_space
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.statistics import holm, paired_difference, randomisation_test, randomisation_tests
 from workbench.evaluate.swept import Sweep
-from workbench.plan import Plan
-from workbench.plan_fields import show
+from workbench.plan.fields import show
+from workbench.plan.plan import Plan
 from workbench.records import Progress
 
 

@@ -26,7 +26,7 @@ from workbench.assist.learned import LearnedRanker
 from workbench.assist.plain import ECHO, KEYWORDS, OVERLAP, EchoRewriter, KeywordsRewriter, OverlapReranker
 from workbench.assist.protocol import PREFIX, Reranker, Rewriter
 from workbench.errors import AssistError
-from workbench.plan_fields import OFF
+from workbench.plan.fields import OFF
 
 LEARNED = "learned:"
 BUILT_IN = frozenset({OFF, OVERLAP, ECHO, KEYWORDS})

@@ -13,9 +13,9 @@ from workbench.cli import options, output
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.plan import Plan
+    from workbench.corpus import Corpus
+    from workbench.plan.plan import Plan
     from workbench.retrieve.compare import ManyComparisons
-    from workbench.service import Corpus
 
 
 @click.command()

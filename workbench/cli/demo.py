@@ -35,8 +35,8 @@ def demo(
     folder: Path | None, no_app: bool, run_check: bool, encoder: str | None, port: int, no_browser: bool, as_json: bool
 ) -> None:
     """Index the documentation and sources of the Python that runs this, and open the workbench on them."""
+    from workbench.corpus import open_corpus
     from workbench.demo import tour
-    from workbench.service import open_corpus
 
     data: dict[str, Any] = {}
     with output.progress_bar(enabled=not as_json) as progress:

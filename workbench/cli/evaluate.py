@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from workbench.cli import judged, options, output
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:

@@ -74,9 +74,9 @@ def index(
     Ctrl-C is safe at any time: the corpus stays as it was, and the next run goes on where this one stopped.
     """
     from workbench.cli.again import index_again, print_preview
+    from workbench.corpus import index as run
+    from workbench.corpus import preview
     from workbench.errors import UsageError
-    from workbench.maintain import index as run
-    from workbench.maintain import preview
 
     if dry_run and watching:
         raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
@@ -122,7 +122,7 @@ def index(
 @click.pass_context
 def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_json: bool) -> None:
     """Take files and folders out of a corpus; the files themselves stay."""
-    from workbench.maintain import remove as run
+    from workbench.corpus import remove as run
 
     report = run(paths, corpus)
     if as_json:

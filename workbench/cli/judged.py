@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from workbench.cli.options import Asker
+    from workbench.corpus import Corpus
     from workbench.evaluate.judgments import Judgments
-    from workbench.service import Corpus
 
 
 def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: Sequence[str] = ()) -> Judgments:

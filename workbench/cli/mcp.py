@@ -43,8 +43,8 @@ def mcp(address: str | None, tokens: Path | None, plan: options.OnePlan, asker: 
             raise UsageError("--tokens belongs to --http", "Give --http PORT too; standard input serves who starts it")
         if asker.principal is not None:
             raise UsageError("--tokens says who asks", "Leave out --tenant and --role, and the settings of these names")
+        from workbench.corpus import open_corpus
         from workbench.mcp.people import People, read_people
-        from workbench.service import open_corpus
 
         people = People(read_people(tokens), lambda who: open_corpus(asker.corpus, who, follow=True))
         try:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.corpus import Corpus, index, open_corpus
 from workbench.evaluate.folds import Choice, best_of, choice_difference, choice_means, deal, nested
 from workbench.evaluate.grid import read_space
 from workbench.evaluate.judgments import Judgments, load_judgments
@@ -24,10 +25,8 @@ from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import as_indexed
 from workbench.evaluate.scoring import score
 from workbench.evaluate.statistics import Difference, Pooled, paired_difference, pooled_difference
-from workbench.maintain import index
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Progress
-from workbench.service import Corpus, open_corpus
 
 DEPTH = 1000
 _REFERENCE = {"depth.keyword": DEPTH, "depth.vector": DEPTH, "vector.threshold": "off", "grep.when": "never"}

@@ -20,11 +20,11 @@ import click
 
 from workbench import settings
 from workbench.errors import PlanError, UsageError
-from workbench.plan import Plan, assigned
+from workbench.plan.plan import Plan, assigned
 from workbench.records import Principal
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -165,7 +165,7 @@ class Asker:
 
     def open(self, *, follow: bool = False) -> Corpus:
         """The corpus, open for who asks; closed by `with`. Raises as `workbench.open_corpus` does."""
-        from workbench.service import open_corpus
+        from workbench.corpus import open_corpus
 
         return open_corpus(self.corpus, self.principal, follow=follow)
 

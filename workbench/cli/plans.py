@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from workbench import plan_fields
 from workbench.cli import options, output
-from workbench.presets import PRESETS, preset
+from workbench.plan import fields as plan_fields
+from workbench.plan.plan import preset
+from workbench.plan.presets import PRESETS
 
 
 @click.command()

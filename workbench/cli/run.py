@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from workbench.cli import judged, options, output
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.retrieve.request import MODES
 
 

@@ -8,11 +8,11 @@ import click
 from rich.text import Text
 
 from workbench.cli import judged, options, output
-from workbench.plan_fields import FUSED, OFF
+from workbench.plan.fields import FUSED, OFF
 
 if TYPE_CHECKING:
     from workbench.evaluate.distribution import Distribution
-    from workbench.plan import Plan
+    from workbench.plan.plan import Plan
 
 
 @click.command()

@@ -18,7 +18,7 @@ from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
     from workbench.evaluate.swept import Sweep
-    from workbench.plan import Plan
+    from workbench.plan.plan import Plan
 
 
 @click.command(cls=options.Writing)
@@ -208,9 +208,9 @@ def _short(fields: list[str]) -> list[str]:
 
 def _value(plan: Plan, field: str) -> str:
     """A plan's value of a field that was varied; a dash where it does nothing under the plan."""
-    from workbench import plan_fields
     from workbench.evaluate.grid import PRESET, spelled
-    from workbench.plan_effects import without_effect
+    from workbench.plan import fields as plan_fields
+    from workbench.plan.effects import without_effect
 
     if field == PRESET:
         return plan.preset

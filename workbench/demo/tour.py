@@ -19,9 +19,9 @@ from workbench.records import Progress
 from workbench.reports import IndexReport
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.statistics import Difference
-    from workbench.service import Corpus
 
 MODES: tuple[str, ...] = ("grep", "keyword", "vector", "hybrid")
 
@@ -108,12 +108,12 @@ def build(
         WorkbenchError: This Python comes without sources, or the folder cannot be written.
         CorpusLocked: Somebody else is building it.
     """
-    from workbench import maintain
+    from workbench import corpus as corpora
 
     base = Path(folder) if folder is not None else demo_folder()
     files = demo_files(base / "files", progress)
     options = {} if encoder is None else {"encoder": encoder}
-    report = maintain.index([files], base / "corpus", collection="docs", progress=progress, **options)
+    report = corpora.index([files], base / "corpus", collection="docs", progress=progress, **options)
     return DemoCorpus(files, base / "corpus", report)
 
 

@@ -30,8 +30,8 @@ from workbench.errors import JudgmentError, UsageError
 from workbench.evaluate import reading
 from workbench.evaluate.judgments import load_judgments
 from workbench.evaluate.run import qrels_to_trec, words
+from workbench.locators import whole_number
 from workbench.markup import cell
-from workbench.places import whole_number
 
 IMPORTED = "imported"
 """The judge of judgments that come without one."""

@@ -18,7 +18,7 @@ from workbench.desk.judging import Judging
 from workbench.desk.judgments import same_passage
 from workbench.desk.query_sets import Query
 from workbench.errors import PlanError, QueryError, UsageError
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Hit, Progress, Span
 
 LARGEST_DEPTH = 200

@@ -19,7 +19,8 @@ from typing import Any
 
 from workbench.desk.database import Group, now, open_desk
 from workbench.errors import UsageError
-from workbench.presets import EDITION, recorded_text
+from workbench.plan.plan import recorded_text
+from workbench.plan.presets import EDITION
 
 MOST_HISTORY = 1_000
 LONGEST_NAME = 200

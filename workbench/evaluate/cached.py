@@ -20,7 +20,7 @@ from workbench.evaluate.pool import Need, Pool, Pooled
 from workbench.evaluate.quick import Quick, quick, values_of
 from workbench.evaluate.refusing import cut_key, ranks_in_full, ready_under
 from workbench.evaluate.wide import Wide, can
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ranking.many import Ready
 from workbench.ranking.methods import check
 from workbench.records import Progress

@@ -18,7 +18,7 @@ from workbench.evaluate.evaluation import Evaluation
 from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.refusing import ranking_of
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ranking.agreement import overlap, rbo
 from workbench.records import Progress
 

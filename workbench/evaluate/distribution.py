@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.pool import Pool, Pooled
-from workbench.plan import Plan
-from workbench.plan_fields import OFF
-from workbench.plan_values import FUSED, base_of
+from workbench.plan.fields import FUSED, OFF, base_of
+from workbench.plan.plan import Plan
 from workbench.ranking.cutting import below
 from workbench.ranking.distance import to_distance
 from workbench.records import Progress

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench import plan_fields
 from workbench.errors import PlanError, UsageError
-from workbench.plan import Plan, assigned
-from workbench.plan_effects import DECIDING, greps, unread, without_effect
+from workbench.plan import fields as plan_fields
+from workbench.plan.effects import DECIDING, greps, unread, without_effect
+from workbench.plan.plan import Plan, assigned
 
 PRESET = "preset"
 MOST_PLANS = 100_000

@@ -20,7 +20,8 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.evaluate.evaluation import Evaluation
 from workbench.evaluate.measures import parse_measures
 from workbench.evaluate.statistics import SIGNIFICANT, Difference, paired_difference
-from workbench.presets import EDITION, recorded_text
+from workbench.plan.plan import recorded_text
+from workbench.plan.presets import EDITION
 
 _FORMAT = 1
 _FELL = 1e-9

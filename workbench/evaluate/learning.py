@@ -26,8 +26,8 @@ from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.plans import evaluate_plan
 from workbench.evaluate.run import Named, Run, document_names, judged_keys
 from workbench.evaluate.statistics import Difference
-from workbench.plan import Plan
-from workbench.plan_fields import OFF
+from workbench.plan.fields import OFF
+from workbench.plan.plan import Plan
 from workbench.records import Progress
 from workbench.retrieve.reranking import fused_features
 from workbench.retrieve.result import SearchResult

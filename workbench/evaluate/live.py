@@ -21,7 +21,7 @@ from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.statistics import bootstrap_interval
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
 

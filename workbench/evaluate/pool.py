@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from workbench.errors import QueryError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.run import Named, as_indexed, document_names, is_own, passage_keys
-from workbench.plan import Plan
-from workbench.plan_fields import RETRIEVAL
-from workbench.plan_values import base_of, encoder_of
+from workbench.plan.fields import RETRIEVAL, base_of, encoder_of
+from workbench.plan.plan import Plan
 from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.request import Request, check_principal, make_request, sources_of

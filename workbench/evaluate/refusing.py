@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from workbench.evaluate.pool import Pooled
 from workbench.evaluate.run import with_alike
-from workbench.plan import Plan
-from workbench.plan_fields import FUSED, OFF
+from workbench.plan.fields import FUSED, OFF
+from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.many import Batch, Ready, prepare, ranks_of
 from workbench.retrieve.engine import Engine

@@ -15,7 +15,7 @@ from workbench.evaluate.measures import compute
 from workbench.evaluate.pool import Need, Pool, Pooled
 from workbench.evaluate.quick import quick, values_of
 from workbench.evaluate.refusing import Cut, cuts_of, ranking_of, ranks_under
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Progress
 from workbench.retrieve.retrieved import Answer
 

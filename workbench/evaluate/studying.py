@@ -19,7 +19,7 @@ from workbench.evaluate.cached import CachedPool
 from workbench.evaluate.grid import Range, Space
 from workbench.evaluate.ledger import Ledger
 from workbench.evaluate.pool import Pool
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Progress
 
 _SAVE_EVERY = 25

@@ -27,8 +27,8 @@ from workbench.evaluate.run import Run
 from workbench.evaluate.scoring import Stopped, score
 from workbench.evaluate.studying import study
 from workbench.evaluate.swept import Sweep
-from workbench.plan import Plan
-from workbench.presets import EDITION
+from workbench.plan.plan import Plan
+from workbench.plan.presets import EDITION
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench import plan_fields
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
 from workbench.evaluate.folds import Choice, best_of, choice_difference
 from workbench.evaluate.grid import PRESET, Space, effective, spelled
 from workbench.evaluate.measures import parse_measures
 from workbench.evaluate.statistics import Difference, bootstrap_interval, holm, paired_difference, randomisation_tests
-from workbench.plan import Plan
-from workbench.plan_effects import without_effect
+from workbench.plan import fields as plan_fields
+from workbench.plan.effects import without_effect
+from workbench.plan.plan import Plan
 
 if TYPE_CHECKING:
     import polars as pl

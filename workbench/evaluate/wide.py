@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.evaluate.pool import Pooled
-from workbench.plan import FusionPlan, Plan
-from workbench.plan_fields import FUSED, OFF
+from workbench.plan.fields import FUSED, OFF
+from workbench.plan.fusion import FusionPlan
+from workbench.plan.plan import Plan
 from workbench.ranking.cutting import beyond, document_codes
 from workbench.ranking.evidence import RANK_METHODS, Evidence
 from workbench.ranking.methods import Parameters, contributions

@@ -9,9 +9,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.corpus_engine import CorpusEngine
 from workbench.errors import CorpusError, WorkbenchError
 from workbench.records import EncoderIdentity, Principal
+from workbench.retrieve.engine import Engine
 from workbench.retrieve.request import make_request
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
@@ -22,7 +22,7 @@ _MOST_COLLECTIONS = 8
 _WORD = re.compile(r"[^\W_]{2,30}")
 
 
-class _OwnVectors(CorpusEngine):
+class _OwnVectors(Engine):
     """The engine of a generation that embeds nothing: the query's vector is that of the record which the query is made of."""
 
     record = 0

@@ -19,7 +19,7 @@ from workbench.ingest.pack import cheapest_cut
 from workbench.ingest.pieces import cut_points, line_pieces, refine
 from workbench.ingest.regions import grouped, regions
 from workbench.ingest.tokens import CountTokens, TokenCounter
-from workbench.places import locate
+from workbench.locators import locate
 from workbench.records import Chunk, ChunkKind, Document, Granularity, Span
 
 SECTION_SEPARATOR = " > "

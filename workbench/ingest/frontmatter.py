@@ -17,7 +17,7 @@ from typing import Any
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.visibility import mentions_visibility
-from workbench.plan_values import read_yaml
+from workbench.settings import read_yaml
 
 _BLOCK = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"\s*[\w\"'][^\n:=]*[:=]")

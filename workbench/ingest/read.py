@@ -25,7 +25,7 @@ from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
 from workbench.ingest.tokens import CountTokens, TokenCounter
 from workbench.ingest.visibility import Visibility, key, narrow, widening
 from workbench.ingest.walk import FoundFile
-from workbench.places import Place, locator
+from workbench.locators import Place, locator
 from workbench.records import Chunk, Document, Granularity
 from workbench.reports import FileStatus
 

@@ -35,8 +35,8 @@ from typing import Any, Generic, TypeVar
 from workbench.errors import SettingError, quoted
 from workbench.ingest.ignore import spec_of
 from workbench.ingest.visibility import SENSITIVITIES
-from workbench.plan_values import read_yaml
 from workbench.records import Granularity
+from workbench.settings import read_yaml
 
 FILE_NAME = "corpus.yaml"
 QUERY_KEYS = ("synonyms", "stop_words")

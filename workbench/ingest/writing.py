@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from workbench.ingest.encoding import normalise
 from workbench.ingest.outline import Outline, Section, Table, separate
-from workbench.places import Place
+from workbench.locators import Place
 from workbench.records import Span
 
 CELLS = " | "

@@ -24,11 +24,11 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 
 from workbench.errors import SettingError
-from workbench.plan_values import read_yaml
 from workbench.records import Principal, principal_key
+from workbench.settings import read_yaml
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 SHORTEST = 16
 

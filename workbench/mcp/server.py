@@ -37,13 +37,13 @@ from workbench import __version__, settings
 from workbench.errors import UsageError, sentence
 from workbench.mcp.people import People
 from workbench.mcp.tools import CorpusTools
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
     from mcp_types import InputRequiredResult
 
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"

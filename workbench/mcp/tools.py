@@ -27,16 +27,16 @@ from workbench.mcp.answers import (
     SearchAnswer,
 )
 from workbench.mcp.budget import MOST_CHARACTERS, within
-from workbench.plan import Plan
-from workbench.presets import PRESETS
+from workbench.plan.plan import Plan
+from workbench.plan.presets import PRESETS
 from workbench.retrieve.keywords import parse_keywords
 from workbench.retrieve.readfile import explicit_roots, find_cited
 from workbench.retrieve.request import filter_text
 from workbench.retrieve.textform import format_failure, format_text
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.retrieve.result import SearchResult
-    from workbench.service import Corpus
 
 MOST_PASSAGES = 1000
 _MODELS = ("rerank.model", "rewrite.model")

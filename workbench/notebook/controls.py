@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench import plan_fields
 from workbench.errors import PlanError
-from workbench.plan import Plan
-from workbench.plan_controls import GROUPS, Slot, cut_words, threshold_range
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import GROUPS, Slot, cut_words, threshold_range
+from workbench.plan.plan import Plan
 
 OFFERED = (
     "fusion.method", "fusion.k", "fusion.alpha", "fusion.weights", "fusion.normalise", "fusion.missing", "vector.threshold",

@@ -17,14 +17,14 @@ from workbench import charts
 from workbench.errors import NeedsSearch, UsageError, WorkbenchError
 from workbench.notebook import listing
 from workbench.notebook.controls import OFFERED, Control, controls_for, fields_for
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.evaluate.judgments import Judgments
     from workbench.evaluate.live import LiveFigure, LiveMeasure
     from workbench.records import Progress
     from workbench.retrieve.result import SearchResult
-    from workbench.service import Corpus
 
 DEPTH = 1_000
 """How many candidates a source gives at least, so that the depth sliders have room to move."""

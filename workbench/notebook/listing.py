@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from workbench.errors import WorkbenchError
 from workbench.evaluate.live import LiveFigure
 from workbench.markup import plain, visible
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Hit
 
 _CELL = "text-align:left;padding:1px 10px 1px 0;white-space:nowrap"

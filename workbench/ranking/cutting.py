@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench import plan_fields
+from workbench.plan import fields as plan_fields
 from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.distance import to_distance
 from workbench.records import Kind

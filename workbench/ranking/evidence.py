@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.plan import FusionPlan
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import document_codes, first_of_each, retrieved_rows
 from workbench.ranking.normalise import Map, normalise

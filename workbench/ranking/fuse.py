@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.plan import FusionPlan
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
 from workbench.ranking.evidence import Table, tabulate
 from workbench.ranking.methods import Parameters, check, contributions

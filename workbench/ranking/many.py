@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
-from workbench.plan import FusionPlan
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
 from workbench.ranking.counting import MANY_TARGETS, document_ranks_in, ranks_in
 from workbench.ranking.cutting import document_codes, first_of_each

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench import plan_fields
 from workbench.errors import PlanError
-from workbench.plan import FusionPlan
+from workbench.plan import fields as plan_fields
+from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Floats
 from workbench.ranking.evidence import Evidence
 

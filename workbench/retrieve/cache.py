@@ -71,7 +71,7 @@ def cache_key(request: Request, state: str) -> Hashable:
 
     Args:
         request: What is asked, and by whom.
-        state: Of the corpus: names generation, policy and rules (`CorpusEngine.key`).
+        state: Of the corpus: names generation, policy and rules (`Engine.key`).
     """
     who = principal_key(request.principal)
     asked = (request.mode, folded(request.query), folded(request.keywords), request.context, request.filters)

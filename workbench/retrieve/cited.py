@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from workbench.errors import UsageError
-from workbench.places import Place, ends_of, locator, order_of, pairs_of
+from workbench.locators import Place, ends_of, locator, order_of, pairs_of
 from workbench.records import Span
 
 Pairs = tuple[tuple[str, str], ...]

@@ -1,53 +1,159 @@
-"""What the pipeline needs of a corpus: one generation's stores, and an encoder when a vector source runs.
-
-The service makes one from an open corpus; tests make small ones by hand.
-"""
+"""An open generation with the encoder of this process: what the pipeline asks of a corpus."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import copy
+import json
+import threading
+import weakref
+from collections import OrderedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.encode.load import load_encoder
+from workbench.encode.protocol import Encoder
+from workbench.records import Principal, principal_key
+from workbench.store.lexical import MappedLexical
 from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
-from workbench.store.vocabulary import Vocabulary
+from workbench.store.reader import Generation
+from workbench.store.visibility import Policy
+from workbench.store.vocabulary import NONE, Vocabulary
+
+_KEPT_VECTORS = 64
 
 
-class Engine(Protocol):
-    """One pinned generation.
+class Engine:
+    """One pinned generation with the encoder of this process."""
 
-    Attributes:
-        served: Plans come from others, and name only models that the setting `allowed_models` lists.
-    """
+    def __init__(
+        self,
+        generation: Generation,
+        encoder: str | None,
+        policy: Policy | None = None,
+        principal: Principal | None = None,
+        *,
+        served: bool = False,
+    ) -> None:
+        self.served = served
+        self.opened = generation
+        # Where the policy masks texts for the principal, records and lines leave the store masked.
+        self._policy, self._principal = policy, principal
+        self._masked: tuple[RecordStore, GrepIndex, MappedLexical] | None = None
+        self._encoder = encoder
+        self._models: dict[str, Encoder] = {}
+        self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._vocabulary = NONE
+        self._first: Engine | None = None
+        # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
+        # until the last engine and result that hold it are gone.
+        weakref.finalize(self, generation.close)
 
-    served: bool
+    @property
+    def policy(self) -> Policy | None:
+        """What decides what the principal sees beyond tenant and roles; None shows everything."""
+        return self._policy
+
+    @property
+    def key(self) -> str:
+        """Names the corpus's state for the principal: generation, policy, rules and who asks. For caches of what it answers."""
+        return json.dumps([str(self.opened.folder.absolute()), self.access, principal_key(self._principal)])
+
+    @property
+    def access(self) -> str:
+        """Names the policy and the rules that decide who sees what (`StoredRecords.access_name`)."""
+        return self.opened.records.access_name
 
     @property
     def generation(self) -> str:
         """Id of the generation."""
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The synonyms and stop words that `lexical` reads queries with."""
+        return self.opened.id
 
     @property
     def records(self) -> RecordStore:
         """Documents and records."""
+        return self._shown()[0] if self._redacts() else self.opened.records
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The synonyms and stop words that the word index reads queries with."""
+        return self._vocabulary
+
+    def speaking(self, vocabulary: Vocabulary) -> Engine:
+        """The same generation under another vocabulary. A result keeps the engine, and so the vocabulary, it was made with."""
+        if vocabulary == self.vocabulary:
+            return self
+        other = copy.copy(self)
+        other._first = self._first or self  # keeps the generation open: only the first one closes it
+        other._vocabulary = vocabulary
+        return other
 
     @property
     def lexical(self) -> LexicalIndex:
-        """The word index."""
+        """The word index, read with the vocabulary."""
+        lexical = self._shown()[2] if self._redacts() else self.opened.lexical
+        return lexical.speaking(self.vocabulary)
 
     @property
     def grep(self) -> GrepIndex:
         """The line index."""
+        return self._shown()[1] if self._redacts() else self.opened.grep
+
+    def _redacts(self) -> bool:
+        return self._policy is not None and self._policy.redacts(self._principal)
+
+    def _shown(self) -> tuple[RecordStore, GrepIndex, MappedLexical]:
+        """Records, lines and words behind the policy, made once."""
+        from workbench.store.redaction import RedactedGrep, RedactedRecords, Redactor, ShownPostings
+
+        with self._lock:
+            if self._masked is None:
+                assert self._policy is not None
+                records, grep = self.opened.records, self.opened.grep
+                redactor = Redactor(records, grep, self._policy, self._principal)
+                lexical = self.opened.lexical.shown_by(lambda inner: ShownPostings(inner, records, redactor))
+                self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, records, redactor), lexical
+            return self._masked
 
     def vectors(self, encoder: str) -> VectorIndex:
-        """The vectors of one encoder ("" is the corpus's own). Raises WorkbenchError where there are none."""
+        """The vectors of one encoder. Raises EncoderMismatch, CorpusDamaged."""
+        return self.opened.vectors(encoder)
 
     def embed(self, text: str, encoder: str) -> NDArray[np.float32]:
-        """A query as a vector, float32 (dim,), by that encoder. Raises WorkbenchError where it cannot run."""
+        """A query as a vector, float32 (dim,), read-only; the last few are kept, so that the same query under another k1 or
+        in another column embeds nothing. Raises EncoderError, EncoderMismatch.
+        """
+        with self._lock:
+            kept = self._embedded.get((encoder, text))
+            if kept is not None:
+                return kept
+            model = self._models.get(encoder)
+            # The encoder is the process's, and whoever holds it may have closed it: then it is loaded again.
+            if model is None or getattr(model, "closed", False):
+                name = self._encoder or self.opened.vectors(encoder).identity.name
+                model = load_encoder(name)
+                self.opened.check_encoder(model.identity, encoder)
+                self._models[encoder] = model
+        vector = model.encode_query(text)
+        vector.flags.writeable = False
+        with self._lock:
+            self._embedded[(encoder, text)] = vector
+            while len(self._embedded) > _KEPT_VECTORS:
+                self._embedded.popitem(last=False)
+        return vector
 
     def left_out(self, text: str, encoder: str) -> str:
         """A sentence where that encoder, which embedded the text, read only its beginning; else ""."""
+        model = self._models.get(encoder)
+        if (
+            model is None or len(text) < model.identity.max_tokens - 2
+        ):  # a token has a character, or is one of two marks
+            return ""
+        longest, tokens = model.identity.max_tokens, model.count_tokens([text])[0]
+        if tokens <= longest:
+            return ""
+        return (
+            f"The query has {tokens:,} tokens, and {model.identity.name} read only the first {longest:,};"
+            " shorten it to search by all of it"
+        )

@@ -23,8 +23,8 @@ from workbench.errors import QueryError
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Lines
 from workbench.ingest.regions import section_kind
-from workbench.places import Place, locate
-from workbench.plan import Plan
+from workbench.locators import Place, locate
+from workbench.plan.plan import Plan
 from workbench.records import Chunk, ChunkKind, Document, Principal, cite
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan

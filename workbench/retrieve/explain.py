@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
-from workbench.plan_fields import FUSED, OFF
-from workbench.plan_values import base_of, encoder_of
+from workbench.plan.fields import FUSED, OFF, base_of, encoder_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
 from workbench.retrieve.cited import find_place, split_citation

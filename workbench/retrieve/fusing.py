@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.plan import Plan
-from workbench.plan_values import FUSED, OFF, base_of
+from workbench.plan.fields import FUSED, OFF, base_of
+from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import at_least
 from workbench.ranking.fuse import Fused, fuse, passthrough

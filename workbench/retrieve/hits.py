@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from workbench.errors import QueryError
-from workbench.plan import Plan
-from workbench.plan_values import base_of, collection_of
+from workbench.plan.fields import base_of, collection_of
+from workbench.plan.plan import Plan
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, Label, Passage, Ranked, Span
 from workbench.retrieve.copies import others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Span
 from workbench.store.grep_pattern import Search, prepare
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.plan import Plan
-from workbench.plan_effects import idle
-from workbench.plan_fields import FUSED, OFF
-from workbench.plan_values import base_of, collection_of
+from workbench.plan.effects import idle
+from workbench.plan.fields import FUSED, OFF, base_of, collection_of
+from workbench.plan.plan import Plan
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit
 from workbench.retrieve.engine import Engine

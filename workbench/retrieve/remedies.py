@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.errors import NeedsSearch, WorkbenchError
-from workbench.plan import Plan
-from workbench.plan_fields import FUSED, OFF
-from workbench.plan_values import base_of
+from workbench.plan.fields import FUSED, OFF, base_of
+from workbench.plan.plan import Plan
 from workbench.ranking.cutting import below
 from workbench.ranking.distance import to_distance
 from workbench.retrieve.request import MODES

@@ -14,8 +14,8 @@ from datetime import date
 from typing import Any
 
 from workbench.errors import SAY_WHO, FilterError, PrincipalRequired, QueryError
-from workbench.plan import Plan
-from workbench.plan_values import base_of, collection_of
+from workbench.plan.fields import base_of, collection_of
+from workbench.plan.plan import Plan
 from workbench.records import Kind, Principal
 from workbench.retrieve.keywords import quoted_phrases
 from workbench.store.filters import COMPARISONS, show_field, show_value

@@ -16,8 +16,8 @@ from workbench.assist.features import features
 from workbench.assist.load import check_named, is_learned, load_learned, load_reranker
 from workbench.assist.protocol import Floats, Ints
 from workbench.errors import AssistError
-from workbench.plan import Plan
-from workbench.plan_fields import OFF
+from workbench.plan.fields import OFF
+from workbench.plan.plan import Plan
 from workbench.records import Step
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, last_steps, show

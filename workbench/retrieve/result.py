@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.plan import Plan
-from workbench.plan_values import base_of, encoder_of
+from workbench.plan.fields import base_of, encoder_of
+from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.distance import to_distance
 from workbench.ranking.fuse import Fused

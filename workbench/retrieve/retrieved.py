@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch
-from workbench.plan import Plan
-from workbench.plan_fields import OFF, RETRIEVAL
-from workbench.plan_values import base_of
+from workbench.plan.fields import OFF, RETRIEVAL, base_of
+from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import as_holders, to_depth, to_threshold
 from workbench.records import Document, Passage, Span, Unavailable

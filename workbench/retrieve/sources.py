@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from workbench.assist.load import check_named, load_rewriter
 from workbench.errors import AssistError, CorpusDamaged, QueryError, SourceUnavailable, UsageError, WorkbenchError
-from workbench.plan_fields import OFF
-from workbench.plan_values import base_of, collection_of, encoder_of
+from workbench.plan.fields import OFF, base_of, collection_of, encoder_of
 from workbench.records import Unavailable
 from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench import plan_fields, settings
+from workbench import settings
 from workbench.errors import UsageError
-from workbench.plan import Plan
-from workbench.plan_values import base_of
-from workbench.presets import EDITION
+from workbench.plan import fields as plan_fields
+from workbench.plan.fields import base_of
+from workbench.plan.plan import Plan
+from workbench.plan.presets import EDITION
 from workbench.ranking.distance import to_distance
 from workbench.records import EncoderIdentity, Hit, Principal
 from workbench.snapshot.model import PLANS, SEARCH_TABLES, About, Content, Origin, SavedSearch, columns

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench import plan_fields
+from workbench.plan import fields as plan_fields
 from workbench.records import Principal
 from workbench.snapshot.model import SavedSearch
 

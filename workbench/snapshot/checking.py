@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.assist.load import may_name
 from workbench.errors import WorkbenchError
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Principal
 from workbench.snapshot import capture
 from workbench.snapshot.causes import changed_since
@@ -25,7 +25,7 @@ from workbench.snapshot.view import models_of, rows_of
 if TYPE_CHECKING:
     import polars
 
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
     from workbench.snapshot.snapshot import Snapshot
 
 EXACT, CLOSE = 1e-9, 2e-3
@@ -116,7 +116,7 @@ def verify(snapshot: Snapshot, corpus: Corpus | str | Path | None, *, load_model
     if corpus is None:
         return Verification(snapshot.id, digests, "no corpus was given", (), figures)
     if isinstance(corpus, (str, Path)):
-        from workbench.service import open_corpus
+        from workbench.corpus import open_corpus
 
         with open_corpus(corpus, snapshot.about.principal) as opened:
             return _with_corpus(snapshot, opened, digests, figures, load_models)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.errors import SnapshotError
-from workbench.presets import EDITION, recorded_fields, recorded_text
+from workbench.plan.plan import recorded_fields, recorded_text
+from workbench.plan.presets import EDITION
 from workbench.snapshot.model import PLANS, About, Content
 
 

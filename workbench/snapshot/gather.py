@@ -16,7 +16,7 @@ from workbench.snapshot.capture import clean
 from workbench.snapshot.model import EVALUATION_TABLES, About, Content, SavedEvaluation, SavedMean, SavedSweep
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 MOST_SEARCHES = 500
 

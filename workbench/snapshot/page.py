@@ -17,7 +17,7 @@ import html
 from dataclasses import dataclass
 
 from workbench.markup import attribute, visible
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.snapshot import page_assets
 from workbench.snapshot.audience import OMITTED
 from workbench.snapshot.model import About, Content, Passages

@@ -18,7 +18,7 @@ from workbench.snapshot.model import About, Content, SavedEvaluation, SavedSearc
 if TYPE_CHECKING:
     import polars
 
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
     from workbench.snapshot.checking import Verification
     from workbench.snapshot.diff import SnapshotDiff
     from workbench.store.visibility import Policy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.assist.load import BUILT_IN
 from workbench.charts.place import Place
-from workbench.plan_fields import OFF
+from workbench.plan.fields import OFF
 from workbench.records import Hit, Label, Span
 
 if TYPE_CHECKING:

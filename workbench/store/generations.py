@@ -40,7 +40,7 @@ from typing import Any
 
 from workbench import settings
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound, UsageError
-from workbench.places import whole_number
+from workbench.locators import whole_number
 from workbench.records import EncoderIdentity
 from workbench.store import locks
 

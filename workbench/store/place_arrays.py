@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.places import Place, joined
+from workbench.locators import Place, joined
 from workbench.store.string_table import StringTable, StringWriter
 from workbench.store.textfile import load_array
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.places import Place
+from workbench.locators import Place
 from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Passage, Principal, Span
 
 

@@ -23,7 +23,7 @@ from workbench.ingest.ignore import ignores
 from workbench.ingest.rules import CorpusRules, FileRules, access_changes
 from workbench.ingest.visibility import Visibility, narrow
 from workbench.ingest.walk import relative_path
-from workbench.places import Place
+from workbench.locators import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key
 from workbench.store import filter_sql, filters
 from workbench.store.columns import KINDS, Columns

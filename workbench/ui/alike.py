@@ -17,8 +17,8 @@ from workbench.ui import links
 from workbench.ui.text import attribute, plain, visible
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.records import Document
-    from workbench.service import Corpus
     from workbench.store.protocols import ChunkRow
     from workbench.ui.state import AppState
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.plan import Plan
-from workbench.presets import PRESETS
+from workbench.plan.plan import Plan
+from workbench.plan.presets import PRESETS
 from workbench.ui import cards, resources
 from workbench.ui import state as app_state
 from workbench.ui.controls import PREFIX, _bind, lazy
 from workbench.ui.state import MODES, MOST_COLUMNS, AppState, Column
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _COPY, _OWN = "copy", "own"
 

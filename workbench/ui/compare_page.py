@@ -15,15 +15,15 @@ import streamlit as st
 
 from workbench.errors import PlanError
 from workbench.evaluate.differing import wins
-from workbench.plan import Plan
-from workbench.presets import PRESETS
+from workbench.plan.plan import Plan
+from workbench.plan.presets import PRESETS
 from workbench.ui import controls, links, resources, tune_page, tuning
 from workbench.ui import state as app_state
 from workbench.ui.live_panel import MEASURES
 from workbench.ui.text import attribute, plain, visible
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _KEY = controls.PREFIX + "compare."
 _JOB = "wb.compare.job"

@@ -16,10 +16,10 @@ import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
-from workbench import plan_fields
 from workbench.errors import PlanError, WorkbenchError
-from workbench.plan import Plan
-from workbench.plan_controls import Slot
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import Slot
+from workbench.plan.plan import Plan
 from workbench.ui import cards
 from workbench.ui import state as app_state
 

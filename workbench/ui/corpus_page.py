@@ -18,7 +18,7 @@ from workbench.ui import cards, controls, corpus_parts, empty, index_panel, page
 from workbench.ui import state as app_state
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 PARTS = ("overview", "chunks", "refused", "runs", "index")
 TITLES = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.places import Place, locate, pairs_of, spoken
+from workbench.locators import Place, locate, pairs_of, spoken
 from workbench.records import Chunk, Span, cite
 from workbench.ui.text import attribute, marked, plain, visible
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.places import Place, whole_number
+from workbench.locators import Place, whole_number
 from workbench.records import Chunk, Document, Span
 from workbench.retrieve.cited import find_place
 from workbench.retrieve.readfile import find_cited
@@ -23,7 +23,7 @@ from workbench.ui.document import Sheet, Target, heading, join_spans, read_targe
 from workbench.ui.state import address_value
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _KEY = controls.PREFIX + "document."
 _ERROR = "[ERROR: "

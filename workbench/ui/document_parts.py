@@ -17,7 +17,7 @@ from workbench.ui import state as app_state
 from workbench.ui.text import attribute, plain, visible
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 MOST_LISTED = 30
 NEIGHBOURS = 14

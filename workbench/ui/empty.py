@@ -12,7 +12,7 @@ from workbench.ui import cards, controls, resources, sign_in
 from workbench.ui.text import plain
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 EXAMPLES = 6
 

@@ -25,7 +25,7 @@ from workbench.ui.controls import PREFIX
 from workbench.ui.text import plain
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 KEY = "wb.events"
 _NOTE, _LIKE, _DONE = "wb.events.note", "wb.events.like", "wb.events.done"

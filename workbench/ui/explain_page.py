@@ -17,7 +17,7 @@ from workbench.charts import bump_figure, contribution_figure, funnel_figure, pl
 from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
 from workbench.markup import csv_of
-from workbench.plan_values import base_of
+from workbench.plan.fields import base_of
 from workbench.retrieve.request import sources_of
 from workbench.store.catalogue import Catalogue
 from workbench.ui import (
@@ -35,8 +35,8 @@ from workbench.ui import state as app_state
 from workbench.ui.searching import Asked
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.retrieve.result import SearchResult
-    from workbench.service import Corpus
 
 TOPS = (5, 10, 20, 50)
 TARGET = "target"

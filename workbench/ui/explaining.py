@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 
 from workbench.charts import Place
 from workbench.charts.palette import source_colour
-from workbench.plan import Plan
-from workbench.plan_fields import OFF
-from workbench.plan_values import base_of, encoder_of
+from workbench.plan.fields import OFF, base_of, encoder_of
+from workbench.plan.plan import Plan
 from workbench.records import by_chunk
 from workbench.retrieve.explain import Explanation, SourceStanding
 from workbench.ui import links

@@ -19,7 +19,7 @@ from workbench.ui.controls import PREFIX
 from workbench.ui.text import plain
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _KEY = PREFIX + "judge.machine."
 

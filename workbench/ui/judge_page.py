@@ -18,7 +18,7 @@ from workbench.ui.controls import PREFIX
 from workbench.ui.judge_round import PARAMS, Choice, Round, Shown, from_params
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _ROUND, _SAID = "wb.judge.round", "wb.judge.said"
 _NOTE = PREFIX + "judge.note"

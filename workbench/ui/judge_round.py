@@ -14,11 +14,11 @@ from workbench.desk.judgments import GRADES, Judgment
 from workbench.desk.pooling import Candidate, Pool, make_pool
 from workbench.desk.query_sets import Query
 from workbench.errors import JudgmentError
-from workbench.places import whole_number
+from workbench.locators import whole_number
 from workbench.records import Chunk, Document, Progress, Span
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 PLANS: Mapping[str, str] = {
     "default": "Hybrid",
@@ -80,7 +80,7 @@ class Round:
 
     Attributes:
         choice: What it is about.
-        state: Of the corpus that was searched (`CorpusEngine.key`); another one needs another round.
+        state: Of the corpus that was searched (`Engine.key`); another one needs another round.
         pool: The candidates.
         skipped: Candidates put off, as (query id, chunk id), in the order of putting off.
     """

@@ -22,7 +22,7 @@ from workbench.ui.judge_round import DEPTH, PLANS, Choice
 from workbench.ui.text import plain
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _KEY = PREFIX + "judge."
 _CHOSEN = "wb.judge.chosen"

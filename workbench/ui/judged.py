@@ -14,7 +14,7 @@ from workbench.ui.marks import judged_query
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 _KEPT = "wb.judged"
 

@@ -16,7 +16,7 @@ import streamlit as st
 
 from workbench.errors import WorkbenchError
 from workbench.evaluate.live import LiveFigure, LiveMeasure
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ui import controls, judged, sign_in, tuning
 from workbench.ui import state as app_state
 from workbench.ui.text import plain, visible
@@ -24,7 +24,7 @@ from workbench.ui.text import plain, visible
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "P@10", "AP", "Success@5")
 OFF = "none"

@@ -12,7 +12,7 @@ import streamlit as st
 
 from workbench import settings
 from workbench.errors import SettingError, WorkbenchError
-from workbench.places import line_of
+from workbench.locators import line_of
 from workbench.records import Hit
 from workbench.ui import cards, resources
 from workbench.ui import state as app_state
@@ -22,8 +22,8 @@ from workbench.ui.state import AppState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from workbench.corpus import Corpus
     from workbench.desk.searches import Note
-    from workbench.service import Corpus
 
 T = TypeVar("T")
 _KEPT, _ROOTS, _WRITTEN = "wb.marks", "wb.roots", "wb.marks.written"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.ui.searching import Found
 from workbench.ui.text import attribute, plain, visible

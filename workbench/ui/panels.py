@@ -13,8 +13,7 @@ import streamlit as st
 
 from workbench.charts import distance_figure, funnel_figure, rank_figure, score_figure, share_figure, timing_figure
 from workbench.charts.distances import Histogram
-from workbench.plan_fields import OFF
-from workbench.plan_values import base_of
+from workbench.plan.fields import OFF, base_of
 from workbench.retrieve.request import sources_of
 from workbench.ui import controls, explaining, resources
 from workbench.ui.histogram import histogram_html

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from workbench import plan_fields
-from workbench.plan import Plan
-from workbench.presets import preset
+from workbench.plan import fields as plan_fields
+from workbench.plan.plan import Plan, preset
 from workbench.ui.text import attribute, visible
 
 

@@ -11,7 +11,7 @@ from workbench.ui import state as app_state
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 QUERY_HELP = (
     'What you are looking for: words, "phrases", -not, prefix\\*. The keyword side reads it as words, the vector side as '

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench import plan_fields
-from workbench.presets import PRESETS
+from workbench.plan import fields as plan_fields
+from workbench.plan.presets import PRESETS
 from workbench.ui.controls import anchor
 from workbench.ui.text import visible
 

@@ -26,8 +26,8 @@ from workbench.ui import state as app_state
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.desk.searches import Searches
-    from workbench.service import Corpus
     from workbench.ui.searching import Finder
 
 MOST_OPEN = 32
@@ -71,7 +71,7 @@ def _opened(path: str, principal: Principal | None) -> Corpus:
 
 @st.cache_resource(show_spinner="Opening the corpus", max_entries=MOST_OPEN)
 def _kept_open(key: str, _path: str, _principal: Principal | None) -> Corpus:
-    from workbench.service import open_corpus
+    from workbench.corpus import open_corpus
 
     corpus = open_corpus(_path, _principal, follow=True, served=True)
     threading.Thread(target=_warm, args=(corpus,), name="workbench-warm", daemon=True).start()

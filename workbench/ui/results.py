@@ -14,7 +14,7 @@ from workbench.ui.searching import Asked, Found, sources_shown
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 
 def asked(state: AppState) -> Asked:

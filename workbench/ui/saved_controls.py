@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.errors import WorkbenchError
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ui import resources, undo
 from workbench.ui import state as app_state
 from workbench.ui.controls import PREFIX, lazy

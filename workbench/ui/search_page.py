@@ -27,7 +27,7 @@ from workbench.ui import (
 from workbench.ui import state as app_state
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 
 def draw(corpus: Corpus) -> None:

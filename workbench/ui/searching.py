@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 
 from workbench.charts.distances import Histogram, histogram, score_histogram
 from workbench.errors import NeedsSearch, WorkbenchError
-from workbench.plan import Plan
-from workbench.plan_fields import FUSED, RETRIEVAL
-from workbench.plan_values import base_of
+from workbench.plan.fields import FUSED, RETRIEVAL, base_of
+from workbench.plan.plan import Plan
 from workbench.ranking.agreement import reached
 from workbench.records import Hit
 from workbench.retrieve.request import sources_of
 from workbench.retrieve.retrieved import counts_documents
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.retrieve.result import SearchResult
-    from workbench.service import Corpus
     from workbench.ui.state import AppState
 
 DEEPEST = 1_000

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from workbench import plan_fields
-from workbench.plan import Plan
-from workbench.plan_controls import GROUPS, Group, Slot
-from workbench.plan_values import base_of
-from workbench.presets import PRESETS
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import GROUPS, Group, Slot
+from workbench.plan.fields import base_of
+from workbench.plan.plan import Plan
+from workbench.plan.presets import PRESETS
 from workbench.retrieve.request import sources_of
 from workbench.ui import column_controls, controls, live_panel, plan_text, resources, saved_controls, threshold_controls
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 MOST_FIELDS = 60
 _TUNED = ("fusion", "depth", "keyword", "rerank")

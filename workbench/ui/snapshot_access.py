@@ -22,7 +22,7 @@ from workbench.store.protocols import Scope
 from workbench.store.visibility import Policy
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 MOST_LISTED = 200
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 PATH = "/s/"
 _GUARDS = {

@@ -20,7 +20,7 @@ from workbench.ui.snapshot_routes import PATH
 from workbench.ui.text import attribute, plain, visible
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
     from workbench.snapshot.diff import SnapshotDiff
 
 _KEY = controls.PREFIX + "snapshots."

@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 
 from workbench.errors import PlanError, sentence
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.ui import undo
 
 MODES = ("grep", "keyword", "vector", "hybrid")

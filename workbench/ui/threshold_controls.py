@@ -14,11 +14,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from workbench import plan_fields
-from workbench.plan import Plan
-from workbench.plan_controls import cut_words, threshold_range
-from workbench.plan_fields import FUSED, OFF
-from workbench.plan_values import base_of
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import cut_words, threshold_range
+from workbench.plan.fields import FUSED, OFF, base_of
+from workbench.plan.plan import Plan
 from workbench.ranking.distance import to_cosine, to_distance
 from workbench.ui import state as app_state
 from workbench.ui.controls import PREFIX, _bind, help_of, slider

@@ -17,16 +17,15 @@ import streamlit as st
 from workbench.charts.tuning import distribution_figure
 from workbench.evaluate.distribution import Distribution, distributions
 from workbench.evaluate.pool import Pool
-from workbench.plan import Plan
-from workbench.plan_controls import cut_words
-from workbench.plan_fields import OFF
-from workbench.plan_values import base_of
+from workbench.plan.controls import cut_words
+from workbench.plan.fields import OFF, base_of
+from workbench.plan.plan import Plan
 from workbench.ui import cards, controls, sign_in, tuning
 from workbench.ui import state as app_state
 from workbench.ui.text import plain, visible
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
 
 JOB = "wb.tune.scores"
 _KEY = controls.PREFIX + "tune.scores."

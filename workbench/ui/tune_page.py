@@ -15,15 +15,15 @@ import streamlit as st
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
 from workbench.evaluate.differing import wins
 from workbench.evaluate.swept import Sweep
-from workbench.plan_effects import without_effect
+from workbench.plan.effects import without_effect
 from workbench.ui import cards, controls, live_panel, resources, sidebar, sign_in, threshold_panel, tuning
 from workbench.ui import state as app_state
 from workbench.ui.live_panel import MEASURES
 from workbench.ui.text import plain, visible
 
 if TYPE_CHECKING:
-    from workbench.plan import Plan
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
+    from workbench.plan.plan import Plan
 
 OFFERED = {
     "fusion.method": "rrf,convex",

@@ -17,14 +17,14 @@ import streamlit as st
 
 from workbench.errors import JudgmentError, WorkbenchError
 from workbench.evaluate.judgments import Judgments, load_judgments
-from workbench.plan import Plan
+from workbench.plan.plan import Plan
 from workbench.records import Progress
 from workbench.ui import cards
 
 if TYPE_CHECKING:
+    from workbench.corpus import Corpus
     from workbench.evaluate.differing import Lists
     from workbench.evaluate.evaluation import Evaluation
-    from workbench.service import Corpus
 
 MOST_KEPT = 8
 """How many sweeps a corpus keeps the figures of."""

@@ -14,7 +14,7 @@ from workbench.ui import state as app_state
 from workbench.ui.controls import PREFIX, lazy
 
 if TYPE_CHECKING:
-    from workbench.service import Corpus
+    from workbench.corpus import Corpus
     from workbench.store.vocabulary import Vocabulary
 
 _SYNONYMS, _STOP = PREFIX + "synonyms", PREFIX + "stop_words"

@@ -19,7 +19,7 @@ from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline
 from workbench.ingest.unpacking import Unpacking
 from workbench.ingest.walk import FoundFile, open_found, relative_path
-from workbench.places import Place
+from workbench.locators import Place
 
 HEAD = 4096
 """How many bytes of a file are looked at to recognise it."""

@@ -21,7 +21,7 @@ from workbench.ingest.readers import flat
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.readers.records import read_objects
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _LONG_LINE = 2000
 _TAGS = re.compile(r"<(?:p|br|div|a|b|i|img|ul|li|h\d|table|span|em|strong)\b[^<>]*>", re.IGNORECASE)

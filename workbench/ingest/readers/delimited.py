@@ -16,7 +16,7 @@ from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, Table
 from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.writing import CELLS, find_header, trimmed
-from workbench.places import Place, locator
+from workbench.locators import Place, locator
 from workbench.records import Span
 
 _DELIMITERS = ",;\t|"

@@ -12,7 +12,7 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import Package, attribute, descendants, opened
 from workbench.ingest.titles import said_title
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _KEPT = {
     "creator": "author",

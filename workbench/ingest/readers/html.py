@@ -21,7 +21,7 @@ from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.readers.html_lines import Marks, SourceMarks, mark_source, moved, places_in_source, unmarked
 from workbench.ingest.titles import said_title
 from workbench.ingest.writing import CELLS, find_header, is_number, trimmed
-from workbench.places import Place, whole_number
+from workbench.locators import Place, whole_number
 from workbench.records import Span
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.ingest.outline import Lines
-from workbench.places import Place, locator
+from workbench.locators import Place, locator
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

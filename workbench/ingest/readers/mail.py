@@ -24,7 +24,7 @@ from workbench.ingest.encoding import decode, normalise
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator, whole_number
+from workbench.locators import locator, whole_number
 
 _SHOWN = ("Subject", "From", "To", "Cc", "Bcc", "Date")
 _HEADER = re.compile(

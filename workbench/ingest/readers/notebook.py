@@ -17,7 +17,7 @@ from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.readers.markdown import markdown_outline
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 _LONGEST_OUTPUT = 20_000

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from workbench.ingest.readers.package import attribute, child, descendants
-from workbench.places import whole_number
+from workbench.locators import whole_number
 
 _OPEN_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _PART = re.compile(r"%(\d)")

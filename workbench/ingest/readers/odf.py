@@ -17,7 +17,7 @@ from workbench.ingest.readers.numbering import OpenLists
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.sheets import Row, write_sheet
 from workbench.ingest.writing import TextWriter, trimmed
-from workbench.places import locator, whole_number
+from workbench.locators import locator, whole_number
 
 _PASSED = frozenset(
     {"tracked-changes", "note-citation", "sequence-decls", "forms", "annotation-end", "ruby-text", "page-number"}

@@ -21,7 +21,7 @@ from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.readers.outlook import read_message
 from workbench.ingest.titles import said_title
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _LOCKED = ("It is locked with a password", "Save it without the password, and index that")

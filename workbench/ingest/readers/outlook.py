@@ -17,7 +17,7 @@ from workbench.ingest.readers.base import Member, Parsed, ReadFunction
 from workbench.ingest.readers.mail import write_headers
 from workbench.ingest.unpacking import Unpacking
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _SUBJECT, _FROM, _FROM_ADDRESS, _TO, _CC, _BCC = "0037", "0C1A", "0C1F", "0E04", "0E03", "0E02"
 _BODY, _HTML, _RTF, _SMTP = "1000", "1013", "1009", "5D01"

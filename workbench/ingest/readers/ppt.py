@@ -16,7 +16,7 @@ from typing import Any
 from workbench.ingest.errors import ReadError
 from workbench.ingest.readers.base import Parsed
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _STREAM, _USER = "PowerPoint Document", "Current User"
 _DOCUMENT, _SLIDE, _SLIDE_ATOM, _NOTES, _EDIT, _DIRECTORY = 0x03E8, 0x03EE, 0x03EF, 0x03F0, 0x0FF5, 0x1772

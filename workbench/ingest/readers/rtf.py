@@ -16,7 +16,7 @@ from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([\r\n]+)|([^\\{}\r\n]+)", re.DOTALL

@@ -19,7 +19,7 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.word import embedded, main_part
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator, whole_number
+from workbench.locators import locator, whole_number
 
 Row = tuple[int, Mapping[int, str]]
 """A row's number from 1, and its cells that are not empty by their column from 0."""

@@ -16,7 +16,7 @@ from workbench.ingest.readers.package import Package, attribute, child, descenda
 from workbench.ingest.readers.sheets import plain_number
 from workbench.ingest.readers.word import embedded, main_part
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator, whole_number
+from workbench.locators import locator, whole_number
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _FURNITURE = frozenset({"dt", "ftr", "sldNum", "hdr"})

@@ -9,7 +9,7 @@ from workbench.ingest.errors import Problem
 from workbench.ingest.outline import Outline
 from workbench.ingest.readers.base import Parsed, Reader, Source
 from workbench.ingest.writing import TextWriter
-from workbench.places import locator
+from workbench.locators import locator
 
 _TIMES = re.compile(r"[ \t]*(?:(\d+):)?(\d{1,2}):(\d{2})[,.]\d{1,3}[ \t]*-->[ \t]*[\d:.,]+.*")
 _TAGS = re.compile(r"</?(?:[bius]|font|v|c|lang|ruby|rt|\d)[^<>]*>|\{\\[^{}]*\}")

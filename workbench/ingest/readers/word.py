@@ -18,7 +18,7 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.numbering import Numbering
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.writing import TextWriter, trimmed
-from workbench.places import locator, whole_number
+from workbench.locators import locator, whole_number
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PASSED = frozenset(

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workbench.plan import Plan
-from workbench.plan_values import FUSED, base_of
+from workbench.plan.fields import FUSED, base_of
+from workbench.plan.plan import Plan
 from workbench.ranking.distance import metric
 
 

@@ -1,59 +1,22 @@
 """A plan: every setting of one search, as a value whose text form parses back.
 
 `str(plan)` is a preset's name and what differs from it (`default fusion.alpha=0.7 limit=5`); `Plan.parse` reads it, so the
-same string serves as command-line argument, log line, cache key and column title. The fields are declared in `plan_fields`,
-the presets in `presets`; a text that is kept says under which edition of the presets it was written (`presets.recorded`).
+same string serves as command-line argument, log line, cache key and column title. The fields are declared in `plan.fields`,
+the presets in `plan.presets`; a text that is kept says under which edition of the presets it was written (`recorded`).
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from workbench import plan_fields
 from workbench.errors import PlanError, quoted
-from workbench.plan_values import FUSED, OFF, base_of, read_yaml
-
-
-@dataclass(frozen=True, slots=True)
-class FusionPlan:
-    """The part of a plan that `workbench.fuse` reads: nothing in it needs a store. Its defaults are the fields'.
-
-    `weights` and `normalise` map a source to its value; a source that they lack has the field's default. A source
-    `vector@artifacts` falls back to `vector`, and for `normalise` another encoder's `vector:NAME` does too: cosines are
-    made comparable alike, whoever made the vectors.
-    """
-
-    method: str = "rrf"
-    k: float = 60.0
-    rank_base: int = 1
-    alpha: float = 0.5
-    weights: Mapping[str, float] = field(default_factory=dict)
-    normalise: Mapping[str, str] = field(default_factory=dict)
-    missing: str = "computed"
-    unit: str = "chunk"
-    renumber: bool = True
-    prefer: str = "best"
-    single_source: str = "passthrough"
-
-    def weight(self, source: str) -> float:
-        """The weight of a source."""
-        return float(_family(self.weights, source, plan_fields.BY_NAME["fusion.weights"]))
-
-    def share(self, source: str) -> float:
-        """What a source's scores are multiplied by: its weight, under `convex` times its side's share."""
-        side = self.alpha if base_of(source) == "vector" else 1.0 - self.alpha
-        return self.weight(source) * (side if self.method == "convex" else 1.0)
-
-    def normalisation(self, source: str) -> str:
-        """The normalisation of a source."""
-        return str(_family(self.normalise, source, plan_fields.BY_NAME["fusion.normalise"]))
-
-
-def _family(values: Mapping[str, Any], source: str, spec: plan_fields.Field) -> Any:
-    return next((values[name] for name in spec.looked_up(source) if name in values), spec.default)
+from workbench.plan import fields as plan_fields
+from workbench.plan.fields import FUSED, OFF, base_of, plain
+from workbench.plan.fusion import FusionPlan
+from workbench.plan.presets import EDITION, values_of
+from workbench.settings import read_yaml
 
 
 class Plan:
@@ -141,8 +104,6 @@ class Plan:
 
     def changes(self) -> dict[str, Any]:
         """The fields in which this plan differs from its preset, in the table's order."""
-        from workbench.presets import preset
-
         ours, theirs = self._values, preset(self._preset)._values
         differing = (n for n in {*ours, *theirs} if ours.get(n, _UNSET) != theirs.get(n, _UNSET))
         return {name: self[name] for name in sorted(differing, key=_position)}
@@ -150,8 +111,6 @@ class Plan:
     @classmethod
     def parse(cls, text: str) -> Plan:
         """Read the text form: an optional preset name (else `default`), then `field=value` words. Raises PlanError."""
-        from workbench.presets import preset
-
         name, changes = read_words(text)
         return preset(name).replace(changes)
 
@@ -262,8 +221,6 @@ class Plan:
         """The preset and the fields that differ from it, as YAML that `from_yaml` reads back."""
         import yaml
 
-        from workbench.presets import EDITION
-
         values = {name: plan_fields.plain(value) for name, value in self.changes().items()}
         content = {"preset": self._preset, "edition": EDITION, "fields": values}
         text = str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
@@ -276,8 +233,6 @@ class Plan:
 
         `edition:` says under which edition of the presets it was written; without it the names mean what they mean now.
         """
-        from workbench.presets import EDITION, recorded
-
         remedy = "Write `preset: default` and `fields:` below it"
         try:
             data = read_yaml(text) or {}
@@ -294,6 +249,11 @@ class Plan:
             raise PlanError(f"The plan file has the preset {quoted(name)}", remedy)
         changes = _flatten(data.get("fields") or {})
         return recorded(name, changes, data.get("edition", EDITION))
+
+
+def preset(name: str) -> Plan:
+    """The plan of that name. Raises PlanError with the known names."""
+    return Plan(values_of(name), preset=name)
 
 
 def assigned(word: str) -> tuple[str, str, str]:
@@ -353,3 +313,63 @@ def _drop_default_families(values: dict[str, Any]) -> None:
         others = (f"{spec.name}.{other}" for other in spec.looked_up(source)[1:])
         if values[name] == next((values[other] for other in others if other in values), spec.default):
             del values[name]
+
+
+_BEFORE_3: Mapping[str, Mapping[str, Any]] = {
+    "contract": {"dedupe": True},
+    "scoped": {"dedupe": True},
+    "pages": {"rewrite.model": OFF},
+}
+
+
+def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
+    """The plan that a preset's name and changes meant under an edition. Raises PlanError."""
+    if isinstance(edition, bool) or not isinstance(edition, int) or not 1 <= edition <= EDITION:
+        raise PlanError(
+            f"The plan is of edition {quoted(edition)}", f"This version reads 1 to {EDITION}; a newer one may read it"
+        )
+    if edition == EDITION:
+        return preset(name).replace(changes)
+    plan = preset("rrf" if name == "default" and edition < 2 else name).replace({**_BEFORE_3.get(name, {}), **changes})
+    if edition == 2:
+        return plan
+    if name == "tmm" and plan["fusion.method"] != "convex" and "fusion.normalise.grep" not in changes:
+        plan = plan.replace({"fusion.normalise.grep": "minmax"})
+    return _from_first(plan)
+
+
+def recorded_text(text: str, edition: int) -> str:
+    """The text form, now, of a plan's text that was written under an edition; what cannot be read stays as it is."""
+    if edition >= EDITION:
+        return text
+    try:
+        return str(recorded(*read_words(text), edition))
+    except PlanError:
+        return text
+
+
+def recorded_fields(fields: Mapping[str, Any], edition: int) -> Mapping[str, Any]:
+    """Every field's value, now, of fields written out in full under an edition; what cannot be read stays as it is."""
+    if edition >= 2:  # later editions change defaults of presets, and these are written out
+        return fields
+    try:
+        before = Plan(fields)
+        after = _from_first(before)
+    except PlanError:
+        return fields
+    return {**fields, **{name: plain(value) for name, value in after if before[name] != value}}
+
+
+def _from_first(plan: Plan) -> Plan:
+    """A plan of edition 1 in the words of now."""
+    said: dict[str, Any] = {}
+    if plan["fusion.method"] == "convex":
+        said = {name: 1.0 for name, _ in plan if name.startswith("fusion.weights.")}
+        if plan["grep.when"] == "auto":
+            said["grep.when"] = "never"
+    named = dict(plan)
+    for source in plan.sources:
+        own = f"fusion.normalise.{source.partition('@')[0]}"
+        if ":" in own and own not in named:
+            said[own] = "minmax"
+    return plan.replace(said)

@@ -7,18 +7,173 @@ one value a source (`fusion.weights.vector`), with the family's default for sour
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench import plan_values as values
 from workbench.errors import PlanError, quoted
-from workbench.plan_values import FUSED, OFF, base_of, plain, show
 
 METRICS = ("angular", "cosine", "l2", "l2sq")
 METHODS = ("rrf", "weighted", "convex", "max", "combmnz")
 NORMALISATIONS = ("none", "minmax", "tmm", "zscore", "rank", "dbsf", "top", "clip")
 MISSING = ("computed", "zero", "floor")
+
+
+def _text_of(value: Any) -> str:
+    """Any value as trimmed text."""
+    return str(value).strip()
+
+
+def _number(low: float | None = None, high: float | None = None, whole: bool = False) -> Callable[[Any], Any]:
+    """A reader of numbers between bounds, both included; it raises ValueError for anything else."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError
+        try:
+            result = float(value)
+        except OverflowError:
+            raise ValueError from None
+        if result != result or result in (float("inf"), float("-inf")):
+            raise ValueError
+        if whole:
+            if result != int(result):
+                raise ValueError
+            result = int(result)
+        if (low is not None and result < low) or (high is not None and result > high):
+            raise ValueError
+        return result
+
+    return read
+
+
+def _choice(*names: str) -> Callable[[Any], str]:
+    """A reader of one of the names, in any case; it raises ValueError for any other text."""
+
+    def read(value: Any) -> str:
+        text = _text_of(value).lower()
+        if text not in names:
+            raise ValueError
+        return text
+
+    return read
+
+
+def _boolean(value: Any) -> bool:
+    """Yes or no, in the usual spellings. Raises ValueError for any other."""
+    if isinstance(value, bool):
+        return value
+    text = _text_of(value).lower()
+    if text in {"yes", "true", "on", "1"}:
+        return True
+    if text in {"no", "false", "off", "0"}:
+        return False
+    raise ValueError
+
+
+OFF = "off"
+FUSED = "fused"
+"""The name that the fused score has beside those of the sources."""
+
+
+def _off_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`off`, or what `read` makes of the value."""
+
+    def reader(value: Any) -> Any:
+        if value is None or value is False or _text_of(value).lower() in {"off", "none", "no", ""}:
+            return OFF
+        return read(value)
+
+    return reader
+
+
+def _auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`auto`, which is None, or what `read` makes of the value."""
+
+    def reader(value: Any) -> Any:
+        return None if value is None or _text_of(value).lower() in {"auto", ""} else read(value)
+
+    return reader
+
+
+def _auto_or_boolean(value: Any) -> str:
+    """`auto`, `yes` or `no`."""
+    if isinstance(value, str) and value.strip().lower() == "auto":
+        return "auto"
+    return "yes" if _boolean(value) else "no"
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Names separated by commas, in sorted order, each once; `all` is the empty tuple."""
+    parts = value.split(",") if isinstance(value, str) else [_text_of(v) for v in value]
+    cleaned = tuple(sorted({p.strip() for p in parts if p.strip()}))
+    return () if cleaned == ("all",) else cleaned
+
+
+def _sources(value: Any) -> tuple[str, ...]:
+    """Names of sources separated by commas, sorted, each once, at least one."""
+    result = _names(value)
+    if not result or not all(is_source(s) for s in result):
+        raise ValueError
+    return result
+
+
+def is_source(source: str) -> bool:
+    """Whether a name is `grep`, `keyword`, `vector` or `vector:ENCODER`, perhaps with `@COLLECTION`."""
+    base, _, collection = source.partition("@")
+    kind, colon, encoder = base.partition(":")
+    if "@" in source and not collection:
+        return False
+    return base in {"grep", "keyword", "vector"} or (kind == "vector" and bool(colon) and bool(encoder))
+
+
+def base_of(source: str) -> str:
+    """`grep`, `keyword` or `vector` of any source."""
+    return source.partition("@")[0].partition(":")[0]
+
+
+def encoder_of(source: str) -> str:
+    """The encoder's name in `vector:NAME`; "" is the corpus's own."""
+    return source.partition("@")[0].partition(":")[2]
+
+
+def collection_of(source: str) -> str:
+    """The collection in `vector@NAME`; "" is all that the plan searches."""
+    return source.partition("@")[2]
+
+
+_DEPTH_FORMS = re.compile(r"(\d+)x|\+(\d+)")
+
+
+def _depth(value: Any) -> int | str | None:
+    """A number of candidates; `3x` is three limits, `+5` is the limit and five more; None is auto."""
+    text = _text_of(value).lower()
+    if value is None or text in {"auto", ""}:
+        return None
+    form = _DEPTH_FORMS.fullmatch(text)
+    if form is None:
+        return int(_number(1, 100_000, whole=True)(value))
+    _number(1, 1000, whole=True)(form[1] or form[2])
+    return f"{int(form[1])}x" if form[1] else f"+{int(form[2])}"
+
+
+def show(value: Any) -> str:
+    """A value as the text that `read` reads back."""
+    if value is None:
+        return "auto"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(value) or "all"
+    if isinstance(value, float):
+        return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(value)
+
+
+def plain(value: Any) -> Any:
+    """A value as YAML and JSON hold it."""
+    return value if isinstance(value, (bool, int, float)) else show(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +214,30 @@ class Field:
         return tuple(dict.fromkeys(names))
 
 
-def _number(name: str, default: Any, help: str, low: float, high: float, *, family: bool = False) -> Field:
+def _number_field(name: str, default: Any, help: str, low: float, high: float, *, family: bool = False) -> Field:
     """A number between bounds, both included; a whole one where the default is."""
     whole = isinstance(default, int)
     bounds = f"a {'whole ' if whole else ''}number from {low} to {high}"
-    return Field(name, default, help, values.number(low, high, whole), bounds, family, low=low, high=high)
+    return Field(name, default, help, _number(low, high, whole), bounds, family, low=low, high=high)
 
 
-def _choice(
+def _choice_field(
     name: str, default: str, help: str, choices: tuple[str, ...], *, family: bool = False, every_encoder: bool = False
 ) -> Field:
     """One of some names."""
     bounds = f"{', '.join(choices[:-1])} or {choices[-1]}"
-    read = values.choice(*choices)
+    read = _choice(*choices)
     return Field(name, default, help, read, bounds, family, choices, every_encoder=every_encoder)
 
 
 def _switch(name: str, default: bool, help: str) -> Field:
     """Yes or no."""
-    return Field(name, default, help, values.boolean, "yes or no")
+    return Field(name, default, help, _boolean, "yes or no")
 
 
 def _model(name: str, help: str) -> Field:
     """A model by name, or off."""
-    return Field(name, OFF, help, values.off_or(values.text_of), "a model, or off")
+    return Field(name, OFF, help, _off_or(_text_of), "a model, or off")
 
 
 FIELDS: tuple[Field, ...] = (
@@ -90,52 +245,54 @@ FIELDS: tuple[Field, ...] = (
         "sources",
         ("keyword", "vector"),
         "What retrieves: grep, keyword, vector, vector:ENCODER, each with @COLLECTION if wanted.",
-        values.sources,
+        _sources,
         "names of sources",
     ),
     Field(
         "collections",
         (),
         "Named parts of the corpus to search; all of them by default.",
-        values.names,
+        _names,
         "names of collections, or all",
     ),
-    _number("limit", 10, "How many results are returned.", 1, 1000),
-    _number("limit.max", 1000, "The largest limit that a search may ask for.", 1, 10_000),
-    _choice("principal", "optional", "Whether somebody must be named as the one who asks.", ("optional", "required")),
-    _number("grep.context", 10, "Lines shown before and after a matched line.", 0, 1000),
+    _number_field("limit", 10, "How many results are returned.", 1, 1000),
+    _number_field("limit.max", 1000, "The largest limit that a search may ask for.", 1, 10_000),
+    _choice_field(
+        "principal", "optional", "Whether somebody must be named as the one who asks.", ("optional", "required")
+    ),
+    _number_field("grep.context", 10, "Lines shown before and after a matched line.", 0, 1000),
     _switch("grep.regex", False, "Read the keywords as regular expressions (RE2)."),
-    _choice(
+    _choice_field(
         "grep.case",
         "smart",
         "Whether case matters; smart: only if the pattern has a capital.",
         ("smart", "sensitive", "ignore"),
     ),
     _switch("grep.word", False, "Match whole words only."),
-    _choice(
+    _choice_field(
         "grep.when",
         "auto",
         "When grep runs beside others: auto is with keywords or quoted phrases.",
         ("auto", "always", "never"),
     ),
-    _choice(
+    _choice_field(
         "grep.show", "chunk", "What a fused grep hit shows: its chunk, or the passage of lines.", ("chunk", "passage")
     ),
-    _number("keyword.k1", 0.9, "BM25: how soon more of the same word stops counting.", 0, 10),
-    _number("keyword.b", 0.4, "BM25: how much long chunks are held back.", 0, 1),
-    _choice("keyword.operator", "any", "Whether one of the words is enough.", ("any", "all")),
+    _number_field("keyword.k1", 0.9, "BM25: how soon more of the same word stops counting.", 0, 10),
+    _number_field("keyword.b", 0.4, "BM25: how much long chunks are held back.", 0, 1),
+    _choice_field("keyword.operator", "any", "Whether one of the words is enough.", ("any", "all")),
     _switch(
         "keyword.keep_strongest",
         False,
         "Put the strongest keyword hit in the last place where fusion left it out and its score is at least half of the query's "
         "upper bound; first, where the operator is all and the query names an identifier.",
     ),
-    _choice("vector.metric", "angular", "How a cosine is shown and cut as a distance.", METRICS),
+    _choice_field("vector.metric", "angular", "How a cosine is shown and cut as a distance.", METRICS),
     Field(
         "vector.threshold",
         0.5,
         "Candidates at this distance or beyond are dropped; off keeps all.",
-        values.off_or(values.number(0, 4)),
+        _off_or(_number(0, 4)),
         "a number from 0 to 4, or off",
         low=0,
         high=4,
@@ -145,7 +302,7 @@ FIELDS: tuple[Field, ...] = (
         None,
         "The threshold of one source. Vector: as vector.threshold, which auto is. Keyword: results with a lower BM25 score are "
         "dropped; auto is off.",
-        values.auto_or(values.off_or(values.number(0, 1000))),
+        _auto_or(_off_or(_number(0, 1000))),
         "a number from 0 to 4 (vector) or from 0 to 1000 (keyword), off, or auto",
         family=True,
         low=0,
@@ -157,7 +314,7 @@ FIELDS: tuple[Field, ...] = (
         "vector.exact",
         "auto",
         "Exact search, or the approximate index; auto decides by size.",
-        values.auto_or_boolean,
+        _auto_or_boolean,
         "auto, yes or no",
         choices=("auto", "yes", "no"),
     ),
@@ -165,18 +322,18 @@ FIELDS: tuple[Field, ...] = (
         "depth",
         None,
         "Candidates taken from a source; auto is max(100, 5 x limit).",
-        values.depth,
+        _depth,
         "a whole number from 1 to 100000, 3x (limits), +5 (more than the limit), or auto",
         family=True,
         low=1,
         high=100_000,
     ),
-    _choice("fusion.method", "rrf", "How rankings become one.", METHODS),
-    _number("fusion.k", 60.0, "rrf: how much more a top rank counts than the next.", 1, 100_000),
-    _number("fusion.rank_base", 1, "rrf: whether ranks count from 1 or from 0.", 0, 1),
-    _number("fusion.alpha", 0.5, "convex: the share of vector sources; keyword and grep have 1 - alpha.", 0, 1),
-    _number("fusion.weights", 1.0, "A source's weight; not rescaled, and not 0 for all.", 0, 1000, family=True),
-    _choice(
+    _choice_field("fusion.method", "rrf", "How rankings become one.", METHODS),
+    _number_field("fusion.k", 60.0, "rrf: how much more a top rank counts than the next.", 1, 100_000),
+    _number_field("fusion.rank_base", 1, "rrf: whether ranks count from 1 or from 0.", 0, 1),
+    _number_field("fusion.alpha", 0.5, "convex: the share of vector sources; keyword and grep have 1 - alpha.", 0, 1),
+    _number_field("fusion.weights", 1.0, "A source's weight; not rescaled, and not 0 for all.", 0, 1000, family=True),
+    _choice_field(
         "fusion.normalise",
         "minmax",
         "How a source's scores are made comparable.",
@@ -184,13 +341,15 @@ FIELDS: tuple[Field, ...] = (
         family=True,
         every_encoder=True,
     ),
-    _choice("fusion.missing", "computed", "Score of a candidate that a source did not retrieve.", MISSING),
-    _choice("fusion.unit", "chunk", "What is ranked: chunks, or documents by their best chunk.", ("chunk", "document")),
+    _choice_field("fusion.missing", "computed", "Score of a candidate that a source did not retrieve.", MISSING),
+    _choice_field(
+        "fusion.unit", "chunk", "What is ranked: chunks, or documents by their best chunk.", ("chunk", "document")
+    ),
     _switch(
         "fusion.renumber", True, "unit document: count ranks and depth in documents, after each keeps its best chunk."
     ),
-    _choice("fusion.prefer", "best", "unit document: which record stands for the document.", ("best", "chunk")),
-    _choice(
+    _choice_field("fusion.prefer", "best", "unit document: which record stands for the document.", ("best", "chunk")),
+    _choice_field(
         "fusion.single_source",
         "passthrough",
         "One source alone has results: pass them through, or fuse as always.",
@@ -200,24 +359,24 @@ FIELDS: tuple[Field, ...] = (
         "fusion.threshold",
         OFF,
         "Results with a lower fused score are dropped; off keeps all. A source that is passed through alone is not cut.",
-        values.off_or(values.number(-1000, 1000)),
+        _off_or(_number(-1000, 1000)),
         "a number from -1000 to 1000, or off",
         low=-1000,
         high=1000,
     ),
     _switch("dedupe", True, "Drop hits whose text is that of a better hit."),
-    _number("neighbours", 0, "Chunks shown before and after each hit.", 0, 10),
-    _choice("organise", "none", "Group hits by page, with its summary and examples.", ("none", "pages")),
+    _number_field("neighbours", 0, "Chunks shown before and after each hit.", 0, 10),
+    _choice_field("organise", "none", "Group hits by page, with its summary and examples.", ("none", "pages")),
     _model(
         "rerank.model", "Reranks the top: overlap, endpoint:MODEL, learned:PATH, or a cross-encoder's folder or name."
     ),
-    _number("rerank.top", 50, "How many candidates are reranked.", 1, 1000),
+    _number_field("rerank.top", 50, "How many candidates are reranked.", 1, 1000),
     _model("rewrite.model", "Rewrites the query for the vector side: keywords, echo, or endpoint:MODEL."),
     Field(
         "cache_seconds",
         180,
         "How long a result is kept; 0 keeps none.",
-        values.number(0, 86_400),
+        _number(0, 86_400),
         "a number of seconds from 0 to 86400",
         low=0,
         high=86_400,
@@ -244,7 +403,7 @@ def locate(name: str) -> tuple[Field, str]:
     for family in FIELDS:
         if family.family and name.startswith(family.name + "."):
             source = name[len(family.name) + 1 :]
-            if values.is_source(source):
+            if is_source(source):
                 if not family.takes(source):
                     raise PlanError(
                         f"The source {source} has no {family.name}",
@@ -263,7 +422,7 @@ def locate(name: str) -> tuple[Field, str]:
 def _nearest(name: str) -> str:
     for family in FIELDS:
         _, found, source = name.partition(f".{family.name}.")
-        if family.family and found and values.is_source(source):
+        if family.family and found and is_source(source):
             return f"Did you mean {family.name}.{source}"
     known = [f.name + (".<source>" if f.family else "") for f in FIELDS]
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
@@ -280,23 +439,3 @@ def read(name: str, value: Any) -> Any:
         return read
     except (TypeError, ValueError) as exc:
         raise PlanError(f"{name} is {quoted(value)}", f"It must be {field.bounds}") from exc
-
-
-__all__ = [
-    "BY_NAME",
-    "FIELDS",
-    "FUSED",
-    "METHODS",
-    "METRICS",
-    "MISSING",
-    "NORMALISATIONS",
-    "OFF",
-    "ORDER",
-    "RETRIEVAL",
-    "Field",
-    "base_of",
-    "locate",
-    "plain",
-    "read",
-    "show",
-]

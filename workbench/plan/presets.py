@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench import settings
-from workbench.errors import PlanError, quoted
-from workbench.plan import Plan, read_words
-from workbench.plan_fields import OFF, plain
+from workbench.errors import PlanError
 
 EDITION = 3
 """What the presets' names mean; a recorded plan says under which edition it was written.
@@ -30,12 +28,6 @@ itself; another encoder's scores were normalised by minmax where nothing was sai
 2: `default` is what `tmm` is.
 3: `contract` and `scoped` keep results with equal texts; `pages` rewrites the query by `keywords`.
 """
-
-_BEFORE_3: Mapping[str, Mapping[str, Any]] = {
-    "contract": {"dedupe": True},
-    "scoped": {"dedupe": True},
-    "pages": {"rewrite.model": OFF},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +154,12 @@ PRESETS: tuple[Preset, ...] = (
 BY_NAME: Mapping[str, Preset] = {p.name: p for p in PRESETS}
 
 
-def preset(name: str) -> Plan:
-    """The plan of that name. Raises PlanError with the known names."""
+def values_of(name: str) -> Mapping[str, Any]:
+    """The fields in which a preset differs from the defaults. Raises PlanError with the known names."""
     found = BY_NAME.get(name)
     if found is None:
         raise PlanError(f"There is no preset called {name!r}", "The presets are " + ", ".join(BY_NAME))
-    return Plan(
-        {"vector.threshold": settings.get("vector_score_threshold"), **found.values, **_from_settings(name)},
-        preset=name,
-    )
+    return {"vector.threshold": settings.get("vector_score_threshold"), **found.values, **_from_settings(name)}
 
 
 def _from_settings(name: str) -> Mapping[str, Any]:
@@ -184,56 +173,3 @@ def _from_settings(name: str) -> Mapping[str, Any]:
         "limit.max": most,
         "limit": min(5, most),
     }
-
-
-def recorded(name: str, changes: Mapping[str, Any], edition: int) -> Plan:
-    """The plan that a preset's name and changes meant under an edition. Raises PlanError."""
-    if isinstance(edition, bool) or not isinstance(edition, int) or not 1 <= edition <= EDITION:
-        raise PlanError(
-            f"The plan is of edition {quoted(edition)}", f"This version reads 1 to {EDITION}; a newer one may read it"
-        )
-    if edition == EDITION:
-        return preset(name).replace(changes)
-    plan = preset("rrf" if name == "default" and edition < 2 else name).replace({**_BEFORE_3.get(name, {}), **changes})
-    if edition == 2:
-        return plan
-    if name == "tmm" and plan["fusion.method"] != "convex" and "fusion.normalise.grep" not in changes:
-        plan = plan.replace({"fusion.normalise.grep": "minmax"})
-    return _from_first(plan)
-
-
-def recorded_text(text: str, edition: int) -> str:
-    """The text form, now, of a plan's text that was written under an edition; what cannot be read stays as it is."""
-    if edition >= EDITION:
-        return text
-    try:
-        return str(recorded(*read_words(text), edition))
-    except PlanError:
-        return text
-
-
-def recorded_fields(fields: Mapping[str, Any], edition: int) -> Mapping[str, Any]:
-    """Every field's value, now, of fields written out in full under an edition; what cannot be read stays as it is."""
-    if edition >= 2:  # later editions change defaults of presets, and these are written out
-        return fields
-    try:
-        before = Plan(fields)
-        after = _from_first(before)
-    except PlanError:
-        return fields
-    return {**fields, **{name: plain(value) for name, value in after if before[name] != value}}
-
-
-def _from_first(plan: Plan) -> Plan:
-    """A plan of edition 1 in the words of now."""
-    said: dict[str, Any] = {}
-    if plan["fusion.method"] == "convex":
-        said = {name: 1.0 for name, _ in plan if name.startswith("fusion.weights.")}
-        if plan["grep.when"] == "auto":
-            said["grep.when"] = "never"
-    named = dict(plan)
-    for source in plan.sources:
-        own = f"fusion.normalise.{source.partition('@')[0]}"
-        if ":" in own and own not in named:
-            said[own] = "minmax"
-    return plan.replace(said)

@@ -1,26 +1,30 @@
-"""The composition root: an open corpus that searches, explains, reads and measures.
+"""A corpus: index files into it, open it, search, explain, read and measure it.
 
-Everything else takes what it needs as arguments; here the parts are put together. The app, the command line, notebooks
-and tools all use `Corpus`, so they give the same answers; `workbench.maintain` is what changes a corpus.
+The parts are put together here; everything else takes what it needs as arguments. The app, the command line, notebooks and the
+MCP tools all use `Corpus`, so they give the same answers.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench import settings
-from workbench.corpus_engine import CorpusEngine
-from workbench.errors import QueryError, UsageError
-from workbench.opened import OpenCorpus
-from workbench.plan import Plan
+from workbench.errors import CorpusError, CorpusNotFound, PrincipalRequired, QueryError, UsageError
+from workbench.ingest.rules import SettingsFile, load_rules
+from workbench.plan.plan import Plan
 from workbench.records import Hit, Passage, Principal, Progress
-from workbench.retrieve.cache import cache_key
+from workbench.reports import IndexReport
+from workbench.retrieve.cache import ResultCache, cache_key
 from workbench.retrieve.compare import Comparison
 from workbench.retrieve.copies import with_copies
+from workbench.retrieve.engine import Engine
 from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.explain import explain as explain_target
@@ -28,9 +32,16 @@ from workbench.retrieve.readfile import read_file
 from workbench.retrieve.request import Request, check_principal, clean, make_request, whole
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
+from workbench.settings import path_of
+from workbench.store.masking import load_policy
+from workbench.store.reader import open_generation
 from workbench.store.visibility import Policy
+from workbench.store.vocabulary import Vocabulary, load_vocabulary, save_vocabulary
 
 if TYPE_CHECKING:
+    import polars
+
+    from workbench.desk.judging import Judging
     from workbench.evaluate.distribution import Distribution
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.grid import Space, Values
@@ -38,9 +49,10 @@ if TYPE_CHECKING:
     from workbench.evaluate.live import LiveMeasure
     from workbench.evaluate.run import Run
     from workbench.evaluate.swept import Sweep
+    from workbench.indexing.preview import IndexPreview
 
 
-class Corpus(OpenCorpus):
+class Corpus:
     """A corpus open for reading. Many may be open at once, in one process and in several; safe from several threads.
 
     Args:
@@ -56,6 +68,258 @@ class Corpus(OpenCorpus):
         CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
         SettingError: `corpus.yaml` asks for a policy that cannot be.
     """
+
+    def __init__(
+        self,
+        path: str | Path,
+        principal: Principal | None = None,
+        *,
+        follow: bool = False,
+        encoder: str | None = None,
+        policy: Policy | None = None,
+        served: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        if self.path.is_file():
+            raise CorpusNotFound(f"There is no corpus at {path}, which is a file", "Name the folder that it is in")
+        self._given = policy
+        self._access = SettingsFile(self.path, lambda folder: (load_policy(folder), load_rules(folder)))
+        self.principal = principal
+        self.follow = follow
+        self._encoder, self._served = encoder, served
+        self._lock = threading.Lock()
+        self._cache = ResultCache()
+        self._words = SettingsFile(self.path, load_vocabulary)
+        self._engine: Engine | None = self._open()
+        # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
+        self._pinned().records.scope(principal, None, ())
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy of now: the one given, else that of `corpus.yaml`. Raises SettingError."""
+        return self._access.now()[0] if self._given is None else self._given
+
+    def _open(self) -> Engine:
+        vocabulary, policy = self._words.now(), self.policy
+        self._obeyed = self._access.now()
+        generation = open_generation(self.path, policy, self._obeyed[1])
+        if self._encoder is not None:
+            from workbench.encode.load import identity_of
+
+            generation.check_encoder(identity_of(self._encoder), "")
+        engine = Engine(generation, self._encoder, policy, self.principal, served=self._served)
+        return engine.speaking(vocabulary)
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the generation. Results that were made keep what they need."""
+        self._cache.clear()
+        self._engine = None
+
+    def refresh(self) -> bool:
+        """Move to the newest generation, and to the corpus's synonyms and stop words as they are now.
+
+        Returns:
+            Whether there was a newer generation.
+        """
+        with self._lock:
+            engine = self._pinned()
+            if engine.opened.is_current():
+                self._engine = self._obeying(engine).speaking(self._words.now())
+                return False
+            self._engine = self._open()
+            self._cache.clear()
+            return True
+
+    def _obeying(self, engine: Engine) -> Engine:
+        """The engine under the policy and rules that `corpus.yaml` has now."""
+        now = self._access.now()
+        if now is self._obeyed:
+            return engine
+        policy = self.policy
+        generation = engine.opened.under(policy, now[1])
+        self._obeyed = now
+        if generation.records.access_name == engine.opened.records.access_name:
+            generation.close()
+            return engine
+        other = Engine(generation, self._encoder, policy, self.principal, served=self._served)
+        other.records.scope(self.principal, None, ())
+        self._cache.clear()
+        return other.speaking(engine.vocabulary)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The synonyms and stop words that queries are read with."""
+        return self.engine.vocabulary
+
+    def set_vocabulary(self, value: Vocabulary) -> None:
+        """Write the synonyms and stop words into the corpus's `corpus.yaml`, for everybody; this corpus uses them at once.
+
+        Raises SettingError where the file there cannot be read, CorpusError where it cannot be written.
+        """
+        save_vocabulary(self.path, value)
+        with self._lock:
+            self._engine = self._pinned().speaking(self._words.now())
+
+    @property
+    def engine(self) -> Engine:
+        """The pinned generation under the access of now, after following the pointer where `follow` is set."""
+        if self.follow:
+            self.refresh()
+        elif self._access.now() is not self._obeyed:
+            with self._lock:
+                self._engine = self._obeying(self._pinned())
+        return self._pinned()
+
+    def _pinned(self) -> Engine:
+        engine = self._engine
+        if engine is None:
+            raise CorpusError("This corpus is closed", "Open it again with workbench.open_corpus")
+        return engine
+
+    @property
+    def generation(self) -> str:
+        """Id of the pinned generation."""
+        return self._pinned().generation
+
+    def info(self) -> Mapping[str, Any]:
+        """Generation id, counts, encoder, digest and bytes of what the principal may see."""
+        engine = self.engine
+        return engine.records.info(engine.records.scope(self.principal, None, ()))
+
+    def jobs(self) -> polars.DataFrame:
+        """Indexing runs, the newest first: queued, running, done or failed (`desk.inventory`). Raises CorpusError."""
+        from workbench.desk.inventory import jobs_frame, visible_jobs
+
+        return jobs_frame(visible_jobs(self.path, self.engine.records, self.principal, self.policy))
+
+    def sources(self) -> polars.DataFrame:
+        """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified, copies."""
+        from workbench.desk.inventory import sources_frame
+
+        records = self.engine.records
+        return sources_frame(records, records.scope(self.principal, None, ()))
+
+    def remember(
+        self,
+        text: str,
+        id: str | None = None,
+        title: str = "",
+        created_at: datetime | str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Keep a memory in the collection `memory`, and search it from now on (`include_memory`); one with that id is replaced.
+
+        It is a line of a JSONL file in the corpus's folder; where documents have tenants or roles, for those of the principal.
+
+        Args:
+            text: What to remember.
+            id: Its id; None makes one.
+            title: A title.
+            created_at: Since when, ISO 8601 or a datetime; None is now.
+            metadata: More fields, to filter by.
+
+        Returns:
+            The id.
+
+        Raises:
+            UsageError: There is nothing to keep, or it cannot be kept as JSON.
+        """
+        from workbench import memory
+
+        made = memory.remember(self.path, text, self._keeper(), id, title, created_at, metadata)
+        self.refresh()
+        return made
+
+    def forget(self, id: str) -> None:
+        """Remove a memory that `remember` kept for this principal. Raises UsageError where there is none with that id."""
+        from workbench import memory
+
+        memory.forget(self.path, id, self._keeper())
+        self.refresh()
+
+    def memories(self) -> polars.DataFrame:
+        """What the collection `memory` holds for the principal, the newest first: id, created_at, text, title, path."""
+        from workbench import memory
+
+        return memory.memories(self.engine.records, self.principal)
+
+    def _keeper(self) -> Principal | None:
+        """Whose memories are meant: nobody's in particular where the corpus keeps nobody's documents apart."""
+        try:
+            self.engine.records.scope(None, None, ())
+        except PrincipalRequired:
+            return self.principal
+        return None
+
+    def sql(self, query: str, values: Sequence[Any] | None = None) -> polars.DataFrame:
+        """Rows of a statement over the corpus's tables, which GUIDE lists; the database is open for reading only.
+
+        Args:
+            query: SQL as DuckDB reads it.
+            values: For the `?` in it.
+
+        Raises:
+            UsageError: Some documents are hidden from the principal, or parts of them masked: SQL would show them.
+            QueryError: DuckDB cannot run it.
+        """
+        import duckdb
+        import polars
+
+        from workbench.store.duck import open_reading
+        from workbench.store.generations import DATABASE
+
+        engine = self.engine
+        if engine.records.scope(self.principal, None, ()).visible is not None or engine.records.masks:
+            raise UsageError(
+                "SQL would show documents or parts of them that are hidden from you",
+                f"The owner of the corpus can open {engine.opened.folder / DATABASE} with DuckDB, read-only",
+            )
+        connection = open_reading(engine.opened.folder / DATABASE)
+        try:
+            rows = connection.sql(query, params=values)
+            return polars.DataFrame() if rows is None else polars.DataFrame(rows.to_arrow_table())
+        except duckdb.Error as exc:
+            raise QueryError(
+                f"The SQL cannot be run: {str(exc).splitlines()[0]}", "Correct it; GUIDE lists the tables"
+            ) from exc
+        finally:
+            connection.close()
+
+    @property
+    def judging(self) -> Judging:
+        """Query sets and judgments as they stand in the generation of now (`desk.judgments`): take it anew each time."""
+        from workbench.desk.judging import judging_of
+
+        return judging_of(self.path, self.engine.records, self.principal, self.policy)
+
+    def import_judgments(self, path: str | Path, name: str | None = None) -> str:
+        """Add the queries and judgments of a file or folder to a query set of the corpus; the set's name.
+
+        Args:
+            path: A BEIR folder, TREC qrels, CSV or JSONL. A row with `start`, `end` and `quote` judges that passage: it is
+                found again in other generations, and in other corpora of the same documents, however they are cut.
+            name: The set; None is the file's or folder's name.
+
+        Raises:
+            JudgmentError: Lines cannot be read (the message names them); nothing is imported then.
+        """
+        from workbench.desk.exchange import import_judgments
+
+        return import_judgments(self.judging, path_of(path), name).name
+
+    def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
+        """A query set's judgments, to measure with: `Judging.judgments` says how. Raises JudgmentError."""
+        return self.judging.judgments(set, judges, documents=documents)
 
     # --- search ----------------------------------------------------------------------------------------------------
 
@@ -159,7 +423,7 @@ class Corpus(OpenCorpus):
         asked = result._retrieved.request
         engine = self.engine
         before = result._engine
-        if isinstance(before, CorpusEngine) and before.access != engine.access:
+        if isinstance(before, Engine) and before.access != engine.access:
             result = self._search(asked, None, True, time.perf_counter())  # made before the access of now
 
         def again(
@@ -417,3 +681,60 @@ def open_corpus(
     """
     folder = settings.path_of(settings.get("corpus") if path is None else path)
     return Corpus(folder, principal, follow=follow, encoder=encoder, policy=policy, served=served)
+
+
+def index(
+    paths: str | Path | Sequence[str | Path],
+    corpus: str | Path | None = None,
+    collection: str | Sequence[str] = "docs",
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> IndexReport:
+    """Index files and folders into a corpus; what did not change is not embedded again.
+
+    Args:
+        paths: Files and folders, or one; a leading `~` is the home folder.
+        corpus: The corpus folder, made if it is not there; None is the setting `corpus`.
+        collection: Named part of the corpus, or several.
+        progress: Called with a Progress now and then.
+        **options: tenant, roles, sensitivity, type, hidden, encoder, one_chunk_per_document, abort, as
+            `workbench.indexing.index` has them.
+
+    Raises:
+        CorpusLocked, UsageError, EncoderError.
+    """
+    from workbench import indexing
+
+    target = _target(corpus)
+    collections = (collection,) if isinstance(collection, str) else tuple(collection)
+    return indexing.index(_paths(paths), target, collections=collections, progress=progress, **options)
+
+
+def preview(
+    paths: str | Path | Sequence[str | Path],
+    corpus: str | Path | None = None,
+    collection: str | Sequence[str] = "docs",
+    **options: Any,
+) -> IndexPreview:
+    """Say what `index` with the same arguments would do, and do nothing. Raises UsageError, EncoderError."""
+    from workbench import indexing
+
+    target = _target(corpus)
+    collections = (collection,) if isinstance(collection, str) else tuple(collection)
+    return indexing.preview(_paths(paths), target, collections=collections, **options)
+
+
+def remove(paths: str | Path | Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:
+    """Take files and folders out of a corpus. Raises CorpusNotFound, CorpusLocked."""
+    from workbench import indexing
+
+    return indexing.remove(_paths(paths), _target(corpus), **options)
+
+
+def _paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
+    """One path or several; a text is not read letter by letter."""
+    return [settings.path_of(p) for p in ((given,) if isinstance(given, (str, Path)) else given)]
+
+
+def _target(given: str | Path | None) -> Path:
+    return settings.path_of(settings.get("corpus") if given is None else given)

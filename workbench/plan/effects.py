@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbench import plan_fields
-from workbench.plan import Plan
-from workbench.plan_values import base_of
+from workbench.plan import fields as plan_fields
+from workbench.plan.fields import base_of
+from workbench.plan.plan import Plan
 
 _BY_RANK = frozenset({"fusion.k", "fusion.rank_base"})
 _BY_SCORE = frozenset({"fusion.missing", "fusion.normalise"})
