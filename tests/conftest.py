@@ -12,7 +12,7 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 
 # Tests never read the settings, models or corpora of the person who runs them, and never wait for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

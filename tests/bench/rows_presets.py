@@ -11,8 +11,8 @@ from bench import corpora
 from bench.figures import Figure, Row
 from bench.ground import Ground, Question, draw
 from bench.timing import milliseconds
+from workbench import demo as tour
 from workbench.corpus import Corpus, open_corpus
-from workbench.demo import tour
 from workbench.retrieve.result import SearchResult
 
 WARM, ASKED = 20, 150

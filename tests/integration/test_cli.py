@@ -106,7 +106,7 @@ def test_explain_and_compare(sample_path: Path) -> None:
 
 
 def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) -> None:
-    from workbench.demo.data import sample_folder
+    from workbench.demo import sample_folder
 
     at = ("--corpus", sample_path, *SEE_ALL)
     done = run("eval", sample_folder(), "--plan", "default", "--plan", "rrf", "--run", tmp_path / "run.txt", *at)

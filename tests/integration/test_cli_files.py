@@ -13,7 +13,7 @@ from judged_corpus import write_judged
 import workbench as wb
 from workbench.cli import options
 from workbench.cli.main import COMMANDS, main
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 
 SEE_ALL = ("--tenant", "acme", "--role", "admin", "--role", "support")
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.demo.data import data_folder, sample_folder
+from workbench.demo import data_folder, sample_folder
 from workbench.errors import UsageError
 from workbench.plan.presets import PRESETS
 from workbench.retrieve.compare import Asked, compare_many, read_queries

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.demo.tour import CHECKED, CONTENDERS, MODES, QUESTIONS, ask, build, check
+from workbench.demo import CHECKED, CONTENDERS, MODES, QUESTIONS, ask, build, check
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 
 QUERIES = (("how do retries work", "backoff"), ("ACME-INV-49302", None), ('"the kettle is never the cause"', None))
 PRESETS = ("default", "rrf", "tmm", "passages", "collections", "pages", "contract", "scoped")

@@ -24,7 +24,7 @@ def run(*arguments: str | Path, code: int = 0) -> Result:
 @pytest.fixture(scope="module")
 def saved(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot of two searches and an evaluation, saved to a file."""
-    from workbench.demo.data import sample_folder
+    from workbench.demo import sample_folder
 
     out = tmp_path_factory.mktemp("saved") / "two"
     run(

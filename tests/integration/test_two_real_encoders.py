@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 
 pytestmark = pytest.mark.slow
 

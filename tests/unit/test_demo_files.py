@@ -7,9 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from workbench.demo.data import data_folder, demo_judgments, demo_judgments_folder
-from workbench.demo.files import LIBRARY, MARK, MODULES, SMALL_MODULES, TOPICS, demo_files, demo_texts, without_repeats
-from workbench.demo.tour import QUESTIONS
+from workbench.demo import (
+    LIBRARY,
+    MARK,
+    MODULES,
+    QUESTIONS,
+    SMALL_MODULES,
+    TOPICS,
+    data_folder,
+    demo_files,
+    demo_judgments,
+    demo_judgments_folder,
+    demo_texts,
+    without_repeats,
+)
 from workbench.errors import UsageError
 from workbench.evaluate.judgments import load_judgments
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 from workbench.errors import PlanError, SourceUnavailable, UsageError
 from workbench.notebook import controls, drawing, listing
 

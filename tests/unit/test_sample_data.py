@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 from workbench.evaluate.judgments import load_judgments
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.records import Granularity

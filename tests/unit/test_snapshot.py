@@ -10,7 +10,7 @@ import pytest
 from snapshot_cases import PAGE, shrunk, small
 
 import workbench as wb
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 from workbench.errors import SnapshotError, UsageError
 from workbench.snapshot.exports import to_csv, to_json, to_trec
 

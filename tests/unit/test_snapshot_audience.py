@@ -9,7 +9,7 @@ import pytest
 from snapshot_cases import members, shrunk, small
 
 import workbench as wb
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 from workbench.errors import PrincipalRequired
 from workbench.snapshot.model import Passages
 from workbench.store.visibility import HideSensitivities

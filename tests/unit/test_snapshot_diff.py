@@ -8,7 +8,7 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.demo.data import sample_folder
+from workbench.demo import sample_folder
 from workbench.errors import UsageError
 
 QUERY = "retry request pause"

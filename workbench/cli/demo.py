@@ -16,7 +16,7 @@ from workbench.cli import options, output
 from workbench.cli.index import print_report, report_dict
 
 if TYPE_CHECKING:
-    from workbench.demo.tour import Answered, Contender
+    from workbench.demo import Answered, Contender
 
 
 @click.command()
@@ -35,8 +35,8 @@ def demo(
     folder: Path | None, no_app: bool, run_check: bool, encoder: str | None, port: int, no_browser: bool, as_json: bool
 ) -> None:
     """Index the documentation and sources of the Python that runs this, and open the workbench on them."""
+    from workbench import demo as tour
     from workbench.corpus import open_corpus
-    from workbench.demo import tour
 
     data: dict[str, Any] = {}
     with output.progress_bar(enabled=not as_json) as progress:
