@@ -457,6 +457,7 @@ def test_tools(own: wb.Corpus) -> None:
         ("corpus_info", {"[" * 3000: None}),
         ("read_file", {"path": ""}),
         ("read_file", {"path": "x\x1b" * 3000}),
+        ("read_file", {"path": "x/" + "9" * 5000 + "/y"}),
     )
 
 

@@ -231,7 +231,8 @@ def _from_disk(
         indexed: The indexed folders.
         unknown: Whether a file outside of them may be read.
     """
-    if any((folder / "current").is_file() and (folder / "generations").is_dir() for folder in path.parents):
+    # os.path answers False for a name that no system takes, where Path raises.
+    if any(os.path.isfile(folder / "current") and os.path.isdir(folder / "generations") for folder in path.parents):
         return None  # a file of a corpus
     home = next((root for root in sorted(map(_real, indexed)) if root in path.parents), None)
     data = _bytes_of(path)
