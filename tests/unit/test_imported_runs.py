@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.cli.main import main
+from workbench.desk.exchange import import_judgments
 from workbench.desk.making import make_known_item_set
 from workbench.errors import JudgmentError
 from workbench.evaluate.imported import as_judged, load_run
-from workbench.evaluate.judgments import Judgments, Topic
+from workbench.evaluate.judgments import Judgments, Topic, load_judgments
 from workbench.evaluate.run import Run
 
 Make = Callable[..., wb.Corpus]
@@ -124,3 +125,21 @@ def test_answers_of_nothing_are_no_nan(make_corpus: Make, tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)[0]["judged@10"] is None
     assert "nan" not in CliRunner().invoke(main, words).output
+
+
+def test_ids_stay_as_they_are_written_and_are_found_in_either_form(make_corpus: Make, tmp_path: Path) -> None:
+    """Decomposed letters: run and query set keep them, and measure the same query and the same document."""
+    apart = "cafe\u0301"
+    corpus = make_corpus({f"{apart}.md": "# One\n\nA stone.\n"})
+    (tmp_path / "a.run").write_text(f"{apart} Q0 {apart}.md 1 2 {apart}\n", encoding="utf-8")
+    run = load_run(tmp_path / "a.run")
+    assert (dict(run.rankings), run.name) == ({apart: (f"{apart}.md",)}, apart)
+    (tmp_path / "j.csv").write_text(f"query_id,query,document,grade\n{apart},stone,{apart}.md,1\n", encoding="utf-8")
+    judgments = load_judgments(tmp_path / "j.csv")
+    import_judgments(corpus.judging, tmp_path / "j.csv", "s")
+    assert (*judgments.query_ids, corpus.judging.queries("s")[0].query_id) == (apart, apart)
+    for query_id in (apart, "caf\u00e9"):
+        judged = Judgments({query_id: Topic(query_id, "x")}, {query_id: judgments.qrels[apart]})
+        assert corpus.evaluate_run(run, judged, "RR").mean("RR") == 1.0
+    both = Run({apart: ("other",), "caf\u00e9": (f"{apart}.md",)}, "both")
+    assert as_judged(both, judged).rankings == {"caf\u00e9": ("caf\u00e9.md",)}

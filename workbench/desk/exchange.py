@@ -109,7 +109,7 @@ def read_queries(file: Path) -> tuple[Query, ...]:
     for line, row in rows:
         text = reading.first_of(row, reading.TEXT_NAMES)
         try:
-            query = checked(Query(reading.first_of(row, reading.QUERY_ID_NAMES), text, reading.read_keywords(row)))
+            query = checked(Query(reading.id_of(row), text, reading.read_keywords(row)))
         except JudgmentError as exc:
             draft.fault(file, line, exc.message)
             continue
@@ -216,7 +216,7 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
     made: list[_Row] = []
     for line, row in rows:
         text = reading.query_text(row)
-        query_id = reading.one_spaced(reading.first_of(row, reading.QUERY_ID_NAMES))
+        query_id = reading.one_spaced(reading.id_of(row))
         if text:
             draft.add_topic(file, line, query_id, text, reading.read_keywords(row))
             if not any(str(row.get(n) or "") for n in (*reading.DOCUMENT_NAMES, *reading.GRADE_NAMES)):

@@ -313,17 +313,22 @@ def _add(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query
 
 
 def checked(given: Query | str) -> Query:
-    """A query in NFC, without control characters and runs of spaces, with an id. Raises JudgmentError where it is blank."""
+    """A query with one space where it has several, its text in NFC, with an id. Raises JudgmentError where it is blank."""
     query = Query("", given) if isinstance(given, str) else given
     text = _clean(query.text)
     if not text or len(text) > LONGEST_QUERY:
         what = "has no text" if not text else f"has {len(text):,} characters"
         raise JudgmentError(f"The query {query.query_id or text[:40]!r} {what}", f"Give it 1 to {LONGEST_QUERY:,}")
     keywords = _clean(query.keywords or "") or None
-    return replace(query, query_id=_clean(query.query_id) or query_id_of(text), text=text, keywords=keywords)
+    return replace(query, query_id=_spaced(query.query_id) or query_id_of(text), text=text, keywords=keywords)
 
 
 def _clean(text: str) -> str:
-    """In NFC, with one space where there are several, and without control characters and halves of characters."""
-    whole = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8"))
+    """In NFC, and as `_spaced` makes it."""
+    return _spaced(unicodedata.normalize("NFC", text))
+
+
+def _spaced(text: str) -> str:
+    """With one space where there are several, and without control characters and halves of characters."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
     return " ".join("".join(c for c in whole if c.isspace() or unicodedata.category(c) != "Cc").split())

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments
-from workbench.evaluate.reading import Draft, clean, text_of
+from workbench.evaluate.reading import Draft, one_spaced, text_of
 from workbench.evaluate.run import Named, Run, is_own, spoken, words
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -50,7 +51,7 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
         if head[1] != "Q0" and "Q0" in row.split()[2:-4]:
             draft.fault(file, line, "the query's id has a space: write %20 in its place")
             continue
-        query_id, document = spoken(clean(head[0])), spoken(clean(head[2].rsplit(None, 3)[0]))
+        query_id, document = spoken(head[0]), spoken(head[2].rsplit(None, 3)[0])
         rank, score = _number(tail[1]), _number(tail[2])
         if rank is None:
             draft.fault(file, line, f"the rank {tail[1]!r} is no number")
@@ -92,22 +93,33 @@ def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = N
     """
     others = dict(also or {})
     documents: dict[str, str] = {}
-    for spelled in (spoken, words, str):  # the most exact last: it goes before the others
+    for spelled in (_alike, spoken, words, str):  # the most exact last: it goes before the others
         documents |= {spelled(other): key for other, key in others.items()}
-    for spelled in (spoken, words, str):
+    for spelled in (_alike, spoken, words, str):
         documents |= {spelled(key): key for key in sorted(judgments.document_keys)}
+    alike = {_alike(i): i for i in judgments.query_ids}
     queries = {spelled(i): i for spelled in (spoken, words, str) for i in judgments.query_ids}
+    answered = {alike[name]: i for i in run.rankings if (name := _alike(i)) in alike}
+    answered |= {queries[i]: i for i in run.rankings if i in queries}
     rankings = {
-        queries[i]: tuple(
+        query_id: tuple(
             dict.fromkeys(
                 document
-                for key in keys
-                if not is_own(judgments, queries[i], Named(key, document := documents.get(key, key)))
+                for key in run.rankings[i]
+                if not is_own(
+                    judgments,
+                    query_id,
+                    Named(name := _alike(key), document := documents.get(key, documents.get(name, key))),
+                )
             )
         )
-        for i, keys in run.rankings.items()
-        if i in queries
+        for query_id, i in answered.items()
     }
     left = len(run.rankings) - len(rankings)
     said = (f"{left} of {len(run.rankings)} queries of the run are not judged and were left out",) if left else ()
     return replace(run, rankings=rankings, warnings=(*run.warnings, *said))
+
+
+def _alike(name: str) -> str:
+    """What names have in common that programs spell in different letters: in NFC, with one space where there are several."""
+    return one_spaced(unicodedata.normalize("NFC", spoken(name)))

@@ -2,7 +2,7 @@
 
 Every reader goes through the whole file, collects what is wrong with its lines, and raises one error that names them; a
 file with one bad line gives no judgments at all, because a mean over what happened to be readable looks like a result.
-Keys and texts are brought to NFC, as paths are everywhere in the workbench.
+Texts and document keys are brought to NFC, as paths are everywhere in the workbench; a query's id is kept as it is written.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _reader_of_topics(file: Path) -> Callable[[Path, Draft], None]:
 def read_queries(file: Path, draft: Draft) -> None:
     """BEIR queries: one JSON object a line with `_id`, `text` and if wanted `keywords` (text, or a list of words)."""
     for line, row in json_rows(file, draft):
-        draft.add_topic(file, line, first_of(row, QUERY_ID_NAMES), first_of(row, TEXT_NAMES), read_keywords(row))
+        draft.add_topic(file, line, id_of(row), first_of(row, TEXT_NAMES), read_keywords(row))
 
 
 def read_topics(file: Path, draft: Draft) -> None:
@@ -206,7 +206,7 @@ def read_topics(file: Path, draft: Draft) -> None:
                 if file.name.lower().endswith(TOPICS):
                     words, _, keywords = words.partition("\t")
                 if tab:
-                    draft.add_topic(file, line, spoken(clean(query_id)), clean(words), clean(keywords) or None)
+                    draft.add_topic(file, line, spoken(query_id.strip()), clean(words), clean(keywords) or None)
                 else:
                     draft.fault(file, line, "there is no tab between id and text")
         return
@@ -217,7 +217,7 @@ def read_topics(file: Path, draft: Draft) -> None:
         if number is None or title is None:
             draft.fault(file, line, "the topic has no <num> or no <title>")
         else:
-            draft.add_topic(file, line, clean(number[1]), clean(" ".join(title[1].split())), None)
+            draft.add_topic(file, line, number[1], clean(" ".join(title[1].split())), None)
 
 
 def read_beir_qrels(file: Path, draft: Draft) -> None:
@@ -225,7 +225,7 @@ def read_beir_qrels(file: Path, draft: Draft) -> None:
     for line, row in enumerate(text_of(file).split("\n"), 1):
         if not row.strip():
             continue
-        fields = [clean(f) for f in row.split("\t")]
+        fields = [f.strip() for f in row.split("\t")]
         if line == 1 and len(fields) == 3 and fields[0].lower() in QUERY_ID_NAMES and read_grade(fields[2]) is None:
             if fields[2].lower() not in GRADE_NAMES:
                 # A column of another name may run the other way, as Cleverdon's codes do (1 is the best).
@@ -233,7 +233,7 @@ def read_beir_qrels(file: Path, draft: Draft) -> None:
         elif len(fields) != 3:
             draft.fault(file, line, f"there are {len(fields)} fields between tabs instead of 3")
         else:
-            draft.add_grade(file, line, *fields)
+            draft.add_grade(file, line, fields[0], clean(fields[1]), fields[2])
 
 
 def read_trec_qrels(file: Path, draft: Draft) -> None:
@@ -251,7 +251,7 @@ def read_trec_qrels(file: Path, draft: Draft) -> None:
         if len(tail) != 2:
             draft.fault(file, line, "there are fewer than 4 fields: query, iteration, document, grade")
         else:
-            draft.add_grade(file, line, spoken(clean(head[0])), spoken(clean(tail[0])), tail[1])
+            draft.add_grade(file, line, spoken(head[0]), spoken(clean(tail[0])), tail[1])
 
 
 def read_csv(file: Path, draft: Draft) -> None:
@@ -306,7 +306,7 @@ def read_jsonl(file: Path, draft: Draft) -> None:
         if relevant is None:
             _judgment(file, line, row, draft)
             continue
-        query_id = first_of(row, QUERY_ID_NAMES)
+        query_id = id_of(row)
         draft.add_topic(file, line, query_id, first_of(row, TEXT_NAMES), read_keywords(row))
         grades = dict.fromkeys(map(str, relevant), 1) if isinstance(relevant, list) else relevant
         if not isinstance(grades, dict) or not grades:
@@ -317,7 +317,7 @@ def read_jsonl(file: Path, draft: Draft) -> None:
 
 
 def _judgment(file: Path, line: int, row: Mapping[str, Any], draft: Draft) -> None:
-    query_id, text = first_of(row, QUERY_ID_NAMES), query_text(row)
+    query_id, text = id_of(row), query_text(row)
     if text:
         draft.add_topic(file, line, query_id, text, read_keywords(row))
     grade = next((row[n] for n in GRADE_NAMES if n in row), "")
@@ -384,6 +384,12 @@ def one_spaced(name: str) -> str:
 def clean(value: Any) -> str:
     """A value as text in NFC, without spaces around it."""
     return unicodedata.normalize("NFC", str(value)).strip()
+
+
+def id_of(row: Mapping[str, Any]) -> str:
+    """The query's id in a row, without spaces around it; empty where it has none."""
+    names = (str(row[n]).strip() for n in QUERY_ID_NAMES if row.get(n) is not None)
+    return next(filter(None, names), "")
 
 
 def query_text(row: Mapping[str, Any]) -> str:

@@ -229,7 +229,7 @@ def judged_keys(hits: Sequence[HitLike], judgments: Judgments, query_id: str) ->
 
 def is_own(judgments: Judgments, query_id: str, hit: HitLike) -> bool:
     """Whether a hit is of the query's own document, which is left out."""
-    return bool(judgments.drop_identical_ids) and query_id in document_names(hit)
+    return bool(judgments.drop_identical_ids) and unicodedata.normalize("NFC", query_id) in document_names(hit)
 
 
 def as_indexed(judgments: Judgments, records: RecordStore, scope: Scope) -> Judgments:
@@ -264,15 +264,16 @@ def _are_documents(judgments: Judgments, records: RecordStore, scope: Scope) -> 
     """Whether queries are the texts of the documents with their ids."""
     topics = [judgments.topics[i] for i in judgments.query_ids if i in judgments.topics]
     topics = topics[:: max(1, len(topics) // _TRIED)]
-    numbers = records.numbers_named([t.query_id for t in topics], scope) if topics else {}
+    own = {t.query_id: unicodedata.normalize("NFC", t.query_id) for t in topics}  # as documents' names are
+    numbers = records.numbers_named(list(own.values()), scope) if topics else {}
     if 2 * len(numbers) <= len(topics):
         return False
     wanted = sorted({found[0] for found in numbers.values()})
     documents = dict(zip(wanted, records.documents(wanted), strict=True))
     same = 0
     for topic in topics:
-        if topic.query_id in numbers and (query := _plain(topic.text)):
-            document = documents[numbers[topic.query_id][0]]
+        if own[topic.query_id] in numbers and (query := _plain(topic.text)):
+            document = documents[numbers[own[topic.query_id]][0]]
             title, text = _plain(document.title), _plain(document.text)
             same += query == title or text.startswith(query) or text.removeprefix(title).lstrip().startswith(query)
     return 2 * same > len(topics)
