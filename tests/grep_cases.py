@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.store.grep import MappedGrep
-from workbench.store.grep_build import build_dictionary
+from workbench.store.grep.build import build_dictionary
+from workbench.store.grep.search import MappedGrep
+from workbench.store.grep.text import MappedText, build_text
 from workbench.store.protocols import GrepAnswer, Scope
 from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
-from workbench.store.textfile import MappedText, build_text
 
 CHUNK = 40
 

@@ -33,10 +33,10 @@ from workbench.retrieve.request import Request, check_principal, clean, make_req
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
 from workbench.settings import path_of
-from workbench.store.masking import load_policy
+from workbench.store.access.mask import load_policy
+from workbench.store.access.visibility import Policy
+from workbench.store.lexical.synonyms import Vocabulary, load_vocabulary, save_vocabulary
 from workbench.store.reader import open_generation
-from workbench.store.visibility import Policy
-from workbench.store.vocabulary import Vocabulary, load_vocabulary, save_vocabulary
 
 if TYPE_CHECKING:
     import polars

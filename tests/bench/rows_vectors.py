@@ -14,7 +14,7 @@ from bench.timing import in_turn
 from workbench import settings
 from workbench.cli.machine import version
 from workbench.store.protocols import Scope
-from workbench.store.vectors_build import GRAPH, MATRIX
+from workbench.store.vectors.build import GRAPH, MATRIX
 
 DEPTH = 100
 RECALL = 0.98

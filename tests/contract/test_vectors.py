@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import CorpusDamaged, CorpusError, EncoderMismatch, UsageError
 from workbench.records import EncoderIdentity, Progress
-from workbench.store import vectors as vectors_module
-from workbench.store import vectors_build
 from workbench.store.protocols import Scope, VectorIndex
-from workbench.store.vectors import MappedVectors, build_vectors
+from workbench.store.vectors import build as vectors_build
+from workbench.store.vectors import search as vectors_module
+from workbench.store.vectors.search import MappedVectors, build_vectors
 
 Matrix = NDArray[np.float32]
 IDENTITY = EncoderIdentity("hashing", "0" * 64, "hashing 1", 24, 256)

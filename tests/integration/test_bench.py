@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from workbench.errors import EncoderError
 from workbench.retrieve.engine import _KEPT_VECTORS
-from workbench.store.tokens import STOP_WORDS
+from workbench.store.lexical.tokens import STOP_WORDS
 
 ROWS = 250
 

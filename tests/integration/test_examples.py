@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import EncoderError, SourceUnavailable, UsageError
-from workbench.store.lexical import MappedLexical
-from workbench.store.vectors import MappedVectors
+from workbench.store.lexical.search import MappedLexical
+from workbench.store.vectors.search import MappedVectors
 
 Make = Callable[..., wb.Corpus]
 

@@ -16,9 +16,9 @@ import workbench as wb
 from workbench.errors import SettingError
 from workbench.records import Document, Principal
 from workbench.retrieve.textform import format_text
+from workbench.store.access.mask import MaskPatterns, load_policy
+from workbench.store.access.visibility import MASK, HideSensitivities, SeeAll
 from workbench.store.catalogue import Catalogue
-from workbench.store.masking import MaskPatterns, load_policy
-from workbench.store.visibility import MASK, HideSensitivities, SeeAll
 
 SECRETS = ("1234-5678", "4321-8765", "quokka", "zanzibar", "wombat", "ostrich")
 POLICY = MaskPatterns(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.store import tokens
+from workbench.store.lexical import tokens
 
 NOTE = "---\nauthor: José\nvillé: Orléans\nwhen: 2025-02-03T12:45:46Z\n---\n\nDer Raum ist zurückgebaut.\n"
 FILES = {

@@ -44,8 +44,9 @@ from workbench.retrieve.keywords import context_keywords, parse_keywords
 from workbench.retrieve.textform import format_text
 from workbench.snapshot import archive
 from workbench.snapshot.shelf import Shelf
-from workbench.store import filters, query
-from workbench.store.vocabulary import load_vocabulary
+from workbench.store.access import filters
+from workbench.store.lexical import query
+from workbench.store.lexical.synonyms import load_vocabulary
 from workbench.ui import document_page, judge_round
 from workbench.ui.document import read_target
 from workbench.ui.searching import Asked, Finder

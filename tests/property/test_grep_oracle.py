@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import QueryError
-from workbench.store import grep as grep_module
-from workbench.store.grep_pattern import compile_re2, prepare
-from workbench.store.re2_syntax import All, Fragment, Needs, read_regex
-from workbench.store.word_characters import WORDS
+from workbench.store.grep import search as grep_module
+from workbench.store.grep.pattern import compile_re2, prepare
+from workbench.store.grep.re2_syntax import All, Fragment, Needs, read_regex
+from workbench.store.lexical.characters import WORDS
 
 # é has no capital here, so that ignoring case means the same to both engines (re.ASCII folds ASCII only).
 ALPHABET = "abA_1- .é\n"

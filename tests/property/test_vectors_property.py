@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.records import EncoderIdentity
 from workbench.store.protocols import Scope
-from workbench.store.vectors import MappedVectors, _candidates, build_vectors
+from workbench.store.vectors.search import MappedVectors, _candidates, build_vectors
 
 
 @st.composite

@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "lexical"))
 
 from lexical_corpus import Corpus, build
 
-from workbench.store import tokens
-from workbench.store.grep import MappedGrep
+from workbench.store.grep.search import MappedGrep
+from workbench.store.lexical import tokens
+from workbench.store.lexical.query import parse
 from workbench.store.protocols import Scope
-from workbench.store.query import parse
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _WORDS = (

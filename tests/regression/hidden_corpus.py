@@ -16,7 +16,7 @@ from pathlib import Path
 
 import workbench as wb
 from workbench.records import Principal
-from workbench.store.visibility import HideSensitivities
+from workbench.store.access.visibility import HideSensitivities
 
 POLICY = HideSensitivities(("restricted",), ("admin",))
 SHARED = [f"{a}{b}" for a in ("bel", "cor", "dam", "fen", "gor", "hal") for b in ("ando", "eric", "ilux", "omet")]

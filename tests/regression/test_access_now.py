@@ -16,8 +16,8 @@ from hypothesis import strategies as some
 import workbench as wb
 from workbench.errors import PrincipalRequired, SettingError
 from workbench.records import principal_key
+from workbench.store.access.visibility import HideSensitivities
 from workbench.store.reader import open_generation
-from workbench.store.visibility import HideSensitivities
 from workbench.ui import resources
 
 FILES = {

@@ -366,7 +366,7 @@ def test_too_few_descriptors_are_said_as_what_they_are(whole: Path) -> None:
     """A process that may open 40 files."""
     script = (
         "import resource, sys, workbench as wb\n"
-        "import workbench.corpus, duckdb, workbench.store.lexical, workbench.store.grep\n"
+        "import workbench.corpus, duckdb, workbench.store.lexical.search, workbench.store.grep.search\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
         "try:\n"
         "    held = []\n"

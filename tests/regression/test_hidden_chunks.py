@@ -332,8 +332,8 @@ def test_the_comparison_notices_what_leaks(
     corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     """Statistics over all records, fields of all documents, or lines of hidden ones make some answer another."""
-    from workbench.store.grep import MappedGrep
-    from workbench.store.lexical import MappedLexical
+    from workbench.store.grep.search import MappedGrep
+    from workbench.store.lexical.search import MappedLexical
     from workbench.store.stored import StoredRecords
 
     keys = StoredRecords._known_keys

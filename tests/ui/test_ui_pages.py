@@ -43,7 +43,7 @@ def test_the_guide_has_every_field_and_preset() -> None:
 
 def test_the_guides_filters_can_be_read() -> None:
     """An example that the language refuses would teach a fault."""
-    from workbench.store.filters import parse
+    from workbench.store.access.filters import parse
     from workbench.ui.query_bar import FILTER_HELP
 
     for example, _ in reference.FILTERS:

@@ -17,7 +17,7 @@ import workbench as wb
 from workbench.errors import SnapshotError
 from workbench.snapshot.page import policy
 from workbench.snapshot.shelf import Shelf
-from workbench.store.masking import load_policy
+from workbench.store.access.mask import load_policy
 from workbench.ui import snapshot_routes
 from workbench.ui.snapshot_access import allowed, kept, today
 

@@ -17,7 +17,7 @@ from bench.timing import in_turn
 from workbench.corpus import open_corpus
 from workbench.encode.hashing import HashingEncoder
 from workbench.errors import UsageError
-from workbench.store.vectors_build import MATRIX
+from workbench.store.vectors.build import MATRIX
 
 
 def test_a_figure_is_the_median_the_95th_percentile_and_the_best_round() -> None:

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from workbench.errors import FilterError
-from workbench.store.filter_sql import glob_pattern, select, uses_collection
-from workbench.store.filters import And, Condition, Date, Not, Or, parse
+from workbench.store.access.filter_sql import glob_pattern, select, uses_collection
+from workbench.store.access.filters import And, Condition, Date, Not, Or, parse
 
 
 def test_and_binds_tighter_than_or_and_not_tighter_than_and():

@@ -11,11 +11,11 @@ import pytest
 from grep_cases import make_grep, run
 
 from workbench.errors import CorpusDamaged, QueryError, UsageError
-from workbench.store.grep import MappedGrep
-from workbench.store.grep_passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
+from workbench.store.grep.passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
+from workbench.store.grep.search import MappedGrep
+from workbench.store.grep.text import build_text
 from workbench.store.protocols import Scope
 from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
-from workbench.store.textfile import build_text
 
 
 def numbered(count: int, *matches: int) -> str:

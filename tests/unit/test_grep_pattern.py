@@ -10,10 +10,10 @@ import re2
 from grep_cases import make_grep, run
 
 from workbench.errors import QueryError
-from workbench.store import grep_scan
-from workbench.store.grep_pattern import compile_re2, prepare
-from workbench.store.re2_syntax import All, Any, Fragment, has_capital, read_fixed, read_regex
-from workbench.store.word_characters import (
+from workbench.store.grep import scan as grep_scan
+from workbench.store.grep.pattern import compile_re2, prepare
+from workbench.store.grep.re2_syntax import All, Any, Fragment, has_capital, read_fixed, read_regex
+from workbench.store.lexical.characters import (
     RE2_MARKS,
     RE2_SEPARATOR,
     RE2_SEPARATORS,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from grep_cases import make_grep, run
 
-from workbench.store.grep import MappedGrep
+from workbench.store.grep.search import MappedGrep
 
 RG = shutil.which("rg")
 pytestmark = pytest.mark.skipif(RG is None, reason="needs ripgrep (rg) on the path")

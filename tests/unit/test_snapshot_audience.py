@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.demo import sample_folder
 from workbench.errors import PrincipalRequired
 from workbench.snapshot.model import Passages
-from workbench.store.visibility import HideSensitivities
+from workbench.store.access.visibility import HideSensitivities
 
 QUERY = "runbook retry deploy password"
 PLAN = "default vector.threshold=off limit=50"

@@ -15,10 +15,10 @@ import pytest
 from workbench.errors import FilterError, PrincipalRequired
 from workbench.indexing import index
 from workbench.records import Principal
+from workbench.store.access.visibility import HideSensitivities
 from workbench.store.duck import fetch
 from workbench.store.protocols import Scope
 from workbench.store.reader import Generation, open_generation
-from workbench.store.visibility import HideSensitivities
 
 DOCUMENTS = {
     "guide/intro.md": (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import CorpusDamaged
-from workbench.store.textfile import BLOCK, MappedText, build_text
+from workbench.store.grep.text import BLOCK, MappedText, build_text
 
 TEXTS = [
     "one\ntwo\nthree",

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from workbench.store.vectors_graph import NARROW, WIDEST, GraphFacts, first_width, second_width
+from workbench.store.vectors.graph import NARROW, WIDEST, GraphFacts, first_width, second_width
 
 FACTS = GraphFacts(far=0.46, doubling=0.05)
 

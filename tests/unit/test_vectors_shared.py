@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from workbench.records import EncoderIdentity
 from workbench.store.protocols import Scope
-from workbench.store.vectors import MappedVectors, build_vectors
+from workbench.store.vectors.search import MappedVectors, build_vectors
 
 ROWS = 2000
 IDENTITY = EncoderIdentity("test", "0" * 64, "test", 32, 256)

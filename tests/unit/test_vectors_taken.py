@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from workbench.records import EncoderIdentity
-from workbench.store import vectors_build
 from workbench.store.generations import file_digest
-from workbench.store.vectors_build import GRAPH, IDENTITY, MATRIX, OldVectors, build_vectors
+from workbench.store.vectors import build as vectors_build
+from workbench.store.vectors.build import GRAPH, IDENTITY, MATRIX, OldVectors, build_vectors
 
 ENCODER = EncoderIdentity("test", "0", 16, 512, "test")
 

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.errors import PrincipalRequired, UsageError
 from workbench.records import Principal
-from workbench.store.visibility import Access, HideSensitivities, SeeAll, visible, visible_documents
+from workbench.store.access.visibility import Access, HideSensitivities, SeeAll, visible, visible_documents
 
 ALL = SeeAll()
 

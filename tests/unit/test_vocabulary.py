@@ -11,7 +11,15 @@ import yaml
 import workbench as wb
 from workbench.errors import SettingError
 from workbench.ingest.rules import QUERY_KEYS, SettingsFile, load_rules
-from workbench.store.vocabulary import KEYS, NONE, Vocabulary, load_vocabulary, save_vocabulary, spoken, vocabulary_of
+from workbench.store.lexical.synonyms import (
+    KEYS,
+    NONE,
+    Vocabulary,
+    load_vocabulary,
+    save_vocabulary,
+    spoken,
+    vocabulary_of,
+)
 
 TEXTS = {
     "one.md": "# Deploying\n\nThe kubernetes cluster restarts nightly.\n",
@@ -72,7 +80,7 @@ def test_a_stop_word_counts_only_quoted_or_alone() -> None:
 
 def test_without_a_vocabulary_a_query_is_itself() -> None:
     """The very same value."""
-    from workbench.store.query import parse
+    from workbench.store.lexical.query import parse
 
     assert spoken("kubernetes OR ci -x", NONE).query is parse("kubernetes OR ci -x")
 
@@ -204,7 +212,7 @@ def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest
     os.utime(tmp_path / "corpus.yaml", (1, 1))
     file = SettingsFile(tmp_path, load_vocabulary)
     assert file.now() == WORDS
-    monkeypatch.setattr("workbench.store.vocabulary.load_vocabulary", lambda corpus: pytest.fail("read again"))
+    monkeypatch.setattr("workbench.store.lexical.synonyms.load_vocabulary", lambda corpus: pytest.fail("read again"))
     assert file.now() == WORDS
 
 

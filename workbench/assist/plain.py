@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.assist.protocol import Floats
-from workbench.store.tokens import PIECES, STOP_WORDS, analyse, fold, stem
+from workbench.store.lexical.tokens import PIECES, STOP_WORDS, analyse, fold, stem
 
 OVERLAP = "overlap"
 ECHO = "echo"

@@ -273,8 +273,8 @@ def export(
     """Write SNAPSHOT in another form, without what its audience may not see; --out FILE.snapshot writes a snapshot."""
     from workbench.snapshot import exports
     from workbench.snapshot.snapshot import SUFFIX
-    from workbench.store.masking import load_policy
-    from workbench.store.visibility import HideSensitivities
+    from workbench.store.access.mask import load_policy
+    from workbench.store.access.visibility import HideSensitivities
 
     as_snapshot = out is not None and out.suffix == SUFFIX and form is None
     if form is None and not as_snapshot:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.desk.jobs import COLUMNS, Job, list_jobs
 from workbench.records import Principal
+from workbench.store.access.visibility import Policy, SeeAll, may_know
 from workbench.store.protocols import RecordStore, Scope
-from workbench.store.visibility import Policy, SeeAll, may_know
 
 if TYPE_CHECKING:
     import polars

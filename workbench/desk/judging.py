@@ -23,8 +23,8 @@ from workbench.errors import JudgmentError
 from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.run import inherits
 from workbench.records import Document, Granularity, Principal, Span
+from workbench.store.access.visibility import Access, Policy, SeeAll, visible
 from workbench.store.protocols import RecordStore, Scope
-from workbench.store.visibility import Access, Policy, SeeAll, visible
 
 _BATCH = 500
 _EVERYTHING = Scope()

@@ -42,7 +42,7 @@ from workbench.desk.database import Desk, now
 from workbench.desk.query_sets import JUDGING, QuerySets, time_of
 from workbench.errors import JudgmentError
 from workbench.records import Span
-from workbench.store.visibility import MASK
+from workbench.store.access.visibility import MASK
 
 GRADES = (0, 1, 2, 3)
 GRADE_NAMES = ("not relevant", "related", "relevant", "answers it")

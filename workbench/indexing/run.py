@@ -37,7 +37,7 @@ from workbench.indexing.writing import report_of, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.reports import IndexReport
 from workbench.store.generations import Layout, private
-from workbench.store.lexical_carried import made_alike
+from workbench.store.lexical.carried import made_alike
 from workbench.store.staging import Staging
 
 

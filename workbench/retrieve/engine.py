@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
 from workbench.records import Principal, principal_key
-from workbench.store.lexical import MappedLexical
+from workbench.store.access.visibility import Policy
+from workbench.store.lexical.search import MappedLexical
+from workbench.store.lexical.synonyms import NONE, Vocabulary
 from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
 from workbench.store.reader import Generation
-from workbench.store.visibility import Policy
-from workbench.store.vocabulary import NONE, Vocabulary
 
 _KEPT_VECTORS = 64
 
@@ -105,7 +105,7 @@ class Engine:
 
     def _shown(self) -> tuple[RecordStore, GrepIndex, MappedLexical]:
         """Records, lines and words behind the policy, made once."""
-        from workbench.store.redaction import RedactedGrep, RedactedRecords, Redactor, ShownPostings
+        from workbench.store.access.redaction import RedactedGrep, RedactedRecords, Redactor, ShownPostings
 
         with self._lock:
             if self._masked is None:

@@ -20,7 +20,7 @@ from workbench.ranking.cutting import at_least
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.records import Step
 from workbench.retrieve.retrieved import Retrieved
-from workbench.store.query import names_code
+from workbench.store.lexical.query import names_code
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from workbench.store.tokens import STOP_WORDS
+from workbench.store.lexical.tokens import STOP_WORDS
 
 MOST_KEYWORDS = 8
 MOST_CONTEXT = 10

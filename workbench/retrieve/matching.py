@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from workbench.plan.plan import Plan
 from workbench.records import Span
-from workbench.store.grep_pattern import Search, prepare
+from workbench.store.grep.pattern import Search, prepare
 
 
 def pattern_spans(patterns: Sequence[str], text: str, plan: Plan) -> list[Span]:

@@ -18,7 +18,7 @@ from workbench.retrieve.request import Request
 from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import scope_of
 from workbench.retrieve.wording import listed, nothing_found
-from workbench.store.filters import conditions, parse
+from workbench.store.access.filters import conditions, parse
 
 
 def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], plan: Plan) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from workbench.records import Document, Principal
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.readfile import explicit_roots
-from workbench.store.visibility import Policy
+from workbench.store.access.visibility import Policy
 
 
 @dataclass(frozen=True, slots=True)

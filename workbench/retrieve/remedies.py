@@ -20,7 +20,7 @@ from workbench.ranking.distance import to_distance
 from workbench.retrieve.request import MODES
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.wording import NoMatch, listed
-from workbench.store.query import unquoted, without
+from workbench.store.lexical.query import unquoted, without
 
 _FACTORS = (2.0, 0.5, 5.0, 0.2)
 _LIMIT_TRIES = 6

@@ -18,7 +18,7 @@ from workbench.plan.fields import base_of, collection_of
 from workbench.plan.plan import Plan
 from workbench.records import Kind, Principal
 from workbench.retrieve.keywords import quoted_phrases
-from workbench.store.filters import COMPARISONS, show_field, show_value
+from workbench.store.access.filters import COMPARISONS, show_field, show_value
 
 MODES = ("hybrid", "grep", "keyword", "vector")
 _ALIASES = {"semantic": "vector"}

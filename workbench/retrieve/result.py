@@ -27,7 +27,7 @@ from workbench.retrieve.request import kind_of
 from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import scope_of
-from workbench.store.vocabulary import spoken
+from workbench.store.lexical.synonyms import spoken
 
 if TYPE_CHECKING:
     import polars

@@ -15,7 +15,7 @@ from workbench.errors import PrincipalRequired
 from workbench.records import Principal
 from workbench.snapshot.capture import policy_digest
 from workbench.snapshot.model import About, Audience, Content, Passages, SavedSearch
-from workbench.store.visibility import Access, Policy, SeeAll, visible
+from workbench.store.access.visibility import Access, Policy, SeeAll, visible
 
 if TYPE_CHECKING:
     import polars as pl

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from workbench.retrieve.engine import Engine
     from workbench.retrieve.result import SearchResult
+    from workbench.store.access.visibility import Policy
     from workbench.store.protocols import Scope
-    from workbench.store.visibility import Policy
 
 PACKAGES = (
     "numpy", "duckdb", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "torch", "openvino", "polars", "plotly",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.snapshot.checking import Verification
     from workbench.snapshot.diff import SnapshotDiff
-    from workbench.store.visibility import Policy
+    from workbench.store.access.visibility import Policy
 
 SUFFIX = ".snapshot"
 

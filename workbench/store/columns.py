@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.store.duck import fetch, fetch_columns, stream
 from workbench.store.generations import damaged, unreadable
-from workbench.store.textfile import load_array
+from workbench.store.grep.text import load_array
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from workbench.locators import Place, joined
+from workbench.store.grep.text import load_array
 from workbench.store.string_table import StringTable, StringWriter
-from workbench.store.textfile import load_array
 
 
 def build_places(folder: Path, documents: int, places: Iterable[tuple[int, int, str]]) -> None:

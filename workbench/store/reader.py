@@ -24,17 +24,17 @@ from workbench.errors import EncoderMismatch
 from workbench.ingest.rules import CorpusRules, access_changes
 from workbench.records import EncoderIdentity
 from workbench.store import generations
+from workbench.store.access.visibility import Access, Policy
 from workbench.store.columns import Columns
 from workbench.store.duck import Database, fetch
 from workbench.store.generations import DATABASE, Manifest, Pin
 from workbench.store.place_arrays import Places
 from workbench.store.stored import StoredRecords, stored_access
-from workbench.store.visibility import Access, Policy
 
 if TYPE_CHECKING:
-    from workbench.store.grep import MappedGrep
-    from workbench.store.lexical import MappedLexical
-    from workbench.store.vectors import MappedVectors
+    from workbench.store.grep.search import MappedGrep
+    from workbench.store.lexical.search import MappedLexical
+    from workbench.store.vectors.search import MappedVectors
 
 __all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
 
@@ -183,7 +183,7 @@ class Generation:
         self._files.pin.check("lexical/")
         with self._files.lock:
             if self._files.lexical is None:
-                from workbench.store.lexical import MappedLexical
+                from workbench.store.lexical.search import MappedLexical
 
                 self._files.lexical = MappedLexical(self.folder / "lexical")
             return self._files.lexical
@@ -194,7 +194,7 @@ class Generation:
         self._files.pin.check("text/")
         with self._files.lock:
             if self._files.grep is None:
-                from workbench.store.grep import MappedGrep
+                from workbench.store.grep.search import MappedGrep
 
                 text = self.folder / "text"
                 self._files.grep = MappedGrep(text, text, text)
@@ -206,7 +206,7 @@ class Generation:
         self._files.pin.check(f"vectors/{key}/")
         with self._files.lock:
             if key not in self._files.vectors:
-                from workbench.store.vectors import MappedVectors
+                from workbench.store.vectors.search import MappedVectors
 
                 self._files.vectors[key] = MappedVectors(self.folder / "vectors" / key)
             return self._files.vectors[key]

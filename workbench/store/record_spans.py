@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.store.generations import damaged
+from workbench.store.grep.text import load_array
 from workbench.store.place_arrays import Places
 from workbench.store.string_table import StringTable, StringWriter
-from workbench.store.textfile import load_array
 
 
 @dataclass(frozen=True, slots=True)

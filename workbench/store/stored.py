@@ -25,7 +25,8 @@ from workbench.ingest.visibility import Visibility, narrow
 from workbench.ingest.walk import relative_path
 from workbench.locators import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key
-from workbench.store import filter_sql, filters
+from workbench.store.access import filter_sql, filters
+from workbench.store.access.visibility import Access, Policy, SeeAll, may_know, visible_documents
 from workbench.store.columns import KINDS, Columns
 from workbench.store.copies import StoredCopies
 from workbench.store.duck import Database, fetch, fetch_columns
@@ -35,7 +36,6 @@ from workbench.store.place_arrays import Places
 from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Source
 from workbench.store.schema import CUT_RECORDS
 from workbench.store.stored_rows import read_documents, read_records
-from workbench.store.visibility import Access, Policy, SeeAll, may_know, visible_documents
 
 if TYPE_CHECKING:
     pass

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.store.textfile import load_array, map_bytes
+from workbench.store.grep.text import load_array, map_bytes
 
 
 class StringWriter:

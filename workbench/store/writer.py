@@ -252,7 +252,7 @@ def _build_vectors(
     tell: Tell,
 ) -> str:
     """Write one encoder's vectors and their graph; a warning where there is no graph."""
-    from workbench.store.vectors_build import GRAPH, MATRIX, OldVectors, build_vectors
+    from workbench.store.vectors.build import GRAPH, MATRIX, OldVectors, build_vectors
 
     before = graph = None
     if old is not None:
@@ -343,7 +343,7 @@ def _versions() -> dict[str, str]:
 
 def _build_words(folder: Path, characters: int, old: Pin | None, tell: Tell) -> str:
     """Build the word index; of more than a little text in a process of its own, which gives its memory back."""
-    from workbench.store.lexical_build import Before, build, build_here
+    from workbench.store.lexical.build import Before, build, build_here
 
     before = None
     if old is not None and old.sound("lexical/", anew=True):
@@ -354,8 +354,8 @@ def _build_words(folder: Path, characters: int, old: Pin | None, tell: Tell) -> 
 
 def _build_lines(folder: Path, tell: Tell) -> str:
     """Write grep's dictionary of the text file."""
-    from workbench.store.grep_build import build_dictionary
-    from workbench.store.textfile import MappedText
+    from workbench.store.grep.build import build_dictionary
+    from workbench.store.grep.text import MappedText
 
     build_dictionary(folder / "text", MappedText(folder / "text"), tell)
     return ""
@@ -363,9 +363,9 @@ def _build_lines(folder: Path, tell: Tell) -> str:
 
 def _write_texts(folder: Path, tell: Tell) -> None:
     """Write the text file, which record holds a character, and where a text stands in its original."""
+    from workbench.store.grep.text import build_text
     from workbench.store.place_arrays import build_places
     from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
-    from workbench.store.textfile import build_text
 
     text = folder / "text"
     connection = open_reading(folder / DATABASE)

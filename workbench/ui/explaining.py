@@ -203,7 +203,7 @@ def statements(result: SearchResult) -> list[Statement]:
 
 def filter_statement(result: SearchResult) -> str:
     """The filter as the store runs it, with its values as a comment."""
-    from workbench.store import filter_sql, filters
+    from workbench.store.access import filter_sql, filters
 
     records, request = result._engine.records, result._retrieved.request
     node = filters.parse(result.filters)

@@ -12,8 +12,8 @@ from workbench import settings
 from workbench.errors import WorkbenchError
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.records import Principal
-from workbench.store.masking import load_policy
-from workbench.store.visibility import SeeAll, may_know
+from workbench.store.access.mask import load_policy
+from workbench.store.access.visibility import SeeAll, may_know
 from workbench.ui import cards, controls, corpus_parts, index_runs, resources, sign_in
 from workbench.ui.index_runs import DONE, FAILED, STOPPED, Status
 from workbench.ui.text import plain, visible

@@ -18,8 +18,8 @@ from workbench.records import Principal
 from workbench.snapshot import Snapshot
 from workbench.snapshot.capture import policy_digest
 from workbench.snapshot.shelf import Listed, Shelf
+from workbench.store.access.visibility import Policy
 from workbench.store.protocols import Scope
-from workbench.store.visibility import Policy
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.errors import WorkbenchError
-from workbench.store.vocabulary import vocabulary_of
+from workbench.store.lexical.synonyms import vocabulary_of
 from workbench.ui import resources, undo
 from workbench.ui import state as app_state
 from workbench.ui.controls import PREFIX, lazy
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.store.vocabulary import Vocabulary
+    from workbench.store.lexical.synonyms import Vocabulary
 
 _SYNONYMS, _STOP = PREFIX + "synonyms", PREFIX + "stop_words"
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import duckdb
 
-from workbench.store import tokens
-from workbench.store.lexical import MappedLexical
-from workbench.store.lexical_build import build_arrays, build_terms
-from workbench.store.query import Item, Matcher, needed, parse
+from workbench.store.lexical.build import build_arrays, build_terms
+from workbench.store.lexical.query import Item, Matcher, needed, parse
+from workbench.store.lexical.search import MappedLexical, tokens
 
 Text = str | tuple[str, str]
 

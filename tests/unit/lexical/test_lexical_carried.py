@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from lexical_corpus import Corpus, build
 
 from workbench.records import Progress
-from workbench.store import lexical_build, tokens
-from workbench.store.lexical_build import Before
+from workbench.store.lexical import build as lexical_build
+from workbench.store.lexical import tokens
+from workbench.store.lexical.build import Before
 
 WORDS = (
     "run",

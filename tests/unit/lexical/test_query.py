@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.errors import QueryError
-from workbench.store.query import MAX_CHARACTERS, Matcher, parse, word_matcher
+from workbench.store.lexical.query import MAX_CHARACTERS, Matcher, parse, word_matcher
 
 
 def term(word: str) -> Matcher:

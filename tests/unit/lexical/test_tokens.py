@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.store import tokens
-from workbench.store.word_characters import RANGES
+from workbench.store.lexical import tokens
+from workbench.store.lexical.characters import RANGES
 
 
 def words(text: str) -> list[str]:

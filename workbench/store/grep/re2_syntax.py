@@ -27,7 +27,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from workbench.store.word_characters import (
+from workbench.store.lexical.characters import (
     RE2_MARKS,
     RE2_SEPARATOR,
     RE2_SEPARATORS,

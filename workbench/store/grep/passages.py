@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.records import Passage, Span
-from workbench.store.grep_pattern import GrepPattern
+from workbench.store.grep.pattern import GrepPattern
+from workbench.store.grep.text import LONG_LINE, MappedText
 from workbench.store.overlaps import joined
 from workbench.store.record_spans import RecordSpans
-from workbench.store.textfile import LONG_LINE, MappedText
 
 LINE_CHARACTERS = LONG_LINE
 """A longer line is cut: a line of context at its end, a matched line around its first match."""

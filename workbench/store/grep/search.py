@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from workbench.errors import QueryError, UsageError
 from workbench.records import Passage
-from workbench.store.grep_dictionary import WordDictionary
-from workbench.store.grep_passages import PassageWriter, group, reached
-from workbench.store.grep_pattern import GrepPattern, prepare
-from workbench.store.grep_scan import scan, verify
+from workbench.store.grep.dictionary import WordDictionary
+from workbench.store.grep.passages import PassageWriter, group, reached
+from workbench.store.grep.pattern import GrepPattern, prepare
+from workbench.store.grep.scan import scan, verify
+from workbench.store.grep.text import MappedText
 from workbench.store.protocols import GrepAnswer, Scope
 from workbench.store.record_spans import RecordSpans
-from workbench.store.textfile import MappedText
 
 MOST_LINES = 50_000
 """Matched lines of one pattern that are ranked: the first ones in (path, line) order."""

@@ -27,7 +27,7 @@ from typing import Any
 from workbench import settings
 from workbench.errors import CorpusError, SettingError, quoted
 from workbench.settings import read_yaml
-from workbench.store.query import Item, Matcher, ParsedQuery, in_quotes, parse
+from workbench.store.lexical.query import Item, Matcher, ParsedQuery, in_quotes, parse
 
 FILE_NAME = "corpus.yaml"
 KEYS = ("synonyms", "stop_words")

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from workbench.errors import QueryError
-from workbench.store import tokens
+from workbench.store.lexical import tokens
 
 MAX_CHARACTERS = 10_000
 """Longest query."""

@@ -15,8 +15,8 @@ from typing import Any
 import re2
 
 from workbench.errors import QueryError
-from workbench.store.re2_syntax import Needs, has_capital, read_fixed, read_regex
-from workbench.store.word_characters import RE2_SEPARATOR, letters
+from workbench.store.grep.re2_syntax import Needs, has_capital, read_fixed, read_regex
+from workbench.store.lexical.characters import RE2_SEPARATOR, letters
 
 MOST_CHARACTERS = 4_000
 """Longest pattern. RE2's time is linear in the text, but in the worst case times the pattern's length."""

@@ -22,7 +22,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from workbench.store.filters import And, Condition, Date, Node, Not, Value, as_date, conditions, fault
+from workbench.store.access.filters import And, Condition, Date, Node, Not, Value, as_date, conditions, fault
 
 _TEXT = {
     "type": "d.type", "sensitivity": "d.sensitivity", "path": "d.path", "title": "d.title", "url": "d.url",

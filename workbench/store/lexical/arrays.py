@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from workbench.store.duck import fetch, fetch_columns
 from workbench.store.generations import damaged
-from workbench.store.textfile import load_array
+from workbench.store.grep.text import load_array
 
 if TYPE_CHECKING:
     import duckdb

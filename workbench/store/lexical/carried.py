@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store import tokens
-from workbench.store.lexical_arrays import Arrays
-from workbench.store.lexical_runs import Occurrences, Vocabulary
+from workbench.store.lexical import tokens
+from workbench.store.lexical.arrays import Arrays
+from workbench.store.lexical.runs import Occurrences, Vocabulary
 
 MADE_WITH = "made_with.json"
 _COLUMNS = ("terms", "words", "records", "places")

@@ -39,7 +39,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from workbench.store.word_characters import RANGES
+from workbench.store.lexical.characters import RANGES
 
 WORDS_VERSION = 2
 """Version of all that decides the words, terms and positions of a text: raise it where any of that changes, so that nothing is

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import CorpusError
-from workbench.store import tokens
+from workbench.store.lexical import tokens
 
 _POSITIONS = 1 << (31 - tokens.SPAN_BITS)
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store import tokens
-from workbench.store.lexical_arrays import Arrays
-from workbench.store.query import Matcher, Path, Step
+from workbench.store.lexical import tokens
+from workbench.store.lexical.arrays import Arrays
+from workbench.store.lexical.query import Matcher, Path, Step
 
 _KEPT = 64
 _KEPT_TERMS = 4096

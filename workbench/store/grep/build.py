@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.records import Progress
-from workbench.store.textfile import MappedText
-from workbench.store.word_characters import TOKENS
+from workbench.store.grep.text import MappedText
+from workbench.store.lexical.characters import TOKENS
 
 RUN_BYTES = 1 << 25
 """Bytes of text whose words are sorted at once."""

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.records import Span
-from workbench.store import tokens
+from workbench.store.lexical import tokens
+from workbench.store.lexical.query import Matcher, ParsedQuery, Path, Step
 from workbench.store.overlaps import joined
-from workbench.store.query import Matcher, ParsedQuery, Path, Step
 
 
 class _Occurrence(NamedTuple):

@@ -28,8 +28,8 @@ from workbench.ranking.agreement import reached
 from workbench.records import EncoderIdentity
 from workbench.store.generations import damaged, unreadable
 from workbench.store.protocols import Scope, Scored
-from workbench.store.vectors_build import FORMAT, GRAPH, IDENTITY, MATRIX, build_vectors
-from workbench.store.vectors_graph import Graph, GraphFacts, first_width, second_width
+from workbench.store.vectors.build import FORMAT, GRAPH, IDENTITY, MATRIX, build_vectors
+from workbench.store.vectors.graph import Graph, GraphFacts, first_width, second_width
 
 Floats32 = NDArray[np.float32]
 Floats = NDArray[np.float64]

@@ -29,15 +29,15 @@ from numpy.typing import NDArray
 from workbench.errors import CorpusError, SettingError
 from workbench.ingest.context import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
-from workbench.store import filter_sql, filters
-from workbench.store.grep_passages import ELLIPSIS, reached
-from workbench.store.grep_pattern import GrepPattern, matches, prepare
-from workbench.store.lexical_highlight import occurrences
-from workbench.store.lexical_postings import Postings, ReadsPostings
+from workbench.store.access import filter_sql, filters
+from workbench.store.access.visibility import MASK, Policy
+from workbench.store.grep.passages import ELLIPSIS, reached
+from workbench.store.grep.pattern import GrepPattern, matches, prepare
+from workbench.store.lexical.highlight import occurrences
+from workbench.store.lexical.postings import Postings, ReadsPostings
+from workbench.store.lexical.query import Matcher
 from workbench.store.overlaps import joined
 from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
-from workbench.store.query import Matcher
-from workbench.store.visibility import MASK, Policy
 
 MOST_PASSAGES = 2_000
 """Passages that are masked and counted for one answer, where fewer are asked for."""

@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 from workbench.errors import QueryError
 from workbench.records import Span
-from workbench.store import lexical_sql
-from workbench.store.lexical_arrays import Arrays
-from workbench.store.lexical_carried import made_alike
-from workbench.store.lexical_highlight import highlight
-from workbench.store.lexical_postings import PostingsReader, ReadsPostings, contains, union
+from workbench.store.lexical import sql as lexical_sql
+from workbench.store.lexical.arrays import Arrays
+from workbench.store.lexical.carried import made_alike
+from workbench.store.lexical.highlight import highlight
+from workbench.store.lexical.postings import PostingsReader, ReadsPostings, contains, union
+from workbench.store.lexical.query import Item, Matcher, ParsedQuery, needed, word_matcher
+from workbench.store.lexical.synonyms import NONE, Vocabulary, read
 from workbench.store.protocols import Occurring, QueryWords, Scope, Scored
-from workbench.store.query import Item, Matcher, ParsedQuery, needed, word_matcher
-from workbench.store.vocabulary import NONE, Vocabulary, read
 
 _KEPT = 8
 _KEPT_DF = 4096

@@ -39,11 +39,11 @@ from numpy.typing import NDArray
 from workbench import settings
 from workbench.errors import CorpusError
 from workbench.records import Progress
-from workbench.store import tokens
 from workbench.store.duck import fetch, open_writing
-from workbench.store.lexical_arrays import write_arrays
-from workbench.store.lexical_carried import Carried, made_alike, write_makers
-from workbench.store.lexical_runs import Occurrences, Vocabulary, merged_blocks, write_run
+from workbench.store.lexical import tokens
+from workbench.store.lexical.arrays import write_arrays
+from workbench.store.lexical.carried import Carried, made_alike, write_makers
+from workbench.store.lexical.runs import Occurrences, Vocabulary, merged_blocks, write_run
 from workbench.store.processes import end, start_python
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def build(database: Path | str, folder: Path | str, progress: Tell | None = None
     """
     with tempfile.TemporaryFile() as errors:
         process = start_python(
-            "workbench.store.lexical_build",
+            "workbench.store.lexical.build",
             *(str(database), str(folder), *((str(before.folder), str(before.numbers)) if before is not None else ())),
             stdout=subprocess.PIPE,
             stderr=errors.fileno(),

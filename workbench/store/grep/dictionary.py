@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store import re2_syntax
 from workbench.store.generations import damaged
-from workbench.store.grep_build import lower_bytes
-from workbench.store.grep_pattern import compile_re2, matcher
-from workbench.store.re2_syntax import Fragment, Needs
-from workbench.store.textfile import load_array, map_bytes
+from workbench.store.grep import re2_syntax
+from workbench.store.grep.build import lower_bytes
+from workbench.store.grep.pattern import compile_re2, matcher
+from workbench.store.grep.re2_syntax import Fragment, Needs
+from workbench.store.grep.text import load_array, map_bytes
 
 MOST_WORDS = 20_000
 """RE2 stops looking for words beyond this many: scanning the text is then no slower."""

@@ -28,11 +28,11 @@ from typing import Any
 from workbench.errors import SettingError
 from workbench.ingest.rules import policy_values
 from workbench.records import Document, Principal
-from workbench.store.grep_pattern import Search, compile_re2, matcher, matches
+from workbench.store.access.visibility import MASK, Policy, holds_one
+from workbench.store.grep.pattern import Search, compile_re2, matcher, matches
+from workbench.store.grep.re2_syntax import read_regex
+from workbench.store.lexical.characters import MARKS
 from workbench.store.overlaps import joined
-from workbench.store.re2_syntax import read_regex
-from workbench.store.visibility import MASK, Policy, holds_one
-from workbench.store.word_characters import MARKS
 
 _LEFT_MARKS = re.compile(f"(?<={MASK})[{MARKS}]+")
 """Marks of a letter that was masked without them."""

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import QueryError
-from workbench.store.grep_pattern import GrepPattern, Search
-from workbench.store.textfile import MappedText
+from workbench.store.grep.pattern import GrepPattern, Search
+from workbench.store.grep.text import MappedText
 
 MOST_SECONDS = 30.0
 """Longest time that one pattern may take."""

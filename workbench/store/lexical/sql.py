@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.store import tokens
-from workbench.store.query import Item, Matcher, ParsedQuery, Step, needed
+from workbench.store.lexical import tokens
+from workbench.store.lexical.query import Item, Matcher, ParsedQuery, Step, needed
 
 _SHIFT, _MASK = tokens.SPAN_BITS, (1 << tokens.SPAN_BITS) - 1
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from workbench.errors import CorpusError
 from workbench.records import EncoderIdentity, Progress
 from workbench.store.generations import file_digest
-from workbench.store.vectors_graph import GraphFacts, build_graph, made_alike
+from workbench.store.vectors.graph import GraphFacts, build_graph, made_alike
 
 MATRIX = "vectors.npy"
 GRAPH = "index.usearch"

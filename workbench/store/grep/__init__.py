@@ -1,0 +1,1 @@
+"""Line search: RE2 over the stored texts of whole documents."""

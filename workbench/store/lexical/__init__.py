@@ -1,0 +1,1 @@
+"""Keyword search: words, queries, postings in DuckDB, BM25."""

@@ -1,0 +1,1 @@
+"""The vectors of one encoder and the nearest of them."""
