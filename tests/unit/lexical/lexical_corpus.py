@@ -10,9 +10,10 @@ from typing import Any
 
 import duckdb
 
+from workbench.store.lexical import tokens
 from workbench.store.lexical.build import build_arrays, build_terms
 from workbench.store.lexical.query import Item, Matcher, needed, parse
-from workbench.store.lexical.search import MappedLexical, tokens
+from workbench.store.lexical.search import MappedLexical
 
 Text = str | tuple[str, str]
 
