@@ -41,15 +41,15 @@ from workbench.store.reader import open_generation
 if TYPE_CHECKING:
     import polars
 
-    from workbench.desk.judging import Judging
     from workbench.evaluate.distribution import Distribution
     from workbench.evaluate.evaluation import Evaluation
     from workbench.evaluate.grid import Space, Values
-    from workbench.evaluate.judgments import Judgments, Topic
     from workbench.evaluate.live import LiveMeasure
     from workbench.evaluate.run import Run
     from workbench.evaluate.swept import Sweep
     from workbench.indexing.preview import IndexPreview
+    from workbench.judgments.judging import Judging
+    from workbench.judgments.qrels import Judgments, Topic
 
 
 class Corpus:
@@ -197,14 +197,14 @@ class Corpus:
         return engine.records.info(engine.records.scope(self.principal, None, ()))
 
     def jobs(self) -> polars.DataFrame:
-        """Indexing runs, the newest first: queued, running, done or failed (`desk.inventory`). Raises CorpusError."""
-        from workbench.desk.inventory import jobs_frame, visible_jobs
+        """Indexing runs, the newest first: queued, running, done or failed (`saved.inventory`). Raises CorpusError."""
+        from workbench.saved.inventory import jobs_frame, visible_jobs
 
         return jobs_frame(visible_jobs(self.path, self.engine.records, self.principal, self.policy))
 
     def sources(self) -> polars.DataFrame:
         """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified, copies."""
-        from workbench.desk.inventory import sources_frame
+        from workbench.saved.inventory import sources_frame
 
         records = self.engine.records
         return sources_frame(records, records.scope(self.principal, None, ()))
@@ -297,8 +297,8 @@ class Corpus:
 
     @property
     def judging(self) -> Judging:
-        """Query sets and judgments as they stand in the generation of now (`desk.judgments`): take it anew each time."""
-        from workbench.desk.judging import judging_of
+        """Query sets and judgments as they stand in the generation of now (`judgments.log`): take it anew each time."""
+        from workbench.judgments.judging import judging_of
 
         return judging_of(self.path, self.engine.records, self.principal, self.policy)
 
@@ -313,7 +313,7 @@ class Corpus:
         Raises:
             JudgmentError: Lines cannot be read (the message names them); nothing is imported then.
         """
-        from workbench.desk.exchange import import_judgments
+        from workbench.judgments.exchange import import_judgments
 
         return import_judgments(self.judging, path_of(path), name).name
 
@@ -557,10 +557,9 @@ class Corpus:
         Raises:
             UsageError: A measure that is unknown.
         """
-        from workbench.desk.naming import other_names
         from workbench.evaluate.evaluation import score_run
-        from workbench.evaluate.imported import as_judged
-        from workbench.evaluate.run import as_indexed
+        from workbench.evaluate.run import as_indexed, as_judged
+        from workbench.judgments.judging import other_names
 
         records = self.engine.records
         scope = records.scope(self.principal, None, ())

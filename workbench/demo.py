@@ -27,8 +27,8 @@ from workbench.reports import IndexReport
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.evaluate.evaluation import Evaluation
-    from workbench.evaluate.judgments import Judgments
     from workbench.evaluate.statistics import Difference
+    from workbench.judgments.qrels import Judgments
 
 _UNDERLINE = re.compile(r"^[*=~^-]{3,}$", re.MULTILINE)
 _SECTION = re.compile(r"(?m)^(?=[^\s*=~-].*\n={3,}$)")
@@ -159,7 +159,7 @@ def demo_judgments(files: str | Path | None = None) -> Judgments:
         WorkbenchError: The installation lacks the questions.
         UsageError: The folder answers none of them.
     """
-    from workbench.evaluate.judgments import load_judgments
+    from workbench.judgments.qrels import load_judgments
 
     judgments = load_judgments(demo_judgments_folder(), name="demo")
     if files is None:

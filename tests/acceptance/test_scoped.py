@@ -20,12 +20,12 @@ from endpoint_server import hangs, serving
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.desk.jobs import list_jobs
 from workbench.errors import CorpusLocked, IndexingStopped
 from workbench.plan.plan import Plan
 from workbench.records import Label, Principal
 from workbench.retrieve.cache import ResultCache, cache_key
 from workbench.retrieve.request import make_request
+from workbench.saved.jobs import list_jobs
 from workbench.store import locks
 
 ADMIN, SUPPORT = Principal("acme", ("admin",)), Principal("acme", ("support",))
@@ -335,7 +335,7 @@ def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     program = (
-        "import os, sys; from pathlib import Path; from workbench.desk.jobs import recording\n"
+        "import os, sys; from pathlib import Path; from workbench.saved.jobs import recording\n"
         "with recording(Path(sys.argv[1]), 'index', ['/files'], ['docs'], {}) as job:\n    job.running(); os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", program, str(corpus)], check=False)

@@ -16,7 +16,7 @@ from serving import serving
 from visiting import expect, prepared, settled
 
 import workbench as wb
-from workbench.desk.exchange import import_judgments
+from workbench.judgments.exchange import import_judgments
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TIMES = int(os.environ.get("WORKBENCH_PRESSES", "1"))

@@ -14,8 +14,8 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.assist.learned import LearnedRanker
 from workbench.cli.main import main
-from workbench.evaluate.judgments import JudgedPassage, Judgments, load_judgments
 from workbench.evaluate.learning import learn
+from workbench.judgments.qrels import JudgedPassage, Judgments, load_judgments
 from workbench.records import Span
 
 QUERIES = 20

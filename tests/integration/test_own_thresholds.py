@@ -13,7 +13,7 @@ from static_model import SIX, index_both
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.evaluate.judgments import Judgments, Topic
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.ranking.fuse import fuse
 
 TEXTS = {f"{name}.md": text for name, text in SIX.items()}

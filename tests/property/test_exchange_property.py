@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.desk import exchange
-from workbench.desk.query_sets import JUDGING, Query, checked
-from workbench.evaluate.imported import load_run
-from workbench.evaluate.run import Run, spoken, words
+from workbench.evaluate.run import Run, load_run
+from workbench.judgments import exchange
+from workbench.judgments.formats import spoken, words
+from workbench.judgments.query_sets import JUDGING, Query, checked
 
 NAMES = (
     "plain.md", "my notes.md", " first and last ", "100% sure.md", "a%20b.md", "a%2520b.md", "it's \"said\".md", "naïve-café.md",
@@ -83,7 +83,7 @@ def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> str | None:
         return None
     judging.sets.create("drawn", queries.values())
     chunks = corpus.search("kettle water record", mode="keyword", limit=100).hits
-    with judging.sets.desk.writing(JUDGING) as db:
+    with judging.sets.database.writing(JUDGING) as db:
         number = judging.sets.number(db, "drawn")
         for q, at, grade, judge, note in drawn["judged"]:
             query = list(queries.values())[q % len(queries)]

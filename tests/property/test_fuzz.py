@@ -31,10 +31,10 @@ from snapshot_cases import members, small, zipped
 
 import workbench as wb
 from workbench import settings as own_settings
-from workbench.desk import exchange
-from workbench.evaluate.imported import load_run
-from workbench.evaluate.judgments import load_judgments
+from workbench.evaluate.run import load_run
 from workbench.ingest.rules import FileRules, load_rules, policy_values
+from workbench.judgments import exchange
+from workbench.judgments.qrels import load_judgments
 from workbench.markup import plain
 from workbench.mcp.server import build_server
 from workbench.plan.fields import FIELDS

@@ -16,9 +16,9 @@ from static_model import make_static
 import workbench as wb
 from workbench.evaluate import cached
 from workbench.evaluate.cached import CachedPool
-from workbench.evaluate.judgments import JudgedPassage, Judgments, Topic
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.scoring import score
+from workbench.judgments.qrels import JudgedPassage, Judgments, Topic
 from workbench.records import Span
 
 WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")

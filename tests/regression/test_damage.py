@@ -21,11 +21,11 @@ from indexing_cases import write_texts
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.desk.database import check_desk
 from workbench.errors import CorpusDamaged, CorpusError
 from workbench.indexing import index, remove
 from workbench.indexing.repairing import repair, rollback
 from workbench.reports import FileStatus
+from workbench.saved.database import check_database
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -230,10 +230,10 @@ def test_rows_of_a_damaged_desk_are_saved(corpus: Path) -> None:
     data = bytearray(desk.read_bytes())
     data[(page - 1) * 4096 : (page - 1) * 4096 + 64] = bytes(64)
     desk.write_bytes(bytes(data))
-    assert check_desk(corpus)
+    assert check_database(corpus)
     found = CliRunner().invoke(main, ["doctor", "--repair", "--no-model", "--corpus", str(corpus)])
     assert found.exit_code == 0, found.output
-    assert check_desk(corpus) == ""
+    assert check_database(corpus) == ""
     assert (corpus / "damaged" / "desk.sqlite").is_file()
     with sqlite3.connect(desk) as db:
         assert db.execute("SELECT count(*) FROM jobs").fetchone()[0] >= rows

@@ -9,10 +9,10 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.desk.exchange import export_judgments, import_judgments
-from workbench.desk.making import make_known_item_set
-from workbench.desk.searches import Searches
 from workbench.errors import JudgmentError
+from workbench.judgments.exchange import export_judgments, import_judgments
+from workbench.judgments.known_items import make_known_item_set
+from workbench.saved.searches import Searches
 
 BOARD, STAFF = wb.Principal("acme", ("board",)), wb.Principal("acme", ("staff",))
 TEXTS = {

@@ -9,8 +9,8 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.desk.jobs import recording
 from workbench.errors import UsageError
+from workbench.saved.jobs import recording
 from workbench.snapshot.shelf import Shelf
 from workbench.store.catalogue import Catalogue
 from workbench.store.generations import private

@@ -25,8 +25,8 @@ from hidden_corpus import GROUPS, MIXED, POLICY, PRINCIPALS, SHARED, Group, buil
 from mcp import Client
 
 import workbench as wb
-from workbench.desk.exchange import export_judgments
 from workbench.errors import WorkbenchError
+from workbench.judgments.exchange import export_judgments
 from workbench.mcp.server import CorpusServer, build_server
 from workbench.snapshot import exports
 from workbench.store.catalogue import Catalogue

@@ -15,7 +15,7 @@ from app_for_tests import all_text, bodies, chunks, column, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
-from workbench.desk.searches import HISTORY, PLAN, SEARCH, Searches
+from workbench.saved.searches import HISTORY, PLAN, SEARCH, Searches
 from workbench.ui import resources
 
 Open = Callable[..., AppTest]

@@ -13,8 +13,8 @@ from app_for_tests import all_text, bodies, draw_scores, page, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
-from workbench.desk.exchange import import_judgments
 from workbench.errors import JudgmentError
+from workbench.judgments.exchange import import_judgments
 from workbench.records import Progress
 from workbench.ui import compare_page, tuning
 from workbench.ui.state import from_params

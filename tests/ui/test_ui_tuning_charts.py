@@ -15,8 +15,8 @@ from workbench.charts.tuning import MOST_BARS, distribution_figure, heat_figure,
 from workbench.errors import UsageError
 from workbench.evaluate.differing import lists_of, queries_only, wins
 from workbench.evaluate.distribution import Distribution, distribution
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.pool import Pool
+from workbench.judgments.qrels import Judgments, Topic
 
 
 def test_the_curve_has_its_band_and_marks() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from workbench.errors import UsageError
-from workbench.evaluate.agreement import agreement, cohen, fleiss
+from workbench.judgments.agreement import agreement, cohen, fleiss
 
 
 def test_cohen_by_hand() -> None:

@@ -11,7 +11,7 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.evaluate.judgments import Judgments, Topic
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.reports import FileStatus, IndexReport
 from workbench.store.reader import open_generation
 

@@ -22,7 +22,7 @@ from workbench.demo import (
     without_repeats,
 )
 from workbench.errors import UsageError
-from workbench.evaluate.judgments import load_judgments
+from workbench.judgments.qrels import load_judgments
 
 
 def test_the_selection_is_fixed_and_in_path_order() -> None:

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from workbench.desk.database import FILE, Desk, Group, open_desk, repair_desk
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound
+from workbench.saved.database import FILE, Database, Group, open_database, repair_database
 
 FIRST = "CREATE TABLE marks (number INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
 MARKS = Group("marks", (FIRST,))
 WRITE = """
 import sys
-from workbench.desk.database import Desk, Group
+from workbench.saved.database import Database, Group
 marks = Group("marks", (sys.argv[2],))
-desk = Desk(sys.argv[1])
+desk = Database(sys.argv[1])
 for number in range(int(sys.argv[4])):
     with desk.writing(marks) as db:
         db.execute("INSERT INTO marks (text) VALUES (?)", (f"{sys.argv[3]} {number}",))
@@ -30,12 +30,12 @@ for number in range(int(sys.argv[4])):
 """
 
 
-def add(desk: Desk, text: str) -> None:
+def add(desk: Database, text: str) -> None:
     with desk.writing(MARKS) as db:
         db.execute("INSERT INTO marks (text) VALUES (?)", (text,))
 
 
-def texts(desk: Desk) -> list[str]:
+def texts(desk: Database) -> list[str]:
     return [row["text"] for row in desk.rows(MARKS, "SELECT text FROM marks ORDER BY number")]
 
 
@@ -46,20 +46,20 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:
     """A desk that nobody wrote to reads as empty tables."""
-    assert texts(Desk(tmp_path)) == []
+    assert texts(Database(tmp_path)) == []
     assert not (tmp_path / FILE).exists()
 
 
 def test_what_was_written_is_read_by_another(tmp_path: Path) -> None:
     """Two desks of one folder are one file."""
-    add(Desk(tmp_path), "one")
-    assert texts(Desk(tmp_path)) == ["one"]
-    assert open_desk(tmp_path) is open_desk(tmp_path)
+    add(Database(tmp_path), "one")
+    assert texts(Database(tmp_path)) == ["one"]
+    assert open_database(tmp_path) is open_database(tmp_path)
 
 
 def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
     """A transaction is all or nothing."""
-    desk = Desk(tmp_path)
+    desk = Database(tmp_path)
 
     def half() -> None:
         with desk.writing(MARKS) as db:
@@ -73,7 +73,7 @@ def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
 
 def test_threads_lose_nothing(tmp_path: Path) -> None:
     """Eight threads write through one desk at once."""
-    desk = Desk(tmp_path)
+    desk = Database(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: add(desk, str(n)), range(80)))
     assert sorted(texts(desk), key=int) == [str(n) for n in range(80)]
@@ -85,7 +85,7 @@ def test_processes_lose_nothing(tmp_path: Path) -> None:
     for process in running:
         process.communicate(timeout=60)
         assert process.returncode == 0
-    assert sorted(texts(Desk(tmp_path))) == sorted(f"{name} {n}" for name in "abc" for n in range(40))
+    assert sorted(texts(Database(tmp_path))) == sorted(f"{name} {n}" for name in "abc" for n in range(40))
 
 
 def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     rest = process.communicate(timeout=10)[0].split()
     last = int(rest[-1] if rest else said)
-    found = texts(Desk(tmp_path))
+    found = texts(Database(tmp_path))
     assert found[: last + 1] == [f"x {n}" for n in range(last + 1)]
     assert len(found) <= last + 2
     with sqlite3.connect(tmp_path / FILE) as db:
@@ -107,22 +107,22 @@ def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
 
 def test_a_commit_is_on_the_disk(tmp_path: Path) -> None:
     """WAL, and a sync at each commit."""
-    with Desk(tmp_path).writing(MARKS) as db:
+    with Database(tmp_path).writing(MARKS) as db:
         assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
 
 
 def test_migrations_keep_the_rows(tmp_path: Path) -> None:
     """A newer program brings the tables up to date, one group at a time."""
-    add(Desk(tmp_path), "kept")
+    add(Database(tmp_path), "kept")
     newer = Group("marks", (FIRST, "ALTER TABLE marks ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'"))
     other = Group("notes", ("CREATE TABLE notes (text TEXT) STRICT; CREATE INDEX notes_text ON notes (text)",))
-    desk = Desk(tmp_path)
+    desk = Database(tmp_path)
     with desk.reading(newer, other) as db:
         assert [tuple(r) for r in db.execute("SELECT text, colour FROM marks")] == [("kept", "red")]
         assert db.execute("SELECT * FROM notes").fetchall() == []
     with pytest.raises(CorpusError, match=r"newer workbench.*Update"):
-        texts(Desk(tmp_path))
+        texts(Database(tmp_path))
 
 
 @pytest.mark.parametrize("content", [b"this is no database" * 400, b"SQLite format 3\x00" + b"\xff" * 8000])
@@ -130,21 +130,21 @@ def test_a_damaged_file_is_said(tmp_path: Path, content: bytes) -> None:
     """With what to do, to readers and writers."""
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(CorpusDamaged, match="doctor --repair"):
-        texts(Desk(tmp_path))
+        texts(Database(tmp_path))
     with pytest.raises(CorpusDamaged, match="doctor --repair"):
-        add(Desk(tmp_path), "x")
-    (said,) = repair_desk(tmp_path)
+        add(Database(tmp_path), "x")
+    (said,) = repair_database(tmp_path)
     assert "nothing could be read" in said
     assert (tmp_path / "damaged" / FILE).read_bytes() == content
-    add(Desk(tmp_path), "x")
+    add(Database(tmp_path), "x")
 
 
 def test_a_busy_desk_is_said(tmp_path: Path) -> None:
     """A writer waits for the time-out and no longer; readers do not wait at all."""
-    add(Desk(tmp_path), "before")
-    with Desk(tmp_path).writing(MARKS) as db:
+    add(Database(tmp_path), "before")
+    with Database(tmp_path).writing(MARKS) as db:
         db.execute("INSERT INTO marks (text) VALUES ('other')")
-        waiting = Desk(tmp_path, busy_seconds=0.05)
+        waiting = Database(tmp_path, busy_seconds=0.05)
         assert texts(waiting) == ["before"]
         with pytest.raises(CorpusLocked, match="Try again"):
             add(waiting, "x")
@@ -153,19 +153,19 @@ def test_a_busy_desk_is_said(tmp_path: Path) -> None:
 def test_without_a_corpus_nothing_is_made(tmp_path: Path) -> None:
     """A mistyped folder does not become one."""
     with pytest.raises(CorpusNotFound):
-        add(Desk(tmp_path / "nowhere"), "x")
+        add(Database(tmp_path / "nowhere"), "x")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
     """Connections of a file that was moved away are not written to."""
-    desk = Desk(tmp_path)
+    desk = Database(tmp_path)
     add(desk, "old")
     desk.close()
     for file in tmp_path.glob(f"{FILE}*"):
         file.unlink()
     add(desk, "new")
-    assert texts(desk) == texts(Desk(tmp_path)) == ["new"]
+    assert texts(desk) == texts(Database(tmp_path)) == ["new"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody with fewer rights")
@@ -174,9 +174,9 @@ def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("WORKBENCH_CORPUS_PRIVATE", "no")
     script = (
         "import os, sys\n"
-        "from workbench.desk.database import Desk, Group\n"
+        "from workbench.saved.database import Database, Group\n"
         "os.setuid(65534)\n"
-        "desk, marks = Desk(sys.argv[1]), Group('marks', (sys.argv[2],))\n"
+        "desk, marks = Database(sys.argv[1]), Group('marks', (sys.argv[2],))\n"
         "print(len(desk.rows(marks, 'SELECT * FROM marks')))\n"
         "try:\n    desk.writing(marks).__enter__()\nexcept Exception as exc:\n    print(exc)\n"
     )
@@ -185,7 +185,7 @@ def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch
         os.chmod(name, 0o755)
         for rows in (0, 1):
             if rows:
-                add(Desk(name), "x")
+                add(Database(name), "x")
             out = subprocess.run(
                 [sys.executable, "-c", script, name, FIRST], capture_output=True, text=True, check=False
             )

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.desk import exchange
-from workbench.desk.pooling import make_pool
-from workbench.desk.query_sets import Query
 from workbench.errors import JudgmentError, UsageError
+from workbench.judgments import exchange
+from workbench.judgments.pooling import make_pool
+from workbench.judgments.query_sets import Query
 from workbench.plan.plan import Plan
 from workbench.records import Hit
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.desk.judgments import Anchor, find_again, same_passage
-from workbench.desk.query_sets import JUDGING
 from workbench.errors import JudgmentError
-from workbench.evaluate.judgments import JudgedPassage
-from workbench.evaluate.run import inherits, passage_keys
+from workbench.evaluate.run import passage_keys
+from workbench.judgments.log import Anchor, find_again, same_passage
+from workbench.judgments.qrels import JudgedPassage, inherits
+from workbench.judgments.query_sets import JUDGING
 from workbench.records import Span
 
 Make = Callable[..., wb.Corpus]
@@ -197,7 +197,7 @@ def test_two_processes_judging_the_same_pool_lose_nothing(make_corpus: Make) -> 
     for process in running:
         process.communicate(timeout=120)
         assert process.returncode == 0
-    with corpus.judging.sets.desk.reading(JUDGING) as db:
+    with corpus.judging.sets.database.reading(JUDGING) as db:
         assert db.execute("SELECT count(*) FROM judging_log").fetchone()[0] == 2 * 6 * len(hits)
     valid = corpus.judging.located("search")
     assert sorted((x.judgment.judge, x.judgment.note) for x in valid) == [
@@ -271,7 +271,7 @@ def test_masked_text_is_found_and_not_told(tmp_path: Path) -> None:
     told = staff.judging.located("search")
     assert [(x.judgment.grade, x.stale, x.moved) for x in told] == [(3, False, False), (1, False, False)]
     assert not any("1234" in x.judgment.anchor.quote for x in told)
-    from workbench.desk.making import make_known_item_set
+    from workbench.judgments.known_items import make_known_item_set
 
     assert make_known_item_set(admin.judging, admin.engine, "known", 9, ["title"]) == 2
     assert [q.text for q in staff.judging.queries("known")] == ["Opening hours today"]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.desk import searches as kept
-from workbench.desk.database import Group, open_desk
-from workbench.desk.searches import HISTORY, PLAN, SEARCH, SEARCHES, Searches, owner_of
 from workbench.errors import UsageError
+from workbench.saved import searches as kept
+from workbench.saved.database import Group, open_database
+from workbench.saved.searches import HISTORY, PLAN, SEARCH, SEARCHES, Searches, owner_of
 
 
 @pytest.fixture
@@ -58,12 +58,12 @@ def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine
         (SEARCH, "plain", json.dumps({"q": "a"})),
         (SEARCH, "set", json.dumps(columns)),
     ]
-    with open_desk(tmp_path).writing(first) as db:
+    with open_database(tmp_path).writing(first) as db:
         db.executemany(
             "INSERT INTO searches_kept (owner, kind, name, value, at) VALUES (?, ?, ?, ?, 1)",
             [(mine.owner, *row) for row in rows],
         )
-    open_desk(tmp_path).close()
+    open_database(tmp_path).close()
     desk = Searches(tmp_path, mine.owner)
     assert [e.value for e in desk.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never"]
     assert [e.params for e in desk.kept(SEARCH)] == [{"q": "a", "plan": "rrf"}, {**columns, "column2": "rrf limit=3"}]

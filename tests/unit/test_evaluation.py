@@ -15,9 +15,10 @@ import pytest
 import workbench as wb
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
 from workbench.evaluate.evaluation import evaluate, score_run
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import describe, needed_depth, parse_measure, parse_measures
-from workbench.evaluate.run import Run, document_keys, make_run, qrels_to_trec
+from workbench.evaluate.run import Run, document_keys, make_run
+from workbench.judgments.formats import qrels_to_trec
+from workbench.judgments.qrels import Judgments, Topic
 
 
 @dataclass(frozen=True)

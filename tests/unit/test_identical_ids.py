@@ -13,7 +13,7 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.cli import measured_collections
 from workbench.cli.main import main
-from workbench.evaluate.imported import load_run
+from workbench.evaluate.run import load_run
 
 TEXTS = {
     "a-pro": "Amber bridges carry cedar over the delta in spring.",

@@ -12,12 +12,11 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.desk.exchange import import_judgments
-from workbench.desk.making import make_known_item_set
 from workbench.errors import JudgmentError
-from workbench.evaluate.imported import as_judged, load_run
-from workbench.evaluate.judgments import Judgments, Topic, load_judgments
-from workbench.evaluate.run import Run
+from workbench.evaluate.run import Run, as_judged, load_run
+from workbench.judgments.exchange import import_judgments
+from workbench.judgments.known_items import make_known_item_set
+from workbench.judgments.qrels import Judgments, Topic, load_judgments
 
 Make = Callable[..., wb.Corpus]
 WORDS = ("gauge", "bridge", "keeper", "valley", "storm", "evening", "river", "stone")

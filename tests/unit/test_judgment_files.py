@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import JudgmentError
-from workbench.evaluate.judgments import Judgments, load_judgments
+from workbench.judgments.qrels import Judgments, load_judgments
 
 HEAD = "query_id,query,document,grade\n"
 

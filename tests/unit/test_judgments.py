@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import JudgmentError
-from workbench.evaluate.judgments import Judgments, Topic, load_judgments
+from workbench.judgments.qrels import Judgments, Topic, load_judgments
 
 QUERIES = '{"_id": "q1", "text": "blue kettle"}\n{"_id": "q2", "text": "red door", "keywords": ["red", "door"]}\n'
 QRELS = "query-id\tcorpus-id\tscore\nq1\tdocs/a.md\t2\nq1\tdocs/b c.md\t0\nq2\tx#7\t1\n"

@@ -11,9 +11,8 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.desk.making import make_known_item_set
 from workbench.errors import JudgmentError, UsageError
-from workbench.evaluate.known_items import KINDS, make_known_items
+from workbench.judgments.known_items import KINDS, make_known_item_set, make_known_items
 
 FAQ = "# Help desk\n\n## How do I reset my password?\n\nOpen the profile page and press the red button twice.\n"
 FILES = {

@@ -14,10 +14,11 @@ import workbench as wb
 from workbench.assist.answers import read_grades
 from workbench.assist.endpoint import Endpoint
 from workbench.cli.main import main
-from workbench.desk.judged import graded_by
-from workbench.desk.machine import BATCH, GIVE_UP, judge_by_machine, with_people
-from workbench.desk.pooling import Pool, make_pool
 from workbench.errors import AssistError, JudgmentError
+from workbench.judgments.agreement import with_people
+from workbench.judgments.judging import graded_by
+from workbench.judgments.machine import BATCH, GIVE_UP, judge_by_machine
+from workbench.judgments.pooling import Pool, make_pool
 
 FILES = {f"d{n}.md": f"# Title {n}\n\nkettle text number {n}, {'boils ' * (n % 3)}and more\n" for n in range(8)}
 Make = Callable[..., wb.Corpus]

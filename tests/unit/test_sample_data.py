@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from workbench.demo import sample_folder
-from workbench.evaluate.judgments import load_judgments
 from workbench.ingest.rules import FileRules, load_rules
+from workbench.judgments.qrels import load_judgments
 from workbench.records import Granularity
 
 ROOT = sample_folder() / "files"

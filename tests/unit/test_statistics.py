@@ -10,8 +10,8 @@ import pytest
 
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import score_run
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.statistics import bootstrap_interval, paired_difference, pooled_difference, randomisation_test
+from workbench.judgments.qrels import Judgments, Topic
 
 
 def test_the_interval_repeats_and_moves_with_the_seed() -> None:

@@ -14,9 +14,9 @@ import workbench as wb
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.folds import best_of, deal, nested
 from workbench.evaluate.grid import Range, Space, read_space
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.statistics import holm, paired_difference, randomisation_test, randomisation_tests
 from workbench.evaluate.swept import Sweep
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import show
 from workbench.plan.plan import Plan
 from workbench.records import Progress

@@ -171,9 +171,9 @@ def _corpus(path: Path, verify: bool) -> list[Finding]:
 
 
 def _desk(path: Path) -> list[Finding]:
-    from workbench.desk.database import FILE, check_desk
+    from workbench.saved.database import FILE, check_database
 
-    reason = check_desk(path)
+    reason = check_database(path)
     if reason:
         return [
             Finding(
@@ -184,10 +184,10 @@ def _desk(path: Path) -> list[Finding]:
 
 
 def _repair(path: Path) -> list[Finding]:
-    from workbench.desk.database import repair_desk
     from workbench.indexing.repairing import repair
+    from workbench.saved.database import repair_database
 
-    found = [Finding("repair", "desk", "done", line) for line in repair_desk(path)]
+    found = [Finding("repair", "desk", "done", line) for line in repair_database(path)]
     done, left = repair(path)
     found += [Finding("repair", "corpus", "done", line) for line in done]
     found += [Finding("repair", "corpus", "fault", line) for line in left]

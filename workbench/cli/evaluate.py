@@ -16,7 +16,7 @@ from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
     from workbench.evaluate.evaluation import Evaluation
-    from workbench.evaluate.judgments import Judgments
+    from workbench.judgments.qrels import Judgments
 
 
 @click.command(name="eval", cls=options.Writing)
@@ -76,7 +76,7 @@ def evaluate(
     places in them, so they measure corpora of the same files with other chunks or encoders too: --against compares those.
     A run names documents: with --with-run judged passages count as their documents for the plans, too.
     """
-    from workbench.evaluate.imported import load_run
+    from workbench.evaluate.run import load_run
 
     given_runs = [load_run(path) for path in runs]
     loaded = judged.read_judgments(judgments, split, asker, judges).dropping(drop_identical_ids)

@@ -107,7 +107,7 @@ def import_(
 
     A file with a malformed line is refused with its number, and nothing of it is imported.
     """
-    from workbench.desk import exchange
+    from workbench.judgments import exchange
 
     with asker.open() as opened:
         if only_queries:
@@ -144,7 +144,7 @@ def import_(
 
 def _with(target: Path) -> tuple[Path, ...]:
     """What an export writes beside or in its target."""
-    from workbench.evaluate.reading import TOPICS
+    from workbench.judgments.formats import TOPICS
 
     return target.with_suffix(TOPICS), target / "qrels" / "test.tsv", target / "queries.jsonl"
 
@@ -165,7 +165,7 @@ def export(
     jsonl and csv keep passages, judges, times and notes; trec (with TARGET.topics.tsv beside it) and beir (a folder) hold
     documents, each with the highest grade of its passages.
     """
-    from workbench.desk import exchange
+    from workbench.judgments import exchange
 
     chosen = form or {".jsonl": "jsonl", ".csv": "csv", "": "beir"}.get(target.suffix.lower(), "trec")
     with asker.open() as opened:
@@ -182,8 +182,8 @@ def export(
 @_common
 def agree(name: str, judges: tuple[str, ...], asker: options.Asker, as_json: bool) -> None:
     """Say how far the judges of the set NAME agree: Cohen's kappa for two, Fleiss' for more."""
-    from workbench.desk.judged import graded_by
-    from workbench.evaluate.agreement import agreement
+    from workbench.judgments.agreement import agreement
+    from workbench.judgments.judging import graded_by
 
     with asker.open() as opened:
         items = graded_by(opened.judging.located(name))
@@ -232,8 +232,7 @@ def make(name: str, count: int, kinds: tuple[str, ...], seed: int, asker: option
     Titles, headings, rare phrases and questions become queries, and what they were made of is the answer. They are easier
     than people's questions; figures measured with them say so.
     """
-    from workbench.desk.making import make_known_item_set
-    from workbench.evaluate.known_items import KINDS
+    from workbench.judgments.known_items import KINDS, make_known_item_set
 
     with asker.open() as opened:
         total = make_known_item_set(opened.judging, opened.engine, name, count, kinds or KINDS, seed)
@@ -262,9 +261,10 @@ def machine(name: str, model: str, plans: options.ManyPlans, depth: int, asker: 
     `workbench eval NAME --judge machine:MODEL`. Passages leave this machine for the endpoint.
     """
     from workbench.assist.endpoint import PREFIX, Endpoint
-    from workbench.desk.judged import graded_by
-    from workbench.desk.machine import judge_by_machine, with_people
-    from workbench.desk.pooling import make_pool
+    from workbench.judgments.agreement import with_people
+    from workbench.judgments.judging import graded_by
+    from workbench.judgments.machine import judge_by_machine
+    from workbench.judgments.pooling import make_pool
 
     endpoint = Endpoint(model.removeprefix(PREFIX))
     pooled = [str(plan) for plan in plans.read()] if plans.given else list(POOLED)

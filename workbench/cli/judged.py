@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workbench.cli.options import Asker
     from workbench.corpus import Corpus
-    from workbench.evaluate.judgments import Judgments
+    from workbench.judgments.qrels import Judgments
 
 
 def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: Sequence[str] = ()) -> Judgments:
@@ -26,7 +26,7 @@ def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: 
         UsageError: Judges are named, and it is no query set.
     """
     from workbench.errors import UsageError
-    from workbench.evaluate.judgments import load_judgments
+    from workbench.judgments.qrels import load_judgments
 
     if not Path(source).exists():
         with asker.open() as opened:
@@ -46,11 +46,11 @@ def read_queries(opened: Corpus, source: str, split: str | None) -> Judgments:
     Raises:
         JudgmentError: There is no such set or file, or it cannot be read.
     """
-    from workbench.desk.exchange import holds_judgments
-    from workbench.desk.exchange import read_queries as queries_of
-    from workbench.desk.naming import with_own_ids
     from workbench.errors import JudgmentError
-    from workbench.evaluate.judgments import Judgments, load_judgments
+    from workbench.judgments.exchange import holds_judgments
+    from workbench.judgments.exchange import read_queries as queries_of
+    from workbench.judgments.judging import with_own_ids
+    from workbench.judgments.qrels import Judgments, load_judgments
 
     path = Path(source)
     graded: Mapping[str, Mapping[str, int]] = {}

@@ -48,8 +48,8 @@ def learn(
     It reorders what a plan found (tmm, unless another is given). The table compares both on queries held out by folds; the
     model itself is trained on all queries. Use it as rerank.model=learned:FILE, with the same plan.
     """
-    from workbench.evaluate.judgments import load_judgments
     from workbench.evaluate.learning import learn as learn_ranking
+    from workbench.judgments.qrels import load_judgments
 
     loaded = load_judgments(judgments, split=split)
     chosen = plan.read(otherwise="tmm")

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from workbench.corpus import Corpus, index, open_corpus
 from workbench.evaluate.folds import Choice, best_of, choice_difference, choice_means, deal, nested
 from workbench.evaluate.grid import read_space
-from workbench.evaluate.judgments import Judgments, load_judgments
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import as_indexed
 from workbench.evaluate.scoring import score
 from workbench.evaluate.statistics import Difference, Pooled, paired_difference, pooled_difference
+from workbench.judgments.qrels import Judgments, load_judgments
 from workbench.plan.plan import Plan
 from workbench.records import Progress
 

@@ -121,7 +121,7 @@ class Writing(click.Command):
 
 def _files(values: Iterable[Any]) -> Iterator[Path]:
     """The files and folders that arguments name, and what is read along with them: queries beside qrels, learned rankings."""
-    from workbench.evaluate.reading import read_along
+    from workbench.judgments.formats import read_along
 
     for value in values:
         if isinstance(value, tuple):

@@ -47,9 +47,9 @@ def export(
     QUERIES is a query set, or a file or folder of queries or judgments. Each source goes as deep as --depth. Documents have
     the names that `workbench judge export SET FILE --format trec` gives them.
     """
-    from workbench.desk.naming import own_ids
     from workbench.evaluate.plans import run_plan
     from workbench.evaluate.run import as_indexed
+    from workbench.judgments.judging import own_ids
 
     chosen = plan.read()
     deep = chosen.replace({f"depth.{source}": max(depth, chosen.depth(source)) for source in chosen.sources})

@@ -84,7 +84,7 @@ def save(
             opened.search(q, keywords=keywords, mode=mode, plan=chosen, filters=filters, limit=limit) for q in queries
         ]
         if judgments is not None:
-            from workbench.evaluate.judgments import load_judgments
+            from workbench.judgments.qrels import load_judgments
 
             asked = measures or ("nDCG@10", "R@100", "RR")
             with output.progress_bar(enabled=not as_json) as progress:

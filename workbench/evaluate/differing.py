@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
-from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.refusing import ranking_of
+from workbench.judgments.qrels import Judgments
 from workbench.plan.plan import Plan
 from workbench.ranking.agreement import overlap, rbo
 from workbench.records import Progress
@@ -134,7 +134,7 @@ def won(judgments: Judgments, query_ids: Sequence[str], first: Floats, second: F
 
 def queries_only(queries: Sequence[str], name: str = "queries") -> Judgments:
     """Queries without judgments, for comparing plans by agreement alone. Raises UsageError where there are none."""
-    from workbench.evaluate.judgments import Topic
+    from workbench.judgments.qrels import Topic
 
     texts = list(dict.fromkeys(q.strip() for q in queries if q.strip()))
     if not texts:

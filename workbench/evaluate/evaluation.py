@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
 from workbench.evaluate.run import Answer, Run, make_run
 from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.records import Progress
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from workbench.assist.protocol import Floats, Ints
 from workbench.assist.training import HIGHEST_GRADE, Training, train
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation, score_run
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.plans import evaluate_plan
 from workbench.evaluate.run import Named, Run, document_names, judged_keys
 from workbench.evaluate.statistics import Difference
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import OFF
 from workbench.plan.plan import Plan
 from workbench.records import Progress

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch
 from workbench.evaluate.cached import CachedPool
-from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.statistics import bootstrap_interval
+from workbench.judgments.qrels import Judgments
 from workbench.plan.plan import Plan
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine

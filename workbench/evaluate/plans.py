@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from workbench.evaluate.evaluation import Evaluation, evaluate
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.run import Named, Run, make_run
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.records import Progress
 from workbench.retrieve.result import SearchResult
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import QueryError, WorkbenchError
-from workbench.evaluate.judgments import Judgments, Topic
 from workbench.evaluate.run import Named, as_indexed, document_names, is_own, passage_keys
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import RETRIEVAL, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.records import Principal, Span

@@ -17,6 +17,7 @@ own document is left out, and the ranks below it close up.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 import unicodedata
@@ -24,16 +25,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote, unquote_to_bytes
 
-from workbench.errors import QueryError, UsageError
-from workbench.evaluate.judgments import JudgedPassage, Judgments, Topic
+from workbench.errors import JudgmentError, QueryError, UsageError
+from workbench.judgments.formats import Draft, one_spaced, spoken, text_of, words
+from workbench.judgments.qrels import JudgedPassage, Judgments, Topic, inherits
 from workbench.records import Progress, Span
 
 if TYPE_CHECKING:
     from workbench.store.protocols import RecordStore, Scope
 
 _RECORD_ID = "record_id"
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _TRIED = 200  # queries whose own documents are read, to decide whether queries are documents
 
 
@@ -118,15 +120,6 @@ class Run:
         return target
 
 
-def qrels_to_trec(judgments: Judgments) -> str:
-    """The qrels in the TREC form, with names spelled as `Run.to_trec` spells them."""
-    return "".join(
-        f"{words(query_id)} 0 {words(key)} {grade}\n"
-        for query_id in judgments.query_ids
-        for key, grade in judgments.qrels[query_id].items()
-    )
-
-
 def document_names(hit: HitLike) -> tuple[str, ...]:
     """The names by which judgments may know a hit's document, the most particular first.
 
@@ -150,12 +143,6 @@ def document_keys(hits: Sequence[HitLike], known: frozenset[str]) -> tuple[str, 
             names = document_names(hit)
             keys[next((name for name in names if name in known), hit.path or names[0])] = None
     return tuple(keys)
-
-
-def inherits(chunk: Span, judged: Span) -> bool:
-    """Whether a chunk has the judgment of a passage: at least half of the shorter of the two is common to both."""
-    common = min(chunk.end, judged.end) - max(chunk.start, judged.start)
-    return common > 0 and 2 * common >= min(chunk.end - chunk.start, judged.end - judged.start)
 
 
 def passage_keys(hits: Sequence[HitLike], passages: Sequence[JudgedPassage]) -> tuple[str, ...]:
@@ -339,23 +326,109 @@ def make_run(
     return Run(rankings, name, latencies, failures, tuple(warnings), cut)
 
 
-_SPECIAL = re.compile(r"[\s\x00-\x1f\x7f\ufeff]|%(?=[0-9A-Fa-f]{2})")
-_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+# --- runs of other programs: names of documents without texts, measured wherever judgments are of documents ---
 
 
-def words(name: str) -> str:
-    """A name as the TREC form spells it, in one word: a space becomes `%20`, as in URLs, and `%20` itself `%2520`."""
-    return _SPECIAL.sub(lambda found: quote(found[0], safe=""), name)
+def load_run(path: str | Path, *, name: str | None = None) -> Run:
+    """Read a run in the TREC form: `query Q0 document rank score name`, one line a document.
+
+    As programs that read runs do, the score decides the order, the greatest first; equal scores stay in the order of their
+    ranks. A name of a document may hold spaces.
+
+    Args:
+        path: The file.
+        name: What to call the run; None is the name that its lines have, or the file's where they have several.
+
+    Returns:
+        Rankings of the names that the file spells (`%20` is a space); `evaluate_run` of a corpus and `as_judged` take them
+        for documents.
+
+    Raises:
+        JudgmentError: The file cannot be read, holds no line, or has a line that is no line of a run; nothing of it is used then.
+    """
+    file = Path(path)
+    found: dict[str, dict[str, tuple[float, int, int]]] = {}
+    tags: dict[str, None] = {}
+    draft = Draft()
+    for line, row in enumerate(text_of(file).split("\n"), 1):
+        if not row.strip():
+            continue
+        head, tail = row.split(None, 2), row.rsplit(None, 3)
+        if len(row.split()) < 6:
+            draft.fault(file, line, "there are fewer than 6 fields: query, Q0, document, rank, score, name")
+            continue
+        if head[1] != "Q0" and "Q0" in row.split()[2:-4]:
+            draft.fault(file, line, "the query's id has a space: write %20 in its place")
+            continue
+        query_id, document = spoken(head[0]), spoken(head[2].rsplit(None, 3)[0])
+        rank, score = _number(tail[1]), _number(tail[2])
+        if rank is None:
+            draft.fault(file, line, f"the rank {tail[1]!r} is no number")
+        elif score is None:
+            draft.fault(file, line, f"the score {tail[2]!r} is no number")
+        elif document in found.setdefault(query_id, {}):
+            first = found[query_id][document][2]
+            draft.fault(file, line, f"query {query_id!r} has {document!r} in line {first} already")
+        else:
+            found[query_id][document] = (-score, int(rank), line)
+            tags[spoken(tail[3].strip())] = None
+    draft.check("nothing of the run was used")
+    if not found:
+        raise JudgmentError(
+            f"{file} holds no line of a run", "Give a file of lines: query, Q0, document, rank, score, name"
+        )
+    own = next(iter(tags)) if len(tags) == 1 else file.stem
+    rankings = {i: tuple(sorted(documents, key=documents.__getitem__)) for i, documents in found.items()}
+    return Run(rankings, name if name is not None else own)
 
 
-def spoken(word: str) -> str:
-    """The name that `words` spells so; what it would not have written, such as other escapes of URLs, stays as it is."""
+def _number(text: str) -> float | None:
+    """A finite number as programs write them: Python alone reads `1_000` and digits of other scripts."""
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    return value if math.isfinite(value) else None
 
-    def read(found: re.Match[str]) -> str:
-        try:
-            text = unquote_to_bytes(found[0]).decode("utf-8")
-        except UnicodeDecodeError:
-            return found[0]
-        return text if all(c == "%" or _SPECIAL.match(c) for c in text) else found[0]
 
-    return _ESCAPES.sub(read, word)
+def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = None) -> Run:
+    """A run by the names that judgments use, so that `score_run` can measure it.
+
+    Args:
+        run: With names as `load_run` gives them, or as a file spells them.
+        judgments: Of documents. Names that they do not use stay as they are: not judged.
+        also: Other names -> document keys of the judgments, such as records' own ids.
+
+    Returns:
+        The run; a document that it names in two ways counts at its first place. It warns where queries of the run are not
+        among those judged, and counts them.
+    """
+    others = dict(also or {})
+    documents: dict[str, str] = {}
+    for spelled in (_alike, spoken, words, str):  # the most exact last: it goes before the others
+        documents |= {spelled(other): key for other, key in others.items()}
+    for spelled in (_alike, spoken, words, str):
+        documents |= {spelled(key): key for key in sorted(judgments.document_keys)}
+    alike = {_alike(i): i for i in judgments.query_ids}
+    queries = {spelled(i): i for spelled in (spoken, words, str) for i in judgments.query_ids}
+    answered = {alike[name]: i for i in run.rankings if (name := _alike(i)) in alike}
+    answered |= {queries[i]: i for i in run.rankings if i in queries}
+    rankings = {
+        query_id: tuple(
+            dict.fromkeys(
+                document
+                for key in run.rankings[i]
+                if not is_own(
+                    judgments,
+                    query_id,
+                    Named(name := _alike(key), document := documents.get(key, documents.get(name, key))),
+                )
+            )
+        )
+        for query_id, i in answered.items()
+    }
+    left = len(run.rankings) - len(rankings)
+    said = (f"{left} of {len(run.rankings)} queries of the run are not judged and were left out",) if left else ()
+    return replace(run, rankings=rankings, warnings=(*run.warnings, *said))
+
+
+def _alike(name: str) -> str:
+    """What names have in common that programs spell in different letters: in NFC, with one space where there are several."""
+    return one_spaced(unicodedata.normalize("NFC", spoken(name)))

@@ -18,7 +18,6 @@ from workbench.errors import PlanError, UsageError
 from workbench.evaluate.evaluation import LOW_COVERAGE, Evaluation, score_run
 from workbench.evaluate.folds import Choice, deal, nested
 from workbench.evaluate.grid import Space, Values
-from workbench.evaluate.judgments import Judgments
 from workbench.evaluate.ledger import Ledger, key_of
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
@@ -27,6 +26,7 @@ from workbench.evaluate.run import Run
 from workbench.evaluate.scoring import Stopped, score
 from workbench.evaluate.studying import study
 from workbench.evaluate.swept import Sweep
+from workbench.judgments.qrels import Judgments
 from workbench.plan.plan import Plan
 from workbench.plan.presets import EDITION
 from workbench.records import Principal, Progress

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.desk.jobs import recording
 from workbench.errors import CorpusNotFound, UsageError
 from workbench.indexing.compare import cutting_for
 from workbench.indexing.embedding import Abort
@@ -20,6 +19,7 @@ from workbench.indexing.writing import held_encoders, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.ingest.walk import relative_path
 from workbench.reports import FileReport, FileStatus, IndexReport
+from workbench.saved.jobs import recording
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.staging import Staging

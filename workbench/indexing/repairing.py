@@ -2,7 +2,7 @@
 
 The database of a generation is its record: words, lines, columns and vectors are made again from it. Where the database itself is
 damaged, or both copies of the manifest are, the newest other generation that is whole answers, or none; then the folders that
-have to be indexed again are named. Judgments, snapshots and `corpus.yaml` are not touched; `desk.repair_desk` mends the desk.
+have to be indexed again are named. Judgments, snapshots and `corpus.yaml` are not touched (judgments are repaired apart).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.desk.jobs import JobState, list_jobs, recording
 from workbench.errors import CorpusDamaged, CorpusError, CorpusNotFound
 from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import Previous
@@ -27,6 +26,7 @@ from workbench.indexing.trial import try_searches
 from workbench.indexing.writing import held_encoders, report_of
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.reports import FileStatus, IndexReport
+from workbench.saved.jobs import JobState, list_jobs, recording
 from workbench.store import generations, locks
 from workbench.store.generations import DATABASE, MANIFEST, MANIFEST_COPY, Layout, Manifest, Pin
 from workbench.store.writer import publish

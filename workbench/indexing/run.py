@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from workbench.desk.jobs import recording
 from workbench.errors import SettingError, UsageError
 from workbench.indexing.compare import compare, find_files
 from workbench.indexing.embedding import Abort
@@ -36,6 +35,7 @@ from workbench.indexing.state import Options, Run
 from workbench.indexing.writing import report_of, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.reports import IndexReport
+from workbench.saved.jobs import recording
 from workbench.store.generations import Layout, private
 from workbench.store.lexical.carried import made_alike
 from workbench.store.staging import Staging

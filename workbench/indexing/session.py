@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.desk.jobs import Recorder
 from workbench.errors import CorpusError
 from workbench.indexing.embedding import Abort, check
 from workbench.indexing.previous import Previous, load_previous
@@ -18,6 +17,7 @@ from workbench.indexing.progress import Tell
 from workbench.ingest.walk import relative_path
 from workbench.records import Progress
 from workbench.reports import IndexReport
+from workbench.saved.jobs import Recorder
 from workbench.store import generations, locks
 from workbench.store.duck import fetch, has_column, open_reading
 from workbench.store.generations import DATABASE, Layout

@@ -21,8 +21,8 @@ from workbench.plan.plan import Plan
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.evaluate.judgments import Judgments
     from workbench.evaluate.live import LiveFigure, LiveMeasure
+    from workbench.judgments.qrels import Judgments
     from workbench.records import Progress
     from workbench.retrieve.result import SearchResult
 

@@ -269,7 +269,7 @@ def _short(value: Any) -> str:
 def _figures(content: Content, number: int) -> Checked:
     """One evaluation's measures, computed again from its run and judgments."""
     from workbench.evaluate.evaluation import score_run
-    from workbench.evaluate.judgments import Judgments
+    from workbench.judgments.qrels import Judgments
 
     saved = content.evaluations[number]
     runs, judged = rows_of(content.table("runs"), number), rows_of(content.table("judgments"), saved.judgments)
@@ -300,6 +300,6 @@ def _figures(content: Content, number: int) -> Checked:
 
 
 def _digest(judgments: Any, texts: Mapping[str, str]) -> str:
-    from workbench.evaluate.judgments import Topic
+    from workbench.judgments.qrels import Topic
 
     return str(replace(judgments, topics={i: Topic(i, t) for i, t in texts.items()}).digest)

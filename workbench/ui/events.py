@@ -166,7 +166,7 @@ def _grade(corpus: Corpus, hit: Hit, value: Any) -> None:
 
 
 def _ungrade(corpus: Corpus, judge: str, number: int) -> None:
-    from workbench.desk.query_sets import SEARCH
+    from workbench.judgments.query_sets import SEARCH
 
     corpus.judging.log.undo(SEARCH, judge, number)
     marks.written()

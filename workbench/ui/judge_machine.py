@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench import settings
-from workbench.desk.judged import graded_by
-from workbench.desk.judgments import MACHINE
-from workbench.desk.machine import MachineReport, judge_by_machine, with_people
-from workbench.desk.pooling import make_pool
 from workbench.errors import WorkbenchError
+from workbench.judgments.agreement import with_people
+from workbench.judgments.judging import graded_by
+from workbench.judgments.log import MACHINE
+from workbench.judgments.machine import MachineReport, judge_by_machine
+from workbench.judgments.pooling import make_pool
 from workbench.records import Progress
 from workbench.ui import cards
 from workbench.ui.controls import PREFIX

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.desk.judgments import GRADE_NAMES, GRADES
 from workbench.errors import WorkbenchError
+from workbench.judgments.log import GRADE_NAMES, GRADES
 from workbench.records import Progress
 from workbench.ui import cards, judge_cards, judge_sets, resources, state
 from workbench.ui.controls import PREFIX

@@ -1,7 +1,7 @@
 """One person's round of judging: what is to be judged, what is next, and what was done. No Streamlit.
 
-A round holds a pool (`desk.pooling`) and, for each of its queries, which candidates this judge has graded. Grades go to the desk
-at once; the round keeps only where it is, so that a page that is loaded again makes the same round and goes on.
+A round holds a pool (`judgments.pooling`) and, for each of its queries, which candidates this judge has graded. Grades are
+written at once; the round keeps only where it is, so that a page that is loaded again makes the same round and goes on.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.desk.judgments import GRADES, Judgment
-from workbench.desk.pooling import Candidate, Pool, make_pool
-from workbench.desk.query_sets import Query
 from workbench.errors import JudgmentError
+from workbench.judgments.log import GRADES, Judgment
+from workbench.judgments.pooling import Candidate, Pool, make_pool
+from workbench.judgments.query_sets import Query
 from workbench.locators import whole_number
 from workbench.records import Chunk, Document, Progress, Span
 

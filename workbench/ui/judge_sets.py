@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.desk import exchange
-from workbench.desk.judged import graded_by
-from workbench.desk.making import make_known_item_set
 from workbench.errors import UsageError, WorkbenchError
-from workbench.evaluate.agreement import agreement
+from workbench.judgments import exchange
+from workbench.judgments.agreement import agreement
+from workbench.judgments.judging import graded_by
+from workbench.judgments.known_items import make_known_item_set
 from workbench.ui import cards, judge_machine, resources, state
 from workbench.ui.controls import PREFIX
 from workbench.ui.judge_round import DEPTH, PLANS, Choice

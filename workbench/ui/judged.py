@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.charts import Place
-from workbench.desk.database import open_desk
+from workbench.saved.database import open_database
 from workbench.ui.marks import judged_query
 from workbench.ui.state import AppState
 
@@ -39,7 +39,7 @@ def grades(corpus: Corpus, state: AppState, places: Sequence[Place]) -> dict[str
 
 def written(corpus: Corpus) -> int:
     """When the desk was last written, in nanoseconds."""
-    path, last = open_desk(corpus.path).path, 0
+    path, last = open_database(corpus.path).path, 0
     for file in (path, path.with_name(path.name + "-wal")):
         with suppress(OSError):
             last = max(last, file.stat().st_mtime_ns)

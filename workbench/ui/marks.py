@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from workbench.corpus import Corpus
-    from workbench.desk.searches import Note
+    from workbench.saved.searches import Note
 
 T = TypeVar("T")
 _KEPT, _ROOTS, _WRITTEN = "wb.marks", "wb.roots", "wb.marks.written"

@@ -27,7 +27,7 @@ from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.desk.searches import Searches
+    from workbench.saved.searches import Searches
     from workbench.ui.searching import Finder
 
 MOST_OPEN = 32
@@ -116,7 +116,7 @@ def opened_at(path: Path, principal: Principal | None) -> Corpus:
 
 def searches() -> Searches:
     """What the person keeps: history, saved searches and plans, notes. Another tenant's person is another one."""
-    from workbench.desk.searches import Searches, owner_of
+    from workbench.saved.searches import Searches, owner_of
 
     principal = local_principal()
     return Searches(corpus_path(), owner_of(person(), None if principal is None else principal.tenant))
@@ -137,7 +137,7 @@ def person() -> str:
 
 def saved_plans() -> dict[str, str]:
     """Name of each saved plan -> its text form, as they are now; none where the desk cannot be read."""
-    from workbench.desk.searches import PLAN
+    from workbench.saved.searches import PLAN
 
     try:
         plans = {entry.name: entry.value for entry in searches().kept(PLAN)}

@@ -17,7 +17,7 @@ from workbench.ui.state import AppState, from_params
 from workbench.ui.text import plain
 
 if TYPE_CHECKING:
-    from workbench.desk.searches import Kept
+    from workbench.saved.searches import Kept
 
 SHOWN = 30
 _LAST, _FAILED = "wb.asked", "wb.history-failed"
@@ -50,7 +50,7 @@ def popover(state: AppState) -> None:
 
 
 def _draw(state: AppState) -> None:
-    from workbench.desk.searches import HISTORY, PLAN, SEARCH
+    from workbench.saved.searches import HISTORY, PLAN, SEARCH
 
     kept = resources.searches()
     st.text_input(
@@ -105,7 +105,7 @@ def _safely(step: Callable[[], None]) -> None:
 
 
 def _find(number: int) -> Kept | None:
-    from workbench.desk.searches import HISTORY, PLAN, SEARCH
+    from workbench.saved.searches import HISTORY, PLAN, SEARCH
 
     kept = resources.searches()
     for kind in (HISTORY, SEARCH, PLAN):
@@ -169,7 +169,7 @@ def _remember_saving(kind: str, name: str, old: Kept | None) -> None:
 
 
 def _save_search() -> None:
-    from workbench.desk.searches import SEARCH
+    from workbench.saved.searches import SEARCH
 
     name = str(st.session_state[PREFIX + "save.search"] or "")
     st.session_state[PREFIX + "save.search"] = ""
@@ -192,7 +192,7 @@ def save_plan(plan: Plan) -> None:
 
 
 def _save_plan(text: str) -> None:
-    from workbench.desk.searches import PLAN
+    from workbench.saved.searches import PLAN
 
     name = str(st.session_state[PREFIX + "save.plan"] or "")
     st.session_state[PREFIX + "save.plan"] = ""

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.errors import JudgmentError, WorkbenchError
-from workbench.evaluate.judgments import Judgments, load_judgments
+from workbench.judgments.qrels import Judgments, load_judgments
 from workbench.plan.plan import Plan
 from workbench.records import Progress
 from workbench.ui import cards

@@ -3,26 +3,31 @@
 `Corpus.judging` makes one, bound to the corpus's desk, principal and generation. It turns hits into anchors when somebody
 grades, and anchors into spans of today's documents when judgments are read, listed or measured; `judgments` states the rules.
 Nothing is kept in between: an indexing run or another judge shows at the next call.
+
+Of the judgments of one query and document, taken from the newest to the oldest, each joins the first passage that it is the
+same as (`same_passage`), or begins one. So a passage is what was judged last, and its key in the qrels is that judgment's
+place when it was given: it stays when the text moves, and figures of two generations have the same keys. Of each judge
+the newest grade of a passage counts, of several judges the median, of an even number the lower of the middle two.
 """
 
 from __future__ import annotations
 
 import getpass
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from workbench import settings
-from workbench.desk.database import Desk, open_desk
-from workbench.desk.judged import Located, to_judgments
-from workbench.desk.judgments import Anchor, Judgment, JudgmentLog, find_again, same_passage
-from workbench.desk.query_sets import SEARCH, Query, QuerySet, QuerySets, checked
 from workbench.errors import JudgmentError
-from workbench.evaluate.judgments import Judgments
-from workbench.evaluate.run import inherits
+from workbench.judgments.agreement import with_people
+from workbench.judgments.formats import words
+from workbench.judgments.log import MACHINE, Anchor, Judgment, JudgmentLog, find_again, same_passage
+from workbench.judgments.qrels import JudgedPassage, Judgments, inherits
+from workbench.judgments.query_sets import SEARCH, Query, QuerySet, QuerySets, checked
 from workbench.records import Document, Granularity, Principal, Span
+from workbench.saved.database import Database, open_database
 from workbench.store.access.visibility import Access, Policy, SeeAll, visible
 from workbench.store.protocols import RecordStore, Scope
 
@@ -53,7 +58,7 @@ def judge_name() -> str:
 
 def judging_of(corpus: str | Path, records: RecordStore, principal: Principal | None, policy: Policy | None) -> Judging:
     """Judging on the corpus of a folder."""
-    return Judging(open_desk(corpus), records, principal, policy)
+    return Judging(open_database(corpus), records, principal, policy)
 
 
 class Judging:
@@ -74,7 +79,7 @@ class Judging:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: Database,
         records: RecordStore,
         principal: Principal | None = None,
         policy: Policy | None = None,
@@ -97,7 +102,7 @@ class Judging:
 
     def overview(self) -> tuple[QuerySet, ...]:
         """The sets, the newest first, with the numbers of queries and judgments that the principal sees."""
-        seen = (self.sets.desk.path, self.records.generation, self.scope.key, self.sets.stamp())
+        seen = (self.sets.database.path, self.records.generation, self.scope.key, self.sets.stamp())
         kept = _overviews.get(seen)
         if kept is None:
             kept = tuple(
@@ -376,7 +381,7 @@ class Judging:
         return spans, quotes
 
     def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
-        """The judgments of a set as `evaluate` takes them, at their places in this generation (`judged.to_judgments`).
+        """The judgments of a set as `evaluate` takes them, at their places in this generation (`to_judgments`).
 
         Args:
             set: The query set.
@@ -407,3 +412,211 @@ def passage(document: Document, start: int, end: int, quote: str) -> Anchor:
         document.path, document.root, document.tenant, start, end, quote, document.roles, document.sensitivity,
         document.document_id,
     )  # fmt: skip
+
+
+# --- from judgments to qrels: passages judged twice are one, several judges give one grade ---
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A judgment and where it stands now.
+
+    Attributes:
+        judgment: As given.
+        document_id, path: Its document now; "" and the anchor's path where it is gone.
+        span: The characters now; None where it is stale. A whole document has all of its characters.
+        moved: Whether they are others than when it was judged.
+    """
+
+    judgment: Judgment
+    document_id: str
+    path: str
+    span: Span | None
+    moved: bool = False
+
+    @property
+    def stale(self) -> bool:
+        """Whether the judged text is gone."""
+        return self.span is None
+
+
+def to_judgments(
+    name: str, queries: Sequence[Query], located: Sequence[Located], judges: Sequence[str] | None = None
+) -> Judgments:
+    """The judgments of a set; of documents where nothing but whole documents was judged, else of passages.
+
+    Args:
+        name: Of the set.
+        queries: Its queries, in their order; judgments of others are passed over.
+        located: Its judgments, oldest first.
+        judges: Whose grades count; None is every person's. Machines count only if named.
+
+    Raises:
+        JudgmentError: Nothing is judged by these judges.
+    """
+    chosen = [x for x in located if (not x.judgment.machine if judges is None else x.judgment.judge in judges)]
+    asked = {q.query_id: q for q in queries}
+    passages: dict[tuple[str, str], list[_Passage]] = {}
+    for one in reversed(chosen):
+        if one.span is not None and one.judgment.query_id in asked:
+            _join(passages.setdefault((one.judgment.query_id, one.document_id), []), one)
+    if not passages:
+        raise _nothing(name, located, judges)
+    qrels: dict[str, dict[str, int]] = {}
+    judged: dict[str, list[JudgedPassage]] = {}
+    order = {query_id: number for number, query_id in enumerate(asked)}
+    for query_id, document_id in sorted(passages, key=lambda f: (order[f[0]], passages[f][0].path, f[1])):
+        mine = qrels.setdefault(query_id, {})
+        for passage in sorted(passages[query_id, document_id], key=lambda p: (p.span or Span(-1, -1), p.key)):
+            key = passage.key if passage.key not in mine else f"{passage.key}@{document_id}"
+            mine[key] = _median(list(passage.grades.values()))
+            judged.setdefault(query_id, []).append(JudgedPassage(key, document_id, passage.path, passage.span))
+    made = Judgments(
+        {i: q.topic for i, q in asked.items()},
+        qrels,
+        name,
+        (*_notes(chosen, [asked[i] for i in qrels]), *_machines(located, judges)),
+        {i: tuple(found) for i, found in judged.items()},
+    )
+    return made if any(p.span is not None for found in judged.values() for p in found) else made.by_document()
+
+
+def graded_by(located: Sequence[Located]) -> list[dict[str, int]]:
+    """Each judged passage with the newest grade of each judge, machines included: what `agreement` compares.
+
+    Args:
+        located: Judgments of a set, oldest first; stale ones are passed over.
+    """
+    passages: dict[tuple[str, str], list[_Passage]] = {}
+    for one in reversed(located):
+        if one.span is not None:
+            _join(passages.setdefault((one.judgment.query_id, one.document_id), []), one)
+    return [dict(sorted(p.grades.items())) for found in sorted(passages) for p in passages[found]]
+
+
+def _notes(chosen: Sequence[Located], queries: Sequence[Query]) -> tuple[str, ...]:
+    notes = []
+    stale = sum(x.stale for x in chosen)
+    if stale:
+        notes.append(f"{stale} judgments are stale: their text is gone from the corpus, and they were left out")
+    shown = sum(q.source is not None and not q.source.hidden for q in queries)
+    if shown:
+        notes.append(
+            f"{shown} of {len(queries)} queries were made of words that stand in the documents that answer them, and these "
+            "words are searched: figures are higher than for people's own questions"
+        )
+    return tuple(notes)
+
+
+def _machines(located: Sequence[Located], judges: Sequence[str] | None) -> tuple[str, ...]:
+    """Who reads figures of a machine's grades must know how far it agrees with people."""
+    notes = []
+    items = graded_by(located)
+    for judge in sorted({j for j in judges or () if j.startswith(MACHINE)}):
+        told = with_people(items, judge)
+        said = "nobody has judged any of its passages too" if told is None else told.words
+        notes.append(f"Grades of {judge} count as judgments: {said}")
+    return tuple(notes)
+
+
+def _nothing(name: str, located: Sequence[Located], judges: Sequence[str] | None) -> JudgmentError:
+    machines = sorted({x.judgment.judge for x in located if x.judgment.machine})
+    remedy = "Judge some of its results on the Judge page, or import judgments"
+    if machines and judges is None:
+        remedy = f"Judge on the Judge page, or ask for the machine's grades by name: {', '.join(machines)}"
+    whose = " of people" if judges is None else " of " + ", ".join(judges)
+    stale = [
+        x for x in located if x.stale and (not x.judgment.machine if judges is None else x.judgment.judge in judges)
+    ]
+    if stale:
+        return JudgmentError(
+            f"The judgments{whose} in the set {name!r} are all of documents or passages that are not in the corpus now "
+            f"({stale[-1].judgment.anchor.path})",
+            "Ask the corpus that they belong to, index these documents, or judge again",
+        )
+    return JudgmentError(f"The set {name!r} has no judgments{whose}", remedy)
+
+
+class _Passage:
+    """One judged passage of a query, and the newest grade of each judge."""
+
+    def __init__(self, newest: Located) -> None:
+        self.key = newest.judgment.anchor.key
+        self.path = newest.path
+        self.whole = newest.judgment.anchor.whole
+        self.span = None if self.whole else newest.span
+        self.grades: dict[str, int] = {}
+
+
+def _join(groups: list[_Passage], one: Located) -> None:
+    """Put a judgment, newest first, to the passage that it judges; a judge's older grade of the same passage is passed over."""
+    whole = one.judgment.anchor.whole
+    for group in groups:
+        same = group.whole and whole
+        if not same and group.span is not None and one.span is not None and not whole:
+            same = same_passage(group.span, one.span)
+        if same:
+            group.grades.setdefault(one.judgment.judge, one.judgment.grade)
+            return
+    groups.append(_Passage(one))
+    groups[-1].grades[one.judgment.judge] = one.judgment.grade
+
+
+def _median(grades: list[int]) -> int:
+    return sorted(grades)[(len(grades) - 1) // 2]
+
+
+# --- documents by the names that other programs know them by ---
+
+
+def anchors(judging: Judging, names: Sequence[str]) -> tuple[Mapping[str, Anchor], tuple[str, ...]]:
+    """Whole documents by name: path, document id, a record's own id, url.
+
+    Returns:
+        An anchor for each name, and the names that mean no visible document now: their anchors have the name as path, and
+        find the document once it is there.
+    """
+    spelled = {name: words(name) for name in names}  # another program's `%20` may be its document's own
+    found = _headers(judging, [*names, *(other for name, other in spelled.items() if other != name)])
+    found = {name: found[n] for name, other in spelled.items() for n in (other, name) if n in found}
+    made = {
+        name: passage(found[name], 0, 0, "") if name in found else Anchor(name, tenant=judging.tenant) for name in names
+    }
+    return made, tuple(name for name in names if name not in found)
+
+
+def own_ids(judging: Judging, paths: Sequence[str]) -> Mapping[str, str]:
+    """Path -> own id of the records among visible documents; an id that two of them have is left out."""
+    return _own_ids(_headers(judging, paths))
+
+
+def other_names(judging: Judging, names: Sequence[str]) -> Mapping[str, str]:
+    """Path, document id and own id of visible documents -> which of some names they are known by; an own id that two of them
+    have is left out.
+    """
+    found = _headers(judging, names)
+    own = {other: name for name, other in _own_ids(found).items()}
+    return own | {other: name for name, d in found.items() for other in (d.document_id, d.path)}
+
+
+def _own_ids(found: Mapping[str, Document]) -> Mapping[str, str]:
+    own = {name: str(d.metadata.get("record_id") or "") for name, d in found.items()}
+    counts: dict[str, int] = {}
+    for other in own.values():
+        counts[other] = counts.get(other, 0) + 1
+    return {name: other for name, other in own.items() if other and counts[other] == 1}
+
+
+def with_own_ids(judging: Judging, judgments: Judgments) -> Judgments:
+    """Judgments of documents with a record's own id in place of its path: the name that others know it by."""
+    names = own_ids(judging, sorted(judgments.document_keys))
+    qrels = {i: {names.get(k, k): g for k, g in found.items()} for i, found in judgments.qrels.items()}
+    return replace(judgments, qrels=qrels)
+
+
+def _headers(judging: Judging, names: Sequence[str]) -> Mapping[str, Document]:
+    numbers = judging.records.numbers_named(names, judging.scope) if names else {}
+    first = {name: found[0] for name, found in numbers.items()}
+    wanted = sorted(set(first.values()))
+    headers = dict(zip(wanted, judging.records.headers(wanted), strict=True))
+    return {name: headers[number] for name, number in first.items()}

@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 from workbench.errors import JudgmentError
-from workbench.evaluate.judgments import Judgments, Topic
-from workbench.evaluate.run import spoken
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.markup import cell_text
 
 SHOWN_FAULTS = 5
@@ -418,3 +418,34 @@ def read_grade(raw: Any) -> int | None:
         return None
     value = int(float(written))
     return value if LOWEST_GRADE <= value <= HIGHEST_GRADE else None
+
+
+def qrels_to_trec(judgments: Judgments) -> str:
+    """The qrels in the TREC form, with names spelled as `Run.to_trec` spells them."""
+    return "".join(
+        f"{words(query_id)} 0 {words(key)} {grade}\n"
+        for query_id in judgments.query_ids
+        for key, grade in judgments.qrels[query_id].items()
+    )
+
+
+_SPECIAL = re.compile(r"[\s\x00-\x1f\x7f\ufeff]|%(?=[0-9A-Fa-f]{2})")
+_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+
+def words(name: str) -> str:
+    """A name as the TREC form spells it, in one word: a space becomes `%20`, as in URLs, and `%20` itself `%2520`."""
+    return _SPECIAL.sub(lambda found: quote(found[0], safe=""), name)
+
+
+def spoken(word: str) -> str:
+    """The name that `words` spells so; what it would not have written, such as other escapes of URLs, stays as it is."""
+
+    def read(found: re.Match[str]) -> str:
+        try:
+            text = unquote_to_bytes(found[0]).decode("utf-8")
+        except UnicodeDecodeError:
+            return found[0]
+        return text if all(c == "%" or _SPECIAL.match(c) for c in text) else found[0]
+
+    return _ESCAPES.sub(read, word)

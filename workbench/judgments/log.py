@@ -38,10 +38,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from workbench.desk.database import Desk, now
-from workbench.desk.query_sets import JUDGING, QuerySets, time_of
 from workbench.errors import JudgmentError
+from workbench.judgments.query_sets import JUDGING, QuerySets, time_of
 from workbench.records import Span
+from workbench.saved.database import Database, now
 from workbench.store.access.visibility import MASK
 
 GRADES = (0, 1, 2, 3)
@@ -118,7 +118,7 @@ class JudgmentLog:
 
     def __init__(self, sets: QuerySets) -> None:
         self.sets = sets
-        self.desk: Desk = sets.desk
+        self.database: Database = sets.database
 
     def grade(
         self,
@@ -150,7 +150,7 @@ class JudgmentLog:
             raise JudgmentError(
                 f"{grade!r} is no grade", "Grade 0 (not relevant), 1 (related), 2 (relevant) or 3 (answers it)"
             )
-        with self.desk.writing(JUDGING) as db:
+        with self.database.writing(JUDGING) as db:
             number = self.sets.number(db, name)
             known = "SELECT 1 FROM judging_queries WHERE set_number = ? AND query_id = ?"
             if db.execute(known, (number, query_id)).fetchone() is None:
@@ -211,7 +211,7 @@ class JudgmentLog:
         Raises:
             JudgmentError: There is no such set.
         """
-        with self.desk.writing(JUDGING) as db:
+        with self.database.writing(JUDGING) as db:
             sql = (
                 f"SELECT {_COLUMNS} FROM judging_log l WHERE set_number = ? AND judge = ? AND undoes IS NULL"
                 " AND NOT EXISTS (SELECT 1 FROM judging_log u WHERE u.undoes = l.number)"
@@ -241,7 +241,7 @@ class JudgmentLog:
         Raises:
             JudgmentError: There is no such set.
         """
-        with self.desk.reading(JUDGING) as db:
+        with self.database.reading(JUDGING) as db:
             found = self.valid_in(db, self.sets.number(db, name), query_id)
         return tuple(j for j in found if judges is None or j.judge in judges)
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.desk.jobs import COLUMNS, Job, list_jobs
 from workbench.records import Principal
+from workbench.saved.jobs import COLUMNS, Job, list_jobs
 from workbench.store.access.visibility import Policy, SeeAll, may_know
 from workbench.store.protocols import RecordStore, Scope
 

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.desk.judging import Judging
-from workbench.desk.judgments import same_passage
-from workbench.desk.query_sets import Query
 from workbench.errors import PlanError, QueryError, UsageError
+from workbench.judgments.judging import Judging
+from workbench.judgments.log import same_passage
+from workbench.judgments.query_sets import Query
 from workbench.plan.plan import Plan
 from workbench.records import Hit, Progress, Span
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.desk.database import Group, now, open_desk
 from workbench.errors import UsageError
 from workbench.plan.plan import recorded_text
 from workbench.plan.presets import EDITION
+from workbench.saved.database import Group, now, open_database
 
 MOST_HISTORY = 1_000
 LONGEST_NAME = 200
@@ -119,7 +119,7 @@ class Searches:
     """
 
     def __init__(self, corpus: str | Path, owner: str) -> None:
-        self._desk = open_desk(corpus)
+        self._desk = open_database(corpus)
         self.owner = owner
 
     # --- searches and plans --------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from workbench.desk.database import Desk, Group, now
 from workbench.errors import JudgmentError
-from workbench.evaluate.judgments import Topic
+from workbench.judgments.qrels import Topic
+from workbench.saved.database import Database, Group, now
 
 SEARCH = "search"
 """The set that grades given on the Search page go to."""
@@ -118,8 +118,8 @@ class QuerySets:
         tenant: Whose they are; None is the tenant of documents that have none.
     """
 
-    def __init__(self, desk: Desk, tenant: str | None = None) -> None:
-        self.desk = desk
+    def __init__(self, desk: Database, tenant: str | None = None) -> None:
+        self.database = desk
         self.tenant = tenant_key(tenant)
 
     def overview(self) -> tuple[QuerySet, ...]:
@@ -133,7 +133,7 @@ class QuerySets:
         )
         return tuple(
             QuerySet(r["name"], r["note"], time_of(r["made"]), r["made_by"], r["queries"], r["judgments"])
-            for r in self.desk.rows(JUDGING, sql, (self.tenant,))
+            for r in self.database.rows(JUDGING, sql, (self.tenant,))
         )
 
     def stamp(self) -> tuple[object, ...]:
@@ -143,17 +143,17 @@ class QuerySets:
             " (SELECT count(*) FROM judging_queries), (SELECT group_concat(name || '/' || ifnull(removed, ''), '|')"
             " FROM judging_sets)"
         )
-        return tuple(self.desk.rows(JUDGING, sql)[0])
+        return tuple(self.database.rows(JUDGING, sql)[0])
 
     def names(self) -> tuple[str, ...]:
         """Names of the sets, the newest first."""
         sql = "SELECT name FROM judging_sets WHERE tenant = ? AND removed IS NULL ORDER BY number DESC"
-        return tuple(str(r["name"]) for r in self.desk.rows(JUDGING, sql, (self.tenant,)))
+        return tuple(str(r["name"]) for r in self.database.rows(JUDGING, sql, (self.tenant,)))
 
     def queries(self, name: str) -> tuple[Query, ...]:
         """The queries of a set, in their order. Raises JudgmentError: there is no such set."""
         sql = "SELECT query_id, text, keywords, source FROM judging_queries WHERE set_number = ? ORDER BY position"
-        with self.desk.reading(JUDGING) as db:
+        with self.database.reading(JUDGING) as db:
             return tuple(_query(r) for r in db.execute(sql, (self.number(db, name),)))
 
     def create(self, name: str, queries: Iterable[Query | str], note: str = "", by: str = "") -> str:
@@ -165,7 +165,7 @@ class QuerySets:
         Raises:
             JudgmentError: The name is taken, blank or too long, a query is faulty, or there is none.
         """
-        with self.desk.writing(JUDGING) as db:
+        with self.database.writing(JUDGING) as db:
             number = self.make(db, name, note, by)
             if not _add(db, number, name, queries):
                 raise _empty(name)
@@ -206,7 +206,7 @@ class QuerySets:
         Raises:
             JudgmentError: There is no such set (or no query to make it of), or an id was given before with another text.
         """
-        with self.desk.writing(JUDGING) as db:
+        with self.database.writing(JUDGING) as db:
             number = self.found_or_made(db, name, note, by) if make else self.number(db, name)
             new = _add(db, number, name, queries)
             if make and not db.execute("SELECT 1 FROM judging_queries WHERE set_number = ?", (number,)).fetchone():
@@ -227,13 +227,13 @@ class QuerySets:
             JudgmentError: There is no such set, or the new name is taken, blank or too long.
         """
         new = _named(new)
-        with self.desk.writing(JUDGING) as db, _unique(new):
+        with self.database.writing(JUDGING) as db, _unique(new):
             db.execute("UPDATE judging_sets SET name = ? WHERE number = ?", (new, self.number(db, name)))
         return new
 
     def remove(self, name: str) -> None:
         """Take a set out of the lists, with its judgments; they stay in the file. Raises JudgmentError: there is none."""
-        with self.desk.writing(JUDGING) as db:
+        with self.database.writing(JUDGING) as db:
             db.execute("UPDATE judging_sets SET removed = ? WHERE number = ?", (now(), self.number(db, name)))
 
     def number(self, db: sqlite3.Connection, name: str) -> int:

@@ -21,9 +21,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.desk.database import Desk, Group, now, open_desk
 from workbench.errors import CorpusError, WorkbenchError
 from workbench.reports import FileStatus, IndexReport
+from workbench.saved.database import Database, Group, now, open_database
 from workbench.store import locks
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Job:
 class Recorder:
     """Writes down what becomes of one run; see `recording`. What cannot be written is kept in `trouble`."""
 
-    def __init__(self, desk: Desk, number: int, trouble: str = "") -> None:
+    def __init__(self, desk: Database, number: int, trouble: str = "") -> None:
         self._desk, self._number = desk, number
         self.trouble = trouble
 
@@ -172,7 +172,7 @@ def recording(
         collections: Where documents are to go.
         access: Who may see what is below each path, as far as it is known before the run.
     """
-    desk, lock = open_desk(corpus), None
+    desk, lock = open_database(corpus), None
     try:
         folder = corpus / FOLDER
         folder.mkdir(exist_ok=True)
@@ -231,7 +231,7 @@ def _lives(path: Path) -> bool:
 
 def list_jobs(corpus: Path) -> list[Job]:
     """Every job, the newest first; those whose process died as failed. Writes nothing. Raises CorpusError, CorpusDamaged."""
-    desk, folder = open_desk(corpus), corpus / FOLDER
+    desk, folder = open_database(corpus), corpus / FOLDER
     rows = desk.rows(JOBS, "SELECT * FROM jobs ORDER BY number DESC")
     dead = {row["number"] for row in rows if row["state"] in _OPEN and not _lives(folder / row["lock"])}
     if dead:

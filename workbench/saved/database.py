@@ -9,7 +9,7 @@ no central list to edit::
 
     JOBS = Group("jobs", ("CREATE TABLE jobs (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT",))
 
-    desk = open_desk(corpus.path)
+    desk = open_database(corpus.path)
     with desk.writing(JOBS) as db:                # one transaction: all of it, or nothing
         db.execute("INSERT INTO jobs (name) VALUES (?)", (name,))
     rows = desk.rows(JOBS, "SELECT * FROM jobs")  # sqlite3.Row: by name or by position
@@ -69,8 +69,8 @@ def now() -> float:
     return datetime.now(UTC).timestamp()
 
 
-class Desk:
-    """The desk of one corpus. Safe from several threads and processes. Use `open_desk`.
+class Database:
+    """The desk of one corpus. Safe from several threads and processes. Use `open_database`.
 
     Args:
         corpus: The corpus folder.
@@ -266,7 +266,7 @@ def _damaged(path: Path, reason: str) -> CorpusDamaged:
     )
 
 
-def check_desk(corpus: Path) -> str:
+def check_database(corpus: Path) -> str:
     """What is wrong with the structure of a corpus's desk; "" where nothing is, or where there is none. Reads all of it.
 
     Raises:
@@ -275,7 +275,7 @@ def check_desk(corpus: Path) -> str:
     path = corpus / FILE
     if not path.exists():
         return ""
-    desk = Desk(corpus)
+    desk = Database(corpus)
     try:
         with desk._translated("read"), desk._connection() as db:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
@@ -289,14 +289,14 @@ def check_desk(corpus: Path) -> str:
     return "; ".join(line for line in found if line != "ok").replace("\n", " ")
 
 
-def repair_desk(corpus: Path) -> tuple[str, ...]:
+def repair_database(corpus: Path) -> tuple[str, ...]:
     """Save what can be read of a damaged desk in a new file, and set the damaged one aside; what was done, a sentence each.
 
     Raises:
         CorpusLocked: Others are writing to it.
         CorpusError: It cannot be read or written.
     """
-    reason = check_desk(corpus)
+    reason = check_database(corpus)
     if not reason:
         return ()
     path, fresh, aside = corpus / FILE, corpus / f"{FILE}.new", corpus / "damaged"
@@ -352,15 +352,15 @@ def _salvage(old: sqlite3.Connection, new: sqlite3.Connection) -> dict[str, int]
     return saved
 
 
-_desks: dict[Path, Desk] = {}
+_desks: dict[Path, Database] = {}
 _desks_lock = threading.Lock()
 
 
-def open_desk(corpus: str | Path) -> Desk:
+def open_database(corpus: str | Path) -> Database:
     """The desk of a corpus folder; one object a folder in a process. Opens no file until it is used."""
     folder = Path(corpus).absolute()
     with _desks_lock:
-        return _desks.setdefault(folder, Desk(folder))
+        return _desks.setdefault(folder, Database(folder))
 
 
 def _identity(path: Path) -> _Identity | None:

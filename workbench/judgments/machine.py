@@ -3,7 +3,7 @@
 Any OpenAI-compatible endpoint will do (the settings `endpoint_url` and `endpoint_key`). Passages go to it a few at a time, with
 the query and without who found them, as `assist.answers` writes them. An answer counts only if it grades exactly the
 passages that were given, 0 to 3; of a time-out or of nonsense nothing is taken, and it is counted. The judge's name is
-`machine:MODEL`. No figure counts such a judge unless it is named (`judged.to_judgments`), and then it says how far the
+`machine:MODEL`. No figure counts such a judge unless it is named (`judging.to_judgments`), and then it says how far the
 machine agrees with people.
 """
 
@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.assist.answers import JUDGING, judging_data, read_grades
-from workbench.desk.judging import Judging
-from workbench.desk.judgments import KNOWN_ITEM, MACHINE
-from workbench.desk.pooling import Candidate, Pool
-from workbench.desk.query_sets import Query
 from workbench.errors import AssistError
-from workbench.evaluate.agreement import Agreement, agreement
+from workbench.judgments.judging import Judging
+from workbench.judgments.log import MACHINE
+from workbench.judgments.pooling import Candidate, Pool
+from workbench.judgments.query_sets import Query
 from workbench.records import Progress
 
 BATCH = 5
@@ -133,19 +132,3 @@ def _ask(judging: Judging, model: Asked, query: Query, batch: Sequence[Candidate
         raise AssistError("The corpus has changed since the passages were collected", "Collect them again")
     texts = [row.chunk.text for row in rows]
     return read_grades(model.ask(JUDGING, judging_data(query.text, texts)), len(texts), model.model)
-
-
-def with_people(items: Sequence[dict[str, int]], judge: str) -> Agreement | None:
-    """Agreement of a machine with people (the median of them); None where no passage has grades of both. What known-item
-    queries were made of was graded by nobody.
-
-    Args:
-        items: Each judged passage with its grades by judge (`judged.graded_by`).
-        judge: The machine.
-    """
-    both = []
-    for grades in items:
-        people = sorted(g for j, g in grades.items() if not j.startswith(MACHINE) and j != KNOWN_ITEM)
-        if people and judge in grades:
-            both.append({judge: grades[judge], "people": people[(len(people) - 1) // 2]})
-    return agreement(both, [judge, "people"]) if both else None

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.errors import UsageError
+from workbench.judgments.log import KNOWN_ITEM, MACHINE
 
 WEIGHTS = ("none", "linear", "quadratic")
 
@@ -124,6 +125,22 @@ def agreement(items: Sequence[Mapping[str, int]], judges: Sequence[str] | None =
         return Agreement(names, len(kept), observed(kept), fleiss(kept), math.nan, "Fleiss")
     first, second = [g[0] for g in kept], [g[1] for g in kept]
     return Agreement(names, len(kept), observed(kept), cohen(first, second), cohen(first, second, "quadratic"), "Cohen")
+
+
+def with_people(items: Sequence[dict[str, int]], judge: str) -> Agreement | None:
+    """Agreement of a machine with people (the median of them); None where no passage has grades of both. What known-item
+    queries were made of was graded by nobody.
+
+    Args:
+        items: Each judged passage with its grades by judge (`judging.graded_by`).
+        judge: The machine.
+    """
+    both = []
+    for grades in items:
+        people = sorted(g for j, g in grades.items() if not j.startswith(MACHINE) and j != KNOWN_ITEM)
+        if people and judge in grades:
+            both.append({judge: grades[judge], "people": people[(len(people) - 1) // 2]})
+    return agreement(both, [judge, "people"]) if both else None
 
 
 def _cost(a: int, b: int, weights: str) -> float:

@@ -22,13 +22,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.errors import UsageError
+from workbench.errors import JudgmentError, UsageError
+from workbench.judgments.judging import Judging, passage
+from workbench.judgments.log import KNOWN_ITEM
+from workbench.judgments.query_sets import JUDGING, Query, Source
 from workbench.records import Chunk, Document, Granularity, Span
 from workbench.retrieve.engine import Engine
 from workbench.store.protocols import Scope
 
 KINDS = ("title", "heading", "phrase", "question")
 MOST = 1_000
+GRADE = 3
 _BATCH = 40
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _PHRASE_WORDS = 5
@@ -206,3 +210,46 @@ def _shuffled(chunks: Sequence[Chunk], seed: int) -> list[Chunk]:
 
 def _first_of_section(chunk: Chunk, chunks: Sequence[Chunk]) -> bool:
     return next(c for c in chunks if c.section == chunk.section) is chunk
+
+
+def make_known_item_set(
+    judging: Judging, engine: Engine, name: str, count: int = 50, kinds: Sequence[str] = KINDS, seed: int = 0
+) -> int:
+    """Make a set of known-item queries with their judgments, in one transaction.
+
+    Args:
+        judging: Of the corpus.
+        engine: The generation that judging is bound to.
+        name: The new set.
+        count: How many queries at most.
+        kinds: Which kinds (`evaluate.known_items`).
+        seed: Other seeds give other queries.
+
+    Returns:
+        How many queries it has.
+
+    Raises:
+        JudgmentError: There is a set of that name, or the corpus gives no such queries.
+        UsageError: A kind that there is not, or a count out of bounds.
+    """
+    items = make_known_items(engine, judging.scope, count, kinds, seed)
+    if not items:
+        raise JudgmentError("No such queries can be made of these documents", "Index more text, or choose other kinds")
+    numbers = sorted({i.document_number for i in items})
+    documents = dict(zip(numbers, engine.records.headers(numbers), strict=True))
+    queries, anchors = [], []
+    for number, item in enumerate(items, 1):
+        document = documents[item.document_number]
+        source = Source(
+            document.path, item.kind, item.used.start, item.used.end, False, document.root, document.tenant,
+            document.roles, document.sensitivity, document.document_id,
+        )  # fmt: skip
+        queries.append(Query(f"{item.kind}-{number}", item.text, None, source))
+        anchors.append(judging.anchor(item.chunk_id) if item.chunk_id else passage(document, 0, 0, ""))
+    note = f"Made from the documents: {', '.join(dict.fromkeys(i.kind for i in items))}; seed {seed}"
+    with judging.sets.database.writing(JUDGING) as db:
+        made = judging.sets.make(db, name, note, judging.judge)
+        judging.sets.add_in(db, made, name, queries)
+        for query, anchor in zip(queries, anchors, strict=True):
+            judging.log.write(db, made, query.query_id, anchor, GRADE, KNOWN_ITEM)
+    return len(items)

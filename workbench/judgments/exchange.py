@@ -1,7 +1,7 @@
 """Query sets and judgments in and out: what other programs write and read, and a form that keeps everything.
 
 Two families of formats. BEIR folders and TREC files say for each query which *documents* are how relevant: imported, they are
-judgments of whole documents; exported, a document has the highest grade of its passages, of all people's (`judged`). Our
+judgments of whole documents; exported, a document has the highest grade of its passages, of all people's (`judging`). Our
 own JSONL and CSV have a row for each judgment with passage, judge, time and note, so that export and import again
 lose nothing, also into another corpus with the same documents.
 
@@ -21,15 +21,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.desk.judged import Located
-from workbench.desk.judging import Judging
-from workbench.desk.judgments import LONGEST_JUDGE, LONGEST_NOTE, Anchor, Judgment
-from workbench.desk.naming import anchors, with_own_ids
-from workbench.desk.query_sets import JUDGING, Query, checked, time_of
 from workbench.errors import JudgmentError, UsageError
-from workbench.evaluate import reading
-from workbench.evaluate.judgments import load_judgments
-from workbench.evaluate.run import qrels_to_trec, words
+from workbench.judgments import formats
+from workbench.judgments.formats import qrels_to_trec, words
+from workbench.judgments.judging import Judging, Located, anchors, with_own_ids
+from workbench.judgments.log import LONGEST_JUDGE, LONGEST_NOTE, Anchor, Judgment
+from workbench.judgments.qrels import load_judgments
+from workbench.judgments.query_sets import JUDGING, Query, checked, time_of
 from workbench.locators import whole_number
 from workbench.markup import cell
 
@@ -96,20 +94,20 @@ def import_queries(judging: Judging, path: str | Path, name: str) -> tuple[int, 
 
 def read_queries(file: Path) -> tuple[Query, ...]:
     """The queries of a file; see `import_queries`. Raises JudgmentError."""
-    draft = reading.Draft()
+    draft = formats.Draft()
     found: dict[str, Query] = {}
     suffix = file.suffix.lower()
     if suffix == ".csv":
-        rows: list[tuple[int, Mapping[str, Any]]] = list(reading.csv_rows(file, draft, (reading.TEXT_NAMES,)))
+        rows: list[tuple[int, Mapping[str, Any]]] = list(formats.csv_rows(file, draft, (formats.TEXT_NAMES,)))
     elif suffix in _TABLES:
-        rows = list(reading.json_rows(file, draft))
+        rows = list(formats.json_rows(file, draft))
     else:
-        lines = enumerate(reading.text_of(file).split("\n"), 1)
+        lines = enumerate(formats.text_of(file).split("\n"), 1)
         rows = [(line, {"text": text}) for line, text in lines if text.strip()]
     for line, row in rows:
-        text = reading.first_of(row, reading.TEXT_NAMES)
+        text = formats.first_of(row, formats.TEXT_NAMES)
         try:
-            query = checked(Query(reading.id_of(row), text, reading.read_keywords(row)))
+            query = checked(Query(formats.id_of(row), text, formats.read_keywords(row)))
         except JudgmentError as exc:
             draft.fault(file, line, exc.message)
             continue
@@ -125,11 +123,11 @@ def holds_judgments(file: Path) -> bool:
     """Whether a file looks like judgments: a reader of the wrong kind would name lines that are right."""
     if file.suffix.lower() not in {".csv", ".jsonl", ".ndjson", ".txt"}:
         return True
-    lines = [line for line in reading.text_of(file).split("\n") if line.strip()]
+    lines = [line for line in formats.text_of(file).split("\n") if line.strip()]
     if file.suffix.lower() == ".txt":
         return 2 * sum(re.fullmatch(r"\s*\S+\s+\S+\s+.+\s[+-]?\d+\s*", line) is not None for line in lines) > len(lines)
     words = set(re.findall(r"\w+", lines[0].lower())) if lines else set()
-    return not words.isdisjoint({*reading.GRADE_NAMES, "relevant"})
+    return not words.isdisjoint({*formats.GRADE_NAMES, "relevant"})
 
 
 def import_judgments(
@@ -169,7 +167,7 @@ def import_judgments(
 def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence[_Row]) -> Imported:
     names = list(dict.fromkeys(r.document for r in rows))
     found, unknown = anchors(judging, names)
-    with judging.sets.desk.writing(JUDGING) as db:
+    with judging.sets.database.writing(JUDGING) as db:
         number = judging.sets.found_or_made(db, name, "Imported", judging.judge)
         new_queries = judging.sets.add_in(db, number, name, queries)
         known = {
@@ -205,21 +203,21 @@ def _anchor(row: _Row, document: Anchor) -> Anchor:
 
 def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
     """Queries and judgments of our own form; None where the file is of another."""
-    draft = reading.Draft()
+    draft = formats.Draft()
     if file.suffix.lower() == ".csv":
-        needed = (reading.QUERY_ID_NAMES, reading.DOCUMENT_NAMES, reading.GRADE_NAMES)
-        rows: list[tuple[int, Mapping[str, Any]]] = list(reading.csv_rows(file, draft, needed))
+        needed = (formats.QUERY_ID_NAMES, formats.DOCUMENT_NAMES, formats.GRADE_NAMES)
+        rows: list[tuple[int, Mapping[str, Any]]] = list(formats.csv_rows(file, draft, needed))
     else:
-        rows = list(reading.json_rows(file, draft))
+        rows = list(formats.json_rows(file, draft))
     if not any(_OWN & set(row) for _, row in rows):
         return None
     made: list[_Row] = []
     for line, row in rows:
-        text = reading.query_text(row)
-        query_id = reading.one_spaced(reading.id_of(row))
+        text = formats.query_text(row)
+        query_id = formats.one_spaced(formats.id_of(row))
         if text:
-            draft.add_topic(file, line, query_id, text, reading.read_keywords(row))
-            if not any(str(row.get(n) or "") for n in (*reading.DOCUMENT_NAMES, *reading.GRADE_NAMES)):
+            draft.add_topic(file, line, query_id, text, formats.read_keywords(row))
+            if not any(str(row.get(n) or "") for n in (*formats.DOCUMENT_NAMES, *formats.GRADE_NAMES)):
                 continue  # a query that is not judged
         faults, read = _row(row, query_id, judge)
         for fault in faults:
@@ -233,10 +231,10 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
 def _row(row: Mapping[str, Any], query_id: str, judge: str) -> tuple[list[str], _Row | None]:
     """One row, or what is wrong with it."""
     faults = []
-    named = next((str(row[n]) for n in reading.DOCUMENT_NAMES if row.get(n)), "")
+    named = next((str(row[n]) for n in formats.DOCUMENT_NAMES if row.get(n)), "")
     document = unicodedata.normalize("NFC", named)  # a path may begin or end with a space
-    raw = next((row[n] for n in reading.GRADE_NAMES if n in row), "")
-    grade = reading.read_grade(raw)
+    raw = next((row[n] for n in formats.GRADE_NAMES if n in row), "")
+    grade = formats.read_grade(raw)
     if not query_id or not document.strip():
         faults.append("the query id or the document is empty")
     if grade is None:
@@ -307,10 +305,10 @@ def export_judgments(
     if form == "trec":
         _save(path, qrels_to_trec(documents))
         lines = ("\t".join((words(q.query_id), q.text, *([q.keywords] if q.keywords else []))) for q in queries)
-        _save(path.with_suffix(reading.TOPICS), "".join(line + "\n" for line in lines))
+        _save(path.with_suffix(formats.TOPICS), "".join(line + "\n" for line in lines))
     else:
         for key in sorted(documents.document_keys):
-            if key != reading.clean(key) or not {"\t", "\n", "\r"}.isdisjoint(key):
+            if key != formats.clean(key) or not {"\t", "\n", "\r"}.isdisjoint(key):
                 raise UsageError(f"The BEIR form cannot hold the name {key!r}", "Export as jsonl, csv or trec")
         header = "query-id\tcorpus-id\tscore\n"
         lines = (f"{i}\t{d}\t{g}\n" for i in documents.query_ids for d, g in documents.qrels[i].items())

@@ -185,6 +185,12 @@ class Judgments:
         return replace(self, topics=topics, qrels=qrels, notes=(), passages=passages, given=None)
 
 
+def inherits(chunk: Span, judged: Span) -> bool:
+    """Whether a chunk has the judgment of a passage: at least half of the shorter of the two is common to both."""
+    common = min(chunk.end, judged.end) - max(chunk.start, judged.start)
+    return common > 0 and 2 * common >= min(chunk.end - chunk.start, judged.end - judged.start)
+
+
 def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -214,6 +220,6 @@ def load_judgments(
         JudgmentError: Nothing is there, or lines are malformed (the message names file and lines, nothing is read), or
             no query is judged.
     """
-    from workbench.evaluate import reading
+    from workbench.judgments import formats
 
-    return reading.load(path_of(path), split=split, topics=None if topics is None else path_of(topics), name=name)
+    return formats.load(path_of(path), split=split, topics=None if topics is None else path_of(topics), name=name)
