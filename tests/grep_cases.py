@@ -12,8 +12,8 @@ import numpy as np
 from workbench.store.grep.build import build_dictionary
 from workbench.store.grep.search import MappedGrep
 from workbench.store.grep.text import MappedText, build_text
-from workbench.store.protocols import GrepAnswer, Scope
 from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
+from workbench.store.types import GrepAnswer, Scope
 
 CHUNK = 40
 

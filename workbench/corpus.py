@@ -275,7 +275,7 @@ class Corpus:
         import duckdb
         import polars
 
-        from workbench.store.duck import open_reading
+        from workbench.store.database import open_reading
         from workbench.store.generations import DATABASE
 
         engine = self.engine

@@ -24,7 +24,7 @@ from workbench.store.generations import private
 if TYPE_CHECKING:
     import polars
 
-    from workbench.store.protocols import RecordStore
+    from workbench.store.types import RecordStore
 
 COLLECTION = "memory"
 _FOLDER = "memory"

@@ -19,10 +19,10 @@ from workbench.ingest.rules import DEFAULT_GRANULARITIES
 from workbench.records import Chunk, Document, EncoderIdentity, Granularity
 from workbench.reports import FileStatus
 from workbench.store import generations, locks
+from workbench.store.build import Built, Tell, build_generation, vector_key
 from workbench.store.generations import Layout
 from workbench.store.journal import Journal, forget
 from workbench.store.staging import Staging, text_hash
-from workbench.store.writer import Built, Tell, build_generation, vector_key
 
 COLLECTION = "docs"
 _JOINT = "\n"

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from bench.corpora import BenchCorpus
 from workbench.corpus import Corpus, open_corpus
 from workbench.records import Progress
-from workbench.store.duck import fetch, open_reading, stream
+from workbench.store.database import fetch, open_reading, stream
 from workbench.store.generations import DATABASE
 from workbench.store.lexical.tokens import STOP_WORDS
-from workbench.store.protocols import RecordStore
+from workbench.store.types import RecordStore
 
 QUESTIONS = 60
 """Questions of most rows; no more than an engine keeps the vectors of, so that warm searches embed nothing."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.corpora import peak_memory
 from workbench import corpus as corpora
 from workbench.encode.load import load_encoder
-from workbench.store.duck import fetch, open_reading
+from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE
 from workbench.store.reader import open_generation
 

@@ -16,7 +16,7 @@ from bench.figures import Peer, Row
 from bench.ground import Ground
 from bench.timing import in_turn
 from workbench.records import Progress
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 DEPTH = 100
 _PATTERNS = 30

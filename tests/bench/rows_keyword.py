@@ -9,7 +9,7 @@ from bench import peers
 from bench.figures import Peer, Row
 from bench.ground import Ground
 from bench.timing import in_turn
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 _PEERS: tuple[tuple[str, Callable[[Ground], peers.Search], float], ...] = (
     (f"tantivy {peers.version('tantivy')}".strip(), peers.tantivy, 2.0),

@@ -13,7 +13,7 @@ from bench.ground import Ground
 from bench.timing import in_turn
 from workbench import settings
 from workbench.cli.machine import version
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 from workbench.store.vectors.build import GRAPH, MATRIX
 
 DEPTH = 100

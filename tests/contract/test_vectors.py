@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import CorpusDamaged, CorpusError, EncoderMismatch, UsageError
 from workbench.records import EncoderIdentity, Progress
-from workbench.store.protocols import Scope, VectorIndex
+from workbench.store.types import Scope, VectorIndex
 from workbench.store.vectors import build as vectors_build
 from workbench.store.vectors import search as vectors_module
 from workbench.store.vectors.search import MappedVectors, build_vectors

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from reader_files import docx, mail, pptx, xlsx, zipped
 
 from workbench import index, open_corpus
-from workbench.indexing.kinds import by_kind
+from workbench.indexing.report import by_kind
 from workbench.reports import FileStatus
 
 

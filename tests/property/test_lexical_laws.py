@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "lexical"))
 from lexical_corpus import bm25, build
 
 from workbench.errors import QueryError
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 WORDS = [
     "run",

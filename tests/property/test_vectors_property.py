@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.records import EncoderIdentity
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 from workbench.store.vectors.search import MappedVectors, _candidates, build_vectors
 
 

@@ -18,7 +18,7 @@ from lexical_corpus import Corpus, build
 from workbench.store.grep.search import MappedGrep
 from workbench.store.lexical import tokens
 from workbench.store.lexical.query import parse
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 _WORDS = (

@@ -23,7 +23,7 @@ import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import CorpusDamaged, CorpusError
 from workbench.indexing import index, remove
-from workbench.indexing.repairing import repair, rollback
+from workbench.indexing.repair import repair, rollback
 from workbench.reports import FileStatus
 from workbench.saved.database import check_database
 from workbench.store import generations

@@ -334,7 +334,7 @@ def test_the_comparison_notices_what_leaks(
     """Statistics over all records, fields of all documents, or lines of hidden ones make some answer another."""
     from workbench.store.grep.search import MappedGrep
     from workbench.store.lexical.search import MappedLexical
-    from workbench.store.stored import StoredRecords
+    from workbench.store.records import StoredRecords
 
     keys = StoredRecords._known_keys
     if broken == "statistics":

@@ -83,7 +83,7 @@ def test_a_small_run_of_plain_text_starts_no_helper_and_any_other_kind_does(tmp_
 def test_the_limit_is_beyond_what_the_process_has() -> None:
     """The encoder's tokenizer and the libraries do not count."""
     code = (
-        "from workbench.indexing.helper import limit_memory\n"
+        "from workbench.indexing.worker import limit_memory\n"
         "held = bytearray(200 << 20)\n"
         "limit_memory(100)\n"
         "more = bytearray(60 << 20)\n"

@@ -324,7 +324,7 @@ def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest
 def test_a_slider_reads_no_text_twice(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that were shown are neither read nor marked again when the same answers are fused anew."""
     from workbench.store.lexical.search import MappedLexical
-    from workbench.store.stored import StoredRecords
+    from workbench.store.records import StoredRecords
 
     moved(page, "slider", "limit", 50)
     calls: list[str] = []

@@ -221,7 +221,7 @@ def test_the_shown_sql_finds_what_the_page_found(open_app: Open, small_corpus: P
     again(at)
     (sql,) = (c.value for c in at.code if c.value.startswith("WITH"))
     from workbench.corpus import open_corpus
-    from workbench.store.duck import fetch
+    from workbench.store.database import fetch
 
     with open_corpus(small_corpus) as corpus:
         result = corpus.search(QUERY, mode="keyword", plan="default limit=100")

@@ -13,7 +13,7 @@ from workbench.corpus import Corpus
 from workbench.records import Principal
 from workbench.reports import FileStatus
 from workbench.store.catalogue import Catalogue
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from workbench.errors import CorpusDamaged, QueryError, UsageError
 from workbench.store.grep.passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
 from workbench.store.grep.search import MappedGrep
 from workbench.store.grep.text import build_text
-from workbench.store.protocols import Scope
 from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
+from workbench.store.types import Scope
 
 
 def numbered(count: int, *matches: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from workbench.cli.main import main
-from workbench.indexing.kinds import by_kind, kind_of, slowest
+from workbench.indexing.report import by_kind, kind_of, slowest
 from workbench.reports import FileReport, FileStatus, IndexReport
 
 FILES = (

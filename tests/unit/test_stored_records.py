@@ -16,9 +16,9 @@ from workbench.errors import FilterError, PrincipalRequired
 from workbench.indexing import index
 from workbench.records import Principal
 from workbench.store.access.visibility import HideSensitivities
-from workbench.store.duck import fetch
-from workbench.store.protocols import Scope
+from workbench.store.database import fetch
 from workbench.store.reader import Generation, open_generation
+from workbench.store.types import Scope
 
 DOCUMENTS = {
     "guide/intro.md": (

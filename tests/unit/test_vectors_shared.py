@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from workbench.records import EncoderIdentity
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 from workbench.store.vectors.search import MappedVectors, build_vectors
 
 ROWS = 2000

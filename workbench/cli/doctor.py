@@ -184,7 +184,7 @@ def _desk(path: Path) -> list[Finding]:
 
 
 def _repair(path: Path) -> list[Finding]:
-    from workbench.indexing.repairing import repair
+    from workbench.indexing.repair import repair
     from workbench.saved.database import repair_database
 
     found = [Finding("repair", "desk", "done", line) for line in repair_database(path)]

@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from workbench.cli import options, output
-from workbench.indexing.kinds import by_kind, slowest
+from workbench.indexing.report import by_kind, slowest
 from workbench.reports import FileStatus, IndexReport
 
 _MANY_FILES = 20

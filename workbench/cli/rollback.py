@@ -28,7 +28,7 @@ def rollback(
     workbench rollback --keep before-june
     workbench rollback before-june
     """
-    from workbench.indexing.repairing import rollback as go_back
+    from workbench.indexing.repair import rollback as go_back
     from workbench.store import generations
 
     path = Path(settings.get("corpus")) if corpus is None else corpus

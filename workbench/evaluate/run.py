@@ -32,7 +32,7 @@ from workbench.judgments.qrels import JudgedPassage, Judgments, Topic, inherits
 from workbench.records import Progress, Span
 
 if TYPE_CHECKING:
-    from workbench.store.protocols import RecordStore, Scope
+    from workbench.store.types import RecordStore, Scope
 
 _RECORD_ID = "record_id"
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")

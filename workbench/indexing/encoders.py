@@ -20,7 +20,7 @@ from workbench.indexing.session import ignore_progress
 from workbench.indexing.state import Options, Run
 from workbench.indexing.writing import held_encoders
 from workbench.records import EncoderIdentity
-from workbench.store.writer import vector_key
+from workbench.store.build import vector_key
 
 
 def choose_encoders(

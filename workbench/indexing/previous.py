@@ -12,7 +12,7 @@ from workbench.indexing.roots import Root
 from workbench.records import EncoderIdentity, Granularity
 from workbench.reports import FileStatus
 from workbench.store import generations
-from workbench.store.duck import fetch, open_reading
+from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Pin
 
 if TYPE_CHECKING:

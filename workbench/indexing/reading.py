@@ -1,6 +1,6 @@
 """Reading files into documents, records and the parts of their vectors, here or in helper processes.
 
-A helper is a process of our own (`python -m workbench.indexing.helper`) that talks over its pipes, not a multiprocessing pool:
+A helper is a process of our own (`python -m workbench.indexing.worker`) that talks over its pipes, not a multiprocessing pool:
 a pool would run the caller's script again in every child, and would hang when a reader's C library crashes. Here a crash
 costs the one file, which is reported, and a new helper goes on; so does a reader that loops (`max_read_seconds`) or eats the
 memory (`max_read_memory_mb`). A helper ends by itself when its pipe closes, so a killed run leaves none behind. Results come
@@ -293,7 +293,7 @@ class _Helper:
             self._process = None
         self._late = False
         if self._process is None:
-            self._process = start_python("workbench.indexing.helper", stdout=subprocess.PIPE)
+            self._process = start_python("workbench.indexing.worker", stdout=subprocess.PIPE)
             self._ready = False
             assert self._process.stdin is not None
             send(self._process.stdin, self._cutting)

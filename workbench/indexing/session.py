@@ -19,7 +19,7 @@ from workbench.records import Progress
 from workbench.reports import IndexReport
 from workbench.saved.jobs import Recorder
 from workbench.store import generations, locks
-from workbench.store.duck import fetch, has_column, open_reading
+from workbench.store.database import fetch, has_column, open_reading
 from workbench.store.generations import DATABASE, Layout
 
 

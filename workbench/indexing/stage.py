@@ -16,7 +16,7 @@ from workbench.ingest.readers import READERS
 from workbench.ingest.walk import digest_of
 from workbench.records import Document
 from workbench.reports import FileReport, FileStatus
-from workbench.store.duck import fetch, open_reading
+from workbench.store.database import fetch, open_reading
 from workbench.store.generations import step
 from workbench.store.grouping import content_key
 from workbench.store.staging import Staging

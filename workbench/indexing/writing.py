@@ -14,12 +14,12 @@ from workbench.indexing.state import Run
 from workbench.indexing.trial import try_searches
 from workbench.records import EncoderIdentity
 from workbench.reports import FileReport, FileStatus, IndexReport
-from workbench.store.duck import fetch, open_reading
+from workbench.store.build import build_generation, vector_key
+from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout
 from workbench.store.journal import Journal, forget
 from workbench.store.schema import CUT_RECORDS
 from workbench.store.staging import Staging, lost_wholes
-from workbench.store.writer import build_generation, vector_key
 
 
 def held_encoders(previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:

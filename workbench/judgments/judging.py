@@ -29,7 +29,7 @@ from workbench.judgments.query_sets import SEARCH, Query, QuerySet, QuerySets, c
 from workbench.records import Document, Granularity, Principal, Span
 from workbench.saved.database import Database, open_database
 from workbench.store.access.visibility import Access, Policy, SeeAll, visible
-from workbench.store.protocols import RecordStore, Scope
+from workbench.store.types import RecordStore, Scope
 
 _BATCH = 500
 _EVERYTHING = Scope()

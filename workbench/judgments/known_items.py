@@ -28,7 +28,7 @@ from workbench.judgments.log import KNOWN_ITEM
 from workbench.judgments.query_sets import JUDGING, Query, Source
 from workbench.records import Chunk, Document, Granularity, Span
 from workbench.retrieve.engine import Engine
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 KINDS = ("title", "heading", "phrase", "question")
 MOST = 1_000

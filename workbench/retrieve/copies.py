@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.records import Passage
-from workbench.store.protocols import RecordColumns, RecordStore, Scope
+from workbench.store.types import RecordColumns, RecordStore, Scope
 
 
 def as_asked(columns: RecordColumns, scope: Scope) -> RecordColumns:

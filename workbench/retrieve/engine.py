@@ -17,8 +17,8 @@ from workbench.records import Principal, principal_key
 from workbench.store.access.visibility import Policy
 from workbench.store.lexical.search import MappedLexical
 from workbench.store.lexical.synonyms import NONE, Vocabulary
-from workbench.store.protocols import GrepIndex, LexicalIndex, RecordStore, VectorIndex
 from workbench.store.reader import Generation
+from workbench.store.types import GrepIndex, LexicalIndex, RecordStore, VectorIndex
 
 _KEPT_VECTORS = 64
 

@@ -33,7 +33,7 @@ from workbench.retrieve.request import Request, check_principal, make_request, w
 from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import retrieve
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

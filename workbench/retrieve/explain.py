@@ -25,7 +25,7 @@ from workbench.retrieve.result import SearchResult
 from workbench.retrieve.retrieved import Retrieved, counts_documents
 from workbench.retrieve.sources import retrieve, scope_of
 from workbench.retrieve.wording import listed, why_not
-from workbench.store.protocols import QueryWords, Scope, Scored
+from workbench.store.types import QueryWords, Scope, Scored
 
 
 @dataclass(frozen=True, slots=True)

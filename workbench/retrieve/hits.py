@@ -19,7 +19,7 @@ from workbench.retrieve.organise import by_page
 from workbench.retrieve.retrieved import Retrieved, Shown
 from workbench.retrieve.sources import POOL
 from workbench.store.overlaps import joined
-from workbench.store.protocols import ChunkRow
+from workbench.store.types import ChunkRow
 
 BOUNDARY = "[CHUNK BOUNDARY]"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.records import ChunkKind, Granularity, Hit, Label
 from workbench.retrieve.engine import Engine
-from workbench.store.protocols import ChunkRow
+from workbench.store.types import ChunkRow
 
 EXAMPLES_BELOW = 500
 """A page's examples are added only if the whole section has fewer characters than this."""

@@ -28,7 +28,7 @@ from workbench.ingest.visibility import Visibility, narrow
 from workbench.records import Principal, Span
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import as_holders, to_depth, to_threshold
 from workbench.records import Document, Passage, Span, Unavailable
 from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
-from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Scored
+from workbench.store.types import ChunkRow, RecordColumns, Scope, Scored
 
 
 def counts_documents(plan: Plan) -> bool:

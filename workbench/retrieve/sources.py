@@ -25,7 +25,7 @@ from workbench.retrieve.keywords import context_keywords, extract_keywords, pars
 from workbench.retrieve.matching import pattern_notes
 from workbench.retrieve.request import Request, folded, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
-from workbench.store.protocols import GrepAnswer, Scope, Scored
+from workbench.store.types import GrepAnswer, Scope, Scored
 
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
 # Nothing that runs in it may wait for something else that does.

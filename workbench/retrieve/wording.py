@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store.protocols import Occurring, QueryWords
+from workbench.store.types import Occurring, QueryWords
 
 Ints = NDArray[np.int64]
 

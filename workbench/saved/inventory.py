@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.records import Principal
 from workbench.saved.jobs import COLUMNS, Job, list_jobs
 from workbench.store.access.visibility import Policy, SeeAll, may_know
-from workbench.store.protocols import RecordStore, Scope
+from workbench.store.types import RecordStore, Scope
 
 if TYPE_CHECKING:
     import polars

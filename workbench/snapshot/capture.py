@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.retrieve.engine import Engine
     from workbench.retrieve.result import SearchResult
     from workbench.store.access.visibility import Policy
-    from workbench.store.protocols import Scope
+    from workbench.store.types import Scope
 
 PACKAGES = (
     "numpy", "duckdb", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "torch", "openvino", "polars", "plotly",

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from workbench.records import Principal
 from workbench.reports import FileStatus
-from workbench.store.duck import fetch, fetch_columns, has_column
-from workbench.store.protocols import RecordStore, Scope
+from workbench.store.database import fetch, fetch_columns, has_column
 from workbench.store.reader import Generation
+from workbench.store.types import RecordStore, Scope
 
 
 @dataclass(frozen=True, slots=True)

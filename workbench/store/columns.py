@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store.duck import fetch, fetch_columns, stream
+from workbench.store.database import fetch, fetch_columns, stream
 from workbench.store.generations import damaged, unreadable
 from workbench.store.grep.text import load_array
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store.duck import Database, fetch
+from workbench.store.database import Database, fetch
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from workbench.ingest.ids import chunk_id
 from workbench.records import Chunk, Document
-from workbench.store.duck import stream
+from workbench.store.database import stream
 from workbench.store.schema import Old
 from workbench.store.staging import Staging, digest_of, old_tables, text_hash
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from workbench.store.columns import Columns
 from workbench.store.copies import Copy
-from workbench.store.duck import Database, fetch, fetch_columns
-from workbench.store.protocols import Scope, Source
+from workbench.store.database import Database, fetch, fetch_columns
+from workbench.store.types import Scope, Source
 
 
 def sources(connection: Database, arrays: Columns, scope: Scope, copies: Sequence[Copy] = ()) -> list[Source]:

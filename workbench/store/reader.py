@@ -26,10 +26,10 @@ from workbench.records import EncoderIdentity
 from workbench.store import generations
 from workbench.store.access.visibility import Access, Policy
 from workbench.store.columns import Columns
-from workbench.store.duck import Database, fetch
+from workbench.store.database import Database, fetch
 from workbench.store.generations import DATABASE, Manifest, Pin
 from workbench.store.place_arrays import Places
-from workbench.store.stored import StoredRecords, stored_access
+from workbench.store.records import StoredRecords, stored_access
 
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.records import Chunk, Document
 from workbench.store import schema
-from workbench.store.duck import fetch, has_column, open_reading, open_writing
+from workbench.store.database import fetch, has_column, open_reading, open_writing
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 from workbench.store.access.visibility import Access
 from workbench.store.columns import KINDS, Columns
-from workbench.store.duck import Database, fetch
+from workbench.store.database import Database, fetch
 from workbench.store.place_arrays import Places
-from workbench.store.protocols import ChunkRow
+from workbench.store.types import ChunkRow
 
 _RECORD = "number, section, context, text, tokens"
 _DOCUMENT = "number, title, url, modified, sha256, metadata, page_starts"

@@ -19,7 +19,7 @@ from workbench.ui.text import attribute, plain, visible
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.records import Document
-    from workbench.store.protocols import ChunkRow
+    from workbench.store.types import ChunkRow
     from workbench.ui.state import AppState
 
 MOST = 10

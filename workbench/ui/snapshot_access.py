@@ -19,7 +19,7 @@ from workbench.snapshot import Snapshot
 from workbench.snapshot.capture import policy_digest
 from workbench.snapshot.shelf import Listed, Shelf
 from workbench.store.access.visibility import Policy
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus

@@ -9,7 +9,7 @@ import ir_measures
 import pytest
 from lexical_corpus import build
 
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 REFERENCE = {
     "scifact": 0.676, "nfcorpus": 0.318, "cranfield": 0.492, "cisi": 0.373, "med": 0.671, "cacm": 0.487, "npl": 0.445,

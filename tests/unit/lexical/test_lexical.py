@@ -12,7 +12,7 @@ from lexical_corpus import Corpus, bm25, build
 
 from workbench.errors import QueryError
 from workbench.records import Span
-from workbench.store.protocols import Scope, Scored
+from workbench.store.types import Scope, Scored
 
 EVERYTHING = Scope()
 TEXTS = [

@@ -14,7 +14,7 @@ from workbench.errors import CorpusDamaged, CorpusError
 from workbench.records import Progress
 from workbench.store.lexical import build as lexical_build
 from workbench.store.lexical.search import MappedLexical
-from workbench.store.protocols import Scope
+from workbench.store.types import Scope
 
 TEXTS = [f"word{i % 7} shared Words_of{i % 5} run running runs 数据{i} fooBar-{i}" for i in range(200)]
 

@@ -37,7 +37,7 @@ from workbench.store.lexical.highlight import occurrences
 from workbench.store.lexical.postings import Postings, ReadsPostings
 from workbench.store.lexical.query import Matcher
 from workbench.store.overlaps import joined
-from workbench.store.protocols import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
+from workbench.store.types import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
 
 MOST_PASSAGES = 2_000
 """Passages that are masked and counted for one answer, where fewer are asked for."""
@@ -158,7 +158,7 @@ def _occurrences(text: str, part: str) -> Iterator[int]:
 
 
 class RedactedRecords:
-    """A record store whose texts are masked: `RecordStore` of `store.protocols`."""
+    """A record store whose texts are masked: `RecordStore` of `store.types`."""
 
     def __init__(self, records: RecordStore, redactor: Redactor) -> None:
         self._inner, self._redactor = records, redactor
@@ -356,7 +356,7 @@ class ShownPostings:
 
 
 class RedactedGrep:
-    """A line index that finds what is not masked: `GrepIndex` of `store.protocols`."""
+    """A line index that finds what is not masked: `GrepIndex` of `store.types`."""
 
     def __init__(self, grep: GrepIndex, records: RecordStore, redactor: Redactor) -> None:
         self._inner, self._records, self._redactor = grep, records, redactor

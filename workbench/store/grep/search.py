@@ -27,8 +27,8 @@ from workbench.store.grep.passages import PassageWriter, group, reached
 from workbench.store.grep.pattern import GrepPattern, prepare
 from workbench.store.grep.scan import scan, verify
 from workbench.store.grep.text import MappedText
-from workbench.store.protocols import GrepAnswer, Scope
 from workbench.store.record_spans import RecordSpans
+from workbench.store.types import GrepAnswer, Scope
 
 MOST_LINES = 50_000
 """Matched lines of one pattern that are ranked: the first ones in (path, line) order."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.store.duck import fetch, fetch_columns
+from workbench.store.database import fetch, fetch_columns
 from workbench.store.generations import damaged
 from workbench.store.grep.text import load_array
 

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from workbench import settings
 from workbench.errors import CorpusError
 from workbench.records import Progress
-from workbench.store.duck import fetch, open_writing
+from workbench.store.database import fetch, open_writing
 from workbench.store.lexical import tokens
 from workbench.store.lexical.arrays import write_arrays
 from workbench.store.lexical.carried import Carried, made_alike, write_makers

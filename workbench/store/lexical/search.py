@@ -32,7 +32,7 @@ from workbench.store.lexical.highlight import highlight
 from workbench.store.lexical.postings import PostingsReader, ReadsPostings, contains, union
 from workbench.store.lexical.query import Item, Matcher, ParsedQuery, needed, word_matcher
 from workbench.store.lexical.synonyms import NONE, Vocabulary, read
-from workbench.store.protocols import Occurring, QueryWords, Scope, Scored
+from workbench.store.types import Occurring, QueryWords, Scope, Scored
 
 _KEPT = 8
 _KEPT_DF = 4096
@@ -79,7 +79,7 @@ class _View:
 
 
 class MappedLexical:
-    """The word index of one generation, memory-mapped: `LexicalIndex` of `store.protocols`. Safe from several threads.
+    """The word index of one generation, memory-mapped: `LexicalIndex` of `store.types`. Safe from several threads.
 
     Args:
         folder: Where `lexical_build` wrote the arrays.

@@ -27,7 +27,7 @@ from workbench.errors import EncoderMismatch, UsageError
 from workbench.ranking.agreement import reached
 from workbench.records import EncoderIdentity
 from workbench.store.generations import damaged, unreadable
-from workbench.store.protocols import Scope, Scored
+from workbench.store.types import Scope, Scored
 from workbench.store.vectors.build import FORMAT, GRAPH, IDENTITY, MATRIX, build_vectors
 from workbench.store.vectors.graph import Graph, GraphFacts, first_width, second_width
 

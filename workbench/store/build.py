@@ -28,7 +28,7 @@ from workbench.errors import CorpusDamaged, CorpusError
 from workbench.records import EncoderIdentity, Progress
 from workbench.store import generations, locks, schema
 from workbench.store.columns import write_columns
-from workbench.store.duck import fetch, open_reading, open_writing, stream
+from workbench.store.database import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
 from workbench.store.journal import Journal
 from workbench.store.staging import old_tables, quoted
@@ -311,7 +311,7 @@ def _manifest(
     corpus: Path, folder: Path, counts: Mapping[str, int], encoders: Mapping[str, EncoderIdentity], rules: str | None
 ) -> Manifest:
     """Measure and name what was built."""
-    from workbench.store.stored import content_digest
+    from workbench.store.records import content_digest
 
     digest = content_digest(np.load(folder / "records" / "digests.npy"), encoders)
     return Manifest(

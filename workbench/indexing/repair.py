@@ -28,8 +28,8 @@ from workbench.ingest.rules import FileRules, load_rules
 from workbench.reports import FileStatus, IndexReport
 from workbench.saved.jobs import JobState, list_jobs, recording
 from workbench.store import generations, locks
+from workbench.store.build import publish
 from workbench.store.generations import DATABASE, MANIFEST, MANIFEST_COPY, Layout, Manifest, Pin
-from workbench.store.writer import publish
 
 
 def repair(corpus: Path, *, progress: Tell | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -29,13 +29,13 @@ from workbench.store.access import filter_sql, filters
 from workbench.store.access.visibility import Access, Policy, SeeAll, may_know, visible_documents
 from workbench.store.columns import KINDS, Columns
 from workbench.store.copies import StoredCopies
-from workbench.store.duck import Database, fetch, fetch_columns
+from workbench.store.database import Database, fetch, fetch_columns
 from workbench.store.generations import Manifest
 from workbench.store.inventory import sources
 from workbench.store.place_arrays import Places
-from workbench.store.protocols import ChunkRow, RecordColumns, Scope, Source
 from workbench.store.schema import CUT_RECORDS
 from workbench.store.stored_rows import read_documents, read_records
+from workbench.store.types import ChunkRow, RecordColumns, Scope, Source
 
 if TYPE_CHECKING:
     pass
@@ -102,7 +102,7 @@ class StoredRecords:
 
     @property
     def connection(self) -> Database:
-        """The generation's database, read-only: use it through `duck.fetch`, a cursor a call."""
+        """The generation's database, read-only: use it through `database.fetch`, a cursor a call."""
         return self._connection
 
     masks = ""
