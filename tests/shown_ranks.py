@@ -9,8 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import workbench as wb
-from workbench.charts.place import places
-from workbench.charts.results import rank_figure
+from workbench.charts.search import labels_of, places, rank_figure
 from workbench.cli.search import print_result
 from workbench.mcp.answers import search_answer
 from workbench.mcp.text import search_text
@@ -26,6 +25,7 @@ def shown_ranks(result: wb.SearchResult, printed: str) -> dict[str, Ranks]:
     sources, hits = tuple(result.rankings), [h for h in result.hits if not h.added]
     frame = {row["chunk_id"]: row for row in result.frame().to_dicts()}
     drawn = rank_figure(hits, sources)
+    rank_of = {name: h.rank for h, name in zip(hits, labels_of(hits), strict=True)}
     listed = places(result.fused, result.order, len(result.fused))
     table = _table(places_table(listed, sources), sources)
     snapshot = Snapshot.of(result)
@@ -47,10 +47,10 @@ def shown_ranks(result: wb.SearchResult, printed: str) -> dict[str, Ranks]:
         "cards": _cards(page),
         "explain": {(h.rank, s): r for h in hits for s, r in table[h.chunk_id].items()},
         "moved": {
-            (h.rank, s): point[0]
-            for h, line in zip(hits, drawn.data, strict=False)
-            for s, point in zip(sources, line.customdata, strict=False)
-            if point[0] is not None
+            (rank_of[name], s): int(said.removeprefix("rank ").replace(",", ""))
+            for points in (t for t in drawn.data if t.mode == "markers")
+            for s, (said, name) in zip(points.x, points.customdata, strict=True)
+            if s in sources and said != "absent"
         },
         "snapshot": {(h.rank, s): r for h in hits for s in sources if (r := saved.get((places_of[h.chunk_id], s)))},
     }

@@ -2,175 +2,302 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hits_for_tests import hit
 
 from workbench import charts
-from workbench.charts import palette
-from workbench.charts.results import labels_of
+from workbench.charts import layout, search
+from workbench.charts.layout import BLUE, GREY, ORANGE
 from workbench.errors import PlanError
 from workbench.plan.fusion import FusionPlan
-from workbench.ranking.candidates import Candidates
-from workbench.ranking.fuse import fuse
-from workbench.records import Label, Step
-from workbench.ui import panels
+from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.fuse import Fused, fuse
+from workbench.records import Kind, Label, Step
+
+RANKINGS = {
+    "keyword": [("a", 9.0), ("b", 6.0), ("c", 3.0), ("d", 1.0)],
+    "vector": [("c", 0.9), ("a", 0.7), ("e", 0.5), ("b", 0.1)],
+}
+MINMAX = {"keyword": "minmax", "vector": "minmax"}
 
 
-def points(figure: Any) -> int:
-    return sum(len(t.x) for t in figure.data)
+def fused(**changes: Any) -> Fused:
+    return fuse(Candidates.from_rankings(RANKINGS), FusionPlan(**changes))
 
 
-def test_a_histogram_counts_every_distance_once() -> None:
-    """Counts add up to the number of distances; NaN is left out."""
-    distances = np.array([0.1, 0.2, 0.2, 0.9, np.nan])
-    made = charts.histogram(distances, "angular", bins=8)
-    assert made.total == 4
-    assert made.edges[0] == pytest.approx(0.1)
-    assert made.edges[-1] == pytest.approx(0.9)
+def shown(made: Fused, most: int = 10) -> tuple[charts.Place, ...]:
+    return charts.places(made, np.arange(len(made)), most)
 
 
-def test_what_a_threshold_keeps_is_counted_of_the_candidates_and_of_all() -> None:
-    """Strictly below is kept. The depth bounds the candidates; the histogram is of every record, and the text says so."""
-    made = charts.histogram(np.array([0.1, 0.2, 0.3, 0.4, np.nan]), "angular")
-    assert [made.kept(t) for t in ("off", 0.0, 0.2, 0.201, 0.9)] == [4, 0, 1, 2, 4]
-    said = panels.counted(made, 0.3, 2, 2)
-    assert said == "Drops 0 of 2 candidates, 2 kept. Drawn are all 4 records, 2 of them below it."
-    assert panels.counted(made, 0.3, 4, 2) == "Drops 2 of 4 candidates, 2 kept."
-    assert panels.counted(made, "off", 2, 2) == "Drops 0 of 2 candidates, 2 kept."
+def markers(figure: Any) -> list[tuple[Any, Any, Any, str]]:
+    """x, y, customdata and symbol of every point."""
+    return [
+        point
+        for t in figure.data
+        if t.mode == "markers"
+        for point in zip(t.x, t.y, t.customdata, t.marker.symbol, strict=True)
+    ]
 
 
-@pytest.mark.parametrize("distances", [[], [0.3], [0.3, 0.3]])
-def test_a_histogram_of_few_or_equal_distances_can_be_drawn(distances: list[float]) -> None:
-    """Nothing to spread is no error."""
-    made = charts.histogram(np.array(distances, np.float64), "l2sq")
-    assert made.total == len(distances)
+# --- distributions ---
+
+
+@pytest.mark.parametrize("distances", [[], [0.3], [0.3, 0.3], [0.1, 0.2, 0.2, 0.9, math.nan]])
+def test_a_histogram_counts_every_distance_once(distances: list[float]) -> None:
+    """NaN is left out, strictly below a threshold is kept, and nothing to spread is no error."""
+    made = charts.histogram(np.array(distances, np.float64), "angular", bins=8)
+    known = [d for d in distances if not math.isnan(d)]
+    assert made.total == len(known)
+    assert [made.kept(t) for t in ("off", 0.2, 0.201)] == [
+        len(known),
+        *(sum(d < t for d in known) for t in (0.2, 0.201)),
+    ]
     assert len(charts.distance_figure(made, 0.5).data) == 1
-
-
-def test_the_cut_is_drawn_where_the_threshold_is_and_bars_beyond_it_are_grey() -> None:
-    """Strictly below is kept."""
-    made = charts.histogram(np.linspace(0, 1, 101), "angular", bins=10)
-    drawn = charts.distance_figure(made, 0.5)
-    assert (drawn.layout.shapes[0].x0, drawn.layout.shapes[0].x1) == (0.5, 0.5)
-    assert [c == palette.GREY for c in drawn.data[0].marker.color] == [False] * 5 + [True] * 5
-    assert not charts.distance_figure(made, "off").layout.shapes
-
-
-def test_an_unknown_metric_is_refused() -> None:
-    """Bad input is one readable sentence."""
     with pytest.raises(PlanError, match="no metric called 'manhattan'"):
         charts.histogram(np.zeros(3), "manhattan")
 
 
-def test_every_result_is_a_line_through_its_ranks() -> None:
-    """A line goes through the ranks in the sources and ends at the rank in the result."""
-    hits = [hit(rank=1, ranks={"keyword": 4, "vector": 1}), hit(rank=2, ranks={"vector": 2})]
-    drawn = charts.rank_figure(hits, ("keyword", "vector"))
-    assert [tuple(t.y) for t in drawn.data] == [(4, 1, 1), (None, 2, 2)]
+def test_the_cut_is_drawn_where_the_threshold_is_and_bars_beyond_it_are_grey() -> None:
+    made = charts.histogram(np.linspace(0, 1, 101), "angular", bins=10)
+    drawn = charts.distance_figure(made, 0.5)
+    assert (drawn.layout.shapes[0].x0, drawn.layout.shapes[0].x1) == (0.5, 0.5)
+    assert [c == GREY for c in drawn.data[0].marker.color] == [False] * 5 + [True] * 5
+    assert not charts.distance_figure(made, "off").layout.shapes
 
 
-def test_a_deep_rank_is_in_the_picture_below_the_others() -> None:
-    """Ranks beyond the results keep their order, however deep."""
-    hits = [hit(rank=1, ranks={"keyword": 400}), hit(rank=2, ranks={"keyword": 40})]
-    drawn = charts.rank_figure(hits, ("keyword",))
-    deep, less = (t.y[0] for t in drawn.data)
-    assert 2 < less < deep <= drawn.layout.yaxis.range[0]
-    assert [t.customdata[0][0] for t in drawn.data] == [400, 40]
+# --- bump charts ---
+
+
+def test_ranks_are_joined_by_lines_that_say_their_direction_by_colour_and_dash() -> None:
+    """What a source lacks is a cross in the row `absent`, from which a thin dotted line leads."""
+    figure = charts.bump_figure(shown(fused()), ("keyword", "vector"))
+    lines = {t.name: t for t in figure.data if t.mode == "lines"}
+    assert lines["goes up"].line.color == BLUE
+    assert (lines["goes down"].line.color, lines["goes down"].line.dash) == (ORANGE, "dash")
+    assert lines["was absent"].line.dash == "dot"
+    # c goes from 3 to 1 between keyword and vector
+    ups = list(zip(lines["goes up"].y[::3], lines["goes up"].y[1::3], strict=True))
+    assert (3, 1) in ups
+    assert all(after < before for before, after in ups)
+    floor = figure.layout.yaxis.tickvals[-1]
+    assert figure.layout.yaxis.ticktext[-1] == search.ABSENT
+    crosses = [(x, y, said[1]) for x, y, said, symbol in markers(figure) if symbol == "x-thin-open"]
+    assert sorted(crosses) == [("keyword", floor, "e:1"), ("vector", floor, "d:1")]
+
+
+def test_the_order_after_reranking_is_a_column_of_its_own() -> None:
+    places = charts.places(fused(), np.array([2, 0, 1]), 3, {0: 0.1, 1: 0.0, 2: 0.9})
+    figure = charts.bump_figure(places, ("keyword", "vector"), reranked=True)
+    assert figure.layout.xaxis.categoryarray == ("keyword", "vector", "fused", "reranked")
+    assert [(p.rank, p.fused_rank, p.rerank) for p in places] == [(1, 3, 0.9), (2, 1, 0.1), (3, 2, 0.0)]
+
+
+def test_results_and_lists_are_drawn_the_same_way() -> None:
+    """Ranks beyond the results keep their order, however deep; names of documents are no HTML and no TeX."""
+    hits = [hit(rank=1, ranks={"keyword": 400}, title="<b>x</b> $y$ \u202e"), hit(rank=2, ranks={"keyword": 40})]
+    figure = charts.rank_figure(hits, ("keyword",))
+    depth = {said[0]: y for x, y, said, _ in markers(figure) if x == "keyword"}
+    assert 2 < depth["rank 40"] < depth["rank 400"] <= figure.layout.yaxis.range[0]
+    assert figure.layout.annotations[0].text == "&lt;b&gt;x&lt;/b&gt; &#36;y&#36;"
+    moved = charts.change_figure([("a", [2, 1]), ("b", [1, None])], ("A", "B"))
+    assert {(x, said[0]) for x, _, said, _ in markers(moved)} == {
+        ("A", "rank 1"), ("A", "rank 2"), ("B", "rank 1"), ("B", "absent"),
+    }  # fmt: skip
 
 
 def test_results_of_one_title_have_labels_of_their_own() -> None:
     """A title alone where it is one of a kind; else with the section; else with the place."""
     hits = [
-        hit(rank=1, title="Guide", section="Install"), hit(rank=2, title="Guide", section="Use", start_line=9),
-        hit(rank=3, title="Guide", section="Use", start_line=30, end_line=40), hit(rank=4, title="Other"),
-    ]  # fmt: skip
-    assert labels_of(hits) == ["Guide · Install", "Guide · 9-9", "Guide · 30-40", "Other"]
-    drawn = charts.rank_figure(hits, ("keyword", "vector"))
-    assert len({a.text for a in drawn.layout.annotations}) == 4
+        hit(rank=1, title="Guide", section="Install"),
+        hit(rank=2, title="Guide", section="Use", start_line=9),
+        hit(rank=3, title="Guide", section="Use", start_line=30, end_line=40),
+        hit(rank=4, title="Other"),
+    ]
+    assert search.labels_of(hits) == ["Guide · Install", "Guide · 9-9", "Guide · 30-40", "Other"]
     assert len(set(charts.share_figure(hits, ("keyword",)).data[0].y)) == 4
 
 
-def test_shares_are_the_contributions() -> None:
-    """Each source's bars are what the records say it added."""
+# --- contributions and scores ---
+
+
+def test_stacks_are_the_contributions_and_end_at_the_score() -> None:
+    """Each place's score is the exact sum, and every number is written out on hover."""
+    made = fused(method="weighted", normalise={"keyword": "zscore", "vector": "zscore"})
+    places = shown(made)
+    assert [p.score for p in places] == made.scores.tolist()
+    figure = charts.contribution_figure(places, ("keyword", "vector"))
+    bars, diamond = [t for t in figure.data if t.type == "bar"], figure.data[-1]
+    for at, place in enumerate(places):
+        assert math.fsum(bar.x[at] for bar in bars) == diamond.x[at] == place.score
+        assert [bar.customdata[at] for bar in bars] == [repr(place.contributions[b.name]) for b in bars]
     drawn = charts.share_figure([hit()], ("keyword", "vector"))
     assert {t.name: tuple(t.x) for t in drawn.data} == {"keyword": (1 / 64,), "vector": (1 / 61,)}
 
 
-def test_no_chart_has_more_than_its_points() -> None:
-    """However many results there are, a page draws at most 200 points and never with WebGL."""
-    hits = [hit(rank=n, ranks={"keyword": n, "vector": n}) for n in range(1, 1001)]
-    drawn = [charts.rank_figure(hits, ("keyword", "vector")), charts.share_figure(hits, ("keyword", "vector"))]
-    ids = [f"d{n:04}" for n in range(1000)]
-    rankings = {"keyword": [(i, 1000.0 - n) for n, i in enumerate(ids)], "vector": [(ids[-1], 0.9)]}
-    drawn.append(charts.score_figure(fuse(Candidates.from_rankings(rankings), FusionPlan()), "keyword", "vector"))
-    assert all(points(d) <= charts.MOST_POINTS for d in drawn)
-    assert all(t.type in ("bar", "scatter") for d in drawn for t in d.data)
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.8])
+def test_the_line_of_equal_score_has_that_score_everywhere(alpha: float) -> None:
+    """For min-max the fused score of any point of it, worked out by hand, is the score asked for."""
+    made = fused(method="convex", alpha=alpha, normalise=MINMAX)
+    x, y = (np.array(v) for v in search.iso_line(made, made.candidates.columns[:2], 0.5, (1.0, 9.0)))
+    assert len(x) > 5
+    np.testing.assert_allclose(alpha * (y - 0.1) / 0.8 + (1 - alpha) * (x - 1) / 8, 0.5, atol=1e-12)
 
 
-def test_a_candidate_that_one_source_lacks_lies_on_its_border() -> None:
+def test_a_weight_of_nothing_makes_the_line_upright() -> None:
+    made = fused(method="weighted", weights={"vector": 0.0}, normalise=MINMAX)
+    assert search.iso_line(made, made.candidates.columns[:2], 0.5, (1.0, 9.0)) == ([5.0, 5.0], [0.1, 0.9])
+
+
+def plane(made: Fused, **changes: Any) -> Any:
+    columns = []
+    for column in made.candidates.columns:
+        computed = np.where(np.isnan(column.score), 0.25, column.score)
+        columns.append(Column(column.source, column.kind, column.rank, column.score, computed, column.cut))
+    return charts.plane_figure(made, (columns[0], columns[1]), last=2, **changes)
+
+
+def test_candidates_stand_at_their_two_scores_results_filled_and_judged_ones_by_shape() -> None:
+    """A score that a source did not give is computed; a method that is no sum has no line."""
+    figure = plane(fused(), grades={"c": 3, "d": 0})
+    points = markers(figure)
+    assert {(x, y) for x, y, *_ in points} == {(9.0, 0.7), (6.0, 0.1), (3.0, 0.9), (1.0, 0.25), (0.25, 0.5)}
+    assert {said[1]: symbol for _, _, said, symbol in points} == {
+        "a": "circle", "c": "star", "b": "circle-open", "e": "circle-open", "d": "x-open",
+    }  # fmt: skip
+    assert any(t.mode == "lines" for t in figure.data)
+    assert not any(t.mode == "lines" for t in plane(fused(method="max"), additive=False).data)
+
+
+def test_a_candidate_that_one_source_lacks_is_on_its_border() -> None:
     """Not retrieved is left of, or below, every retrieved score."""
-    found = fuse(
-        Candidates.from_rankings({"keyword": [("a", 5.0), ("b", 4.0)], "vector": [("b", 0.8), ("c", 0.7)]}), FusionPlan()
-    )  # fmt: skip
-    drawn = charts.score_figure(found, "keyword", "vector")
+    rankings = {"keyword": [("a", 5.0), ("b", 4.0)], "vector": [("b", 0.8), ("c", 0.7)]}
+    drawn = charts.score_figure(fuse(Candidates.from_rankings(rankings), FusionPlan()), "keyword", "vector")
     by_label = {t.name: t for t in drawn.data}
     assert by_label[Label.HYBRID].x == (4.0,)
     assert by_label[Label.EXACT].y[0] < 0.7
     assert by_label[Label.SEMANTIC].x[0] < 4.0
 
 
-def test_the_funnel_shows_what_entered_and_left() -> None:
-    """Bars are on a logarithmic axis, one more than the count so that nought can be drawn."""
+# --- steps ---
+
+
+def test_the_funnel_and_the_timings() -> None:
+    """Counts are on a logarithmic axis, one more than the count so that nought can be drawn; totals are left out."""
     steps = (Step("match", "keyword", 1000, 40, "words"), Step("limit", "", 40, 10, "limit is 10"))
     drawn = charts.funnel_figure(steps)
-    assert tuple(drawn.data[0].x) == (1001, 41)
-    assert tuple(drawn.data[1].x) == (41, 11)
-    assert tuple(drawn.data[1].text) == ("40", "10")
+    assert (tuple(drawn.data[0].x), tuple(drawn.data[1].x), tuple(drawn.data[1].text)) == (
+        (1001, 41),
+        (41, 11),
+        ("40", "10"),
+    )
+    timings = charts.timing_figure({"hybrid": {"vector_ms": 2.0, "total_ms": 5.0}})
+    assert [t.name for t in timings.data] == ["vector"]
 
 
-def test_timings_leave_the_total_out() -> None:
-    """A total among its parts would be counted twice."""
-    drawn = charts.timing_figure({"hybrid": {"vector_ms": 2.0, "total_ms": 5.0}})
-    assert [t.name for t in drawn.data] == ["vector"]
+# --- tuning ---
 
 
-def test_titles_from_documents_are_text_in_charts() -> None:
-    """plotly reads a little HTML and TeX: both are taken out of their meaning."""
-    drawn = charts.rank_figure([hit(title="<b>x</b> $y$ \u202e")], ("keyword", "vector"))
-    assert drawn.layout.annotations[0].text == "&lt;b&gt;x&lt;/b&gt; &#36;y&#36;"
+def test_the_curve_has_its_band_and_marks() -> None:
+    """The band goes there along the top and back along the bottom; a wide range of numbers is drawn by ratio."""
+    frame = pl.DataFrame(
+        {
+            "value": ["1", "10", "60"],
+            "number": [1.0, 10.0, 60.0],
+            "mean": [0.5, 0.6, 0.4],
+            "low": [0.4, 0.5, 0.3],
+            "high": [0.6, 0.7, 0.5],
+            "marks": ["", "best", "current,default"],
+        }
+    )
+    drawn = charts.sensitivity_figure(frame, "fusion.k", "nDCG@10")
+    assert list(drawn.data[0].y) == [0.6, 0.7, 0.5, 0.3, 0.5, 0.4]
+    assert drawn.layout.xaxis.type == "log"
+    assert {t.name: list(t.x) for t in drawn.data[2:]} == {"current": [60.0], "best": [10.0], "default": [60.0]}
+    beside = pl.DataFrame({"mark": ["current"], "value": ["20"], "number": [20.0], "mean": [0.7]})
+    current = charts.sensitivity_figure(frame, "fusion.k", "nDCG@10", beside).data[2]
+    assert (current.name, list(current.x), list(current.y)) == ("current", [20.0], [0.7])
+    words = frame.with_columns(number=pl.lit(None, pl.Float64))
+    assert charts.sensitivity_figure(words, "fusion.method", "RR").layout.xaxis.type == "category"
 
 
-def simulated(colour: str, matrix: Any) -> Any:
-    """A colour as somebody with a colour deficiency sees it (Viénot, Brettel and Mollon 1999), linear RGB."""
-    srgb = np.frombuffer(bytes.fromhex(colour[1:]), np.uint8) / 255
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    return np.clip(matrix @ linear, 0, 1)
+def test_the_map_frames_its_best_cell() -> None:
+    frame = pl.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "mean": [0.1, 0.4, 0.3, 0.2]})
+    drawn = charts.heat_figure(frame, "RR")
+    assert [list(row) for row in drawn.data[0].z] == [[0.1, 0.4], [0.3, 0.2]]
+    assert [(s.x0, s.y0) for s in drawn.layout.shapes] == [(0.5, -0.5)]
+
+
+def test_bars_leave_out_ties_and_keep_both_ends() -> None:
+    """500 queries: the ties are counted in words, the greatest gains and losses are drawn."""
+    differences = sorted([0.0] * 100 + [n / 400 - 0.5 for n in range(400)], reverse=True)
+    columns = {"query_id": [str(n) for n in range(500)], "query": ["q"] * 500, "first": [0.5] * 500}
+    frame = pl.DataFrame({**columns, "second": [0.5 + d for d in differences], "difference": differences})
+    drawn = charts.wins_figure(frame, "RR", ("a", "b"))
+    assert len(drawn.data[0].y) == charts.MOST_POINTS
+    assert (drawn.data[0].y[0], drawn.data[0].y[-1]) == (max(differences), min(differences))
+    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    assert drawn.layout.xaxis.title.text == f"queries: {better} better, {worse} worse, 101 equal"
+
+
+# --- all of them ---
+
+
+@pytest.mark.parametrize(("sources", "reranked"), [(2, False), (3, True), (4, False)])
+def test_no_picture_draws_more_than_its_points(sources: int, reranked: bool) -> None:
+    """At most 200 points however many candidates and sources there are, never with WebGL; None between lines is no point."""
+    names = ["grep", "keyword", "vector", "vector:other"][-sources:]
+    made = fuse(
+        Candidates.from_rankings({n: [(f"d{i:03}", 1000.0 - i) for i in range(400)] for n in names}), FusionPlan()
+    )
+    places = charts.places(made, np.arange(len(made)), 400, dict.fromkeys(range(400), 0.5) if reranked else None)
+    hits = [hit(rank=n, ranks=dict.fromkeys(names, n)) for n in range(1, 500)]
+    figures = [
+        charts.bump_figure(places, names, reranked=reranked),
+        charts.contribution_figure(places, names),
+        charts.plane_figure(made, (made.candidates.columns[0], made.candidates.columns[1]), last=10),
+        charts.rank_figure(hits, names),
+        charts.share_figure(hits, names),
+        charts.score_figure(made, *names[:2]),
+    ]
+    for figure in figures:
+        assert sum(x is not None for t in figure.data for x in t.x) <= charts.MOST_POINTS
+        assert all(t.type in ("bar", "scatter") for t in figure.data)
+
+
+def test_an_empty_list_can_be_drawn() -> None:
+    none = np.zeros(0)
+    column, other = (
+        Column(name, kind, none.astype(int), none, none, none.astype(bool))
+        for name, kind in (("keyword", Kind.LEXICAL), ("vector", Kind.SEMANTIC))
+    )
+    made = fuse(Candidates((), (), (), none.astype(int), none.astype(bool), (column, other)))
+    assert not shown(made)
+    assert not charts.bump_figure((), ("keyword", "vector")).layout.annotations
+    assert not charts.plane_figure(made, (column, other), last=1).data
 
 
 PROTANOPIA = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
 DEUTERANOPIA = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
 
 
-@pytest.mark.parametrize("matrix", [np.eye(3), PROTANOPIA, DEUTERANOPIA], ids=["full", "protanopia", "deuteranopia"])
-@pytest.mark.parametrize("colours", [palette.SOURCES, palette.LABELS], ids=["sources", "labels"])
-def test_colours_differ_for_every_colour_vision(colours: Any, matrix: Any) -> None:
-    """Any two colours of one picture stay apart under the two common deficiencies."""
-    for one, other in combinations(colours.values(), 2):
-        assert np.linalg.norm(simulated(one, matrix) - simulated(other, matrix)) > 0.2
+def seen(colour: str, matrix: Any) -> Any:
+    """A colour as somebody with a colour deficiency sees it (Viénot, Brettel and Mollon 1999), linear RGB."""
+    srgb = np.frombuffer(bytes.fromhex(colour[1:]), np.uint8) / 255
+    return np.clip(matrix @ np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4), 0, 1)
 
 
-def test_a_sources_colour_is_its_familys_or_a_shade_of_it() -> None:
-    """The same name has the same colour in every process; an encoder's own differs from the family's."""
-    assert palette.source_colour("vector") == palette.GREEN
-    assert palette.source_colour("vector:other") != palette.GREEN
-    assert palette.source_colour("vector@notes") == palette.source_colour("vector@notes")
-    assert palette.source_colour("unknown") == palette.GREY
-
-
-def test_contrast_is_that_of_the_guidelines() -> None:
-    """Black on white is 21 to 1."""
-    assert palette.contrast("#000000", "#FFFFFF") == pytest.approx(21.0)
+def test_colours_differ_for_every_colour_vision() -> None:
+    """Any two colours of one picture stay apart under the two common deficiencies; a source's is its family's or a shade."""
+    for matrix in (np.eye(3), PROTANOPIA, DEUTERANOPIA):
+        for colours in (layout.SOURCES, layout.LABELS):
+            for one, other in combinations(colours.values(), 2):
+                assert np.linalg.norm(seen(one, matrix) - seen(other, matrix)) > 0.2
+    assert layout.source_colour("vector") == layout.GREEN != layout.source_colour("vector:other")
+    assert layout.source_colour("unknown") == GREY
+    assert layout.contrast("#000000", "#FFFFFF") == pytest.approx(21.0)

@@ -1,77 +1,114 @@
-"""What all figures share: a small transparent layout that fits both themes, and names cut to fit."""
+"""What all figures share: colours, a small transparent layout that fits both themes, and names cut to fit.
+
+The colours are those of Okabe and Ito, "Color Universal Design" (2008), which people with any colour vision can tell apart. A
+colour never stands alone: every place that uses one also writes the name. Sources of one family (`vector@notes`,
+`vector:other`) share a hue and differ in lightness.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
+from workbench.records import Label
 
-def figure(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Any:
-    """A plotly figure of plain traces with the shared layout.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#8A8A8A"
+SOURCES: Mapping[str, str] = {"grep": ORANGE, "keyword": SKY, "vector": GREEN}
+LABELS: Mapping[Label, str] = {Label.EXACT: ORANGE, Label.SEMANTIC: GREEN, Label.HYBRID: PURPLE, Label.STRONGEST: SKY}
+CUT = VERMILION
 
-    Args:
-        data: Traces as dictionaries.
-        height: Pixels.
-        layout: More of plotly's layout; it wins over the shared one.
-    """
-    import plotly.graph_objects as go
-
-    shared: dict[str, Any] = {
-        "height": height,
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "showlegend": False,
-        "dragmode": False,
-        "hoverlabel": {"namelength": -1},
-    }
-    return go.Figure({"data": data, "layout": {**shared, **layout}})
-
-
+MOST_POINTS = 200
+"""Points or bars that a figure draws at most."""
+FIXED: Mapping[str, Any] = {"fixedrange": True, "zeroline": False}
 LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
 LEGEND_BELOW = {"orientation": "h", "y": -0.02, "yanchor": "top"}
-FIRST_ON_TOP = {"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"}
-"""An upright axis of names: in their order, none cut off."""
+
+
+def source_colour(source: str) -> str:
+    """Colour of a source, `#RRGGBB`: its family's; another encoder's or one collection's is a shade of it."""
+    family, *rest = re.split("[@:]", source, maxsplit=1)
+    base = SOURCES.get(family, GREY)
+    if not rest:
+        return base
+    # A shade from the name itself, so that a source keeps its colour in every picture and in every process.
+    share = 0.25 + 0.1 * (sum(rest[0].encode()) % 5)
+    other = BLUE if family == "vector" else VERMILION
+    pairs = zip(bytes.fromhex(base[1:]), bytes.fromhex(other[1:]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `#RRGGBB`, from 0 to 1 (WCAG 2.1)."""
+    parts = (byte / 255 for byte in bytes.fromhex(colour[1:]))
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return float(0.2126 * r + 0.7152 * g + 0.0722 * b)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, from 1 to 21 (WCAG 2.1)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def figure(traces: list[dict[str, Any]], height: int, **layout: Any) -> Any:
+    """A plotly figure of plain traces; `layout` wins over the shared one."""
+    import plotly.graph_objects as go
+
+    clear = "rgba(0,0,0,0)"
+    shared: dict[str, Any] = {"height": height, "paper_bgcolor": clear, "plot_bgcolor": clear, "showlegend": False}
+    shared |= {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}, "dragmode": False, "hoverlabel": {"namelength": -1}}
+    return go.Figure({"data": traces, "layout": {**shared, **layout}})
 
 
 def row_figure(
     traces: list[dict[str, Any]],
     rows: int,
-    *,
+    height: int | None,
     along: dict[str, Any],
-    height: int | None = None,
+    *,
     room: int = 24,
     mode: str = "relative",
-    legend: bool = True,
 ) -> Any:
-    """Named rows, the first on top, each with lying bars or points.
+    """Named rows, the first on top, each with lying bars or points; traces that have a name are in the legend.
 
     Args:
-        traces: Traces as dictionaries; their `y` are the rows' names.
+        traces: Their `y` are the rows' names.
         rows: How many rows.
+        height: Pixels; None: what the rows need, `room` for each.
         along: More of the axis along the rows, such as its title.
-        height: Pixels; by default what the rows need.
         room: Pixels for a row.
         mode: How several traces share a row: plotly's `barmode`.
-        legend: Whether traces are named above the rows.
     """
-    return figure(
-        traces,
-        height=height or (90 if legend else 70) + room * max(rows, 1),
-        barmode=mode,
-        showlegend=legend,
-        legend=LEGEND_ABOVE,
-        xaxis={"fixedrange": True, **along},
-        yaxis=FIRST_ON_TOP,
-    )
+    legend = any("name" in trace for trace in traces)
+    names = {"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"}
+    height = height or (90 if legend else 70) + room * max(rows, 1)
+    axes: dict[str, Any] = {"xaxis": {"fixedrange": True, **along}, "yaxis": names}
+    return figure(traces, height, barmode=mode, showlegend=legend, legend=LEGEND_ABOVE, **axes)
+
+
+def dots(x: list[Any], y: list[Any], **more: Any) -> dict[str, Any]:
+    """A trace of points."""
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, **more}
+
+
+def upright(at: float, colour: str = CUT, dash: str = "dash") -> dict[str, Any]:
+    """The shape of a line over the whole height of a picture."""
+    line = {"color": colour, "width": 2, "dash": dash}
+    return {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """A fixed axis with a title."""
+    return {"title": {"text": title}, "fixedrange": True, **more}
 
 
 def name_of(text: str, most: int = 40) -> str:
-    """A text as a label: plotly reads a little HTML and `$` in texts, so both are taken out of their meaning.
+    """A text as a label of at most so many characters: the end of a path says most, so the start is cut.
 
-    Args:
-        text: Any text.
-        most: Most characters; the end of a path says most, so the start is cut.
+    plotly reads a little HTML and `$` in texts, so both are taken out of their meaning.
     """
     kept = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in text[-most * 4 :])
     flat = " ".join(kept.split())

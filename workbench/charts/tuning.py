@@ -1,17 +1,53 @@
-"""Pictures of tuning: how a figure moves with a setting, two settings, queries won and lost, scores by relevance."""
+"""Pictures of evaluation and tuning: means, how a measure moves with a setting, two settings, queries won and lost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.charts.layout import figure, name_of
-from workbench.charts.palette import BLUE, CUT, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from workbench.charts.layout import (
+    BLUE,
+    GREEN,
+    LEGEND_ABOVE,
+    MOST_POINTS,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    axis,
+    dots,
+    figure,
+    name_of,
+    row_figure,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_BARS = 200
 _MARKS = {"current": (ORANGE, "diamond", 12), "best": (GREEN, "star", 17), "default": (PURPLE, "circle", 22)}
+
+
+def means_figure(means: Sequence[tuple[str, float, float | None, float | None]], *, height: int | None = None) -> Any:
+    """A point a measure, with a bar from the low to the high end of its interval where it has one.
+
+    The axis is from 0 to 1 where all of it is there, as measures are; differences have the axis that they need.
+
+    Args:
+        means: Measure, mean, low and high end (None: no interval), in order.
+        height: Pixels; by default what the number of measures needs.
+    """
+    up = [0.0 if high is None else high - mean for _, mean, _, high in means]
+    down = [0.0 if low is None else mean - low for _, mean, low, _ in means]
+    trace = dots(
+        [m[1] for m in means],
+        [name_of(m[0]) for m in means],
+        marker={"color": BLUE, "size": 10},
+        error_x={"type": "data", "symmetric": False, "array": up, "arrayminus": down},
+        customdata=[["no interval" if m[2] is None or m[3] is None else f"{m[2]:.3f} to {m[3]:.3f}"] for m in means],
+        hovertemplate="%{y} %{x:.4f} (%{customdata[0]})<extra></extra>",
+    )
+    ends = [end for m in means for end in m[1:] if end is not None]
+    along = {"range": [0, 1.02] if all(0 <= end <= 1 for end in ends) else None}
+    return row_figure([trace], len(means), height, along, room=34)
 
 
 def sensitivity_figure(
@@ -27,41 +63,35 @@ def sensitivity_figure(
         height: Pixels.
     """
     column = "value" if frame["number"].null_count() else "number"
-    numeric = column == "number"
     x = frame[column].to_list()
-    low, high = frame["low"].fill_null(frame["mean"]).to_list(), frame["high"].fill_null(frame["mean"]).to_list()
+    low, high = (frame[end].fill_null(frame["mean"]).to_list() for end in ("low", "high"))
+    shown = name_of(field) + " %{x}: %{y:.4f}<br>%{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>"
     band = {
-        "type": "scatter", "mode": "lines", "x": x + x[::-1], "y": high + low[::-1], "fill": "toself",
-        "fillcolor": "rgba(0,114,178,0.15)", "line": {"width": 0}, "hoverinfo": "skip", "name": "95 % interval",
-        "showlegend": True,
-    }  # fmt: skip
-    line = {
-        "type": "scatter", "mode": "lines+markers", "x": x, "y": frame["mean"].to_list(), "name": measure,
-        "customdata": list(zip(low, high, strict=True)), "line": {"color": BLUE, "width": 2}, "marker": {"size": 6},
-        "hovertemplate": name_of(field) + " %{x}: %{y:.4f}<br>%{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
-    }  # fmt: skip
-    traces: list[dict[str, Any]] = [band, line]
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": "rgba(0,114,178,0.15)",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+    }
+    line = {"mode": "lines+markers", "customdata": list(zip(low, high, strict=True)), "hovertemplate": shown}
+    traces = [
+        dots(x + x[::-1], high + low[::-1], name="95 % interval", showlegend=True, **band),
+        dots(x, frame["mean"].to_list(), name=measure, line={"color": BLUE, "width": 2}, marker={"size": 6}, **line),
+    ]
     marked = {w: [(r[column], r["mean"])] for r in frame.iter_rows(named=True) for w in r["marks"].split(",") if w}
     for row in () if beside is None else beside.iter_rows(named=True):
         marked[row["mark"]] = [(row[column], row["mean"])]
     for word, (colour, symbol, size) in _MARKS.items():
-        traces.append(
-            {
-                "type": "scatter", "mode": "markers", "x": [at for at, _ in marked.get(word, ())],
-                "y": [mean for _, mean in marked.get(word, ())],
-                "marker": {"symbol": f"{symbol}-open", "size": size, "color": colour, "line": {"width": 3}}, "name": word,
-                "hoverinfo": "skip", "showlegend": True,
-            }
-        )  # fmt: skip
-    axis: dict[str, Any] = {"title": {"text": name_of(field)}, "fixedrange": True}
-    if numeric and len(x) > 2 and min(x) > 0 and max(x) / min(x) >= 30:
-        axis["type"] = "log"
-    elif not numeric:
-        axis["type"] = "category"
-    return figure(
-        traces, height=height, showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"}, xaxis=axis,
-        yaxis={"title": {"text": name_of(measure)}, "fixedrange": True}, margin={"l": 8, "r": 8, "t": 30, "b": 8},
-    )  # fmt: skip
+        xs, ys = ([point[i] for point in marked.get(word, ())] for i in (0, 1))
+        marker = {"symbol": f"{symbol}-open", "size": size, "color": colour, "line": {"width": 3}}
+        traces.append(dots(xs, ys, marker=marker, name=word, hoverinfo="skip", showlegend=True))
+    across = axis(name_of(field))
+    if column == "value":
+        across["type"] = "category"
+    elif len(x) > 2 and min(x) > 0 and max(x) / min(x) >= 30:
+        across["type"] = "log"
+    layout = {"showlegend": True, "legend": LEGEND_ABOVE, "margin": {"l": 8, "r": 8, "t": 30, "b": 8}}
+    return figure(traces, height, xaxis=across, yaxis=axis(name_of(measure)), **layout)
 
 
 def heat_figure(frame: pl.DataFrame, measure: str, *, height: int = 360) -> Any:
@@ -76,102 +106,53 @@ def heat_figure(frame: pl.DataFrame, measure: str, *, height: int = 360) -> Any:
     rows, columns = (list(dict.fromkeys(frame[c].to_list())) for c in (first, second))
     cells = {(a, b): mean for a, b, mean in frame.iter_rows()}
     z = [[cells.get((a, b)) for b in columns] for a in rows]
-    few = len(rows) * len(columns) <= MOST_BARS
-    trace = {
-        "type": "heatmap", "x": columns, "y": rows, "z": z, "colorscale": "Viridis", "reversescale": True,
+    trace: dict[str, Any] = {
+        "type": "heatmap",
+        "x": columns,
+        "y": rows,
+        "z": z,
+        "colorscale": "Viridis",
+        "reversescale": True,
         "colorbar": {"title": {"text": name_of(measure)}},
         "hovertemplate": f"{name_of(first)} %{{y}}, {name_of(second)} %{{x}}: %{{z:.4f}}<extra></extra>",
-        **({"text": [["" if v is None else f"{v:.3f}" for v in line] for line in z], "texttemplate": "%{text}"} if few else {}),
-    }  # fmt: skip
+    }
+    if len(rows) * len(columns) <= MOST_POINTS:
+        trace["text"] = [["" if v is None else f"{v:.3f}" for v in line] for line in z]
+        trace["texttemplate"] = "%{text}"
     shapes = []
     if cells:
         a, b = max(cells, key=lambda cell: cells[cell])
         r, c = rows.index(a), columns.index(b)
         line = {"color": VERMILION, "width": 3}
         shapes.append({"type": "rect", "x0": c - 0.5, "x1": c + 0.5, "y0": r - 0.5, "y1": r + 0.5, "line": line})
-    return figure(
-        [trace], height=height, shapes=shapes,
-        xaxis={"type": "category", "title": {"text": name_of(second)}, "fixedrange": True},
-        yaxis={"type": "category", "title": {"text": name_of(first)}, "fixedrange": True},
-    )  # fmt: skip
+    across, up = (axis(name_of(name), type="category") for name in (second, first))
+    return figure([trace], height, shapes=shapes, xaxis=across, yaxis=up)
 
 
 def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, height: int = 300) -> Any:
     """A bar a query, the greatest gain first: above the line the second plan wins, below it the first. Ties are left out.
 
     Args:
-        frame: `differing.wins`: query_id, query, first, second, difference; the bars' ids are in `customdata`.
+        frame: Rows of query_id, query, first, second, difference; the bars' ids are in `customdata`.
         measure: The measure's name.
         names: The two plans.
         height: Pixels.
     """
     moved = [row for row in frame.iter_rows(named=True) if abs(row["difference"]) > 1e-12]
-    ties = frame.height - len(moved)
     won = sum(row["difference"] > 0 for row in moved)  # of all of them, before any bar is left out
-    lost = len(moved) - won
-    if len(moved) > MOST_BARS:  # the ends say most
-        moved = moved[: MOST_BARS // 2] + moved[-MOST_BARS // 2 :]
+    said = f"queries: {won} better, {len(moved) - won} worse, {frame.height - len(moved)} equal"
+    if len(moved) > MOST_POINTS:  # the ends say most
+        moved = moved[: MOST_POINTS // 2] + moved[-MOST_POINTS // 2 :]
     trace = {
         "type": "bar",
         "x": list(range(1, len(moved) + 1)),
         "y": [row["difference"] for row in moved],
         "customdata": [
-            [row["query_id"], name_of(row["query"] or row["query_id"], 70), row["first"], row["second"]]
-            for row in moved
+            [r["query_id"], name_of(r["query"] or r["query_id"], 70), r["first"], r["second"]] for r in moved
         ],
         "marker": {"color": [GREEN if row["difference"] > 0 else VERMILION for row in moved]},
         "hovertemplate": "%{customdata[1]}<br>%{customdata[2]:.3f} to %{customdata[3]:.3f}<extra></extra>",
     }
     side = f"{name_of(measure)}: {name_of(names[1], 24)}<br>minus {name_of(names[0], 24)}"  # upright: one line would be cut
-    said = f"queries: {won} better, {lost} worse, {ties} equal"
-    return figure(
-        [trace], height=height, bargap=0.05, clickmode="event+select",
-        xaxis={"title": {"text": said}, "showticklabels": False, "fixedrange": True},
-        yaxis={"title": {"text": side}, "fixedrange": True},
-    )  # fmt: skip
-
-
-def distribution_figure(
-    frame: pl.DataFrame, axis: str, threshold: float | None = None, now: float | None = None, *, height: int = 260
-) -> Any:
-    """Relevant candidates against the others, each as a share of its own kind, with thresholds drawn in.
-
-    Args:
-        frame: `Distribution.frame`: low, high, relevant, not_relevant, unjudged.
-        axis: What the values are.
-        threshold: Where to draw the cut, dashed; None draws none.
-        now: Where the plan cuts now, dotted and grey; None draws none.
-        height: Pixels.
-    """
-    middles = ((frame["low"] + frame["high"]) / 2).round(4).to_list()
-    rest = frame["not_relevant"] + frame["unjudged"]
-    traces = []
-    for name, counts, colour in (("relevant", frame["relevant"], GREEN), ("all others", rest, GREY)):
-        total = max(int(counts.sum()), 1)
-        traces.append(
-            {
-                "type": "bar", "x": middles, "y": (counts / total).to_list(), "name": f"{name} ({int(counts.sum()):,})",
-                "marker": {"color": colour}, "opacity": 0.65, "customdata": counts.to_list(),
-                "hovertemplate": f"%{{customdata}} {name} near %{{x:.3f}}<extra></extra>",
-            }
-        )  # fmt: skip
-    shapes, said = [], []
-    for at, name, line in (
-        (now, "now", {"color": GREY, "width": 2, "dash": "dot"}),
-        (threshold, "proposed", {"color": CUT, "width": 2, "dash": "dash"}),
-    ):
-        if at is None:
-            continue
-        shapes.append({"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line})
-        right = name == "proposed" if now is None or threshold is None else (at >= max(now, threshold))
-        said.append(
-            {
-                "x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "text": f"{name} {at:.4g}",
-                "xanchor": "left" if right else "right", "xshift": 4 if right else -4, "font": {"color": line["color"]},
-            }
-        )  # fmt: skip
-    return figure(
-        traces, height=height, barmode="overlay", bargap=0, showlegend=True, shapes=shapes, annotations=said,
-        legend={"orientation": "h", "y": 1.1, "yanchor": "bottom"}, margin={"l": 8, "r": 8, "t": 48, "b": 8},
-        xaxis={"title": {"text": axis}, "fixedrange": True}, yaxis={"title": {"text": "share of its kind"}, "fixedrange": True},
-    )  # fmt: skip
+    axes = {"xaxis": axis(said, showticklabels=False), "yaxis": axis(side)}
+    return figure([trace], height, bargap=0.05, clickmode="event+select", **axes)

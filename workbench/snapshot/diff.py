@@ -147,7 +147,7 @@ class SnapshotDiff:
 
     def figure(self, query: int = 0) -> Any:
         """The bump chart of a query: every result's rank in each snapshot. Raises UsageError as `ranks` does."""
-        from workbench.charts.changes import change_figure
+        from workbench.charts.search import change_figure
 
         frame = self.ranks(query)
         rows = [(r["citation"], [r[n] for n in self.names]) for r in frame.iter_rows(named=True)]

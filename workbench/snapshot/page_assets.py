@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.charts.palette import BLUE, LABELS, SKY, VERMILION
+from workbench.charts.layout import BLUE, LABELS, SKY, VERMILION
 from workbench.records import Label
 
 _CSS = """

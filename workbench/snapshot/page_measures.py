@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.charts.measures import means_figure
+from workbench.charts.tuning import means_figure
 from workbench.markup import visible
 from workbench.snapshot.model import Content
 from workbench.snapshot.page_search import Room, cell, plot

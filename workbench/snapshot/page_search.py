@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.charts import bump_figure, contribution_figure, funnel_figure, timing_figure
-from workbench.charts.explain import most_places
+from workbench.charts.search import most_places
 from workbench.markup import attribute, excerpt, marked, visible
 from workbench.records import Label
 from workbench.snapshot.model import Content, SavedSearch

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.assist.load import BUILT_IN
-from workbench.charts.place import Place
+from workbench.charts.search import Place
 from workbench.plan.fields import OFF
 from workbench.records import Hit, Label, Span
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from workbench.charts.palette import LABELS, source_colour
+from workbench.charts.layout import LABELS, source_colour
 from workbench.errors import WorkbenchError
 from workbench.records import Hit, Label, Span, Unavailable, by_chunk
 from workbench.ui import links

@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from workbench.charts import bump_figure, contribution_figure, funnel_figure, places, plane_figure, timing_figure
-from workbench.charts.explain import ADDITIVE, PLANE_POINTS, most_places
+from workbench.charts.search import ADDITIVE, PLANE_POINTS, most_places
 from workbench.errors import WorkbenchError
 from workbench.markup import csv_of
 from workbench.plan.fields import base_of

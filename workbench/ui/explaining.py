@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from workbench.charts import Place
-from workbench.charts.palette import source_colour
+from workbench.charts.layout import source_colour
 from workbench.plan.fields import OFF, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.records import by_chunk

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.charts.distances import Histogram
-from workbench.charts.palette import GREEN, GREY
+from workbench.charts.distributions import Histogram
+from workbench.charts.layout import GREEN, GREY
 from workbench.ui.text import attribute, visible
 
 

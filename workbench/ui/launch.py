@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from workbench import settings
-from workbench.charts.palette import BLUE, SKY
+from workbench.charts.layout import BLUE, SKY
 from workbench.errors import SettingError, UsageError
 from workbench.records import Principal
 

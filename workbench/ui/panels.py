@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.charts import distance_figure, funnel_figure, rank_figure, score_figure, share_figure, timing_figure
-from workbench.charts.distances import Histogram
+from workbench.charts.distributions import Histogram
 from workbench.plan.fields import OFF, base_of
 from workbench.retrieve.request import sources_of
 from workbench.ui import controls, explaining, resources

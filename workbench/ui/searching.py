@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.charts.distances import Histogram, histogram, score_histogram
+from workbench.charts.distributions import Histogram, histogram, score_histogram
 from workbench.errors import NeedsSearch, WorkbenchError
 from workbench.plan.fields import FUSED, RETRIEVAL, base_of
 from workbench.plan.plan import Plan

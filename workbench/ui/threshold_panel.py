@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.charts.tuning import distribution_figure
+from workbench.charts import distribution_figure
 from workbench.evaluate.distribution import Distribution, distributions
 from workbench.evaluate.pool import Pool
 from workbench.plan.controls import cut_words

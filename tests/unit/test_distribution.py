@@ -1,4 +1,4 @@
-"""Pictures of tuning, drawn from frames: what is where, and never more bars than can be looked at."""
+"""Distributions of scores with the threshold that loses at most a share, and the queries on which two plans differ most."""
 
 from __future__ import annotations
 
@@ -6,59 +6,16 @@ import math
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.charts.tuning import MOST_BARS, distribution_figure, heat_figure, sensitivity_figure, wins_figure
+from workbench.charts import distribution_figure
 from workbench.errors import UsageError
 from workbench.evaluate.differing import lists_of, queries_only, wins
 from workbench.evaluate.distribution import Distribution, distribution
 from workbench.evaluate.pool import Pool
 from workbench.judgments.qrels import Judgments, Topic
-
-
-def test_the_curve_has_its_band_and_marks() -> None:
-    """The band goes there along the top and back along the bottom; a wide range of numbers is drawn by ratio."""
-    frame = pl.DataFrame(
-        {
-            "value": ["1", "10", "60"], "number": [1.0, 10.0, 60.0], "mean": [0.5, 0.6, 0.4], "low": [0.4, 0.5, 0.3],
-            "high": [0.6, 0.7, 0.5], "marks": ["", "best", "current,default"],
-        }
-    )  # fmt: skip
-    drawn = sensitivity_figure(frame, "fusion.k", "nDCG@10")
-    assert list(drawn.data[0].y) == [0.6, 0.7, 0.5, 0.3, 0.5, 0.4]
-    assert drawn.layout.xaxis.type == "log"
-    assert {t.name: list(t.x) for t in drawn.data[2:]} == {"current": [60.0], "best": [10.0], "default": [60.0]}
-    beside = pl.DataFrame({"mark": ["current"], "value": ["20"], "number": [20.0], "mean": [0.7]})
-    current = sensitivity_figure(frame, "fusion.k", "nDCG@10", beside).data[2]
-    assert (current.name, list(current.x), list(current.y)) == ("current", [20.0], [0.7])
-    words = frame.with_columns(number=pl.lit(None, pl.Float64))
-    assert sensitivity_figure(words, "fusion.method", "RR").layout.xaxis.type == "category"
-
-
-def test_the_map_frames_its_best_cell() -> None:
-    frame = pl.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "mean": [0.1, 0.4, 0.3, 0.2]})
-    drawn = heat_figure(frame, "RR")
-    assert [list(row) for row in drawn.data[0].z] == [[0.1, 0.4], [0.3, 0.2]]
-    (shape,) = drawn.layout.shapes
-    assert (shape.x0, shape.y0) == (0.5, -0.5)
-
-
-def test_bars_leave_out_ties_and_keep_both_ends() -> None:
-    """500 queries: the ties are counted in words, the greatest gains and losses are drawn."""
-    differences = sorted([0.0] * 100 + [n / 400 - 0.5 for n in range(400)], reverse=True)
-    frame = pl.DataFrame(
-        {"query_id": [str(n) for n in range(500)], "query": ["q"] * 500, "first": [0.5] * 500,
-         "second": [0.5 + d for d in differences], "difference": differences}
-    )  # fmt: skip
-    drawn = wins_figure(frame, "RR", ("a", "b"))
-    assert len(drawn.data[0].y) == MOST_BARS
-    assert drawn.data[0].y[0] == max(differences)
-    assert drawn.data[0].y[-1] == min(differences)
-    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    assert drawn.layout.xaxis.title.text == f"queries: {better} better, {worse} worse, 101 equal"
 
 
 def test_the_threshold_that_loses_at_most_a_share() -> None:
