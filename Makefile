@@ -9,7 +9,7 @@ ARGS ?=
 # A test process for each core, four at most; a file's tests run in one of them, files with slow tests first.
 PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench notebooks clean
+.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench guide notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -50,6 +50,10 @@ format: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
+
+# Writes what the guide shows of the code's tables: fields, settings, commands, public names, tables of the corpus.
+guide: $(VENV)/.installed-dev
+	$(BIN)/python tests/docs/generated.py
 
 notebooks: $(VENV)/.installed-dev
 	$(BIN)/jupyter lab notebooks

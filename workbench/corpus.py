@@ -262,7 +262,7 @@ class Corpus:
         return None
 
     def sql(self, query: str, values: Sequence[Any] | None = None) -> polars.DataFrame:
-        """Rows of a statement over the corpus's tables, which GUIDE lists; the database is open for reading only.
+        """Rows of a statement over the corpus's tables, which the guide's SQL page lists; the database is open for reading only.
 
         Args:
             query: SQL as DuckDB reads it.
@@ -290,7 +290,8 @@ class Corpus:
             return polars.DataFrame() if rows is None else polars.DataFrame(rows.to_arrow_table())
         except duckdb.Error as exc:
             raise QueryError(
-                f"The SQL cannot be run: {str(exc).splitlines()[0]}", "Correct it; GUIDE lists the tables"
+                f"The SQL cannot be run: {str(exc).splitlines()[0]}",
+                "Correct it; the guide's SQL page lists the tables",
             ) from exc
         finally:
             connection.close()

@@ -101,7 +101,7 @@ def test_the_top_level_holds_only_what_it_should() -> None:
         pytest.skip("not a git checkout")
     names = {line.partition("/")[0] for line in listed.stdout.splitlines()}
     allowed = {
-        "pyproject.toml", "workbench", "notebooks", "data", "tests", ".streamlit", "README.md", "GUIDE.md", "CHANGELOG.md",
+        "pyproject.toml", "workbench", "notebooks", "data", "tests", ".streamlit", "README.md", "CHANGELOG.md",
         "CONTRIBUTING.md", "LICENSE", "Makefile", ".ci", ".gitignore", "constraints.txt",
     }  # fmt: skip
     assert names <= allowed, sorted(names - allowed)

@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 import workbench as wb
+from workbench import guide
 from workbench.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +84,10 @@ def of_code(path: Path) -> Iterator[str]:
 
 def texts() -> Iterator[tuple[str, str]]:
     """Every command with where it is printed."""
-    for path in (ROOT / "README.md", ROOT / "GUIDE.md", *sorted((ROOT / "workbench" / "guide").glob("*.md"))):
+    pages = [
+        guide.FOLDER / f"{name}.md" for name in guide.PAGES if name != "reference"
+    ]  # that one has no commands to run
+    for path in (ROOT / "README.md", *pages):
         yield from ((path.name, found) for found in of_markdown(path.read_text(encoding="utf-8")))
     for path in sorted((ROOT / "notebooks").glob("*.py")):
         said = re.sub(r"^# ?", "", path.read_text(encoding="utf-8"), flags=re.M)
@@ -156,6 +160,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     wb.index([docs], corpus=".workbench", encoder="hashing", workers=0)
     for name in ("my.corpus", "large.corpus", "small.corpus"):
         shutil.copytree(".workbench", name)
+    (tmp_path / "sample.corpus").mkdir()
+    shutil.copy(ROOT / "data" / "sample" / "corpus.yaml", "sample.corpus")
+    wb.index([ROOT / "data" / "sample" / "files"], corpus="sample.corpus", encoder="hashing", workers=0)
     for name in (".workbench", "my.corpus"):
         for kept in ("support", "scifact"):
             for judge in ("ann", "bob"):

@@ -11,6 +11,7 @@ import pytest
 from app_for_tests import all_text, chunks, column, paths, run
 from streamlit.testing.v1 import AppTest
 
+from workbench import guide
 from workbench.plan import fields as plan_fields
 from workbench.ui import controls
 from workbench.ui.state import MODES
@@ -370,7 +371,7 @@ def test_every_widget_has_a_key_and_help_from_the_table(page: AppTest) -> None:
         if name in plan_fields.BY_NAME or name.rpartition(".")[0] in plan_fields.BY_NAME:
             field, _ = plan_fields.locate(name)
             assert field.help in w.help
-            assert f"guide#{controls.anchor(field.name)}" in w.help
+            assert guide.address("reference", guide.anchor(field.name)) in w.help
 
 
 def test_every_control_says_its_value_as_its_default_too(open_app: Open, small_corpus: Path) -> None:

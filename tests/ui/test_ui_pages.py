@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
-from app_for_tests import chunks, run
+import pytest
+from app_for_tests import bodies, chunks, run
 from streamlit.testing.v1 import AppTest
 
-from workbench.plan import fields as plan_fields
-from workbench.plan.presets import PRESETS
-from workbench.ui import controls, house, reference
+from workbench import guide
+from workbench.ui import house
 
 Open = Callable[..., AppTest]
 
@@ -32,23 +33,28 @@ def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_c
     assert chunks(at, "hybrid") == before
 
 
-def test_the_guide_has_every_field_and_preset() -> None:
-    """One declaration: what is declared is on the page, at the place that the help links to."""
-    html = reference.html()
-    for field in plan_fields.FIELDS:
-        assert f'id="{controls.anchor(field.name)}"' in html
-    for preset in PRESETS:
-        assert f"<code>{preset.name}</code>" in html
+@pytest.mark.parametrize(("page", "part"), [("", "a-first-hour"), ("reference", guide.anchor("fusion.k"))])
+def test_the_guide_shows_the_page_that_the_address_names(
+    page: str, part: str, open_app: Open, small_corpus: Path
+) -> None:
+    """A link in a help text opens the page of the guide; without a name it is the first."""
+    at = open_app(small_corpus)
+    at.switch_page("views/guide.py")
+    if page:
+        at.query_params["page"] = page
+    run(at)
+    assert any(f'id="{part}"' in body for body in bodies(at))
 
 
-def test_the_guides_filters_can_be_read() -> None:
+def test_the_filters_that_are_shown_as_examples_can_be_read() -> None:
     """An example that the language refuses would teach a fault."""
     from workbench.store.access.filters import parse
     from workbench.ui.query_bar import FILTER_HELP
 
-    for example, _ in reference.FILTERS:
-        parse(example)
-    for example in FILTER_HELP.split("`")[1::2]:
+    table = guide.text("search").partition("| Filter |")[2].partition("\n\n")[0]
+    examples = [*re.findall(r"^\| `(.*?)` \|", table, re.M), *FILTER_HELP.split("`")[1::2]]
+    assert len(examples) > 7
+    for example in examples:
         parse(example)
 
 

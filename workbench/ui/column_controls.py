@@ -58,7 +58,7 @@ def popover(state: AppState, plans: Mapping[str, str]) -> None:
             st.button("Add a column", key=f"{PREFIX}column.add", icon=":material/add:", on_click=_add)
         st.container(width=420).caption(
             "A mode answers with the shared plan. A preset or a saved plan has settings of its own: choose in the "
-            "sidebar which plan it moves. [Guide](guide#modes)"
+            "sidebar which plan it moves. [Guide](guide?page=search#modes)"
         )
 
 

@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
+from workbench import guide
 from workbench.errors import PlanError, WorkbenchError
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import Slot
@@ -37,12 +38,8 @@ def help_of(name: str) -> str:
     field, source = plan_fields.locate(name)
     default = plan_fields.show(field.default)
     spelling = f"{field.name}.{source}" if source else field.name
-    return f"{field.help} Default {default}; {field.bounds}.\n\n`{spelling}` · [Guide](guide#{anchor(field.name)})"
-
-
-def anchor(name: str) -> str:
-    """The id of a plan field's line on the Guide page."""
-    return "field-" + name.replace(".", "-").replace("_", "-")
+    row = guide.address("reference", guide.anchor(field.name))
+    return f"{field.help} Default {default}; {field.bounds}.\n\n`{spelling}` · [Guide]({row})"
 
 
 def _bind(name: str, value: Any) -> str:
@@ -287,7 +284,7 @@ def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
     about = "\n".join(f"- **{n}**: {s}" for n, s in zip(names, summaries, strict=True))
     st.selectbox(
         "Preset", names, index=names.index(plan.preset), key=_bind("preset", plan.preset), on_change=_set_preset,
-        help=f"A named plan to start from. Choosing one sets every control.\n\n{about}\n\n[Guide](guide#presets)",
+        help=f"A named plan to start from. Choosing one sets every control.\n\n{about}\n\n[Guide](guide?page=search#presets)",
     )  # fmt: skip
 
 

@@ -159,7 +159,7 @@ def _chunks(corpus: Corpus) -> None:
     )  # fmt: skip
     where = condition.text_input(
         "Filter", key=_KEY + "filter", placeholder="collection = 'docs' and type = 'markdown'", max_chars=2_000,
-        help="A condition on documents, as on the Search page. [Guide](guide#filters)",
+        help="A condition on documents, as on the Search page. [Guide](guide?page=search#filters)",
     )  # fmt: skip
     engine = corpus.engine
     try:

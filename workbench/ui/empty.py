@@ -67,7 +67,7 @@ def no_query(corpus: Corpus) -> None:
                 )  # fmt: skip
     st.caption(
         "Words, “phrases in quotes”, -not, prefix\\*. Grep takes the keywords box, or else the query's rarest words. "
-        "[More in the guide](guide#query)"
+        "[More in the guide](guide?page=search#query)"
     )
 
 

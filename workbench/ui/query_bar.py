@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 QUERY_HELP = (
     'What you are looking for: words, "phrases", -not, prefix\\*. The keyword side reads it as words, the vector side as '
-    "meaning. Press / to come here. [Guide](guide#query)"
+    "meaning. Press / to come here. [Guide](guide?page=search#query)"
 )
 KEYWORDS_HELP = (
     "Exact words for grep, a quoted phrase counts as one; without them grep takes the rarest words of the query. "
-    "Keywords bring grep into the hybrid column too. [Guide](guide#field-grep-when)"
+    "Keywords bring grep into the hybrid column too. [Guide](guide?page=reference#field-grep-when)"
 )
 FILTER_HELP = (
     "A condition on documents: `type = 'markdown'`, `path glob 'reference/**' and not language = 'fr'`, "
-    "`modified >= 2024-01-01`. [Guide](guide#filters)"
+    "`modified >= 2024-01-01`. [Guide](guide?page=search#filters)"
 )
 KEYWORDS_EXAMPLE, FILTER_EXAMPLE = "exact words, for grep", "type = 'markdown'"
 CONTEXT_HELP = (

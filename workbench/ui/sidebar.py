@@ -145,7 +145,7 @@ def _group(
                 if group.name == "documents":
                     named = ", ".join(f"`{name.replace('`', '')}`" for name in known.fields[:MOST_FIELDS])
                     more = f" and {len(known.fields) - MOST_FIELDS} more" if len(known.fields) > MOST_FIELDS else ""
-                    st.caption(f"A filter may name: {named}{more}. [Guide](guide#filters)")
+                    st.caption(f"A filter may name: {named}{more}. [Guide](guide?page=search#filters)")
 
 
 def _slot(slot: Slot, plan: Plan, state: AppState, known: Known) -> None:
