@@ -313,3 +313,12 @@ def test_a_plan_file_reads_back_whatever_a_name_holds(name: str) -> None:
     plan = preset("default").replace({"collections": name})
     assert Plan.from_yaml(plan.to_yaml()) == plan
     assert Plan.parse(str(plan)) == plan
+
+
+def test_a_list_of_names_is_read_as_its_text() -> None:
+    """A comma parts names in a list too, so that the text form means the same plan."""
+    plan = Plan.parse("rrf").replace({"collections": ["docs,parts", " notes"]})
+    assert plan == Plan.parse(str(plan)) == Plan.from_yaml(plan.to_yaml())
+    assert plan["collections"] == ("docs", "notes", "parts")
+    with pytest.raises(PlanError):
+        plan.replace({"sources": ["keyword", "vector:a,b"]})

@@ -106,7 +106,7 @@ def _auto_or_boolean(value: Any) -> str:
 
 def _names(value: Any) -> tuple[str, ...]:
     """Names separated by commas, in sorted order, each once; `all` is the empty tuple."""
-    parts = value.split(",") if isinstance(value, str) else [_text_of(v) for v in value]
+    parts = ",".join([value] if isinstance(value, str) else map(_text_of, value)).split(",")
     cleaned = tuple(sorted({p.strip() for p in parts if p.strip()}))
     return () if cleaned == ("all",) else cleaned
 
