@@ -71,5 +71,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(UV) -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,learn,tune,auth]'
+	$(UV) -q -c constraints.txt -e '.[dev,notebooks,mcp,endpoint,auth]'
 	@touch $@

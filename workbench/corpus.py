@@ -585,7 +585,7 @@ class Corpus:
             grid: Plan field -> values, such as `{"fusion.k": [1, 10, 60]}`; every field may vary.
             measure: The ir_measures name that chooses.
             folds: Folds of queries for the held-out figure.
-            **options: plan, baseline, measures, search, trials, test, mode, filters, drop_identical_ids, resume, progress,
+            **options: plan, baseline, measures, search, trials, test, mode, filters, drop_identical_ids, progress,
                 stop, seed, as `workbench.evaluate.sweep.sweep` has them.
 
         Raises:

@@ -28,7 +28,7 @@ def test_a_reranker_orders_the_top_and_leaves_scores_alone(sample: wb.Corpus) ->
     assert plain.with_plan("limit=20 rerank.model=overlap rerank.top=5").to_dict() == again.to_dict()
 
 
-@pytest.mark.parametrize("model", ["no/such/model", "endpoint:gpt", "learned:/no/such/file"])
+@pytest.mark.parametrize("model", ["no/such/model", "endpoint:gpt"])
 def test_a_reranker_that_fails_leaves_the_fused_order_and_a_warning(sample: wb.Corpus, model: str) -> None:
     plain = sample.search(QUERY)
     again = sample.search(QUERY, plan=wb.preset("default").replace({"rerank.model": model}))
@@ -66,25 +66,18 @@ def test_context_helps_the_vector_side_only(sample: wb.Corpus) -> None:
 def test_plans_of_others_name_only_what_the_owner_lists(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus that is served looks at no path that a plan names, so nothing tells what is there; the fused order stays."""
     who = wb.Principal("acme", ("support",))
-    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "learned:/no/such/file")
+    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "/no/such/model")
     with wb.open_corpus(sample_path, who, served=True) as served:
-        for field, model in [
-            ("rerank", "/etc"),
-            ("rerank", "/no/such"),
-            ("rerank", "learned:/dev/zero"),
-            ("rewrite", "endpoint:x"),
-        ]:
+        for field, model in [("rerank", "/etc"), ("rerank", "/no/such"), ("rewrite", "endpoint:x")]:
             said = " ".join(served.search(QUERY, plan=f"default {field}.model={model}").warnings)
             assert f"The plan names the model {model!r}, which is not allowed here" in said
-        assert "There is no learned ranking" in " ".join(
-            served.search(QUERY, plan="rerank.model=learned:/no/such/file").warnings
+        assert "Reranking was left out: There is no" in " ".join(
+            served.search(QUERY, plan="rerank.model=/no/such/model").warnings
         )
         assert "rerank_ms" in served.search(QUERY, plan="rerank.model=overlap").timings_ms
 
 
-def test_a_learned_ranking_is_a_file(sample: wb.Corpus) -> None:
-    """A device is not read without end, and a folder that is no model is not walked."""
-    assert "is not a learned ranking" in " ".join(sample.search(QUERY, plan="rerank.model=learned:/dev/zero").warnings)
+def test_a_folder_that_is_no_model_is_not_walked(sample: wb.Corpus) -> None:
     assert "names no scoring head" in " ".join(sample.search(QUERY, plan="rerank.model=/usr").warnings)
 
 
@@ -92,9 +85,9 @@ def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(
     sample: wb.Corpus, sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its plan is data: its models are named, and loaded only when whoever verifies says so, or the owner lists them."""
-    plans = ("rerank.model=learned:/no/such/file", "rewrite.model=endpoint:x rerank.model=overlap")
+    plans = ("rerank.model=/no/such/model", "rewrite.model=endpoint:x rerank.model=overlap")
     snapshot = wb.Snapshot.of([sample.search(QUERY, plan=plan) for plan in plans])
-    assert snapshot.models == ("learned:/no/such/file", "endpoint:x")
+    assert snapshot.models == ("/no/such/model", "endpoint:x")
     assert all(name in snapshot._repr_html_() for name in snapshot.models)
     checked = snapshot.verify(sample)
     assert not checked.ran
@@ -105,7 +98,7 @@ def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(
     file = str(snapshot.save(tmp_path / "x"))
     asker = ["--corpus", str(sample_path), "--tenant", "acme", "--role", "admin", "--role", "support"]
     shown = CliRunner().invoke(main, ["snapshot", "show", file]).output
-    assert "Models, which only verifying loads, and asks first: learned:/no/such/file, endpoint:x" in shown
+    assert "Models, which only verifying loads, and asks first: /no/such/model, endpoint:x" in shown
     assert "its plan loads endpoint:x" in CliRunner().invoke(main, ["snapshot", "verify", file, *asker]).output
     assert "Verified" in CliRunner().invoke(main, ["snapshot", "verify", file, "--load-models", *asker]).output
     monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", ",".join(snapshot.models))

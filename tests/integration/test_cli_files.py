@@ -30,7 +30,6 @@ def run(*arguments: object) -> Result:
         ("check", sample_folder(), "--save"),
         ("eval", sample_folder(), "--run"),
         ("run", "export", sample_folder()),
-        ("learn", sample_folder(), "--output"),
         ("snapshot", "save", "retries", "--out"),
     ],
     ids=lambda c: c[0],
@@ -73,14 +72,11 @@ check beir --save beir/queries.jsonl
 check beir/qrels/test.tsv --save beir/queries.jsonl
 check judged.csv --save corpus/desk.sqlite
 tune judged.csv --grid fusion.k=1,60 --plan rrf --out judged.csv
-tune judged.csv --grid fusion.k=1,60 --plan rrf --resume judged.csv
 tune judged.csv --grid fusion.k=1,60 --plan rrf --test beir/qrels/test.tsv --out beir/qrels/test.tsv
 eval judged.csv --run judged.csv
 eval judged.csv --with-run run.txt --run run.txt
 run export judged.csv judged.csv
 run export beir beir/queries.jsonl
-learn judged.csv --output judged.csv
-learn judged.csv --plan rrf --set rerank.model=learned:run.txt --output run.txt
 snapshot save word1 --judgments judged.csv --out judged.csv
 snapshot export run.txt --html --out run.txt
 judge export judged corpus/desk.sqlite
@@ -115,7 +111,7 @@ def test_every_command_that_writes_a_file_keeps_its_inputs() -> None:
         assert command is not None
         look(command, name)
     assert sorted(found) == [
-        "check", "eval", "judge export", "learn", "run export", "snapshot export", "snapshot save", "tune",
+        "check", "eval", "judge export", "run export", "snapshot export", "snapshot save", "tune",
     ]  # fmt: skip
 
 

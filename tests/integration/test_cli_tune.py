@@ -203,12 +203,3 @@ def test_check_warns_of_figures_that_say_little(tmp_path: Path) -> None:
     words = ["check", str(tmp_path / "other.csv"), "--corpus", str(few / "corpus"), "--min", "nDCG@10=0"]
     done = CliRunner().invoke(main, words, catch_exceptions=False)
     assert "do they belong to this corpus?" in " ".join(done.output.split())
-
-
-def test_a_resume_file_that_is_none_is_refused(place: Path, tmp_path: Path) -> None:
-    """A file cut short, or any other archive, is told as that."""
-    for content in (b"PK\x03\x04junk", b"", b"{}"):
-        (tmp_path / "kept").write_bytes(content)
-        done = run(place, "tune", "--grid", "fusion.k=1,60", "--resume", str(tmp_path / "kept"))
-        assert done.exit_code == 2
-        assert "is no file of a sweep" in done.stderr

@@ -226,7 +226,7 @@ def own(sample_path: Path, folder: Path) -> Iterator[wb.Corpus]:
 def test_the_watch_sees_a_model_that_is_opened(own: wb.Corpus) -> None:
     """Where plans are one's own, the same names are looked up: the check of addresses would notice."""
     with pytest.raises(AssertionError), nothing_named_is_opened(), wb.open_corpus(own.path, WHO) as corpus:
-        corpus.search("retry", plan="default rerank.model=learned:trap/config.json").frame()
+        corpus.search("retry", plan="default rerank.model=trap/config.json").frame()
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -263,7 +263,7 @@ PLAN_VALUES = [
     "vector@artifacts", "document",
     "convex", "all", "any", "minmax", "zscore", "combmnz", "always", "l2", "cosine", "overlap", "echo", "trap", "./trap",
     "endpoint:trap",
-    "learned:trap/config.json", "docs", "pages", "none", "chunk", "passage", "9" * 40, "1__0", "٣",
+    "trap/config.json", "docs", "pages", "none", "chunk", "passage", "9" * 40, "1__0", "٣",
 ]  # fmt: skip
 assigned = st.tuples(
     st.sampled_from(WORDS), st.sampled_from(["=", "=", "=", "==", " = ", ""]), st.sampled_from(PLAN_VALUES) | hostile

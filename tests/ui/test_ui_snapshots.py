@@ -72,14 +72,14 @@ def test_a_model_that_a_snapshot_names_is_loaded_when_the_button_says_so(
 ) -> None:
     """One that the server's owner does not list is named, and its search is not run again."""
     with wb.open_corpus(corpus) as opened:
-        Shelf(corpus).keep(opened.search("retry", plan="rerank.model=learned:/no/such/file").snapshot())
+        Shelf(corpus).keep(opened.search("retry", plan="rerank.model=/no/such/model").snapshot())
     at = open_page(open_app, corpus)
-    assert "learned:/no/such/file, which only verifying loads" in all_text(at)
+    assert "/no/such/model, which only verifying loads" in all_text(at)
     assert at.button(key=K + "verify").label == "Verify"
     at.button(key=K + "verify").click()
     run(at)
-    assert "its plan loads learned:/no/such/file" in all_text(at)
-    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "learned:/no/such/file")
+    assert "its plan loads /no/such/model" in all_text(at)
+    monkeypatch.setenv("WORKBENCH_ALLOWED_MODELS", "/no/such/model")
     run(at)
     assert at.button(key=K + "verify").label == "Load its models and verify"
     at.button(key=K + "verify").click()

@@ -207,28 +207,6 @@ def test_what_only_one_plan_finds_is_a_link_to_the_document() -> None:
     assert 'href="document?q=rain+%26+snow&amp;path=h.jsonl%23turn-4"' in shown
 
 
-def test_a_sweep_that_was_stopped_goes_on_where_it_was(own_corpus: Path, judged: Path) -> None:
-    """The same settings asked again retrieve only what is left; a corpus keeps the figures of few sweeps."""
-    with wb.open_corpus(own_corpus) as corpus:
-        work = tuning.sweep_work(
-            corpus, str(judged), True, ["fusion.alpha=0.2,0.8"], wb.preset("default"), "nDCG@10", 0, "grid", 10
-        )
-        told: list[Progress] = []
-        first = work(told.append, lambda: len(told) >= 3)
-        assert len(first.query_ids) == 3
-        told.clear()
-        second = work(told.append, lambda: False)
-        assert [r.done for r in told] == [4, 5, 6, 7, 8]
-        assert (second.complete, len(second.query_ids)) == (True, 8)
-        assert (second.values[:, :3] == first.values).all()
-        for n in range(tuning.MOST_KEPT + 2):
-            words = [f"fusion.alpha=0.{n},1"]
-            tuning.sweep_work(corpus, str(judged), True, words, wb.preset("default"), "RR@10", 0, "grid", 10)(
-                told.append, lambda: False
-            )
-    assert len(list((own_corpus / "sweeps").glob("*.npz"))) == tuning.MOST_KEPT
-
-
 def test_a_job_says_its_faults_and_can_be_stopped(sample: wb.Corpus) -> None:
     """Errors on purpose and others become a sentence; a stop is seen by the work."""
 

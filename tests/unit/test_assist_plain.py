@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.assist.load import load_learned, load_reranker, load_rewriter
+from workbench.assist.load import load_reranker, load_rewriter
 from workbench.assist.plain import EchoRewriter, KeywordsRewriter, OverlapReranker
 from workbench.assist.protocol import Floats, rerank
 from workbench.errors import AssistError
@@ -90,11 +90,6 @@ def test_names_mean_what_load_says() -> None:
         load_rewriter("overlap")
     with pytest.raises(AssistError, match="names no model"):
         load_reranker("endpoint: ")
-    with pytest.raises(AssistError, match="ranks by features"):
-        load_reranker("learned:x")
-    for name in ("learned:", "overlap", "learned:/no/such/file"):
-        with pytest.raises(AssistError):
-            load_learned(name)
 
 
 def test_the_key_is_a_secret_and_the_endpoint_is_off_by_default() -> None:
@@ -110,6 +105,6 @@ def test_loading_a_plain_model_loads_nothing_heavy() -> None:
         "load_reranker('overlap'), load_rewriter('keywords');"
         "print(sorted(set(sys.modules) & set(sys.argv[1:])))"
     )
-    heavy = ["torch", "lightgbm", "openai", "httpx2", "sentence_transformers", "transformers", "duckdb", "sklearn"]
+    heavy = ["torch", "openai", "httpx2", "sentence_transformers", "transformers", "duckdb", "sklearn"]
     done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -270,7 +270,7 @@ COPIES = {"a.md": "same text of the river\n", "c.md": "same text of the river\n\
 def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_that_stands_for_it(
     make_corpus: Callable[..., wb.Corpus],
 ) -> None:
-    """Whichever of two equal texts is judged, or both; as many plans at once and learned rankings count them, too."""
+    """Whichever of two equal texts is judged, or both; as many plans at once count them, too."""
     corpus = make_corpus(COPIES)
     for grades in ({"a.md": 1}, {"c.md": 1}, {"a.md": 1, "c.md": 1}, {"a.md": 0, "c.md": 2}):
         judgments = judged_of(grades)

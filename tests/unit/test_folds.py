@@ -54,18 +54,6 @@ def test_a_plan_that_every_fold_chooses_is_as_sure_as_one_that_nobody_chose() ->
     assert made.brief.startswith("0.5")
 
 
-def test_samples_choose_among_the_plans_that_a_fold_may_choose() -> None:
-    """A plan that a fold's own search never tried is not chosen in its samples either."""
-    values = np.zeros((3, 40))
-    values[1], values[2] = 0.2, 0.9
-    choice = nested(values, deal(40, 4, 0), [[0, 1], [0, 1], [0, 1], [0, 1, 2]])
-    assert choice.chosen == (1, 1, 1, 2)
-    means = choice_means(values, choice, values[0], resamples=50)
-    in_last_fold = (means - means[0]) / ((0.9 - 0.2) / 40)  # how many more queries of it than the first sample has
-    assert in_last_fold == pytest.approx(np.round(in_last_fold), abs=1e-6)
-    assert np.ptp(in_last_fold) > 4
-
-
 def test_folds_of_one_query_are_as_unsure_as_larger_ones() -> None:
     """As many folds as queries: the samples still differ in the queries that they have."""
     random = np.random.default_rng(9)

@@ -30,7 +30,7 @@ def values_of(field: plan_fields.Field) -> list[Any]:
         "threshold": ["off", "auto", 0.3],
         "fusion.threshold": ["off", 0.0164],
         "depth": ["auto", "3x", "+5", 7],
-        "rerank.model": ["overlap", "learned:/a b/c=d.txt", "endpoint:a \"b\" 'c'"],
+        "rerank.model": ["overlap", "/a b/c=d.txt", "endpoint:a \"b\" 'c'"],
         "rewrite.model": ["keywords", "endpoint:x"],
     }
     made = [*ends, *kinds.get(field.name, [])]

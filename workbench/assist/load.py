@@ -4,8 +4,6 @@
 
 * `overlap`: the shipped word counter, no model (`plain`);
 * `endpoint:MODEL`: a chat model behind the endpoint that the settings name (`endpoint`);
-* `learned:PATH`: a file that `learned.LearnedRanker.save` wrote. It reads features of the search, not texts, so it is loaded
-  by `load_learned`, and `is_learned` tells;
 * anything else: a cross-encoder, a folder or a name on the hub (`cross_encoder`). A folder called `overlap` is `./overlap`.
 
 `rewrite.model`: `echo`, `keywords` (`plain`), or `endpoint:MODEL`.
@@ -15,26 +13,21 @@ Each is made once in a process, when it is first asked for, and again when its f
 
 from __future__ import annotations
 
-import stat
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench import settings
-from workbench.assist.learned import LearnedRanker
 from workbench.assist.plain import ECHO, KEYWORDS, OVERLAP, EchoRewriter, KeywordsRewriter, OverlapReranker
 from workbench.assist.protocol import PREFIX, Reranker, Rewriter
 from workbench.errors import AssistError
 from workbench.plan.fields import OFF
 
-LEARNED = "learned:"
 BUILT_IN = frozenset({OFF, OVERLAP, ECHO, KEYWORDS})
 """What a plan may name without anything being loaded."""
-_LARGEST_LEARNED = 256_000_000
 _Made = TypeVar("_Made")
 
-RERANKERS = f"`{OVERLAP}`, `{PREFIX}MODEL`, `{LEARNED}PATH`, or a cross-encoder's folder or name"
+RERANKERS = f"`{OVERLAP}`, `{PREFIX}MODEL`, or a cross-encoder's folder or name"
 REWRITERS = f"`{ECHO}`, `{KEYWORDS}`, or `{PREFIX}MODEL`"
 
 
@@ -70,13 +63,11 @@ def load_reranker(model: str) -> Reranker:
     """The reranker that `rerank.model` names. Safe from several threads; all get the same one.
 
     Raises:
-        AssistError: There is no such model or endpoint, it cannot be loaded, or it is a learned ranking.
+        AssistError: There is no such model or endpoint, or it cannot be loaded.
     """
     name = model.strip()
     if name == OVERLAP:
         return OverlapReranker()
-    if is_learned(name):
-        raise AssistError(f"{name} ranks by features, not by texts", "Load it with load_learned")
     if name.startswith(PREFIX):
         from workbench.assist.endpoint import Endpoint, EndpointReranker
 
@@ -105,30 +96,6 @@ def load_rewriter(model: str) -> Rewriter:
 
         return _kept("rewrite", name, _endpoint_state(), lambda: EndpointRewriter(Endpoint(name.removeprefix(PREFIX))))
     raise AssistError(f"There is no rewriter called {name!r}", f"rewrite.model is {REWRITERS}")
-
-
-def is_learned(model: str) -> bool:
-    """Whether `rerank.model` names a learned ranking, which reads features and no texts."""
-    return model.strip().startswith(LEARNED)
-
-
-def load_learned(model: str) -> LearnedRanker:
-    """The learned ranking that `rerank.model` names as `learned:PATH`. Safe from several threads.
-
-    Raises:
-        AssistError: The name is no `learned:PATH`, there is no such file, or it is damaged.
-    """
-    name = model.strip()
-    path = Path(name.removeprefix(LEARNED)).expanduser()
-    if not is_learned(name) or not name.removeprefix(LEARNED):
-        raise AssistError(f"{name!r} is not a learned ranking", f"Write {LEARNED}PATH")
-    try:
-        found = path.stat()
-    except (OSError, ValueError) as exc:
-        raise AssistError(f"There is no learned ranking {str(path)!r}", "Check the path, or train one") from exc
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_LEARNED:
-        raise AssistError(f"{str(path)!r} is not a learned ranking", "Name a file that workbench learn wrote")
-    return _kept("rerank", name, (path.resolve(), found.st_size, found.st_mtime_ns), lambda: LearnedRanker.load(path))
 
 
 def _endpoint_state() -> object:

@@ -16,7 +16,6 @@ from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
     from workbench.evaluate.evaluation import Evaluation
-    from workbench.judgments.qrels import Judgments
 
 
 @click.command(name="eval", cls=options.Writing)
@@ -92,11 +91,9 @@ def evaluate(
             with one.open() as opened:
                 for given in plans.read():
                     plan = _deepened(given, depth, modes)
-                    seen = _learned_from(plan, loaded)
                     for mode in modes or ("hybrid",):
                         done = opened.evaluate(loaded, plan, chosen, mode=mode, filters=filters, progress=progress)
-                        named = done.named(f"{opened.path}: {done.name}") if others else done
-                        made.append(replace(named, warnings=(*seen, *named.warnings)))
+                        made.append(done.named(f"{opened.path}: {done.name}") if others else done)
     if given_runs:
         with asker.open() as opened:
             made += [opened.evaluate_run(run, loaded, chosen) for run in given_runs]
@@ -106,18 +103,6 @@ def evaluate(
         options.print_json([_as_dict(e, made[0], per_query) for e in made])
         return
     _print(made, per_query)
-
-
-def _learned_from(plan: Plan, judgments: Judgments) -> tuple[str, ...]:
-    """A warning where the plan's learned ranking saw these judgments. Raises AssistError where it cannot be read."""
-    from workbench.assist.load import is_learned, load_learned
-
-    model = str(plan["rerank.model"])
-    if not is_learned(model) or load_learned(model).origin.get("judgments_digest") != judgments.digest:
-        return ()
-    return (
-        f"{model} was trained on these judgments, so its figures are too high: `workbench learn` tells the held-out ones",
-    )
 
 
 def _deepened(plan: Plan, depth: int | None, modes: tuple[str, ...]) -> Plan:

@@ -36,7 +36,6 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "threshold": ("workbench.cli.threshold", "threshold", "Where to cut: what a threshold costs on judged queries."),
     "check": ("workbench.cli.check", "check", "Fail when a plan got worse on judged queries."),
     "table": ("workbench.cli.table", "table", "Measure fixed and tuned plans over judged collections."),
-    "learn": ("workbench.cli.learn", "learn", "Learn a ranking from judged queries."),
     "snapshot": ("workbench.cli.snapshot", "snapshot", "Keep results as files: save, show, verify, diff, export."),
     "app": ("workbench.cli.app", "app", "Open the workbench in the browser."),
     "mcp": ("workbench.cli.mcp", "mcp", "Serve the corpus to agents and editors over MCP."),

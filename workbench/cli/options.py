@@ -120,7 +120,7 @@ class Writing(click.Command):
 
 
 def _files(values: Iterable[Any]) -> Iterator[Path]:
-    """The files and folders that arguments name, and what is read along with them: queries beside qrels, learned rankings."""
+    """The files and folders that arguments name, and what is read along with them: queries beside qrels."""
     from workbench.judgments.formats import read_along
 
     for value in values:
@@ -130,7 +130,6 @@ def _files(values: Iterable[Any]) -> Iterator[Path]:
             path = Path(value)
             yield path
             yield from read_along(path)
-            yield from (settings.path_of(model) for model in re.findall(r"learned:(\S+)", str(value)))
 
 
 def _is(written: Path, read: Path) -> bool:

@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 @click.option("--also", "also", multiple=True, help="Another measure to compute; may be repeated.")
 @click.option("--folds", type=click.IntRange(0, 100), default=5, show_default=True, help="Folds of queries; 0: none.")
 @click.option(
-    "--search", type=click.Choice(("grid", "random", "optuna")), default="grid", show_default=True,
-    help="Every combination, some at random, or Optuna's choice.",
+    "--search", type=click.Choice(("grid", "random")), default="grid", show_default=True,
+    help="Every combination, or some at random.",
 )  # fmt: skip
 @click.option(
     "--trials",
     type=click.IntRange(1, 100_000),
     default=100,
     show_default=True,
-    help="Plans that random and optuna try.",
+    help="Plans that a random search tries.",
 )
 @click.option("--split", help="Which qrels of a folder with several to tune on: qrels.SPLIT.tsv.")
 @click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 @click.option(
     "--out", "-o", "out", type=options.OutputFile(), help="Write the best plan here: .yaml, or Python as .py."
 )
-@click.option("--resume", type=options.OutputFile(), help="Keep what is measured in this file, and go on from it.")
 @click.option(
     "--curve", "curves", multiple=True, metavar="FIELD", help="Show the figure over this field; may be repeated."
 )
@@ -91,7 +90,6 @@ def tune(
     drop_identical_ids: bool | None,
     no_keywords: bool,
     out: Path | None,
-    resume: Path | None,
     curves: tuple[str, ...],
     top: int,
     seed: int,
@@ -101,7 +99,7 @@ def tune(
     """Try plans on JUDGMENTS (a BEIR folder, TREC qrels, CSV, JSONL, or a query set by its name).
 
     The reported figure is held out: each fold of queries is measured with the plan that the other folds chose. Ctrl-C shows
-    what is done; with --resume the next run goes on from there.
+    what is done.
     """
     from workbench.evaluate.grid import DEFAULT_GRID, read_space
 
@@ -120,7 +118,7 @@ def tune(
         try:
             made = opened.sweep(
                 loaded, space, measure, folds, baseline=baseline, measures=also, search=search, trials=trials, test=other,
-                mode=mode, filters=filters, drop_identical_ids=drop_identical_ids, resume=resume, progress=progress, seed=seed,
+                mode=mode, filters=filters, drop_identical_ids=drop_identical_ids, progress=progress, seed=seed,
             )  # fmt: skip
         except KeyboardInterrupt:
             output.say("workbench: Stopped before two queries were done.", err=True)

@@ -12,7 +12,6 @@ set of queries in seven instead of one in twenty). So `choice_means` chooses aga
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,13 +37,11 @@ class Choice:
         fold_of: int64 (queries,), the fold of each query, from 0.
         chosen: The position of the plan chosen for each fold.
         held_out: float64 (queries,), each query's figure under the plan that was chosen without it.
-        allowed: For each fold the plans that could be chosen; None is all of them.
     """
 
     fold_of: Ints
     chosen: tuple[int, ...]
     held_out: Floats
-    allowed: tuple[tuple[int, ...], ...] | None = None
 
 
 def deal(queries: int, folds: int, seed: int = 0) -> Ints:
@@ -63,35 +60,32 @@ def deal(queries: int, folds: int, seed: int = 0) -> Ints:
     return fold_of
 
 
-def best_of(values: Floats, queries: NDArray[np.bool_], allowed: Sequence[int] | None = None) -> int:
+def best_of(values: Floats, queries: NDArray[np.bool_]) -> int:
     """The plan with the best mean on some queries; of equal ones the first, which is the baseline where it is as good.
 
     Args:
         values: float64 (plans, queries).
         queries: bool (queries,), the ones that count.
-        allowed: Positions of plans to choose from; None is all.
     """
-    places = np.arange(len(values)) if allowed is None else np.asarray(sorted(allowed), np.int64)
-    means = values[places][:, queries].mean(axis=1)
-    return int(places[np.flatnonzero(means >= means.max() - _SAME)[0]])
+    means = values[:, queries].mean(axis=1)
+    return int(np.flatnonzero(means >= means.max() - _SAME)[0])
 
 
-def nested(values: Floats, fold_of: Ints, allowed: Sequence[Sequence[int]] | None = None) -> Choice:
+def nested(values: Floats, fold_of: Ints) -> Choice:
     """Choose a plan for each fold from the other folds.
 
     Args:
         values: float64 (plans, queries).
         fold_of: int64 (queries,).
-        allowed: For each fold the plans that a search saw without that fold; None is all plans for every fold.
     """
     held_out = np.empty(values.shape[1])
     chosen = []
     for fold in range(int(fold_of.max()) + 1):
         inside = fold_of == fold
-        plan = best_of(values, ~inside, None if allowed is None else allowed[fold])
+        plan = best_of(values, ~inside)
         chosen.append(plan)
         held_out[inside] = values[plan, inside]
-    return Choice(fold_of, tuple(chosen), held_out, None if allowed is None else tuple(map(tuple, allowed)))
+    return Choice(fold_of, tuple(chosen), held_out)
 
 
 def choice_means(
@@ -117,7 +111,6 @@ def choice_means(
     differences = values - against
     plans, queries = values.shape
     folds = [np.flatnonzero(choice.fold_of == fold) for fold in range(len(choice.chosen))]
-    closed = _closed(choice, plans)
     count = resamples or int(min(RESAMPLES, max(_LEAST, _WORK / (plans * queries))))
     generator = np.random.default_rng(seed)
     means = np.empty(count)
@@ -131,8 +124,6 @@ def choice_means(
         whole, held = sums.sum(axis=0), np.zeros(size)
         for fold, own in enumerate(folds):
             others = whole - sums[fold]
-            if closed is not None:
-                others[:, closed[fold]] = -np.inf
             best = others.max(axis=1, keepdims=True) - _SAME * (queries - len(own))
             held += np.take_along_axis(sums[fold], (others >= best).argmax(axis=1)[:, None], axis=1)[:, 0]
         means[start : start + size] = held / queries
@@ -150,13 +141,3 @@ def choice_difference(
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(choice_means(values, choice, against, seed=seed), [tail, 1 - tail])
     return replace(made, low=float(low), high=float(high))
-
-
-def _closed(choice: Choice, plans: int) -> list[NDArray[np.bool_]] | None:
-    """For each fold the plans that it could not choose, bool (plans,)."""
-    if choice.allowed is None:
-        return None
-    closed = [np.ones(plans, bool) for _ in choice.allowed]
-    for mask, places in zip(closed, choice.allowed, strict=True):
-        mask[list(places)] = False
-    return closed

@@ -139,8 +139,7 @@ class Space:
         """Every combination, the last field fastest. Raises UsageError for more than a machine tries in a while."""
         if self.size > MOST_PLANS:
             raise UsageError(
-                f"The grid has {self.size:,} combinations",
-                f"Try at most {MOST_PLANS:,}, or search at random or with Optuna instead",
+                f"The grid has {self.size:,} combinations", f"Try at most {MOST_PLANS:,}, or search at random instead"
             )
         for values in itertools.product(*(self.listed(f) for f in self.fields)):
             yield dict(zip(self.fields, values, strict=True))
@@ -186,13 +185,6 @@ class Space:
                 return ""
             said = said or why
         return said
-
-    def describe(self) -> dict[str, list[str] | str]:
-        """The fields and values as text, for the key of a resume file and for people."""
-        return {
-            name: str(values) if isinstance(values, Range) else [plan_fields.show(v) for v in values]
-            for name, values in self.grid.items()
-        }
 
 
 def read_space(base: Plan | str, words: Sequence[str]) -> Space:

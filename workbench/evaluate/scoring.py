@@ -20,7 +20,6 @@ from workbench.records import Progress
 from workbench.retrieve.retrieved import Answer
 
 Floats = NDArray[np.float64]
-_SAVE_EVERY = 15.0
 
 
 class Stopped(Exception):
@@ -36,7 +35,6 @@ def score(
     *,
     tell: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
-    save: Callable[[], None] | None = None,
 ) -> None:
     """Fill the figures of p plans.
 
@@ -48,10 +46,9 @@ def score(
         values: float64 (p, queries, m), changed in place; a query without a NaN is done already.
         tell: Called after each query.
         stop: Asked before each query.
-        save: Called now and then, and at the end.
 
     Raises:
-        Stopped: `stop` said so, or Ctrl-C came; `save` was called.
+        Stopped: `stop` said so, or Ctrl-C came.
     """
     needs, keys = pool.needs(plans)
     cuts: dict[tuple[object, ...], list[Cut]] = {}
@@ -59,15 +56,12 @@ def score(
         places = [n for n, own in enumerate(keys) if own == key]
         cuts[key] = cuts_of([plans[n] for n in places], places)
     left = [n for n in range(len(pool)) if np.isnan(values[:, n]).any()]
-    begun = saved = time.monotonic()
+    begun = time.monotonic()
     try:
         for done, n in enumerate(left, 1):
             if stop is not None and stop():
                 raise Stopped
             _score_query(pool, n, needs, cuts, measures, depth, values)
-            if save is not None and time.monotonic() - saved > _SAVE_EVERY:
-                save()
-                saved = time.monotonic()
             if tell is not None:
                 rate = done / max(time.monotonic() - begun, 1e-9)
                 tell(
@@ -78,9 +72,6 @@ def score(
                 )  # fmt: skip
     except KeyboardInterrupt:
         raise Stopped from None
-    finally:
-        if save is not None:
-            save()
 
 
 def _score_query(

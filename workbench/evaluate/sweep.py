@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,21 +17,18 @@ from workbench.errors import PlanError, UsageError
 from workbench.evaluate.evaluation import LOW_COVERAGE, Evaluation, score_run
 from workbench.evaluate.folds import Choice, deal, nested
 from workbench.evaluate.grid import Space, Values
-from workbench.evaluate.ledger import Ledger, key_of
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.refusing import ranking_of
 from workbench.evaluate.run import Run
 from workbench.evaluate.scoring import Stopped, score
-from workbench.evaluate.studying import study
 from workbench.evaluate.swept import Sweep
 from workbench.judgments.qrels import Judgments
 from workbench.plan.plan import Plan
-from workbench.plan.presets import EDITION
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
 
-SEARCHES = ("grid", "random", "optuna")
+SEARCHES = ("grid", "random")
 FEW_QUERIES = 10
 
 Tell = Callable[[Progress], None]
@@ -55,7 +51,6 @@ def sweep(
     filters: str | None = None,
     principal: Principal | None = None,
     drop_identical_ids: bool | None = None,
-    resume: str | Path | None = None,
     progress: Tell | None = None,
     stop: Callable[[], bool] | None = None,
     seed: int = 0,
@@ -71,14 +66,13 @@ def sweep(
         plan: The plan whose fields are varied.
         baseline: The plan that the result is compared with; None is `plan`.
         measures: More measures to compute beside it.
-        search: grid (every combination), random or optuna (`trials` of them).
-        trials: How many plans random and optuna try.
+        search: grid (every combination) or random (`trials` of them).
+        trials: How many plans a random search tries.
         test: Other judgments: baseline and best plan are measured on them, and that is the reported difference.
         mode, filters, principal: As in `Corpus.search`.
         drop_identical_ids: As in `Corpus.evaluate`.
-        resume: File that keeps what is measured, and is taken up again where it is there.
         progress: Called now and then.
-        stop: Asked before each query (each trial); True ends the sweep with what is done.
+        stop: Asked before each query; True ends the sweep with what is done.
         seed: Seed of folds, draws, intervals and tests.
 
     Returns:
@@ -99,39 +93,16 @@ def sweep(
     fold_of = deal(count, folds, seed) if folds else None
     judgments, test = judgments.dropping(drop_identical_ids), test and test.dropping(drop_identical_ids)
     pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
-    parts = {
-        "edition": EDITION, "corpus": engine.records.info(engine.records.scope(principal, filters or None, ()))["digest"],
-        "judgments": pool.judgments.given_digest, "keywords": [t.keywords for t in pool.topics], "base": str(space.base),
-        "measures": list(names), "mode": mode, "filters": filters or "", "principal": repr(principal),
-        "grid": space.describe(), "baseline": str(first), "search": [search, trials if search != "grid" else 0, seed],
-    }  # fmt: skip
-    ledger = Ledger(None if resume is None else Path(resume), key_of(parts))
     depth = needed_depth(names)
-    if search == "optuna":
-        found = study(pool, space, first, names, depth, trials, fold_of, ledger, seed=seed, tell=progress, stop=stop)
-        plans, values, skipped, combinations, complete = (
-            found.plans, found.values, found.skipped, found.tried, found.complete,
-        )  # fmt: skip
-        allowed = found.allowed
-        fold_of = (
-            fold_of if allowed is not None else None
-        )  # stopped early: no search without each fold, nothing held out
-    else:
-        plans, skipped, combinations = _plans(space, first, search, trials, seed)
-        values = np.full((len(plans), count, len(names)), np.nan)
-        for n, text in enumerate(map(str, plans)):
-            if text in ledger.known and ledger.known[text].shape == values[n].shape:
-                values[n] = ledger.known[text]
-        complete, allowed = True, None
-        texts = tuple(map(str, plans))
-        try:
-            score(
-                pool, plans, names, depth, values, tell=progress, stop=stop, save=lambda: ledger.save(texts, values)
-            )  # fmt: skip
-        except Stopped:
-            complete = False
+    plans, skipped, combinations = _plans(space, first, search, trials, seed)
+    values = np.full((len(plans), count, len(names)), np.nan)
+    complete = True
+    try:
+        score(pool, plans, names, depth, values, tell=progress, stop=stop)
+    except Stopped:
+        complete = False
     return _sweep(
-        pool, space, plans, names, values, fold_of, allowed, skipped, combinations, complete,
+        pool, space, plans, names, values, fold_of, skipped, combinations, complete,
         test=test, search=search, seed=seed, depth=depth, started=started,
     )  # fmt: skip
 
@@ -161,7 +132,6 @@ def _sweep(
     names: tuple[str, ...],
     values: Any,
     fold_of: Any,
-    allowed: Any,
     skipped: Mapping[str, int],
     combinations: int,
     complete: bool,
@@ -185,7 +155,7 @@ def _sweep(
         if fold_of is not None and len(np.unique(fold_of)) < int(fold_of.max()) + 1:
             fold_of = None
         pool = Pool(pool.engine, judgments, principal=pool.principal, mode=pool.mode, filters=pool.filters)
-    choice: Choice | None = None if fold_of is None else nested(values[:, :, 0], fold_of, allowed)
+    choice: Choice | None = None if fold_of is None else nested(values[:, :, 0], fold_of)
     if choice is None and test is None:
         warnings.append("Nothing was held out: the figure is on the queries that chose the plan, and flatters it")
     if len(judgments) < FEW_QUERIES:

@@ -49,7 +49,7 @@ class Sweep:
         choice: The nested choice; None where there are no folds.
         before, after: Evaluations of the baseline and of the best plan on the tuning queries, with coverage and runs.
         test_before, test_after: The same on other judgments, where some were given.
-        search: grid, random or optuna.
+        search: grid or random.
         combinations: How many were asked for.
         skipped: Reason -> how many combinations are no plan.
         complete: False where it was stopped before the end.

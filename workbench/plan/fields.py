@@ -367,9 +367,7 @@ FIELDS: tuple[Field, ...] = (
     _switch("dedupe", True, "Drop hits whose text is that of a better hit."),
     _number_field("neighbours", 0, "Chunks shown before and after each hit.", 0, 10),
     _choice_field("organise", "none", "Group hits by page, with its summary and examples.", ("none", "pages")),
-    _model(
-        "rerank.model", "Reranks the top: overlap, endpoint:MODEL, learned:PATH, or a cross-encoder's folder or name."
-    ),
+    _model("rerank.model", "Reranks the top: overlap, endpoint:MODEL, or a cross-encoder's folder or name."),
     _number_field("rerank.top", 50, "How many candidates are reranked.", 1, 1000),
     _model("rewrite.model", "Rewrites the query for the vector side: keywords, echo, or endpoint:MODEL."),
     Field(

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.assist.features import features
-from workbench.assist.load import check_named, is_learned, load_learned, load_reranker
+from workbench.assist.load import check_named, load_reranker
 from workbench.assist.protocol import Floats, Ints
 from workbench.errors import AssistError
 from workbench.plan.fields import OFF
@@ -54,9 +53,6 @@ def _scores(engine: Engine, retrieved: Retrieved, outcome: Outcome, model: str, 
         check_named(model)
     rows = outcome.fused.rows[top]
     numbers = [int(n) for n in retrieved.columns.numbers[rows]]
-    if is_learned(model):
-        learned: Floats = _learned(engine, retrieved, outcome, model)[top]
-        return learned
     known = retrieved.reranked.setdefault(model, {})
     new = [n for n in numbers if n not in known]
     if new:
@@ -66,33 +62,6 @@ def _scores(engine: Engine, retrieved: Retrieved, outcome: Outcome, model: str, 
             raise AssistError(f"{model} did not give one finite score a text", "Choose another model in rerank.model")
         known.update(zip(new, given.tolist(), strict=True))
     return np.array([known[n] for n in numbers], np.float64)
-
-
-def _learned(engine: Engine, retrieved: Retrieved, outcome: Outcome, model: str) -> Floats:
-    """A learned ranking reads features of the whole fused list."""
-    ranker = load_learned(model)
-    names, matrix = fused_features(engine, retrieved, outcome, ranker.collections)
-    return np.asarray(ranker.scores(names, matrix), np.float64)
-
-
-def fused_features(
-    engine: Engine, retrieved: Retrieved, outcome: Outcome, known: tuple[str, ...]
-) -> tuple[tuple[str, ...], Floats]:
-    """Features of a fused list: what a learned ranking is trained on and applied to."""
-    stored = engine.records.rows(retrieved.columns.numbers[outcome.fused.rows].tolist())
-    texts = [r.chunk.text for r in stored]
-    query = retrieved.request.query
-    matches = [engine.lexical.highlight(query, text) for text in texts]
-    first = [spans[0].start if spans else -1 for spans in matches]
-    collections = [r.chunk.collection for r in stored]
-    return features(
-        outcome.candidates,
-        outcome.fused,
-        [len(t) for t in texts],
-        first_matches=first,
-        collections=collections,
-        known=known,
-    )
 
 
 def _since(started: float) -> float:

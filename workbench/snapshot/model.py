@@ -173,7 +173,7 @@ class SavedSweep:
         agreement: Whether the folds chose the same plan, in words; "" without folds.
         difference, low, high, p: The reported difference, its 95 % interval and its test. None: too few queries.
         oracle: Mean of each query's best plan.
-        search: grid, random or optuna.
+        search: grid or random.
         combinations: How many were asked for.
         complete: False where it was stopped before the end.
         warnings: As shown.

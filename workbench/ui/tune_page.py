@@ -121,9 +121,7 @@ def _form(corpus: Corpus, name: str) -> str:
             help="The reported figure of each fold is of a plan that the others chose.",
         )
     with third:
-        search = st.selectbox(
-            "Search", ("grid", "random", "optuna"), key=_KEY + "search", help="Every combination, or some."
-        )
+        search = st.selectbox("Search", ("grid", "random"), key=_KEY + "search", help="Every combination, or some.")
     with fourth:
         trials = st.number_input("Trials", 1, 5_000, 100, key=_KEY + "trials", disabled=search == "grid")
     fields = st.multiselect(

@@ -5,7 +5,6 @@ The page draws what a `Job` says twice a second; the work itself is a thread tha
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from workbench.evaluate.differing import Lists
     from workbench.evaluate.evaluation import Evaluation
 
-MOST_KEPT = 8
-"""How many sweeps a corpus keeps the figures of."""
 
 Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
 
@@ -144,30 +141,11 @@ def sweep_work(
         judged = read_judged(corpus, name, files)
         space = read_space(plan, words)
         most = min(folds, len(judged))
-        asked = [space.describe(), str(plan), judged.digest, measure, search, trials]
         return corpus.sweep(
             judged, space, measure, most if most > 1 else 0, search=search, trials=trials, progress=tell, stop=stop,
-            resume=_kept_in(corpus, asked),
         )  # fmt: skip
 
     return work
-
-
-def _kept_in(corpus: Corpus, asked: list[Any]) -> Path | None:
-    """The file that keeps what a sweep has measured, so that the same question goes on where it was stopped; the oldest ones
-    are let go. None where the corpus folder cannot be written to.
-    """
-    from workbench.evaluate.ledger import key_of
-
-    folder = corpus.path / "sweeps"
-    if not os.access(corpus.path, os.W_OK):
-        return None
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{key_of({'corpus': corpus.engine.key, 'asked': asked})[:32]}.npz"
-    others = sorted((p for p in folder.glob("*.npz") if p != path), key=lambda p: p.stat().st_mtime_ns, reverse=True)
-    for old in others[MOST_KEPT - 1 :]:
-        old.unlink(missing_ok=True)
-    return path
 
 
 def compare_work(
