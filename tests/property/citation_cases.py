@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 
-from ingest_cases import count_words, found
+from ingest_cases import count_words, cut_file, found
 
-from workbench.ingest import FileRules, ReadOptions, read_file
+from workbench.ingest import FileRules
 from workbench.records import Chunk, Document
 
 Original = Sequence[tuple[dict[str, object], str]]
@@ -35,7 +35,7 @@ def read(folder: Path, name: str, data: bytes) -> list[tuple[Document, tuple[Chu
     """The documents of a file and their chunks, cut small."""
     file = folder / name
     file.write_bytes(data)
-    items = read_file(found(file), FileRules(), ReadOptions(budget_tokens=30), count_words)
+    items = cut_file(found(file), FileRules(), count_words, budget=30)
     return [item for item in items if isinstance(item, tuple)]
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from workbench.ingest import FileRules, Problem, ReadError, ReadOptions, TokenCounter, read_file
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+
+from ingest_cases import cut_file
+
+from workbench.ingest import FileRules, Problem, ReadError, TokenCounter
 from workbench.ingest.encoding import normalise
 from workbench.ingest.walk import FoundFile, walk
 from workbench.records import Granularity
@@ -54,10 +59,10 @@ def test_chunks_are_exact_runs_that_cover_the_text(tmp_path: Path, text: str, na
     found = _file(tmp_path, name, data)
     rules = FileRules(("artifacts", "docs"))
     try:
-        items = list(read_file(found, rules, ReadOptions(budget_tokens=budget), count))
+        items = list(cut_file(found, rules, count, budget=budget))
     except ReadError:
         return
-    again = list(read_file(found, rules, ReadOptions(budget_tokens=budget), TokenCounter(count, additive=False)))
+    again = list(cut_file(found, rules, TokenCounter(count, additive=False), budget=budget))
     assert items == again
     for item in items:
         if isinstance(item, Problem):
@@ -88,9 +93,7 @@ def test_text_files_lose_nothing(tmp_path: Path, text: str) -> None:
     data = text.encode("utf-8", "replace")
     try:
         ((document, _),) = [
-            i
-            for i in read_file(_file(tmp_path, "a.log", data), FileRules(), ReadOptions(), count)
-            if not isinstance(i, Problem)
+            i for i in cut_file(_file(tmp_path, "a.log", data), FileRules(), count) if not isinstance(i, Problem)
         ]
     except ReadError:
         return
@@ -102,7 +105,7 @@ def test_text_files_lose_nothing(tmp_path: Path, text: str) -> None:
 def test_any_bytes_give_documents_or_a_read_error(tmp_path: Path, data: bytes, name: str) -> None:
     """Nothing but ReadError comes out, and what comes out can be stored as UTF-8."""
     try:
-        for item in read_file(_file(tmp_path, name, data), FileRules(), ReadOptions(budget_tokens=16), count):
+        for item in cut_file(_file(tmp_path, name, data), FileRules(), count, budget=16):
             if not isinstance(item, Problem):
                 item[0].text.encode("utf-8")
                 json.dumps(dict(item[0].metadata), ensure_ascii=False).encode("utf-8")
@@ -120,9 +123,7 @@ def test_every_line_of_a_jsonl_file_is_a_document_or_a_problem(
 ) -> None:
     lines = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)] + noise
     try:
-        items = list(
-            read_file(_file(tmp_path, "r.jsonl", "\n".join(lines).encode()), FileRules(), ReadOptions(), count)
-        )
+        items = list(cut_file(_file(tmp_path, "r.jsonl", "\n".join(lines).encode()), FileRules(), count))
     except ReadError:
         assert not any(normalise(text).strip() for text in texts)
         return

@@ -12,21 +12,27 @@ from pathlib import Path
 
 import pytest
 
-from workbench.ingest import FileRules, Problem, ReadError, ReadOptions, SkippedFile, TokenCounter, read_file
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+
+from ingest_cases import cut_file
+
+from workbench.ingest import FileRules, Problem, ReadError, SkippedFile, TokenCounter
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.rules import parse_rules
 from workbench.ingest.walk import walk
-from workbench.records import Granularity
 from workbench.reports import FileStatus
 
+UNIT = str(Path(__file__).parents[1] / "unit")
 SAMPLE = Path(__file__).parents[2] / "workbench" / "ingest"
 SCRIPT = """
 import sys
-from workbench.ingest import FileRules, ReadOptions, read_file
+sys.path.insert(0, sys.argv.pop(1))
+from ingest_cases import cut_file
+from workbench.ingest import FileRules
 from workbench.ingest.walk import walk
 rules = FileRules(("b", "a"), roles=("y", "x"))
 for found in walk(sys.argv[1:]):
-    for item in read_file(found, rules, ReadOptions(60), lambda ts: [len(t.split()) for t in ts]):
+    for item in cut_file(found, rules, lambda ts: [len(t.split()) for t in ts], budget=60):
         print(ascii(item))
 """
 
@@ -34,7 +40,7 @@ for found in walk(sys.argv[1:]):
 def test_two_processes_with_different_hash_seeds_agree_on_every_byte() -> None:
     outputs = [
         subprocess.run(
-            [sys.executable, "-c", SCRIPT, str(SAMPLE / "chunk.py"), str(SAMPLE / "readers" / "rst.py")],
+            [sys.executable, "-c", SCRIPT, UNIT, str(SAMPLE / "chunking.py"), str(SAMPLE / "walk.py")],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,
@@ -49,12 +55,11 @@ def test_what_goes_to_a_worker_process_and_back_can_be_pickled(tmp_path: Path) -
     (tmp_path / "a.md").write_text("---\nx: 1\n---\n# A\n\ntext\n")
     (found,) = walk([tmp_path])
     rules = parse_rules([{"path": "*.md", "roles": ["x"]}]).for_file("a.md", FileRules())
-    options = ReadOptions(40, {"docs": Granularity.CHUNK}, salt="two")
-    for value in (found, rules, options, Problem("r", "m", 3)):
+    for value in (found, rules, Problem("r", "m", 3)):
         assert pickle.loads(pickle.dumps(value)) == value
     error = pickle.loads(pickle.dumps(ReadError("what", "how", FileStatus.SKIPPED)))
     assert (str(error), error.status) == ("what. how.", FileStatus.SKIPPED)
-    items = list(read_file(found, rules, options, lambda texts: [len(t.split()) for t in texts]))  # type: ignore[arg-type]
+    items = list(cut_file(found, rules, salt="two"))  # type: ignore[arg-type]
     assert pickle.loads(pickle.dumps(items)) == items
 
 
@@ -78,7 +83,7 @@ def test_the_laws_of_chunks_hold_on_real_folders(measure_data: Path, folder: str
             refused += 1
             continue
         try:
-            items = [i for i in read_file(found, FileRules(), ReadOptions(), counter) if not isinstance(i, Problem)]
+            items = [i for i in cut_file(found, FileRules(), counter) if not isinstance(i, Problem)]
         except ReadError:
             refused += 1
             continue

@@ -9,9 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 
-from ingest_cases import count_words, documents, found
+from ingest_cases import count_words, cut_file, documents, found
 
-from workbench.ingest import FileRules, ReadError, ReadOptions, read_file
+from workbench.ingest import FileRules, ReadError
 from workbench.ingest.readers.rtf import rtf_text
 
 pytestmark = [pytest.mark.measure, pytest.mark.slow]
@@ -27,7 +27,7 @@ def test_every_file_gives_documents_or_a_reason(measure_data: Path) -> None:
     given, errors = 0, []
     for file in files(measure_data):
         try:
-            items = list(read_file(found(file), FileRules(), ReadOptions(), count_words))
+            items = list(cut_file(found(file), FileRules(), count_words))
         except ReadError as exc:
             errors.append(exc)
             continue

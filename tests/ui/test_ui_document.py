@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from workbench.ingest.page_image import HEIGHT, WIDTH, page_png
+from workbench.ingest.readers.pdf import PICTURE, page_png
 from workbench.records import Chunk, Span
 from workbench.ui import document_parts
 from workbench.ui.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, join_spans, read_target
@@ -313,8 +313,8 @@ def test_a_page_that_says_it_is_huge_is_drawn_within_bounds(tmp_path: Path) -> N
     for page in (1, 2):
         png = page_png((tmp_path / "huge.pdf").read_bytes(), page)
         width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))
-        assert 1 <= width <= WIDTH + 1
-        assert 1 <= height <= HEIGHT + 1
+        assert 1 <= width <= PICTURE[0] + 1
+        assert 1 <= height <= PICTURE[1] + 1
 
 
 @pytest.mark.parametrize(("data", "page"), [(b"%PDF-1.4 nonsense", 1), (None, 9)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from workbench.ingest import FileRules, FoundFile, Problem, ReadDocument, SkippedFile, read_documents
+from workbench.ingest.chunking import CountTokens, chunk_document
+from workbench.ingest.rules import CorpusRules
 from workbench.ingest.walk import walk
 from workbench.records import Chunk, Document
 
@@ -30,6 +32,26 @@ def found(file: Path) -> FoundFile:
     (item,) = walk([file])
     assert isinstance(item, FoundFile)
     return item
+
+
+def cut_file(
+    found: FoundFile,
+    rules: FileRules | None = None,
+    count: CountTokens = count_words,
+    budget: int = 200,
+    salt: str = "",
+    one_chunk: bool = False,
+) -> Iterator[tuple[Document, tuple[Chunk, ...]] | Problem]:
+    """The documents of a file with their chunks in all collections, and its problems."""
+    for item in read_documents(found, rules or FileRules(), salt):
+        if isinstance(item, Problem):
+            yield item
+            continue
+        chunks: list[Chunk] = []
+        for name in item.collections:
+            granularity = CorpusRules().granularity(name)
+            chunks += chunk_document(item.document, item.outline, name, granularity, budget, count, one_chunk=one_chunk)
+        yield item.document, tuple(chunks)
 
 
 def names(items: Sequence[FoundFile | SkippedFile]) -> tuple[list[str], dict[str, str]]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from ingest_cases import check_chunks, count_words, found, write
+from ingest_cases import check_chunks, count_words, cut_file, found, write
 
-from workbench.ingest import FileRules, Problem, ReadOptions, TokenCounter, chunk_document, read_file
+from workbench.ingest import FileRules, Problem, TokenCounter, chunk_document
+from workbench.ingest.chunking import Piece, cheapest_cut
 from workbench.ingest.outline import Outline
-from workbench.ingest.pack import Piece, cheapest_cut
 from workbench.ingest.readers.markdown import markdown_outline
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 
@@ -113,7 +113,7 @@ def test_a_page_called_overview_is_not_a_summary_as_a_whole() -> None:
 
 def test_a_function_called_summary_is_no_summary(tmp_path: Path) -> None:
     file = write(tmp_path, {"m.py": "def summary():\n    return 1\n"}) / "m.py"
-    ((_, chunks),) = read_file(found(file), FileRules(), ReadOptions(), count_words)  # type: ignore[misc]
+    ((_, chunks),) = cut_file(found(file), FileRules(), count_words)  # type: ignore[misc]
     assert [(c.section, c.kind) for c in chunks] == [("summary", ChunkKind.BODY)]
 
 
@@ -234,7 +234,7 @@ def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection
     def ids(root: str, names: Sequence[str], rules: FileRules) -> dict[str, list[str]]:
         result = {}
         for name in names:
-            items = read_file(found(tmp_path / root / name), rules, ReadOptions(budget_tokens=40), count_words)
+            items = cut_file(found(tmp_path / root / name), rules, count_words, budget=40)
             result[name] = [c.chunk_id for item in items if not isinstance(item, Problem) for c in item[1]]
         return result
 
@@ -249,7 +249,7 @@ def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection
 def test_a_document_may_be_in_two_collections_of_either_kind(tmp_path: Path) -> None:
     file = write(tmp_path, {"a.md": words(90)}) / "a.md"
     rules = FileRules(("artifacts", "artifact_chunks"))
-    ((item, chunks),) = read_file(found(file), rules, ReadOptions(budget_tokens=40), count_words)  # type: ignore[misc]
+    ((item, chunks),) = cut_file(found(file), rules, count_words, budget=40)  # type: ignore[misc]
     whole = [c for c in chunks if c.collection == "artifacts"]
     parts = [c for c in chunks if c.collection == "artifact_chunks"]
     assert [c.granularity for c in whole] == [Granularity.DOCUMENT]

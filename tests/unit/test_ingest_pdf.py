@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from ingest_cases import check_chunks, count_words, documents, found, pdf, write
+from ingest_cases import check_chunks, count_words, cut_file, documents, found, pdf, write
 
-from workbench.ingest import FileRules, Problem, ReadError, ReadOptions, read_file
+from workbench.ingest import FileRules, Problem, ReadError
 
 PAGES = ["First page of four words\nGoals\nwe want this", "", "Third page\nhas two lines"]
 
@@ -16,7 +16,7 @@ PAGES = ["First page of four words\nGoals\nwe want this", "", "Third page\nhas t
 def test_pages_keep_their_number(tmp_path: Path) -> None:
     """A chunk lies on one page and names it; an empty page between keeps the count right."""
     file = write(tmp_path, {"a.pdf": pdf(PAGES)}) / "a.pdf"
-    ((document, chunks),) = read_file(found(file), FileRules(), ReadOptions(), count_words)  # type: ignore[misc]
+    ((document, chunks),) = cut_file(found(file), FileRules(), count_words)  # type: ignore[misc]
     assert document.type == "pdf"
     assert len(document.page_starts) == 3
     assert [document.text[start:].split("\n")[0] for start in document.page_starts[::2]] == [
@@ -29,7 +29,7 @@ def test_pages_keep_their_number(tmp_path: Path) -> None:
 
 def test_bookmarks_are_sections_where_their_title_stands(tmp_path: Path) -> None:
     file = write(tmp_path, {"a.pdf": pdf(PAGES, [("Goals", 0), ("Absent", 2)])}) / "a.pdf"
-    ((_, chunks),) = read_file(found(file), FileRules(), ReadOptions(budget_tokens=16), count_words)  # type: ignore[misc]
+    ((_, chunks),) = cut_file(found(file), FileRules(), count_words, budget=16)  # type: ignore[misc]
     assert [(c.section, c.text.split("\n")[0]) for c in chunks] == [
         ("", "First page of four words"), ("Goals", "Goals"), ("Absent", "Third page"),
     ]  # fmt: skip
@@ -55,7 +55,7 @@ def test_threads_may_read_pdfs_at_once(tmp_path: Path) -> None:
     files = [write(tmp_path, {f"{n}.pdf": pdf([f"page {n}"] * 5)}) / f"{n}.pdf" for n in range(12)]
 
     def read(file: Path) -> list[str]:
-        items = read_file(found(file), FileRules(), ReadOptions(), count_words)
+        items = cut_file(found(file), FileRules(), count_words)
         return [item[0].text for item in items if not isinstance(item, Problem)]
 
     with ThreadPoolExecutor(4) as pool:

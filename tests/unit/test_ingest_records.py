@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, documents, found, problems, write
+from ingest_cases import count_words, cut_file, documents, found, problems, write
 
-from workbench.ingest import FileRules, Problem, ReadDocument, ReadError, ReadOptions, read_documents, read_file
+from workbench.ingest import FileRules, Problem, ReadDocument, ReadError, read_documents
 from workbench.reports import FileStatus
 
 
@@ -83,7 +83,7 @@ def test_equal_record_ids_in_two_files_stay_two_documents(tmp_path: Path) -> Non
 def test_records_that_share_a_path_have_different_chunks(tmp_path: Path) -> None:
     records = [{"id": n, "text": "the same", "path": "p.md"} for n in "ab"]
     file = write(tmp_path, {"r.jsonl": jsonl(*records)}) / "r.jsonl"
-    items = [i for i in read_file(found(file), FileRules(), ReadOptions(), count_words) if not isinstance(i, Problem)]
+    items = [i for i in cut_file(found(file), FileRules(), count_words) if not isinstance(i, Problem)]
     assert [d.path for d, _ in items] == ["p.md", "p.md"]
     assert len({c.chunk_id for _, chunks in items for c in chunks}) == 2
 
@@ -110,7 +110,7 @@ def test_a_beir_folder_gives_title_and_text_and_no_judgments(tmp_path: Path) -> 
 def test_one_chunk_a_document_is_the_whole_text_without_context(tmp_path: Path) -> None:
     text = "word " * 900
     file = write(tmp_path, {"corpus.jsonl": jsonl({"_id": "1", "title": "T", "text": text})}) / "corpus.jsonl"
-    ((document, chunks),) = read_file(found(file), FileRules(), ReadOptions(one_chunk=True), count_words)  # type: ignore[misc]
+    ((document, chunks),) = cut_file(found(file), FileRules(), count_words, one_chunk=True)  # type: ignore[misc]
     (chunk,) = chunks
     assert (chunk.start, chunk.end, chunk.context) == (0, len(document.text), "")
     assert chunk.indexed_text == "T\n" + text

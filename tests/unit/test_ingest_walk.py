@@ -84,11 +84,11 @@ def test_links_do_not_lead_out_of_the_root_or_in_circles(tmp_path: Path) -> None
     assert found == ["a/one.md", "current.md", "linked/three.md"]
     assert {path: reason.split("link")[1] for path, reason in skipped.items() if "link" in reason} == {
         "a/circle": " to what is read under its own name",
-        "a/self": " to nothing",
+        "a/self": ": nothing is where it leads to",
         "again.md": " to what is read under its own name",
         "out": " that leads out of the folder",
         "out.md": " that leads out of the folder",
-        "gone.md": " to nothing",
+        "gone.md": ": nothing is where it leads to",
     }
 
 

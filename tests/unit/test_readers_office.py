@@ -7,10 +7,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, found
+from ingest_cases import count_words, cut_file, found
 from reader_files import docx, epub, ods, odt, pptx, read, saved, xlsx, zipped
 
-from workbench.ingest import FileRules, ReadError, ReadOptions, read_documents, read_file
+from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.numbering import formatted
 from workbench.ingest.readers.sheets import format_kind, plain_number, shown_number
 from workbench.locators import locate
@@ -26,8 +26,7 @@ def where(document: object, words: str) -> str:
 
 def chunks_of(file: Path, budget: int = 40) -> list[Chunk]:
     """The chunks of a file's documents."""
-    options = ReadOptions(budget_tokens=budget)
-    items = read_file(found(file), FileRules(), options, count_words)
+    items = cut_file(found(file), FileRules(), count_words, budget)
     return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, found
+from ingest_cases import count_words, cut_file, found
 from reader_files import docx, ods, odt, pptx, read, saved, xlsx, zipped
 
-from workbench.ingest import FileRules, ReadError, ReadOptions, read_file
+from workbench.ingest import FileRules, ReadError
 from workbench.locators import locate
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -55,7 +55,7 @@ def paragraph(words: str, properties: str = "", run: str = "") -> str:
 
 def sections(file: Path) -> list[tuple[str, str]]:
     """Section and first line of each chunk."""
-    items = read_file(found(file), FileRules(), ReadOptions(), count_words)
+    items = cut_file(found(file), FileRules(), count_words)
     return [(c.section, c.text.split("\n")[0]) for item in items if isinstance(item, tuple) for c in item[1]]
 
 

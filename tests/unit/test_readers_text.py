@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, found
+from ingest_cases import count_words, cut_file, found
 from reader_files import read, saved
 
-from workbench.ingest import FileRules, ReadError, ReadOptions, read_documents, read_file
+from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.delimited import find_delimiter
 from workbench.ingest.writing import find_header
 from workbench.locators import Place, joined, locate, locator
@@ -26,7 +26,7 @@ def where(document: Document, words: str) -> str:
 
 def chunks_of(file: Path, budget: int) -> tuple[Chunk, ...]:
     """The chunks of a file's only document."""
-    items = read_file(found(file), FileRules(), ReadOptions(budget), count_words)
+    items = cut_file(found(file), FileRules(), count_words, budget)
     return next(item[1] for item in items if isinstance(item, tuple))
 
 

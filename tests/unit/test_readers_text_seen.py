@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, found
+from ingest_cases import count_words, cut_file, found
 from reader_files import read, saved
 
-from workbench.ingest import FileRules, ReadOptions, read_file
+from workbench.ingest import FileRules
 from workbench.ingest.readers.delimited import is_table
 from workbench.records import Chunk
 
 
 def chunks(file: Path) -> list[Chunk]:
     """The chunks of a file's documents."""
-    items = read_file(found(file), FileRules(), ReadOptions(budget_tokens=80), count_words)
+    items = cut_file(found(file), FileRules(), count_words, budget=80)
     return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
 
 

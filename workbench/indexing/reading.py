@@ -23,11 +23,10 @@ from typing import IO, Any
 
 from workbench import settings
 from workbench.errors import WorkbenchError
-from workbench.ingest.chunk import chunk_document
+from workbench.ingest.chunking import TokenCounter, chunk_document
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.read import ReadDocument, read_documents
 from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
-from workbench.ingest.tokens import TokenCounter
 from workbench.ingest.walk import FoundFile
 from workbench.records import Chunk, Document, Granularity
 from workbench.reports import FileStatus

@@ -20,13 +20,11 @@ _PUBLIC = {
     "Problem": "workbench.ingest.errors",
     "ReadDocument": "workbench.ingest.read",
     "ReadError": "workbench.ingest.errors",
-    "ReadOptions": "workbench.ingest.read",
     "SkippedFile": "workbench.ingest.walk",
-    "TokenCounter": "workbench.ingest.tokens",
-    "chunk_document": "workbench.ingest.chunk",
+    "TokenCounter": "workbench.ingest.chunking",
+    "chunk_document": "workbench.ingest.chunking",
     "load_rules": "workbench.ingest.rules",
     "read_documents": "workbench.ingest.read",
-    "read_file": "workbench.ingest.read",
 }
 
 __all__ = [*_PUBLIC]

@@ -1,4 +1,4 @@
-"""From a found file to documents and their chunks: the front of this package for an indexing run.
+"""From a found file to documents: the front of this package for an indexing run, which cuts them by `chunking`.
 
 Everything that can go wrong with one file leaves here as a `ReadError` (the whole file) or as a `Problem` (a part of it,
 the rest being indexed), whatever library it came from, so that one bad file never stops a run.
@@ -7,53 +7,29 @@ the rest being indexed), whatever library it came from, so that one bad file nev
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.ingest import readers
-from workbench.ingest.chunk import chunk_document
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.ids import document_id
 from workbench.ingest.outline import Outline
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.records import judgments_reason
-from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
-from workbench.ingest.tokens import CountTokens, TokenCounter
+from workbench.ingest.rules import FileRules
 from workbench.ingest.visibility import Visibility, key, narrow, widening
 from workbench.ingest.walk import FoundFile
 from workbench.locators import Place, locator
-from workbench.records import Chunk, Document, Granularity
+from workbench.records import Document
 from workbench.reports import FileStatus
 
 _SEEN = re.compile("[^\\s\u00ad\u200b-\u200f\u2060\ufeff]")
 """Anything but white space and characters that take no place."""
 _URL_KEYS = ("url", "source_url", "canonical_url", "online_version")
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How a run cuts what it reads; picklable.
-
-    Attributes:
-        budget_tokens: Most tokens of a chunk, context included.
-        granularities: Collection -> granularity; others as in `DEFAULT_GRANULARITIES`, else chunks.
-        one_chunk: One chunk a document, without context.
-        salt: Tells this file's root apart where two roots hold the same relative path.
-    """
-
-    budget_tokens: int = 200
-    granularities: Mapping[str, Granularity] = field(default_factory=dict)
-    one_chunk: bool = False
-    salt: str = ""
-
-    def granularity(self, collection: str) -> Granularity:
-        """What a collection's records are."""
-        default = DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK)
-        return self.granularities.get(collection, default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,40 +41,17 @@ class ReadDocument:
     collections: tuple[str, ...]
 
 
-def read_file(
-    found: FoundFile, rules: FileRules, options: ReadOptions, count_tokens: CountTokens
-) -> Iterator[tuple[Document, tuple[Chunk, ...]] | Problem]:
-    """Read one file and cut its documents.
+def read_documents(found: FoundFile, rules: FileRules, salt: str = "") -> Iterator[ReadDocument | Problem]:
+    """Read one file: each of its documents in order, and each part that was left out.
 
     Args:
         found: The file.
         rules: What it is given.
-        options: How it is cut.
-        count_tokens: The encoder's tokenizer; pass one `TokenCounter` for a whole run to save work.
-
-    Yields:
-        Each document with its chunks of all collections, in the order of the file, and each part that was left out.
+        salt: Tells this file's root apart where two roots hold the same relative path.
 
     Raises:
         ReadError: The file gives no documents, and why; `status` says whether it was skipped or failed.
     """
-    counter = count_tokens if isinstance(count_tokens, TokenCounter) else TokenCounter(count_tokens)
-    for item in read_documents(found, rules, options.salt):
-        if isinstance(item, Problem):
-            yield item
-            continue
-        chunks: list[Chunk] = []
-        for collection in item.collections:
-            granularity = options.granularity(collection)
-            chunks += chunk_document(
-                item.document, item.outline, collection, granularity, options.budget_tokens, counter,
-                one_chunk=options.one_chunk,
-            )  # fmt: skip
-        yield item.document, tuple(chunks)
-
-
-def read_documents(found: FoundFile, rules: FileRules, salt: str = "") -> Iterator[ReadDocument | Problem]:
-    """Read one file without cutting it. Raises ReadError, as `read_file` does."""
     yield from _read(Source(found), rules, salt)
 
 

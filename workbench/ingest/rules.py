@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from workbench.errors import SettingError, quoted
-from workbench.ingest.ignore import spec_of
 from workbench.ingest.visibility import SENSITIVITIES
+from workbench.ingest.walk import spec_of
 from workbench.records import Granularity
 from workbench.settings import read_yaml
 

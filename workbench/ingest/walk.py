@@ -7,6 +7,10 @@ order the file system lists them in.
 Links: a link that leads out of the root is not followed. A link inside the root is followed after everything else, and
 only to what was not read under its own name; so each file is read once and a circle of links ends. What is read is what the
 walk found: a link that takes its place before it is opened is not followed (`open_found`).
+
+`.gitignore` files are nested: a deeper file overrules a shallower one, within a file the last matching line wins, and what
+lies in an ignored folder is ignored. If the root lies in a git repository, those between the repository's top and the root
+count as well; they do not count when they ignore the root itself, because who names a folder wants it read.
 """
 
 from __future__ import annotations
@@ -18,18 +22,39 @@ import os
 import re
 import stat
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from workbench import settings
 from workbench.errors import UsageError
-from workbench.ingest import ignore
 from workbench.reports import FileStatus
 
-_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""What stands for no byte of a file name."""
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+_LONE_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte of a file name
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn"})
+_PERMISSION = "Give yourself the right to read it, or leave it out by .gitignore"
+_CLASS = re.compile(r"\[:(\w+):\]")
+_CLASSES = {
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "xdigit": "0-9a-fA-F",
+    "space": " \t",
+    "blank": " \t",
+}
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +94,7 @@ def relative_path(raw: str) -> str:
     try:
         raw.encode("utf-8")
     except UnicodeEncodeError:
-        how = "replace" if _HALVES.search(raw) else "surrogateescape"
+        how = "replace" if _LONE_HALVES.search(raw) else "surrogateescape"
         raw = raw.encode("utf-8", how).decode("utf-8", "backslashreplace")
     return unicodedata.normalize("NFC", raw.replace(os.sep, "/"))
 
@@ -127,10 +152,9 @@ def _walk(roots: dict[str, set[str]], options: _Options) -> Iterator[FoundFile |
             yield from _Root(root, options, seen).walk()
     for root in sorted(roots):
         for name in sorted(roots[root] - {""}):
-            one = _Root(root, options, seen)
             real = os.path.realpath(os.path.join(root, name))
             if real not in seen:
-                yield from one.take(name, relative_path(name), real)
+                yield from _Root(root, options, seen).take(name, relative_path(name), real)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +164,7 @@ class _Entry:
     raw: str
     real: str
     is_folder: bool
-    ignores: tuple[ignore.Ignore, ...]
+    ignores: tuple[_Ignore, ...]
 
 
 @dataclass(slots=True)
@@ -150,12 +174,11 @@ class _Root:
     root: str
     options: _Options
     seen: set[str]
-    names: dict[str, str] = field(default_factory=dict)
-    links: list[tuple[str, tuple[ignore.Ignore, ...]]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    links: list[tuple[str, tuple[_Ignore, ...]]] = field(default_factory=list)
 
     def walk(self) -> Iterator[FoundFile | SkippedFile]:
-        stack = ignore.above(self.root) if self.options.gitignore else ()
-        yield from self._folder("", self.root, stack)
+        yield from self._folder("", self.root, _above(self.root) if self.options.gitignore else ())
         while self.links:
             pending, self.links = sorted(self.links, key=lambda link: relative_path(link[0])), []
             for raw, ignores in pending:
@@ -164,7 +187,7 @@ class _Root:
     def skip(self, path: str, reason: str, remedy: str, status: FileStatus = FileStatus.SKIPPED) -> SkippedFile:
         return SkippedFile(self.root, path, reason, remedy, status)
 
-    def _folder(self, raw: str, real: str, ignores: tuple[ignore.Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
+    def _folder(self, raw: str, real: str, ignores: tuple[_Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
         """Everything below a folder, without recursion: a tree may be deeper than the interpreter's stack."""
         stack = [self._entries(_Entry(raw, real, True, ignores))]
         while stack:
@@ -196,7 +219,7 @@ class _Root:
             yield self.skip(shown, f"The folder cannot be read: {_words(exc)}", _PERMISSION, FileStatus.FAILED)
             return
         if self.options.gitignore:
-            own = ignore.load(folder, "", len(raw) + 1 if raw else 0)
+            own = _load_ignore(folder, "", len(raw) + 1 if raw else 0)
             ignores = (*ignores, own) if own is not None else ignores
         for entry in entries:
             path = f"{raw}/{entry.name}" if raw else entry.name
@@ -209,16 +232,14 @@ class _Root:
             else:
                 yield _Entry(path, os.path.join(real, entry.name), is_folder, ignores)
 
-    def _left_out(self, raw: str, name: str, is_folder: bool, ignores: tuple[ignore.Ignore, ...]) -> SkippedFile | None:
+    def _left_out(self, raw: str, name: str, is_folder: bool, ignores: tuple[_Ignore, ...]) -> SkippedFile | None:
         shown = relative_path(raw) + "/" * is_folder
         if name in _VERSION_CONTROL:
             return self.skip(shown, "It belongs to version control", "Nothing needs to be done")
         if name.startswith(".") and not self.options.hidden:
             return self.skip(shown, "It is hidden", "Ask for hidden files, or name it")
-        by = ignore.ignored(raw, is_folder, ignores)
-        if by:
-            return self.skip(shown, f"It is ignored by {by}", "Switch .gitignore off, or name the file")
-        return None
+        by = _ignored(raw, is_folder, ignores)
+        return self.skip(shown, f"It is ignored by {by}", "Switch .gitignore off, or name the file") if by else None
 
     def take(self, raw: str, shown: str, real: str) -> Iterator[FoundFile | SkippedFile]:
         """One file: found, or skipped for what it is."""
@@ -229,31 +250,29 @@ class _Root:
             yield self.skip(shown, f"The file cannot be read: {_words(exc)}", _PERMISSION, FileStatus.FAILED)
             return
         if not stat.S_ISREG(status.st_mode):
-            yield self.skip(shown, f"It is {_kind(status.st_mode)}, not a file", "Nothing needs to be done")
+            kind = next((name for test, name in _KINDS if test(status.st_mode)), "something special")
+            yield self.skip(shown, f"It is {kind}, not a file", "Nothing needs to be done")
         elif status.st_size > self.options.max_file_mb << 20:
             size = f"{status.st_size / (1 << 20):.1f} MB, more than the {self.options.max_file_mb} MB"
             yield self.skip(shown, f"It has {size} of the setting max_file_mb", "Raise max_file_mb, or split the file")
         elif shown in self.names:
-            yield self.skip(
-                shown, "Another file has the same name, spelled with other Unicode characters", "Rename one of the two"
-            )
+            reason = "Another file has the same name, spelled with other Unicode characters"
+            yield self.skip(shown, reason, "Rename one of the two")
         else:
-            self.names[shown] = raw
+            self.names.add(shown)
             if real not in self.seen:
                 self.seen.add(real)
                 yield FoundFile(self.root, shown, absolute, status.st_size, status.st_mtime_ns, real)
 
-    def _link(self, raw: str, ignores: tuple[ignore.Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
+    def _link(self, raw: str, ignores: tuple[_Ignore, ...]) -> Iterator[FoundFile | SkippedFile]:
         """Follow a link to what lies inside the root and was not read under its own name."""
         shown = relative_path(raw)
         target = os.path.realpath(os.path.join(self.root, raw))
-        inside = target == self.root or target.startswith(self.root.rstrip(os.sep) + os.sep)
-        if not inside:
-            yield self.skip(
-                shown, "It is a link that leads out of the folder", "Index what it leads to by its own path"
-            )
-        elif not os.path.exists(target):
-            yield self.skip(shown, "It is a link to nothing", "Mend the link, or remove it")
+        if not os.path.exists(target):
+            yield self.skip(shown, "It is a broken link: nothing is where it leads to", "Fix the link, or remove it")
+        elif target != self.root and not target.startswith(self.root.rstrip(os.sep) + os.sep):
+            reason = "It is a link that leads out of the folder"
+            yield self.skip(shown, reason, "Index what it leads to by its own path")
         elif target in self.seen or target == self.root:
             yield self.skip(shown, "It is a link to what is read under its own name", "Nothing needs to be done")
         elif os.path.isdir(target):
@@ -262,7 +281,8 @@ class _Root:
             yield from self.take(raw, shown, target)
 
 
-_PERMISSION = "Give yourself the right to read it, or leave it out by .gitignore"
+def _words(exc: OSError) -> str:
+    return (exc.strerror or type(exc).__name__).lower()
 
 
 def open_found(found: FoundFile) -> io.BufferedReader:
@@ -291,15 +311,95 @@ def digest_of(found: FoundFile) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _words(exc: OSError) -> str:
-    return (exc.strerror or type(exc).__name__).lower()
+@dataclass(frozen=True, slots=True)
+class _Ignore:
+    """The patterns of one `.gitignore`.
+
+    A path relative to the root becomes relative to this file's folder by `prefix` before it, or `cut` characters off its front.
+    """
+
+    spec: GitIgnoreSpec
+    prefix: str
+    cut: int
+    name: str
 
 
-def _kind(mode: int) -> str:
-    kinds = (
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-    )
-    return next((name for test, name in kinds if test(mode)), "something special")
+def _ignored(path: str, is_folder: bool, stack: tuple[_Ignore, ...]) -> str:
+    """Name of the `.gitignore` that ignores a path relative to the root, or "". The stack's last file is the deepest."""
+    for ignore in reversed(stack):
+        # Bytes that are no UTF-8 are U+FFFD, as in the patterns: the matcher takes nothing else.
+        readable = os.fsencode(ignore.prefix + path[ignore.cut :]).decode("utf-8", "replace")
+        include = ignore.spec.check_file(readable + "/" * is_folder).include
+        if include is not None:
+            return ignore.name if include else ""
+    return ""
+
+
+def _load_ignore(folder: str, prefix: str, cut: int) -> _Ignore | None:
+    """The `.gitignore` of a folder, or None. Lines that are no patterns are passed over, as git does."""
+    from pathspec import GitIgnoreSpec
+
+    file = os.path.join(folder, ".gitignore")
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return None
+    patterns: list[Any] = []
+    for line in lines:
+        try:
+            patterns += spec_of(line.removeprefix("\ufeff")).patterns
+        except ValueError:
+            continue
+    return _Ignore(GitIgnoreSpec(patterns), prefix, cut, file) if patterns else None
+
+
+def spec_of(line: str) -> GitIgnoreSpec:
+    """One pattern as `.gitignore` has it, also with classes such as `[[:digit:]]`; ValueError where it is none.
+
+    The library finds some faults only when it matches, and reports them in the words of three regex engines.
+    """
+    from pathspec import GitIgnoreSpec
+
+    spelled = _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), line)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # a bracket in brackets, which is what was written
+        try:
+            spec = GitIgnoreSpec.from_lines([spelled])
+            spec.match_file("probe")
+        except Exception as exc:
+            raise ValueError(f"{line!r} is not a pattern") from exc
+    return spec
+
+
+def _above(root: str) -> tuple[_Ignore, ...]:
+    """The `.gitignore` files from the top of root's repository down to the folder above the root."""
+    folders: list[str] = []
+    folder = root
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return ()
+        folder = parent
+        folders.append(folder)
+    found: list[_Ignore] = []
+    for folder in reversed(folders):
+        ignore = _load_ignore(folder, os.path.relpath(root, folder).replace(os.sep, "/") + "/", 0)
+        if ignore is not None:
+            if _ignored("", False, (ignore,)):
+                return ()
+            found.append(ignore)
+    return tuple(found)
+
+
+def ignores(root: str, path: str) -> bool:
+    """Whether some `.gitignore` ignores a file at a path relative to the root, or a folder that it is in."""
+    stack, folder = _above(root), ""
+    parts = path.split("/")
+    for depth, part in enumerate(parts):
+        found = _load_ignore(os.path.join(root, folder), "", len(folder) + 1 if folder else 0)
+        stack = (*stack, found) if found is not None else stack
+        folder = f"{folder}/{part}" if folder else part
+        if _ignored(folder, depth < len(parts) - 1, stack):
+            return True
+    return False

@@ -20,9 +20,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import QueryError
+from workbench.ingest.chunking import section_kind
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Lines
-from workbench.ingest.regions import section_kind
 from workbench.locators import Place, locate
 from workbench.plan.plan import Plan
 from workbench.records import Chunk, ChunkKind, Document, Principal, cite

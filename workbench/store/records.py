@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from workbench.errors import FilterError
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import ReadError
-from workbench.ingest.ignore import ignores
 from workbench.ingest.rules import CorpusRules, FileRules, access_changes
 from workbench.ingest.visibility import Visibility, narrow
-from workbench.ingest.walk import relative_path
+from workbench.ingest.walk import ignores, relative_path
 from workbench.locators import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key
 from workbench.store.access import filter_sql, filters

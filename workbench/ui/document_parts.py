@@ -64,7 +64,7 @@ def _page_image(corpus: Corpus, document: Document, place: Span | None) -> None:
 
 @st.cache_data(show_spinner="Drawing the page", max_entries=32)
 def _png(sha256: str, page: int, _data: bytes) -> bytes:
-    from workbench.ingest.page_image import page_png
+    from workbench.ingest.readers.pdf import page_png
 
     return page_png(_data, page)
 

@@ -7,12 +7,14 @@ not thread-safe: one lock guards every call. What is done to the words (columns,
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.errors import UsageError
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, Section
@@ -25,6 +27,8 @@ from workbench.ingest.titles import said_title
 
 LOCK = threading.RLock()
 """Held by everybody who calls PDFium in this process."""
+PICTURE = (1_100, 1_700)
+"""Most pixels of the picture of a page, width and height."""
 _OCR = "Run it through text recognition (for example ocrmypdf), and index the result"
 _FEWEST_CHARACTERS = 400
 _LARGE = 0.2
@@ -270,3 +274,31 @@ def _sections(text: str, starts: list[int], bookmarks: tuple[tuple[int, int, str
         found.append(Section(start, body, level, title))
         after = body
     return tuple(found)
+
+
+def page_png(data: bytes, page: int) -> bytes:
+    """A page, from 1, as a picture (PNG) of at most `PICTURE` pixels, whatever size the page says it has.
+
+    Raises:
+        UsageError: The file or the page cannot be drawn.
+    """
+    import pypdfium2
+
+    with LOCK:
+        try:
+            document = pypdfium2.PdfDocument(data)
+            try:
+                if not 1 <= page <= len(document):
+                    reason = f"The file has {len(document):,} pages and none numbered {page:,}"
+                    raise UsageError(reason, "Choose another page")
+                sheet = document[page - 1]
+                width, height = sheet.get_size()
+                scale = min(PICTURE[0] / max(width, 1.0), PICTURE[1] / max(height, 1.0))
+                picture = sheet.render(scale=scale).to_pil()
+            finally:
+                document.close()
+        except (pypdfium2.PdfiumError, ValueError, RuntimeError, MemoryError) as exc:
+            raise UsageError(f"Page {page:,} cannot be drawn: {exc}", "Read its text instead") from exc
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import CorpusError, SettingError
-from workbench.ingest.context import SEPARATOR
+from workbench.ingest.chunking import SEPARATOR
 from workbench.records import ChunkKind, Document, Passage, Principal, Span
 from workbench.store.access import filter_sql, filters
 from workbench.store.access.visibility import MASK, Policy
