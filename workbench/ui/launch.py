@@ -35,6 +35,8 @@ def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
         "server.headless": not open_browser,
         "server.fileWatcherType": "none",
         "server.runOnSave": False,
+        # A closed page's session keeps its results, some MB, until then; what it showed is in its address.
+        "server.disconnectedSessionTTL": 30,
         "browser.gatherUsageStats": False,
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
