@@ -25,7 +25,7 @@
 
 # %% tags=["parameters"]
 folder = "demo-chunking"  # where the files and the corpora go
-encoders = ["all-MiniLM-L6-v2", "static"]  # the first is the source `vector`, each other one is `vector:NAME`
+encoders = ["all-MiniLM-L6-v2", "hashing"]  # the first is the source `vector`, each other one is `vector:NAME`
 sizes = [200, 60]  # most tokens of a chunk; the first is the baseline
 measure = "nDCG@10"
 
@@ -46,8 +46,8 @@ _ = pl.Config(tbl_rows=20, tbl_cols=12, fmt_str_lengths=90)
 # ## The same files, twice
 #
 # The files are the language topics of Python's own documentation. The size of a chunk is the setting `chunk_tokens`; each
-# corpus gets the vectors of both encoders. `static` is a table of word vectors distilled from the first model: it needs no
-# download, and it embeds many times faster.
+# corpus gets the vectors of both encoders. `hashing` makes vectors of hashed words and parts of words: it needs no
+# model, and it embeds many times faster.
 
 # %%
 files = wb.demo_files(Path(folder) / "files") / "docs"
@@ -225,8 +225,8 @@ pl.DataFrame(
 #
 # * Put your folder in place of `files`, and questions, documents and words of the answers into `answers`; twenty or more, from
 #   people who did not write the documents. The Judge page of `workbench app` grades passages too.
-# * `WORKBENCH_CHUNK_TOKENS=200 workbench index FOLDER --encoder all-MiniLM-L6-v2 --encoder static` is the same on the command line.
-# * No difference shown? Then take what costs less: longer chunks are fewer, and `static` needs no model at search time.
+# * `WORKBENCH_CHUNK_TOKENS=200 workbench index FOLDER --encoder all-MiniLM-L6-v2 --encoder hashing` is the same on the command line.
+# * No difference shown? Then take what costs less: longer chunks are fewer, and `hashing` needs no model at search time.
 
 # %% [markdown]
 # ## What this notebook claims, checked

@@ -12,7 +12,7 @@ at 1 and ranges include both ends; a character or byte offset starts at 0 and ra
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -211,6 +211,10 @@ class Progress:
     rate: float = 0.0
     seconds_left: float | None = None
     detail: str = ""
+
+
+ProgressCallback = Callable[[Progress], None]
+"""Who is told of long work; called in the thread that asked for it."""
 
 
 # --- encoders -------------------------------------------------------------------------------------------------------

@@ -103,9 +103,7 @@ def _boolean(raw: Any) -> bool:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("corpus", str, ".workbench", "Folder of the corpus that commands and pages open.", path=True),
-    Setting(
-        "encoder", str, "all-MiniLM-L6-v2", "Sentence-transformers model: a name, a folder, `static` or `hashing`."
-    ),
+    Setting("encoder", str, "all-MiniLM-L6-v2", "Sentence-transformers model: a name, a folder, or `hashing`."),
     Setting(
         "encoder_runtime",
         str,

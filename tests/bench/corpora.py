@@ -27,8 +27,8 @@ from bench.given import GivenDocument, build_given
 from workbench import settings
 from workbench.encode.hashing import HashingEncoder
 from workbench.encode.load import identity_of
+from workbench.encode.protocol import Meter
 from workbench.errors import CorpusDamaged, UsageError
-from workbench.indexing.progress import Meter
 from workbench.records import EncoderIdentity, Progress
 from workbench.store import generations
 from workbench.store.reader import open_generation

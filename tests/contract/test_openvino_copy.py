@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.encode import converted, load
-from workbench.encode.agreement import LEAST
+from workbench.encode import load, openvino_copy
 from workbench.encode.load import identity_of, load_encoder
 from workbench.encode.models import find
+from workbench.encode.openvino_copy import LEAST
 from workbench.errors import EncoderError
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,7 @@ def test_the_copy_agrees_and_is_used(tiny: Path, cache: Path) -> None:
     """`auto` runs the copy; its figures are recorded beside it; vectors, prompts and limits are the model's."""
     fast = load_encoder(str(tiny))
     slow = load_encoder(str(tiny), "torch")
-    assert fast.identity.runtime.startswith(f"openvino {converted.openvino_version()} ")
+    assert fast.identity.runtime.startswith(f"openvino {openvino_copy.openvino_version()} ")
     assert slow.identity.runtime.startswith("torch ")
     assert (fast.identity.dim, fast.identity.max_tokens) == (slow.identity.dim, slow.identity.max_tokens) == (32, 48)
     assert fast.identity.digest == slow.identity.digest
@@ -115,7 +115,7 @@ def test_a_copy_is_used_without_torch(tiny: Path, filled: Path) -> None:
 
 def sabotage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make conversions that are a little wrong: the pooled vector leans to one side."""
-    convert = converted.convert
+    convert = openvino_copy.convert
 
     def wrong(model: Any, target: Path) -> list[str]:
         import torch
@@ -130,7 +130,7 @@ def sabotage(monkeypatch: pytest.MonkeyPatch) -> None:
         model.append(Leaning())
         return convert(model, target)
 
-    monkeypatch.setattr(converted, "convert", wrong)
+    monkeypatch.setattr(openvino_copy, "convert", wrong)
 
 
 def test_a_copy_that_is_wrong_is_not_used(tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,15 +173,15 @@ def test_a_damaged_copy_is_made_again(tiny: Path, filled: Path, harm: str) -> No
             file.write_bytes(whole[:-20])
         else:
             file.unlink()
-        assert converted.find_copy(model) is None, name
+        assert openvino_copy.find_copy(model) is None, name
         if name != "model.bin":
             file.write_bytes(whole)
-            assert converted.find_copy(model) is not None, name
+            assert openvino_copy.find_copy(model) is not None, name
     forget()
     encoder = load_encoder(str(tiny))
     assert encoder.identity.runtime.startswith("openvino ")
     np.testing.assert_array_equal(encoder.encode_query("retry"), right)
-    assert converted.find_copy(model) is not None
+    assert openvino_copy.find_copy(model) is not None
     assert [f.name for f in (filled / "models").iterdir() if f.name.startswith(".")] == []
 
 
@@ -198,17 +198,6 @@ def test_two_processes_may_convert_at_once(tiny: Path, cache: Path) -> None:
     assert outputs[0] == outputs[1]
     assert outputs[0].startswith("openvino ")
     assert [f.name for f in (cache / "models").iterdir()] == [only_copy(cache).name]
-
-
-def test_publishing_keeps_a_whole_copy_that_was_first(tiny: Path, filled: Path) -> None:
-    """A second conversion does not replace the first one's files under a reader."""
-    load_encoder(str(tiny))
-    folder = only_copy(filled)
-    inode = (folder / "model.bin").stat().st_ino
-    building = filled / "models" / ".building-late"
-    shutil.copytree(folder, building)
-    converted._publish(building, folder, find(str(tiny), download=False))
-    assert (folder / "model.bin").stat().st_ino == inode
 
 
 def test_other_settings_of_the_same_weights_are_another_copy(tiny: Path, filled: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.indexing.progress import Meter
+from workbench.encode.protocol import Meter
 from workbench.records import Progress
 
 
@@ -10,9 +10,7 @@ def run(steps: list[tuple[float, int, float]], total: int, work: float = 0.0) ->
     """Reports of a meter that sees these (time, items, work)."""
     now = [0.0]
     told: list[Progress] = []
-    meter = Meter(told.append, "embed", total, lambda: now[0])
-    if work:
-        meter.weigh(work)
+    meter = Meter(told.append, "embed", total, work, lambda: now[0])
     for at, items, part in steps:
         now[0] = at
         meter.advance(items, "x", part)

@@ -1,25 +1,19 @@
-"""The static encoder: what its table is made of, which folders it runs, and that it is made once."""
+"""Static embeddings: which folders are run as tables, and what their vectors are."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 from static_model import make_static
 
-from workbench.encode import distilled
 from workbench.encode.load import identity_of, load_encoder, load_tokens
 from workbench.encode.models import Model
 from workbench.encode.static import RUNTIME, StaticEncoder, find_static
 from workbench.errors import EncoderError
-from workbench.records import Progress
 
 TEXTS = ["Retry with a backoff after each failure.", "eggs and flour", "", "eggs eggs flour"]
 
@@ -98,79 +92,11 @@ def test_a_table_cut_short_is_refused_with_a_remedy(folder: Path) -> None:
     assert "again" in caught.value.remedy
 
 
-def test_the_table_keeps_components_and_shortens_frequent_tokens() -> None:
-    """Points on a line and a little beside it: the first component is the line, weights are a / (a + p) by rank."""
-    rows = np.array([[2, 0.1], [-2, 0.1], [4, -0.1], [-4, -0.1], [100, 100]], np.float32)
-    used = np.array([True, True, True, True, False])
-    table = distilled.reduce_table(rows, used, 1, 0.1)
-    p = np.array([1 / 2, 1 / 3, 1 / 4, 1 / 5])
-    weights = 0.1 / (0.1 + p / p.sum())
-    assert table.shape == (5, 1)
-    assert table.dtype == np.float32
-    np.testing.assert_allclose(np.abs(table[:4, 0]), np.array([2, 2, 4, 4]) * weights, rtol=1e-2)
-    np.testing.assert_array_equal(table, distilled.reduce_table(rows, used, 1, 0.1))
-    assert np.array_equal(np.sign(table[:4, 0]), [1, -1, 1, -1])
-
-
-def test_it_is_asked_for_in_words_before_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who it would be is not known before it was distilled; the remedy is a command."""
-    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path))
-    with pytest.raises(EncoderError, match="static was not made on this machine yet") as caught:
-        identity_of("static")
-    assert "--encoder static" in caught.value.remedy
-
-
-def _made(source: Model, final: Path, progress: object) -> None:
-    """Stands in for half a minute of distilling: a tiny table, its record, and a line in a log."""
-    building = make_static(final.with_suffix(".building"), TEXTS)
-    files = {name: distilled.read_digest(building / name) for name in distilled._FILES}
-    (building / "record.json").write_text(json.dumps({"files": files}))
-    with (final.parent / "log").open("a") as log:
-        log.write("made\n")
-    distilled.shutil.rmtree(final, ignore_errors=True)
-    building.rename(final)
-
-
-def _in_process(cache: str) -> str:
-    import os
-
-    os.environ["WORKBENCH_CACHE_DIR"] = cache
-    distilled._make = _made
-    return distilled.distilled().digest
-
-
-def test_who_wants_it_at_once_makes_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes and four threads: one table; a damaged one is made again."""
-    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(distilled, "_make", _made)
-    # A test of a page before this one leaves the app as the main module, which new processes would run.
-    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        digests = pool.map(_in_process, [str(tmp_path)] * 2)
-    with ThreadPoolExecutor(4) as threads:
-        digests += [model.digest for model in threads.map(lambda _: distilled.distilled(), range(4))]
-    log = tmp_path / "models" / "log"
-    assert len(set(digests)) == 1
-    assert log.read_text() == "made\n"
-    made = distilled.distilled()
-    (made.folder / "tokenizer.json").write_text("{}")
-    assert distilled.find_distilled() is None
-    distilled.distilled()
-    assert log.read_text() == "made\n" * 2
-
-
 @pytest.mark.slow
-def test_the_real_one_is_what_sentence_transformers_makes_of_its_folder(tmp_path: Path) -> None:
-    """Distilled from the packaged model, with progress; loaded by the library, the vectors are the same."""
+def test_vectors_are_those_of_sentence_transformers(folder: Path) -> None:
+    """The same folder, loaded by the library."""
     from workbench.encode.sentence import SentenceEncoder
 
-    seen: list[Progress] = []
-    encoder = load_encoder("static", progress=seen.append)
-    assert not seen or ({p.step for p in seen} == {"distil"} and seen[-1].done == seen[-1].total)
-    texts = ["how do retries work", "def parse(line): return line", "naïve café", "word " * 700]
-    folder = distilled.distilled().folder
-    theirs = SentenceEncoder(Model("static", folder))
-    np.testing.assert_allclose(encoder.encode(texts), theirs.encode(texts), atol=2e-5)
-    near, far = encoder.encode(["Retry with a backoff after each failure.", "eggs and flour"])
-    query = encoder.encode_query("retries after a failure")
-    assert near @ query > far @ query + 0.2
+    theirs = SentenceEncoder(Model("table", folder))
+    texts = [TEXTS[0], TEXTS[1], "flour and eggs with failure"]
+    np.testing.assert_allclose(load_encoder(str(folder)).encode(texts), theirs.encode(texts), atol=2e-5)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "--encoder",
     "encoders",
     multiple=True,
-    help="Sentence-transformers model: a name, a folder, `static` or `hashing`. May be repeated: the first is the source "
+    help="Sentence-transformers model: a name, a folder, or `hashing`. May be repeated: the first is the source "
     "`vector`, each other one is `vector:NAME`; one that is left out goes.",
 )
 @click.option("--hidden", is_flag=True, help="Index hidden files and folders too.")

@@ -21,9 +21,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.encode.protocol import Meter, Tell, Vectors, unit
+from workbench.encode.protocol import STEP, Meter, Vectors, unit
 from workbench.errors import EncoderError
-from workbench.records import EncoderIdentity
+from workbench.records import EncoderIdentity, ProgressCallback
 
 NAME = "hashing"
 DIM = 256
@@ -55,14 +55,14 @@ class HashingEncoder:
         """Whether `close` was called."""
         return self._closed
 
-    def encode(self, texts: Sequence[str], progress: Tell | None = None) -> Vectors:
+    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         """Vectors of documents, float32 (n, 256). See `Encoder.encode`."""
         self._check()
-        meter = Meter(progress, len(texts), len(texts))
+        meter = Meter(progress, STEP, len(texts))
         result = np.zeros((len(texts), DIM), np.float32)
         for row, text in enumerate(texts):
             result[row] = _vector(text)
-            meter.add(1, 1)
+            meter.advance()
         return result
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

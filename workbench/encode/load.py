@@ -11,13 +11,12 @@ import threading
 from dataclasses import dataclass, field
 
 from workbench import settings
-from workbench.encode import distilled
 from workbench.encode.batching import Tokens
 from workbench.encode.hashing import IDENTITY as HASHING
 from workbench.encode.hashing import NAME as HASHING_NAME
 from workbench.encode.hashing import HashingEncoder
-from workbench.encode.models import PACKAGED, Model, find
-from workbench.encode.protocol import Encoder, Tell
+from workbench.encode.models import Model, find
+from workbench.encode.protocol import Encoder
 from workbench.encode.static import StaticEncoder, find_static, static_identity
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity
@@ -37,13 +36,12 @@ _slots: dict[tuple[str, ...], _Slot] = {}
 _slots_lock = threading.Lock()
 
 
-def load_encoder(name: str | None = None, runtime: str | None = None, progress: Tell | None = None) -> Encoder:
+def load_encoder(name: str | None = None, runtime: str | None = None) -> Encoder:
     """The encoder of that name, loaded if it is not yet. Safe from several threads; all get the same one.
 
     Args:
-        name: `hashing`, `static`, `all-MiniLM-L6-v2`, a folder or a name on the hub; None is the setting `encoder`.
+        name: `hashing`, `all-MiniLM-L6-v2`, a folder or a name on the hub; None is the setting `encoder`.
         runtime: `auto`, `openvino` or `torch`; None is the setting `encoder_runtime`.
-        progress: Called with a Progress while `static` is distilled, the first time on a machine.
 
     Raises:
         EncoderError: There is no such model, a package is missing, or it cannot be loaded or run.
@@ -57,7 +55,7 @@ def load_encoder(name: str | None = None, runtime: str | None = None, progress: 
         model = None
     else:
         # Found and digested each time: a model that was changed on disk is another model.
-        model = distilled.distilled(progress) if wanted == distilled.NAME else find(wanted, download=True)
+        model = find(wanted, download=True)
         key = (model.name, str(model.folder), model.digest, model.configuration, how, str(settings.cache_dir()))
     with _slots_lock:
         slot = _slots.setdefault(key, _Slot())
@@ -79,11 +77,11 @@ def load_tokens(name: str) -> Tokens | None:
     """
     if name == HASHING_NAME:
         return None
-    model = distilled.distilled() if name == distilled.NAME else find(name, download=True)
+    model = find(name, download=True)
     static = find_static(model)
     if static is not None:
         return Tokens(static.tokenizer, 1, special=False)
-    from workbench.encode.converted import find_copy
+    from workbench.encode.openvino_copy import find_copy
 
     copy = find_copy(model)
     file = (model if copy is None else copy).folder / "tokenizer.json"
@@ -105,12 +103,12 @@ def identity_of(name: str | None = None) -> EncoderIdentity:
     wanted = name or str(settings.get("encoder"))
     if wanted == HASHING_NAME:
         return HASHING
-    model = _there(wanted)
+    model = find(wanted, download=False)
     static = find_static(model)
     if static is not None:
         return static_identity(model, static)
     from workbench.encode import sentence
-    from workbench.encode.converted import find_copy
+    from workbench.encode.openvino_copy import find_copy
 
     how = str(settings.get("encoder_runtime"))
     dim, longest = model.guess()
@@ -123,17 +121,6 @@ def identity_of(name: str | None = None) -> EncoderIdentity:
             precision, figures = checks[0]
             runtime = f"openvino {copy.version} {precision}" if figures.passed else sentence.runtime()
     return EncoderIdentity(model.name, model.digest, runtime, dim, longest)
-
-
-def _there(name: str) -> Model:
-    """The model of that name if it is on this machine. Raises EncoderError."""
-    model = distilled.find_distilled() if name == distilled.NAME else find(name, download=False)
-    if model is None:
-        raise EncoderError(
-            f"The encoder {name} was not made on this machine yet",
-            f"Make it once, half a minute: workbench index PATH --encoder {PACKAGED} --encoder {name}",
-        )
-    return model
 
 
 def _load(model: Model, how: str) -> Encoder:
@@ -159,15 +146,13 @@ def _load(model: Model, how: str) -> Encoder:
 
 def _try_openvino(model: Model) -> tuple[Encoder | None, str]:
     """The OpenVINO encoder if it may stand in for the model, or the reason why not."""
-    from workbench.encode.converted import find_copy, import_openvino, make_copy
+    from workbench.encode.openvino_copy import OpenVINOEncoder, find_copy, import_openvino, make_copy
     from workbench.encode.sentence import SentenceEncoder
 
     try:
         import_openvino()
     except ImportError as exc:
         return None, f"OpenVINO cannot be imported ({exc})"
-    from workbench.encode.openvino_runtime import OpenVINOEncoder
-
     copy = find_copy(model)
     if copy is None:
         copy = make_copy(model, SentenceEncoder(model))
@@ -177,6 +162,3 @@ def _try_openvino(model: Model) -> tuple[Encoder | None, str]:
         return encoder, ""
     encoder.close()
     return None, f"its copy does not agree with torch ({figures})"
-
-
-__all__ = ["PACKAGED", "identity_of", "load_encoder", "load_tokens"]

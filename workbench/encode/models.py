@@ -7,15 +7,17 @@ cache.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from workbench.encode.digests import together
+from workbench import settings
 from workbench.errors import EncoderError
 
 PACKAGED = "all-MiniLM-L6-v2"
@@ -62,7 +64,7 @@ class Model:
     def digest(self) -> str:
         """sha256 hex of the weights. Raises EncoderError for weights of the packaged model that are not the published ones."""
         try:
-            digest = together(self.folder, self.weights)
+            digest = _digest_of(self.folder, self.weights)
         except OSError as exc:
             raise EncoderError(
                 f"The weights of the model {self.name} cannot be read: {exc}",
@@ -84,21 +86,21 @@ class Model:
             for file in sorted(folder.iterdir())
             if file.is_file() and (file.suffix in {".json", ".model"} or file.name in {"vocab.txt", "merges.txt"})
         ]
-        return together(self.folder, files)
+        return _digest_of(self.folder, files)
 
     def guess(self) -> tuple[int, int]:
         """Dimensions and longest input in tokens as the configuration files tell them; 0 where they do not."""
-        modules = _json(self.folder / "modules.json")
-        dim = _hidden(_json(self.folder / "config.json"))
+        modules = read_json(self.folder / "modules.json")
+        dim = _hidden(read_json(self.folder / "config.json"))
         for module in modules if isinstance(modules, list) else []:
-            config = _json(self.folder / str(module.get("path", "")) / "config.json")
+            config = read_json(self.folder / str(module.get("path", "")) / "config.json")
             dim = int(config.get("out_features") or _pooled(config) or dim)
         return dim, self._longest()
 
     def _longest(self) -> int:
-        transformer = _json(self.folder / "sentence_bert_config.json")
-        tokenizer = _json(self.folder / "tokenizer_config.json")
-        config = _json(self.folder / "config.json")
+        transformer = read_json(self.folder / "sentence_bert_config.json")
+        tokenizer = read_json(self.folder / "tokenizer_config.json")
+        config = read_json(self.folder / "config.json")
         for value in (transformer.get("max_seq_length"), tokenizer.get("model_max_length")):
             if isinstance(value, int) and 0 < value < 1 << 20:
                 return value
@@ -185,7 +187,7 @@ def _weights_of(folder: Path) -> list[Path]:
     return tensors or sorted(folder.glob("pytorch_model*.bin"))
 
 
-def _json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -201,3 +203,64 @@ def _pooled(config: Any) -> int:
     width = int(config.get("word_embedding_dimension") or config.get("embedding_dimension") or 0)
     ways = sum(1 for key, value in config.items() if key.startswith("pooling_mode_") and value is True)
     return width * max(1, ways)
+
+
+# --- digests, remembered in the cache folder by path, size and time ---
+
+_SMALL = 1 << 20
+"""Smaller files are quicker read than remembered."""
+
+
+def file_digest(path: Path) -> str:
+    """sha256 hex of a file's bytes, from memory if size and time are as remembered. Raises OSError.
+
+    A model's weights are checked at every start, and reading 90 MB costs more than the rest of it.
+    """
+    path = path.resolve()
+    status = path.stat()
+    if status.st_size < _SMALL:
+        return read_digest(path)
+    stamp = [str(path), status.st_size, status.st_mtime_ns]
+    memory = settings.cache_dir() / "digests" / f"{hashlib.sha256(str(path).encode()).hexdigest()[:32]}.json"
+    try:
+        remembered = json.loads(memory.read_text(encoding="utf-8"))
+        if remembered["file"] == stamp:
+            return str(remembered["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        remembered = None  # not there, or damaged: read the file itself
+    digest = read_digest(path)
+    try:
+        write_whole(memory, json.dumps({"file": stamp, "sha256": digest}))
+    except OSError:
+        return digest  # a cache folder that cannot be written makes the next start slower, no more
+    return digest
+
+
+def read_digest(path: Path) -> str:
+    """sha256 hex of a file's bytes, read now. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a small text file so that readers see the old one or the new one, never a part. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _digest_of(folder: Path, files: list[Path]) -> str:
+    """One digest of several files of a folder: a lone file's own, else that of the sorted list of names and digests."""
+    if len(files) == 1:
+        return file_digest(files[0])
+    lines = sorted(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,27 +1,28 @@
 """The seam between the workbench and whatever turns text into vectors.
 
-An encoder is small: it says who it is, encodes documents and queries, counts tokens and can be closed. Everything above
-this package sees only that, so a model, another runtime and the hashing encoder of the tests are one and the same thing.
+An encoder says who it is, encodes documents and queries, counts tokens and can be closed. Everything above this package
+sees only that, so a model, another runtime and the hashing encoder of the tests are one and the same thing.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.records import EncoderIdentity, Progress
+from workbench.records import EncoderIdentity, Progress, ProgressCallback
 
 Vectors = NDArray[np.float32]
-Tell = Callable[[Progress], None]
 
 STEP = "embed"
 """Name of the step in the progress reports of `encode`."""
 
-_PAUSE = 0.1
+_EVERY_SECONDS = 0.1
+_WINDOW_SECONDS = 30.0
 
 
 class Encoder(Protocol):
@@ -39,22 +40,13 @@ class Encoder(Protocol):
     def notes(self) -> tuple[str, ...]:
         """Sentences that the user should know, such as why torch runs the model; usually none."""
 
-    def encode(self, texts: Sequence[str], progress: Tell | None = None) -> Vectors:
-        """Vectors of documents.
+    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
+        """Vectors of documents, float32 (len(texts), dim), each row of length 1. Raises EncoderError.
 
         Large calls are faster: texts are sorted by length inside a call. No text is padded, so a text's vector does not
         depend on the texts beside it (torch may round its last bit otherwise in a batch; the others do not). What is
-        beyond `identity.max_tokens` is cut off.
-
-        Args:
-            texts: Any number, any length, empty ones too.
-            progress: Called with a Progress (step `embed`, done and total in texts) from the calling thread.
-
-        Returns:
-            float32 (len(texts), dim), each row of length 1.
-
-        Raises:
-            EncoderError: The encoder is closed, or the model failed.
+        beyond `identity.max_tokens` is cut off. `progress` is called with a Progress (step `embed`, done and total in
+        texts) from the calling thread.
         """
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
@@ -72,34 +64,50 @@ class Encoder(Protocol):
 
 
 class Meter:
-    """Turns finished work into progress reports, at most ten a second and one at the end.
+    """Reports how far a step is, at most ten times a second, and always at its end: rate and time left over 30 seconds.
 
     Args:
         tell: The callback, or None.
-        total: Number of texts.
-        tokens: Number of tokens: the time left is reckoned from these, since long texts come first.
+        step: Name of the step.
+        total: Number of items.
+        work: How much work all items are together, where items differ (tokens, bytes): time left then follows the work.
+        clock: Seconds.
     """
 
-    def __init__(self, tell: Tell | None, total: int, tokens: int) -> None:
-        self._tell = tell
-        self._total = total
-        self._tokens = max(tokens, 1)
-        self._done = 0
-        self._spent = 0
-        self._begin = time.perf_counter()
-        self._next = self._begin
+    def __init__(
+        self,
+        tell: ProgressCallback | None,
+        step: str,
+        total: int,
+        work: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tell, self._step, self._total, self._all_work, self._clock = tell, step, total, work, clock
+        self._done, self._work = 0, 0.0
+        self._next = float("-inf")
+        self._marks: deque[tuple[float, int, float]] = deque([(clock(), 0, 0.0)])
 
-    def add(self, texts: int, tokens: int) -> None:
-        """Report that so many more texts, of so many tokens together, are done."""
-        self._done += texts
-        self._spent += tokens
-        now = time.perf_counter()
-        if self._tell is None or (now < self._next and self._done < self._total):
+    def advance(self, items: int = 1, detail: str = "", work: float = 0.0) -> None:
+        """Some items are done."""
+        self._done += items
+        self._work += work
+        if self._tell is None:
             return
-        self._next = now + _PAUSE
-        seconds = max(now - self._begin, 1e-9)
-        left = seconds * max(0, self._tokens - self._spent) / self._spent if self._spent else None
-        self._tell(Progress(STEP, self._done, self._total, self._done / seconds, left))
+        now = self._clock()
+        if now < self._next and self._done < self._total:
+            return
+        self._next = now + _EVERY_SECONDS
+        self._marks.append((now, self._done, self._work))
+        while len(self._marks) > 2 and now - self._marks[1][0] > _WINDOW_SECONDS:
+            self._marks.popleft()
+        start, done, work_done = self._marks[0]
+        spent = max(now - start, 1e-9)
+        rate = (self._done - done) / spent
+        speed = (self._work - work_done) / spent if self._all_work else rate
+        left = self._all_work - self._work if self._all_work else float(self._total - self._done)
+        self._tell(
+            Progress(self._step, self._done, self._total, rate, max(0.0, left / speed) if speed else None, detail)
+        )
 
 
 def unit(vectors: NDArray[np.floating]) -> Vectors:

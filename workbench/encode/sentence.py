@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from workbench.encode.batching import WINDOW, readable
 from workbench.encode.models import Model, offline
-from workbench.encode.protocol import Meter, Tell, Vectors, unit
+from workbench.encode.protocol import STEP, Meter, Vectors, unit
 from workbench.errors import EncoderError
-from workbench.records import EncoderIdentity
+from workbench.records import EncoderIdentity, ProgressCallback
 
 _BATCH = 8
 _ENDLESS = 1 << 20
@@ -60,7 +60,7 @@ class SentenceEncoder:
         """The SentenceTransformer itself. Raises EncoderError when closed."""
         return self._open()
 
-    def encode(self, texts: Sequence[str], progress: Tell | None = None) -> Vectors:
+    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         """Vectors of documents, float32 (n, dim). See `Encoder.encode`."""
         return self._run(texts, self.prompts[0], progress)
 
@@ -93,12 +93,12 @@ class SentenceEncoder:
             raise EncoderError(f"The encoder {self._name} is closed", "Load it again with load_encoder")
         return model
 
-    def _run(self, texts: Sequence[str], prompt: str, progress: Tell | None) -> Vectors:
+    def _run(self, texts: Sequence[str], prompt: str, progress: ProgressCallback | None) -> Vectors:
         model = self._open()
         result = np.zeros((len(texts), self.identity.dim), np.float32)
         lengths = self.count_tokens([prompt + text for text in texts])
         lengths = [min(length, self.longest) for length in lengths]
-        meter = Meter(progress, len(texts), sum(lengths))
+        meter = Meter(progress, STEP, len(texts), sum(lengths))
         for start in range(0, len(texts), WINDOW):
             window = range(start, min(start + WINDOW, len(texts)))
             for rows in _groups(window, lengths):
@@ -116,7 +116,7 @@ class SentenceEncoder:
                             f"The model {self._name} failed: {exc}", "Try another model, or report the text"
                         ) from exc
                 result[rows] = unit(np.asarray(vectors, np.float32))
-                meter.add(len(rows), sum(lengths[row] for row in rows))
+                meter.advance(len(rows), work=sum(lengths[row] for row in rows))
         return result
 
 

@@ -1,11 +1,9 @@
 """Running a static embedding: a table with one row a token, and a text's vector is the mean of its tokens' rows.
 
-There is no network to run, so there is no runtime to choose: a lookup and a mean in numpy are all of it, a thousand times
-less work than a transformer, and neither torch nor OpenVINO is imported. Folders in the form of sentence-transformers'
-`StaticEmbedding` and of model2vec run here (a test compares with sentence-transformers); one with more to it than the table
-and a normalisation is left to torch.
-
-Such vectors know words, not sentences: "dog bites man" and "man bites dog" are one text to them.
+A lookup and a mean in numpy are all of it, a thousand times less work than a transformer, and neither torch nor OpenVINO
+is imported. Folders in the form of sentence-transformers' `StaticEmbedding` and of model2vec run here (a test compares with
+sentence-transformers); one with more to it than the table and a normalisation is left to torch. Such vectors know words,
+not sentences: "dog bites man" and "man bites dog" are one text to them.
 """
 
 from __future__ import annotations
@@ -20,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.encode.batching import WINDOW, Tokens
-from workbench.encode.models import Model
-from workbench.encode.protocol import Meter, Tell, Vectors, unit
+from workbench.encode.models import Model, read_json
+from workbench.encode.protocol import STEP, Meter, Vectors, unit
 from workbench.errors import EncoderError
-from workbench.records import EncoderIdentity
+from workbench.records import EncoderIdentity, ProgressCallback
 
 RUNTIME = "static 1"
 """What runs it, as an identity records it; the number grows when the arithmetic changes."""
@@ -32,29 +30,28 @@ MAX_TOKENS = 8192
 """Where texts are cut: a chunk is never longer (setting chunk_tokens)."""
 
 _KEYS = ("embedding.weight", "embeddings")
-_WITHOUT_A_TORCH = frozenset({"F16", "F32", "F64", "I8"})
+_WITHOUT_TORCH = frozenset({"F16", "F32", "F64", "I8"})
 
 
 @dataclass(frozen=True, slots=True)
 class StaticFiles:
-    """The files of a static embedding: its table, the table's name and shape in that file, and its tokenizer."""
+    """The files of a static embedding: its table, the table's name and width in that file, and its tokenizer."""
 
     table: Path
     key: str
-    rows: int
     dim: int
     tokenizer: Path
 
 
 def find_static(model: Model) -> StaticFiles | None:
     """The files of a model that is a static embedding and nothing else, or None. Reads no weights."""
-    modules = _json(model.folder / "modules.json")
+    modules = read_json(model.folder / "modules.json")
     if not isinstance(modules, list) or not modules:
         return None
     kinds = [str(module.get("type", "")).rpartition(".")[2] for module in modules]
-    prompts = _json(model.folder / "config_sentence_transformers.json")
-    wanted = any((prompts.get("prompts") or {}).values()) if isinstance(prompts, dict) else False
-    if kinds[0] != "StaticEmbedding" or set(kinds[1:]) - {"Normalize"} or wanted:
+    config = read_json(model.folder / "config_sentence_transformers.json")
+    prompts = isinstance(config, dict) and any((config.get("prompts") or {}).values())
+    if kinds[0] != "StaticEmbedding" or set(kinds[1:]) - {"Normalize"} or prompts:
         return None
     folder = model.folder / str(modules[0].get("path", ""))
     table, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
@@ -63,10 +60,8 @@ def find_static(model: Model) -> StaticFiles | None:
     # model2vec's newer tables may share rows between tokens ("mapping"); sentence-transformers unfolds those.
     if not key or {"mapping", "weights"} & set(tensors) or not tokenizer.is_file():
         return None
-    tensor = tensors[key]
-    if tensor.get("dtype") not in _WITHOUT_A_TORCH or len(tensor.get("shape", ())) != 2:
-        return None
-    return StaticFiles(table, key, int(tensor["shape"][0]), int(tensor["shape"][1]), tokenizer)
+    kind, shape = tensors[key].get("dtype"), tensors[key].get("shape", ())
+    return StaticFiles(table, key, int(shape[1]), tokenizer) if kind in _WITHOUT_TORCH and len(shape) == 2 else None
 
 
 def static_identity(model: Model, files: StaticFiles) -> EncoderIdentity:
@@ -75,17 +70,10 @@ def static_identity(model: Model, files: StaticFiles) -> EncoderIdentity:
 
 
 class StaticEncoder:
-    """An `Encoder` that looks rows up and takes their mean.
+    """An `Encoder` that looks rows up and takes their mean. Raises EncoderError where a file cannot be read.
 
-    A text without a token (an empty one) gets a fixed unit vector: the last coordinate, which in a distilled table is the
-    direction in which tokens differ least, so it is near nothing.
-
-    Args:
-        model: Where it is.
-        files: Its files.
-
-    Raises:
-        EncoderError: A file cannot be read.
+    A text without a token (an empty one) gets a fixed unit vector: the last coordinate, which in tables of principal
+    components is the direction in which tokens differ least, so it is near nothing.
     """
 
     notes: tuple[str, ...] = ()
@@ -98,50 +86,38 @@ class StaticEncoder:
         self._tokens = Tokens(files.tokenizer, MAX_TOKENS, special=False)
         self.additive = self._tokens.additive
         try:
-            self._table: NDArray[np.float32] | None = np.ascontiguousarray(
-                load_file(files.table)[files.key], np.float32
-            )
+            table = np.ascontiguousarray(load_file(files.table)[files.key], np.float32)
         except (OSError, SafetensorError) as exc:
-            raise EncoderError(
-                f"The table {files.table} cannot be read: {exc}", "Fetch or make the model again"
-            ) from exc
+            raise EncoderError(f"The table {files.table} cannot be read: {exc}", "Fetch the model again") from exc
+        self._table: NDArray[np.float32] | None = table
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
         return self._table is None
 
-    def encode(self, texts: Sequence[str], progress: Tell | None = None) -> Vectors:
-        """Vectors of documents, float32 (n, dim). See `Encoder.encode`."""
+    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         table = self._open()
         result = np.zeros((len(texts), self.identity.dim), np.float32)
-        meter: Meter | None = None
+        meter = Meter(progress, STEP, len(texts))
         for start in range(0, len(texts), WINDOW):
-            cut = self._tokens.cut(texts[start : start + WINDOW])
-            if meter is None:  # later windows are taken to be like the first
-                meter = Meter(progress, len(texts), sum(len(ids) for ids, _ in cut) * len(texts) // len(cut))
-            for row, (ids, _) in enumerate(cut, start):
+            for row, (ids, _) in enumerate(self._tokens.cut(texts[start : start + WINDOW]), start):
                 result[row] = _mean(table, ids)
-                meter.add(1, len(ids))
+                meter.advance()
         return result
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Vector of a query, float32 (dim,): the same as of a document."""
         return _mean(self._open(), self._tokens.cut([text])[0][0])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Lengths in the model's tokens, nothing cut; a table has no special tokens."""
         return self._tokens.count(texts)
 
     def close(self) -> None:
-        """Let go of the table."""
         self._table = None
 
     def _open(self) -> NDArray[np.float32]:
-        table = self._table
-        if table is None:
+        if self._table is None:
             raise EncoderError(f"The encoder {self.identity.name} is closed", "Load it again with load_encoder")
-        return table
+        return self._table
 
 
 def _mean(table: NDArray[np.float32], ids: list[int]) -> NDArray[np.float32]:
@@ -153,15 +129,8 @@ def _mean(table: NDArray[np.float32], ids: list[int]) -> NDArray[np.float32]:
     return vector
 
 
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
 def _header(path: Path) -> dict[str, Any]:
-    """Names, types and shapes of the tensors in a safetensors file, from its header alone; {} if it is none.
+    """Names, types and shapes of the tensors in a safetensors file, from its header alone; {} where it has none.
 
     The form: eight bytes, the header's length, little-endian; then the header, JSON.
     """

@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from workbench import settings
+from workbench.encode.protocol import Meter
 from workbench.errors import EncoderMismatch, UsageError
 from workbench.indexing.embedding import check
 from workbench.indexing.previous import FileKey, StoredFile
-from workbench.indexing.progress import Meter
 from workbench.indexing.reading import Cutting, Task
 from workbench.indexing.roots import inside, salted, settle
 from workbench.indexing.state import Run

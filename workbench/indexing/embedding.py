@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.encode.protocol import Meter
 from workbench.errors import IndexingStopped
-from workbench.indexing.progress import Meter, Tell
-from workbench.records import EncoderIdentity
+from workbench.records import EncoderIdentity, ProgressCallback
 from workbench.store.generations import step
 from workbench.store.journal import Journal
 from workbench.store.staging import Staging
@@ -33,7 +33,7 @@ def embed_missing(
     old_database: Path | None,
     load: Callable[[], Encoder],
     identity: EncoderIdentity,
-    tell: Tell,
+    tell: ProgressCallback,
     abort: Abort,
 ) -> tuple[int, int]:
     """Give every staged text a vector in the journal, unless the old generation or the journal has one.
@@ -58,8 +58,7 @@ def embed_missing(
     if not missing:
         return 0, there
     encoder = load()
-    meter = Meter(tell, "embed", missing)
-    meter.weigh(float(tokens))
+    meter = Meter(tell, "embed", missing, float(tokens))
     for window in staging.missing_texts(_WINDOW):
         window.sort(key=lambda row: (-row[1], row[0]))
         for at in range(0, len(window), _BATCH):

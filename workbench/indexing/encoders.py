@@ -14,26 +14,22 @@ from collections.abc import Sequence
 from workbench import settings
 from workbench.errors import EncoderError, EncoderMismatch
 from workbench.indexing.previous import Previous
-from workbench.indexing.progress import Tell
 from workbench.indexing.roots import inside
-from workbench.indexing.session import ignore_progress
 from workbench.indexing.state import Options, Run
 from workbench.indexing.writing import held_encoders
 from workbench.records import EncoderIdentity
 from workbench.store.build import vector_key
 
 
-def choose_encoders(
-    options: Options, previous: Previous, tell: Tell = ignore_progress
-) -> tuple[tuple[str, EncoderIdentity], ...]:
+def choose_encoders(options: Options, previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
     """Name and identity of the run's encoders, none of them loaded.
 
     A list is exactly what the corpus is to have. One name alone may be the corpus's own: then it keeps the others.
     """
     held = [name for name, _ in held_encoders(previous)]
-    chosen = _known(options.encoders or held or [str(settings.get("encoder"))], tell)
+    chosen = _known(options.encoders or held or [str(settings.get("encoder"))])
     if held and [name for name, _ in chosen] == held[:1] and not options.exactly:
-        chosen = _known(held, tell)
+        chosen = _known(held)
     return chosen
 
 
@@ -78,20 +74,20 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
     return _all_targets(asked, run.previous) if run.anew else {}
 
 
-def _known(names: Sequence[str], tell: Tell) -> tuple[tuple[str, EncoderIdentity], ...]:
+def _known(names: Sequence[str]) -> tuple[tuple[str, EncoderIdentity], ...]:
     """Encoders by the names that they have themselves, so that one which is named in two ways is there once."""
-    identities = (_identity(name, tell) for name in dict.fromkeys(names))
+    identities = (_identity(name) for name in dict.fromkeys(names))
     return tuple({vector_key(identity): (identity.name, identity) for identity in identities}.values())
 
 
-def _identity(name: str, tell: Tell) -> EncoderIdentity:
+def _identity(name: str) -> EncoderIdentity:
     """Who an encoder is; it is loaded only where its files do not say (the first time on a machine)."""
     from workbench.encode.load import identity_of, load_encoder
 
     try:
         identity = identity_of(name)
     except EncoderError:
-        return load_encoder(name, progress=tell).identity  # fetches or makes one that is not on this machine yet
+        return load_encoder(name).identity  # fetches one that is not on this machine yet
     known = identity.runtime and identity.dim and identity.max_tokens
     return identity if known else load_encoder(name).identity
 

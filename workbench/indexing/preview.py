@@ -18,11 +18,11 @@ from workbench.indexing.compare import compare, find_files
 from workbench.indexing.embedding import Abort
 from workbench.indexing.encoders import choose_encoders, settle_encoders
 from workbench.indexing.previous import load_previous
-from workbench.indexing.progress import Tell
 from workbench.indexing.roots import targets
 from workbench.indexing.session import ignore_progress, never
 from workbench.indexing.state import Options, Run
 from workbench.ingest.rules import load_rules
+from workbench.records import ProgressCallback
 from workbench.reports import FileStatus
 
 
@@ -87,7 +87,7 @@ def preview(
     corpus: str | Path,
     *,
     collections: Sequence[str] = ("docs",),
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     abort: Abort | None = None,
     encoder: str | Sequence[str] | None = None,
     tenant: str | None = None,

@@ -11,13 +11,13 @@ from workbench.errors import CorpusNotFound, UsageError
 from workbench.indexing.compare import cutting_for
 from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import Previous
-from workbench.indexing.progress import Tell
 from workbench.indexing.roots import inside
 from workbench.indexing.session import ignore_progress, locked, never
 from workbench.indexing.state import Options, Run
 from workbench.indexing.writing import held_encoders, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.ingest.walk import relative_path
+from workbench.records import ProgressCallback
 from workbench.reports import FileReport, FileStatus, IndexReport
 from workbench.saved.jobs import recording
 from workbench.store import generations
@@ -29,7 +29,7 @@ def remove(
     paths: Sequence[str | Path],
     corpus: str | Path,
     *,
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     abort: Abort | None = None,
     wait: bool = False,
 ) -> IndexReport:
@@ -57,7 +57,9 @@ def remove(
     )
 
 
-def _remove(folder: Path, paths: Sequence[str | Path], previous: Previous, tell: Tell, abort: Abort) -> IndexReport:
+def _remove(
+    folder: Path, paths: Sequence[str | Path], previous: Previous, tell: ProgressCallback, abort: Abort
+) -> IndexReport:
     run = Run(
         folder,
         Options(FileRules()),

@@ -18,13 +18,13 @@ from pathlib import Path
 from workbench.errors import CorpusDamaged, CorpusError, CorpusNotFound
 from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import Previous
-from workbench.indexing.progress import Tell
 from workbench.indexing.removing import carry_over
 from workbench.indexing.session import ignore_progress, locked, never, told
 from workbench.indexing.state import Options, Run
 from workbench.indexing.trial import try_searches
 from workbench.indexing.writing import held_encoders, report_of
 from workbench.ingest.rules import FileRules, load_rules
+from workbench.records import ProgressCallback
 from workbench.reports import FileStatus, IndexReport
 from workbench.saved.jobs import JobState, list_jobs, recording
 from workbench.store import generations, locks
@@ -32,7 +32,7 @@ from workbench.store.build import publish
 from workbench.store.generations import DATABASE, MANIFEST, MANIFEST_COPY, Layout, Manifest, Pin
 
 
-def repair(corpus: Path, *, progress: Tell | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Mend the generations of a corpus.
 
     Args:
@@ -55,7 +55,7 @@ def repair(corpus: Path, *, progress: Tell | None = None) -> tuple[tuple[str, ..
         return tuple(done), (f"No generation is whole. Index again: {_indexed(corpus)}",)
     left: list[str] = []
 
-    def rebuild(previous: Previous, tell: Tell, abort: Abort) -> IndexReport:
+    def rebuild(previous: Previous, tell: ProgressCallback, abort: Abort) -> IndexReport:
         held = held_encoders(previous)
         run = Run(corpus, Options(FileRules()), tell, abort, previous, load_rules(corpus), held, time.monotonic())
         run.roots = dict(previous.roots)

@@ -27,13 +27,13 @@ from workbench.indexing.compare import compare, find_files
 from workbench.indexing.embedding import Abort
 from workbench.indexing.encoders import choose_encoders, settle_encoders
 from workbench.indexing.previous import Previous
-from workbench.indexing.progress import Tell
 from workbench.indexing.roots import must_be_storable, targets
 from workbench.indexing.session import ignore_progress, locked, never
 from workbench.indexing.stage import stage_files
 from workbench.indexing.state import Options, Run
 from workbench.indexing.writing import report_of, write
 from workbench.ingest.rules import FileRules, load_rules
+from workbench.records import ProgressCallback
 from workbench.reports import IndexReport
 from workbench.saved.jobs import recording
 from workbench.store.generations import Layout, private
@@ -46,7 +46,7 @@ def index(
     corpus: str | Path,
     *,
     collections: Sequence[str] = ("docs",),
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     abort: Abort | None = None,
     encoder: str | Sequence[str] | None = None,
     tenant: str | None = None,
@@ -144,10 +144,10 @@ def _corpus_folder(folder: Path) -> Path:
 
 
 def _index(
-    corpus: Path, asked: tuple[str, ...], options: Options, previous: Previous, tell: Tell, abort: Abort
+    corpus: Path, asked: tuple[str, ...], options: Options, previous: Previous, tell: ProgressCallback, abort: Abort
 ) -> IndexReport:
     started = time.monotonic()
-    encoders = choose_encoders(options, previous, tell)
+    encoders = choose_encoders(options, previous)
     run = Run(corpus, options, tell, abort, previous, load_rules(corpus), encoders, started)
     also = settle_encoders(run, asked)
     found = find_files(run, asked, also)

@@ -13,9 +13,8 @@ from pathlib import Path
 from workbench.errors import CorpusError
 from workbench.indexing.embedding import Abort, check
 from workbench.indexing.previous import Previous, load_previous
-from workbench.indexing.progress import Tell
 from workbench.ingest.walk import relative_path
-from workbench.records import Progress
+from workbench.records import Progress, ProgressCallback
 from workbench.reports import IndexReport
 from workbench.saved.jobs import Recorder
 from workbench.store import generations, locks
@@ -24,7 +23,7 @@ from workbench.store.generations import DATABASE, Layout
 
 
 def ignore_progress(progress: Progress) -> None:
-    """Tell nobody."""
+    """ProgressCallback nobody."""
 
 
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -92,10 +91,10 @@ def access_below(database: Path | None, paths: Sequence[str]) -> dict[str, set[s
 def locked(
     recorded: AbstractContextManager[Recorder],
     folder: Path,
-    tell: Tell,
+    tell: ProgressCallback,
     abort: Abort,
     wait: bool,
-    work: Callable[[Previous, Tell, Abort], IndexReport],
+    work: Callable[[Previous, ProgressCallback, Abort], IndexReport],
     paths: Sequence[str] = (),
 ) -> IndexReport:
     """Do the work under the writer's lock, between two cleanings, and keep its job, which is about `paths`."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from workbench import settings
+from workbench.encode.protocol import Meter
 from workbench.indexing.compare import recipe_of
 from workbench.indexing.embedding import check
-from workbench.indexing.progress import Meter
 from workbench.indexing.reading import Batch, Outcome, Task, read_all
 from workbench.indexing.state import Run
 from workbench.ingest.readers import READERS
@@ -27,8 +27,7 @@ _BYTES_PER_WORKER = 4_000_000
 
 def stage_files(run: Run, staging: Staging, tasks: Sequence[Task]) -> None:
     """Read what has changed, into the staging file."""
-    meter = Meter(run.tell, "read", len(tasks))
-    meter.weigh(float(sum(task.found.size for task in tasks)) or 1.0)
+    meter = Meter(run.tell, "read", len(tasks), float(sum(task.found.size for task in tasks)) or 1.0)
     taken = _TakenIds(run)
     items = read_all(tasks, run.cutting, _workers(run.options.workers, tasks))
     file: _StagedFile | None = None

@@ -9,11 +9,10 @@ from typing import Any
 
 from workbench.indexing.embedding import Abort
 from workbench.indexing.previous import FileKey, Previous
-from workbench.indexing.progress import Tell
 from workbench.indexing.reading import Cutting, Task
 from workbench.indexing.roots import Root
 from workbench.ingest.rules import CorpusRules, FileRules
-from workbench.records import EncoderIdentity
+from workbench.records import EncoderIdentity, ProgressCallback
 from workbench.reports import FileReport
 
 
@@ -64,7 +63,7 @@ class Run:
 
     corpus: Path
     options: Options
-    tell: Tell
+    tell: ProgressCallback
     abort: Abort
     previous: Previous
     rules: CorpusRules

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import workbench
 from workbench import settings
 from workbench.errors import CorpusDamaged, CorpusError
-from workbench.records import EncoderIdentity, Progress
+from workbench.records import EncoderIdentity, Progress, ProgressCallback
 from workbench.store import generations, locks, schema
 from workbench.store.columns import write_columns
 from workbench.store.database import fetch, open_reading, open_writing, stream
@@ -43,8 +43,6 @@ _VECTOR_BLOCK = 4096
 _NUMBERS = "numbers.npy"
 _LITTLE_TEXT = 4_000_000  # characters; starting a process costs more than their words
 _PACKAGES = ("duckdb", "numpy", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "openvino", "tokenizers")
-
-Tell = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ def build_generation(
     staged: Path,
     old: Pin | None,
     journals: Mapping[str, tuple[EncoderIdentity, Journal]],
-    tell: Tell,
+    tell: ProgressCallback,
     rules: str | None = None,
     lost: Collection[str] = (),
     trial: Callable[[Generation], None] | None = None,
@@ -101,7 +99,7 @@ def build_generation(
     facts = _build_database(folder, staged, old, journals, kept, tell)
     _write_texts(folder, tell)
     step("texts")
-    parts: dict[str, Callable[[Tell], str]] = {
+    parts: dict[str, Callable[[ProgressCallback], str]] = {
         f"vectors {key}": partial(
             _build_vectors, folder, key, identity, journal, facts.sources[key], old if key in kept else None
         )
@@ -162,7 +160,7 @@ def _build_database(
     old: Pin | None,
     journals: Mapping[str, tuple[EncoderIdentity, Journal]],
     kept: Collection[str],
-    tell: Tell,
+    tell: ProgressCallback,
 ) -> _Facts:
     """Write `corpus.duckdb` and `records/`."""
     connection = open_writing(folder / DATABASE)
@@ -249,7 +247,7 @@ def _build_vectors(
     journal: Journal,
     sources: Mapping[str, NDArray[np.int64]],
     old: Pin | None,
-    tell: Tell,
+    tell: ProgressCallback,
 ) -> str:
     """Write one encoder's vectors and their graph; a warning where there is no graph."""
     from workbench.store.vectors.build import GRAPH, MATRIX, OldVectors, build_vectors
@@ -341,7 +339,7 @@ def _versions() -> dict[str, str]:
 # --- words and lines -------------------------------------------------------------------------------------------------
 
 
-def _build_words(folder: Path, characters: int, old: Pin | None, tell: Tell) -> str:
+def _build_words(folder: Path, characters: int, old: Pin | None, tell: ProgressCallback) -> str:
     """Build the word index; of more than a little text in a process of its own, which gives its memory back."""
     from workbench.store.lexical.build import Before, build, build_here
 
@@ -352,7 +350,7 @@ def _build_words(folder: Path, characters: int, old: Pin | None, tell: Tell) -> 
     return ""
 
 
-def _build_lines(folder: Path, tell: Tell) -> str:
+def _build_lines(folder: Path, tell: ProgressCallback) -> str:
     """Write grep's dictionary of the text file."""
     from workbench.store.grep.build import build_dictionary
     from workbench.store.grep.text import MappedText
@@ -361,7 +359,7 @@ def _build_lines(folder: Path, tell: Tell) -> str:
     return ""
 
 
-def _write_texts(folder: Path, tell: Tell) -> None:
+def _write_texts(folder: Path, tell: ProgressCallback) -> None:
     """Write the text file, which record holds a character, and where a text stands in its original."""
     from workbench.store.grep.text import build_text
     from workbench.store.place_arrays import build_places

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from workbench.records import Progress
+from workbench.records import Progress, ProgressCallback
 
-Tell = Callable[[Progress], None]
 Result = TypeVar("Result")
 
 
@@ -48,7 +47,10 @@ class _Said:
 
 
 def build_together(
-    parts: Mapping[str, Callable[[Tell], Result]], tell: Tell, threads: int, finished: Callable[[str], None]
+    parts: Mapping[str, Callable[[ProgressCallback], Result]],
+    tell: ProgressCallback,
+    threads: int,
+    finished: Callable[[str], None],
 ) -> dict[str, Result]:
     """Build parts at the same time.
 
