@@ -106,3 +106,20 @@ def test_every_extra_is_in_the_readme(extra: str) -> None:
     named = re.findall(r"(?:workbench|\.)\[([\w,]+)\]", README + GUIDE)
     assert named
     assert {name for names in named for name in names.split(",")} <= set(EXTRAS)
+
+
+def test_every_test_that_a_page_for_developers_names_is_there() -> None:
+    """The rules of the presets and the threat model point at tests that exist."""
+    pages = (
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "tests" / "acceptance" / "README.md",
+        ROOT / "tests" / "bench" / "README.md",
+    )
+    named = {name for page in pages for name in re.findall(r"\b(test_\w+)\b(?!\.py)", page.read_text("utf-8"))}
+    there = {
+        name
+        for file in (ROOT / "tests").rglob("*.py")
+        for name in (file.stem, *re.findall(r"def (test_\w+)", file.read_text("utf-8")))
+    }
+    assert named
+    assert named <= there, sorted(named - there)

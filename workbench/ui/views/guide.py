@@ -17,15 +17,19 @@ CSS = """
 """
 
 asked = address_value("page")
+asked = asked if asked in guide.PAGES else "start"
+# A new key for each page, so that a link or the browser's back button is not overruled by what was chosen before.
 page = st.pills(
     "Page of the guide",
     list(guide.PAGES),
     format_func=lambda name: guide.PAGES[name],
-    default=asked if asked in guide.PAGES else "start",
+    default=asked,
     required=True,
-    key="page",
-    bind="query-params",
+    key=f"guide-{asked}",
     label_visibility="collapsed",
 )
-st.html(f'<style>{CSS}</style><article class="wb-guide">{guide.html(page or "start")}</article>')
+if page and page != asked:
+    st.query_params["page"] = page
+    st.rerun()
+st.html(f'<style>{CSS}</style><article class="wb-guide">{guide.html(asked)}</article>')
 st.html(style.scroll_script(), unsafe_allow_javascript=True)
