@@ -197,14 +197,14 @@ class Corpus:
         return engine.records.info(engine.records.scope(self.principal, None, ()))
 
     def jobs(self) -> polars.DataFrame:
-        """Indexing runs, the newest first: queued, running, done or failed (`saved.inventory`). Raises CorpusError."""
-        from workbench.saved.inventory import jobs_frame, visible_jobs
+        """Indexing runs, the newest first: queued, running, done or failed (`saved.jobs`). Raises CorpusError."""
+        from workbench.saved.jobs import jobs_frame, visible_jobs
 
         return jobs_frame(visible_jobs(self.path, self.engine.records, self.principal, self.policy))
 
     def sources(self) -> polars.DataFrame:
         """What the documents that the principal may see came from: path, kind, documents, chunks, bytes, modified, copies."""
-        from workbench.saved.inventory import sources_frame
+        from workbench.saved.jobs import sources_frame
 
         records = self.engine.records
         return sources_frame(records, records.scope(self.principal, None, ()))

@@ -27,9 +27,10 @@ from workbench.judgments.formats import qrels_to_trec, words
 from workbench.judgments.judging import Judging, Located, anchors, with_own_ids
 from workbench.judgments.log import LONGEST_JUDGE, LONGEST_NOTE, Anchor, Judgment
 from workbench.judgments.qrels import load_judgments
-from workbench.judgments.query_sets import JUDGING, Query, checked, time_of
+from workbench.judgments.query_sets import JUDGING, Query, checked
 from workbench.locators import whole_number
 from workbench.markup import cell
+from workbench.saved.database import time_of
 
 IMPORTED = "imported"
 """The judge of judgments that come without one."""

@@ -1,6 +1,6 @@
-"""Judging on an open corpus: the desk's judgments where they stand in this generation, for who may see them.
+"""Judging on an open corpus: judgments where they are in this generation, for who may see them.
 
-`Corpus.judging` makes one, bound to the corpus's desk, principal and generation. It turns hits into anchors when somebody
+`Corpus.judging` makes one, bound to the corpus's database, principal and generation. It turns hits into anchors when somebody
 grades, and anchors into spans of today's documents when judgments are read, listed or measured; `judgments` states the rules.
 Nothing is kept in between: an indexing run or another judge shows at the next call.
 
@@ -65,7 +65,7 @@ class Judging:
     """Query sets and judgments of one open corpus. Safe from several threads.
 
     Args:
-        desk: The corpus's desk.
+        database: The corpus's.
         records: The records of the pinned generation.
         principal: Who asks; None is the local owner.
         policy: What a sensitivity means for who asks.
@@ -79,7 +79,7 @@ class Judging:
 
     def __init__(
         self,
-        desk: Database,
+        database: Database,
         records: RecordStore,
         principal: Principal | None = None,
         policy: Policy | None = None,
@@ -87,7 +87,7 @@ class Judging:
     ) -> None:
         self.principal = principal
         self.tenant = None if principal is None else principal.tenant
-        self.sets = QuerySets(desk, self.tenant)
+        self.sets = QuerySets(database, self.tenant)
         self.log = JudgmentLog(self.sets)
         self.judge = judge or judge_name()
         self.records = records
@@ -206,7 +206,7 @@ class Judging:
 
         Raises:
             JudgmentError: The hit, set or query is not there, or the grade is none.
-            CorpusError: The desk cannot be written.
+            CorpusError: The database cannot be written.
         """
         anchor = self.anchor(hit)
         asked = checked(query if isinstance(query, Query) else Query("", query, keywords))

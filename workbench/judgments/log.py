@@ -1,4 +1,4 @@
-"""Judgments: who said that which passage answers which query, and how well. An append-only log in the desk.
+"""Judgments: who said that which passage answers which query, and how well. An append-only log.
 
 To grade from a page, use the corpus's `judging`, which knows where a hit stands and who may see it::
 
@@ -39,9 +39,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workbench.errors import JudgmentError
-from workbench.judgments.query_sets import JUDGING, QuerySets, time_of
+from workbench.judgments.query_sets import JUDGING, QuerySets
 from workbench.records import Span
-from workbench.saved.database import Database, now
+from workbench.saved.database import Database, now, time_of
 from workbench.store.access.visibility import MASK
 
 GRADES = (0, 1, 2, 3)
@@ -144,7 +144,7 @@ class JudgmentLog:
 
         Raises:
             JudgmentError: The set or query is not there, or the grade is none.
-            CorpusError: The desk cannot be written.
+            CorpusError: The database cannot be written.
         """
         if not any_grade and grade not in GRADES:
             raise JudgmentError(
@@ -171,7 +171,7 @@ class JudgmentLog:
         """`grade` inside a transaction of the caller's, unchecked but for lengths.
 
         Args:
-            db: The desk, being written.
+            db: The database, being written.
             number: Of the query set.
             query_id: Of the query in it.
             anchor: What is judged.

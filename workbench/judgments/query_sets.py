@@ -1,4 +1,4 @@
-"""Query sets: what people want to find, named and kept in the desk, so that it can be judged and measured.
+"""Query sets: what people want to find, named and kept, so that it can be judged and measured.
 
 A set belongs to a tenant, because what people ask may be as private as what they have written: a principal sees the sets
 of the own tenant, the local owner those of a corpus without tenants. A query that was made from a document (`Source`) shows
@@ -17,11 +17,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from workbench.errors import JudgmentError
 from workbench.judgments.qrels import Topic
-from workbench.saved.database import Database, Group, now
+from workbench.saved.database import Database, Group, now, time_of
 
 SEARCH = "search"
 """The set that grades given on the Search page go to."""
@@ -114,12 +114,12 @@ class QuerySets:
     """The query sets of one tenant.
 
     Args:
-        desk: Where they are kept.
+        database: Where they are kept.
         tenant: Whose they are; None is the tenant of documents that have none.
     """
 
-    def __init__(self, desk: Database, tenant: str | None = None) -> None:
-        self.database = desk
+    def __init__(self, database: Database, tenant: str | None = None) -> None:
+        self.database = database
         self.tenant = tenant_key(tenant)
 
     def overview(self) -> tuple[QuerySet, ...]:
@@ -253,11 +253,6 @@ class QuerySets:
 def tenant_key(tenant: str | None) -> str:
     """A tenant as a key that tells "none" from every name: JSON."""
     return json.dumps(tenant, ensure_ascii=False)
-
-
-def time_of(seconds: float) -> datetime:
-    """A time of the desk, aware, UTC."""
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _empty(name: str) -> JudgmentError:

@@ -1,25 +1,23 @@
-"""The desk's file, `<corpus>/desk.sqlite`: what several people and processes write, a little at a time.
+"""`<corpus>/desk.sqlite`: what several people and processes write, a little at a time.
 
-Generations never change; judgments, query sets, notes and the like change all day. They lie in one SQLite file in WAL mode:
-readers never wait for a writer, writers queue for `BUSY_SECONDS`, and a commit is on the disk when it returns
-(`synchronous=FULL`), so that a killed process loses at most what it was writing.
+Generations never change; judgments, query sets, notes and jobs change all day. They are in one SQLite file in WAL mode: readers
+never wait for a writer, writers queue for `BUSY_SECONDS`, and a commit is on the disk when it returns (`synchronous=FULL`), so
+a killed process loses at most what it was writing.
 
-Each module that keeps something here declares a `Group` of tables with its own migrations and its own version; there is
-no central list to edit::
+A module that keeps something here declares a `Group` of tables with its own migrations and version::
 
     JOBS = Group("jobs", ("CREATE TABLE jobs (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT",))
 
-    desk = open_database(corpus.path)
-    with desk.writing(JOBS) as db:                # one transaction: all of it, or nothing
+    database = open_database(corpus.path)
+    with database.writing(JOBS) as db:            # one transaction: all of it, or nothing
         db.execute("INSERT INTO jobs (name) VALUES (?)", (name,))
-    rows = desk.rows(JOBS, "SELECT * FROM jobs")  # sqlite3.Row: by name or by position
+    rows = database.rows(JOBS, "SELECT * FROM jobs")
 
-A migration that was released is never edited: add another one after it. Table names of a group begin with its name, so that
-groups never meet. Read with `rows` or `reading` (one snapshot for several statements), which make no file: a desk that
-nobody wrote to reads as empty tables, also in a folder that cannot be written.
+A migration that was released is never edited: add another one after it. Table names of a group begin with its name. Reading makes
+no file: where nobody has written, and where the folder cannot be written, there are empty tables.
 
-Threads never share a connection: each takes one from the pool and gives it back, which suits pages whose every run is
-another thread. A connection of a file that was replaced, or of the process before a fork, is never used.
+Threads never share a connection: each takes one from the pool and gives it back. A connection of a file that was replaced, or of
+the process before a fork, is never used.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from typing import Any
 from urllib.parse import quote
 
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound
-from workbench.store.generations import private
+from workbench.store.generations import private, step
 
 FILE = "desk.sqlite"
 BUSY_SECONDS = 20.0
@@ -47,12 +45,12 @@ _Identity = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Tables that belong together, with their history.
+    """Tables that belong together.
 
     Attributes:
         name: Lower-case letters; its tables' names begin with it.
-        migrations: Migration n (one SQL statement, or several with `;` between) brings version n to n + 1. A statement
-            must not hold `;` inside: no triggers.
+        migrations: Migration n (one SQL statement, or several with `;` between) brings version n to n + 1. No statement may
+            hold `;` inside: no triggers.
     """
 
     name: str
@@ -60,22 +58,21 @@ class Group:
 
     @property
     def version(self) -> int:
-        """The version that this program writes."""
         return len(self.migrations)
 
 
 def now() -> float:
-    """Seconds since 1970, UTC: how times are kept in the desk."""
+    """Seconds since 1970, UTC: how times are kept."""
     return datetime.now(UTC).timestamp()
 
 
-class Database:
-    """The desk of one corpus. Safe from several threads and processes. Use `open_database`.
+def time_of(seconds: float) -> datetime:
+    """A kept time, aware, UTC."""
+    return datetime.fromtimestamp(seconds, UTC)
 
-    Args:
-        corpus: The corpus folder.
-        busy_seconds: How long a write waits for other writers.
-    """
+
+class Database:
+    """The database of one corpus folder. Safe from several threads and processes. Use `open_database`."""
 
     def __init__(self, corpus: str | Path, busy_seconds: float = BUSY_SECONDS) -> None:
         self.corpus = Path(corpus).absolute()
@@ -86,26 +83,19 @@ class Database:
         self._free: list[sqlite3.Connection] = []
         self._ready: dict[str, int] = {}
 
-    # --- what callers use --------------------------------------------------------------------------------------------
-
     def rows(self, group: Group, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """The rows of one SELECT. Raises CorpusError and its kinds, as `reading` does."""
+        """The rows of one SELECT. Raises as `reading` does."""
         with self.reading(group) as db:
             return db.execute(sql, values).fetchall()
 
     @contextmanager
-    def reading(self, group: Group, *more: Group) -> Iterator[sqlite3.Connection]:
+    def reading(self, *groups: Group) -> Iterator[sqlite3.Connection]:
         """A connection to read from: every statement sees the same moment.
 
-        Args:
-            group: Whose tables are read.
-            *more: Further groups.
-
         Raises:
-            CorpusDamaged: The file is no desk, or is broken.
+            CorpusDamaged: The file is no SQLite file, or is broken.
             CorpusError: It was written by a newer program, or cannot be read.
         """
-        groups = (group, *more)
         if not self.path.exists():
             with self._empty(groups) as db:
                 yield db
@@ -115,8 +105,7 @@ class Database:
                 with self._empty(groups) as empty:
                     yield empty
                 return
-            for each in groups:
-                self._prepare(db, each)
+            self._prepare(db, groups)
             db.execute("BEGIN")
             try:
                 yield db
@@ -124,29 +113,21 @@ class Database:
                 _rollback(db)
 
     @contextmanager
-    def writing(self, group: Group, *more: Group) -> Iterator[sqlite3.Connection]:
+    def writing(self, *groups: Group) -> Iterator[sqlite3.Connection]:
         """A connection to write with, in one transaction that is on the disk when the block ends; an error undoes all.
-
-        Args:
-            group: Whose tables are written.
-            *more: Further groups.
 
         Raises:
             CorpusNotFound: There is no corpus folder.
             CorpusLocked: Others wrote for longer than the busy time-out.
-            CorpusDamaged: The file is no desk, or is broken.
-            CorpusError: It was written by a newer program, or cannot be written.
+            CorpusDamaged, CorpusError: As `reading`, or it cannot be written.
         """
         if not self.corpus.is_dir():
             raise CorpusNotFound(f"There is no corpus at {self.corpus}", "Make one with workbench index")
         if not self._writable():
-            raise CorpusError(
-                f"The desk {self.path} cannot be written",
-                "Ask for write access to the corpus folder, or copy the corpus",
-            )
+            remedy = "Ask for write access to the corpus folder, or copy the corpus"
+            raise CorpusError(f"{self.path} cannot be written", remedy)
         with self._translated("written"), self._connection(make=True) as db:
-            for each in (group, *more):
-                self._prepare(db, each)
+            self._prepare(db, groups)
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -155,8 +136,17 @@ class Database:
                 raise
             db.execute("COMMIT")
 
+    def check(self) -> list[str]:
+        """What is wrong with its structure, read whole. Raises as `reading` does."""
+        with self._translated("read"), self._connection() as db:
+            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
+            return found + [
+                f"a row of {row[0]} refers to a missing row"
+                for row in db.execute("PRAGMA foreign_key_check").fetchmany(3)
+            ]
+
     def close(self) -> None:
-        """Close the connections that nobody uses now; the desk may go on being used."""
+        """Close the connections that nobody uses now; the database may go on being used."""
         with self._lock:
             free, self._free = self._free, []
         for db in free:
@@ -167,13 +157,10 @@ class Database:
 
     @contextmanager
     def _empty(self, groups: Sequence[Group]) -> Iterator[sqlite3.Connection]:
-        """The same tables without a row, in memory."""
         with closing(_connect(":memory:")) as empty:
             for each in groups:
                 _migrate(empty, each, self.path)
             yield empty
-
-    # --- connections -------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _connection(self, make: bool = False) -> Iterator[sqlite3.Connection]:
@@ -219,7 +206,7 @@ class Database:
                 db.close()
                 raise
             return db
-        # WAL wants to make files beside the desk even to read; where nothing can be made, nobody here can write either.
+        # WAL wants to make files beside the database even to read; where nothing can be made, nobody here can write either.
         db = _connect(f"{where}?mode=ro", self._busy)
         try:
             db.execute("SELECT 1 FROM sqlite_schema").fetchall()
@@ -228,11 +215,12 @@ class Database:
             db = _connect(f"{where}?immutable=1", self._busy)
         return db
 
-    def _prepare(self, db: sqlite3.Connection, group: Group) -> None:
-        if self._ready.get(group.name) != group.version:
-            if _version(db, group) != group.version:
-                _migrate(db, group, self.path)
-            self._ready[group.name] = group.version
+    def _prepare(self, db: sqlite3.Connection, groups: Sequence[Group]) -> None:
+        for group in groups:
+            if self._ready.get(group.name) != group.version:
+                if _version(db, group) != group.version:
+                    _migrate(db, group, self.path)
+                self._ready[group.name] = group.version
 
     @contextmanager
     def _translated(self, done: str) -> Iterator[None]:
@@ -243,124 +231,124 @@ class Database:
         except sqlite3.OperationalError as exc:
             code = exc.sqlite_errorcode & 0xFF
             if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-                raise CorpusLocked(
-                    f"The desk {self.path} was being written by others for {self._busy:g} seconds", "Try again"
-                ) from exc
+                said = f"{self.path} was being written by others for {self._busy:g} seconds"
+                raise CorpusLocked(said, "Try again") from exc
             if code == sqlite3.SQLITE_ERROR:
                 raise  # a statement that SQLite refuses is a fault of the program, not of the file
-            raise CorpusError(
-                f"The desk {self.path} cannot be {done}: {exc}",
-                "Check the folder's rights and the free space on its disk",
-            ) from exc
+            remedy = "Check the folder's rights and the free space on its disk"
+            raise CorpusError(f"{self.path} cannot be {done}: {exc}", remedy) from exc
         except sqlite3.DatabaseError as exc:
             if getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR:
                 raise
-            raise _damaged(self.path, str(exc)) from exc
+            raise CorpusDamaged(
+                f"{self.path} is damaged: {exc}",
+                f"Run `workbench doctor --repair --corpus {shlex.quote(str(self.corpus))}`: it saves what can be read",
+            ) from exc
 
 
-def _damaged(path: Path, reason: str) -> CorpusDamaged:
-    corpus = path.parent
-    return CorpusDamaged(
-        f"The desk {path} is damaged: {reason}",
-        f"Run `workbench doctor --repair --corpus {shlex.quote(str(corpus))}`: it saves what can be read",
-    )
+_databases: dict[Path, Database] = {}
+_databases_lock = threading.Lock()
+
+
+def open_database(corpus: str | Path) -> Database:
+    """The database of a corpus folder; one object a folder in a process. Opens no file until it is used."""
+    folder = Path(corpus).absolute()
+    with _databases_lock:
+        return _databases.setdefault(folder, Database(folder))
+
+
+# --- damage --------------------------------------------------------------------------------------------------------------
 
 
 def check_database(corpus: Path) -> str:
-    """What is wrong with the structure of a corpus's desk; "" where nothing is, or where there is none. Reads all of it.
+    """What is wrong with the structure of a corpus's database; "" where nothing is, or where there is none.
 
     Raises:
         CorpusError: The file cannot be read.
     """
-    path = corpus / FILE
-    if not path.exists():
+    if not (corpus / FILE).exists():
         return ""
-    desk = Database(corpus)
+    database = Database(corpus)
     try:
-        with desk._translated("read"), desk._connection() as db:
-            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
-            found += [
-                f"a row of {row[0]} refers to none" for row in db.execute("PRAGMA foreign_key_check").fetchmany(3)
-            ]
+        return "; ".join(database.check()).replace("\n", " ")
     except CorpusDamaged as exc:
         return exc.message
     finally:
-        desk.close()
-    return "; ".join(line for line in found if line != "ok").replace("\n", " ")
+        database.close()
 
 
 def repair_database(corpus: Path) -> tuple[str, ...]:
-    """Save what can be read of a damaged desk in a new file, and set the damaged one aside; what was done, a sentence each.
+    """Save what can be read of a damaged database in a new file, and set the damaged one aside; what was done, a sentence each.
+
+    The damaged file gets its second name, in `damaged/`, when the new one has everything. So where a run was killed after that,
+    the next one finds both names on one file, and goes on with the new one.
 
     Raises:
         CorpusLocked: Others are writing to it.
         CorpusError: It cannot be read or written.
     """
-    reason = check_database(corpus)
-    if not reason:
-        return ()
     path, fresh, aside = corpus / FILE, corpus / f"{FILE}.new", corpus / "damaged"
-    fresh.unlink(missing_ok=True)
-    with (
-        closing(_connect(f"file:{quote(str(path))}?mode=rw", BUSY_SECONDS)) as old,
-        closing(_connect(str(fresh))) as new,
-    ):
-        with suppress(sqlite3.DatabaseError):
-            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        with suppress(sqlite3.DatabaseError):  # one that is too damaged for a transaction is not being written either
-            old.execute("BEGIN IMMEDIATE")
-        saved = _salvage(old, new)
-    aside.mkdir(exist_ok=True)
-    kept = next(p for n in range(1000) if not (p := aside / (f"{FILE}.{n}" if n else FILE)).exists())
-    os.link(path, kept)
+    kept = next((p for p in aside.glob(f"{FILE}*") if path.exists() and p.samefile(path)), None)
+    reason = "a repair was interrupted"
+    if kept is None or not fresh.exists():
+        reason = check_database(corpus)
+        if not reason:
+            return ()
+        for tail in ("", "-wal", "-shm", "-journal"):
+            fresh.with_name(fresh.name + tail).unlink(missing_ok=True)
+        _save_rows(path, fresh)
+        if kept is None:
+            aside.mkdir(exist_ok=True)
+            kept = next(p for n in range(1000) if not (p := aside / (f"{FILE}.{n}" if n else FILE)).exists())
+            os.link(path, kept)
+    with closing(_connect(str(fresh))) as new:
+        tables = [row[0] for row in new.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        saved = {t: new.execute(f'SELECT count(*) FROM "{t}"').fetchone()[0] for t in tables if t[:7] != "sqlite_"}
+    # The log of the damaged file must not be read as the new one's.
     for tail in ("-wal", "-shm"):
         left = path.with_name(path.name + tail)
         if left.exists():
             os.replace(left, kept.with_name(kept.name + tail))
-    private(fresh)
+    step("log-set-aside")
     os.replace(fresh, path)
     counts = ", ".join(f"{count:,} {name}" for name, count in saved.items()) or "nothing could be read"
     return (f"{path} was damaged ({reason}) and is set aside in {kept}; saved from it: {counts}",)
 
 
-def _salvage(old: sqlite3.Connection, new: sqlite3.Connection) -> dict[str, int]:
-    """Copy every row that can be read, from both ends of each table; rows by table."""
-    new.execute("PRAGMA foreign_keys=OFF")
-    new.execute("PRAGMA synchronous=FULL")
-    new.execute("BEGIN")
-    saved: dict[str, int] = {}
-    schema: list[tuple[str, str, str]] = []
-    made = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
-    with suppress(sqlite3.DatabaseError):
-        schema.extend(tuple(row) for row in old.execute(made))
-    for kind, name, sql in sorted(schema, key=lambda entry: entry[0] != "table"):
-        try:
-            new.execute(sql)
-        except sqlite3.DatabaseError:
-            continue
-        if kind == "table":
+def _save_rows(damaged: Path, fresh: Path) -> None:
+    """Copy every row that can be read, from both ends of each table."""
+    with (
+        closing(_connect(f"file:{quote(str(damaged))}?mode=rw", BUSY_SECONDS)) as old,
+        closing(_connect(str(fresh))) as new,
+    ):
+        private(fresh)
+        with suppress(sqlite3.DatabaseError):
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with suppress(sqlite3.DatabaseError):  # one that is too damaged for a transaction is not being written either
+            old.execute("BEGIN IMMEDIATE")
+        new.execute("PRAGMA foreign_keys=OFF")
+        new.execute("PRAGMA synchronous=FULL")
+        new.execute("BEGIN")
+        schema: list[tuple[str, str, str]] = []
+        with suppress(sqlite3.DatabaseError):
+            sql = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+            schema.extend(tuple(row) for row in old.execute(sql))
+        for kind, name, sql in sorted(schema, key=lambda entry: entry[0] != "table"):
+            try:
+                new.execute(sql)
+            except sqlite3.DatabaseError:
+                continue  # a damaged schema may name a table twice
             named = name.replace('"', '""')
-            for order in ("", " DESC"):
+            for order in ("", " DESC") if kind == "table" else ():
                 with suppress(sqlite3.DatabaseError):
                     for row in old.execute(f'SELECT * FROM "{named}" ORDER BY rowid{order}'):
+                        marks = ", ".join("?" * len(row))
                         with suppress(sqlite3.DatabaseError):
-                            new.execute(
-                                f'INSERT OR IGNORE INTO "{named}" VALUES ({", ".join("?" * len(row))})', tuple(row)
-                            )
-            saved[name] = new.execute(f'SELECT count(*) FROM "{named}"').fetchone()[0]
-    new.execute("COMMIT")
-    return saved
+                            new.execute(f'INSERT OR IGNORE INTO "{named}" VALUES ({marks})', tuple(row))
+        new.execute("COMMIT")
 
 
-_desks: dict[Path, Database] = {}
-_desks_lock = threading.Lock()
-
-
-def open_database(corpus: str | Path) -> Database:
-    """The desk of a corpus folder; one object a folder in a process. Opens no file until it is used."""
-    folder = Path(corpus).absolute()
-    with _desks_lock:
-        return _desks.setdefault(folder, Database(folder))
+# --- connections and versions --------------------------------------------------------------------------------------------
 
 
 def _identity(path: Path) -> _Identity | None:
@@ -374,7 +362,9 @@ def _identity(path: Path) -> _Identity | None:
 
 def _connect(where: str, busy: float = 0.0) -> sqlite3.Connection:
     # The pool hands a connection to one thread at a time, so SQLite's own check would only be in the way.
-    db = sqlite3.connect(where, timeout=busy, isolation_level=None, check_same_thread=False, uri=where != ":memory:")
+    db = sqlite3.connect(
+        where, timeout=busy, isolation_level=None, check_same_thread=False, uri=where.startswith("file:")
+    )
     db.row_factory = sqlite3.Row
     db.execute("PRAGMA foreign_keys=ON")
     return db

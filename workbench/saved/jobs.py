@@ -1,4 +1,4 @@
-"""Ingest jobs: every run that changes a corpus, with its state, kept on the desk beside the generations.
+"""Ingest jobs: every run that changes a corpus, with its state, kept beside the generations.
 
 A run is `queued` from the moment it starts until it has the writer's lock, then `running`, then `done` with its counts or
 `failed` with a reason. A generation cannot keep this: a run that fails makes none. Each run holds a lock on a file of its own
@@ -6,6 +6,10 @@ for as long as it lives (the kernel lets go of it however the process dies), so 
 lock is free died, and is shown as failed.
 
 A job that cannot be written down never stops a run: indexing is worth more than its record.
+
+Whoever sees every document of the corpus, and could see all that a job was about, sees the job whole. Anybody else sees the jobs
+that name a source in which they see documents (or could have seen some, where they are gone), with those paths only, and without
+counts and reasons, which tell of documents that are hidden from them.
 """
 
 from __future__ import annotations
@@ -15,19 +19,24 @@ import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import CorpusError, WorkbenchError
+from workbench.records import Principal
 from workbench.reports import FileStatus, IndexReport
-from workbench.saved.database import Database, Group, now, open_database
+from workbench.saved.database import Database, Group, now, open_database, time_of
 from workbench.store import locks
+from workbench.store.access.visibility import Policy, SeeAll, may_know
+from workbench.store.types import RecordStore, Scope
 
 if TYPE_CHECKING:
     import sqlite3
+
+    import polars
 
 FOLDER = "jobs"
 """Folder of the corpus with one lock file for each run that lives."""
@@ -116,8 +125,8 @@ class Job:
 class Recorder:
     """Writes down what becomes of one run; see `recording`. What cannot be written is kept in `trouble`."""
 
-    def __init__(self, desk: Database, number: int, trouble: str = "") -> None:
-        self._desk, self._number = desk, number
+    def __init__(self, database: Database, number: int, trouble: str = "") -> None:
+        self._database, self._number = database, number
         self.trouble = trouble
 
     def running(self) -> None:
@@ -151,7 +160,7 @@ class Recorder:
             return
         assigned = ", ".join(f"{name} = ?" for name in values)
         try:
-            with self._desk.writing(JOBS) as db:
+            with self._database.writing(JOBS) as db:
                 db.execute(
                     f"UPDATE jobs SET {assigned} WHERE number = ?", (*map(_plain, values.values()), self._number)
                 )
@@ -172,12 +181,12 @@ def recording(
         collections: Where documents are to go.
         access: Who may see what is below each path, as far as it is known before the run.
     """
-    desk, lock = open_database(corpus), None
+    database, lock = open_database(corpus), None
     try:
         folder = corpus / FOLDER
         folder.mkdir(exist_ok=True)
         name = f"{os.getpid()}-{time.time_ns()}.lock"
-        with desk.writing(JOBS) as db:
+        with database.writing(JOBS) as db:
             # In here, where one process is at a time: a file that is free and that no job names was left by a killed run.
             (folder / name).touch()
             lock = locks.exclusive(folder / name)
@@ -187,10 +196,10 @@ def recording(
             ).lastrowid
             _settle(db, folder)
             db.execute("DELETE FROM jobs WHERE number <= ?", ((number or 0) - MOST,))
-        recorder = Recorder(desk, number or 0)
+        recorder = Recorder(database, number or 0)
         recorder.touches({path: access.get(path, ()) for path in paths})
     except (CorpusError, OSError) as exc:
-        recorder = Recorder(desk, 0, str(exc))
+        recorder = Recorder(database, 0, str(exc))
     try:
         yield recorder
     except BaseException as exc:
@@ -231,12 +240,12 @@ def _lives(path: Path) -> bool:
 
 def list_jobs(corpus: Path) -> list[Job]:
     """Every job, the newest first; those whose process died as failed. Writes nothing. Raises CorpusError, CorpusDamaged."""
-    desk, folder = open_database(corpus), corpus / FOLDER
-    rows = desk.rows(JOBS, "SELECT * FROM jobs ORDER BY number DESC")
+    database, folder = open_database(corpus), corpus / FOLDER
+    rows = database.rows(JOBS, "SELECT * FROM jobs ORDER BY number DESC")
     dead = {row["number"] for row in rows if row["state"] in _OPEN and not _lives(folder / row["lock"])}
     if dead:
         # A run may have ended between the two looks: what it wrote before it let go of its lock counts.
-        again = {row["number"]: row for row in desk.rows(JOBS, "SELECT * FROM jobs")}
+        again = {row["number"]: row for row in database.rows(JOBS, "SELECT * FROM jobs")}
         rows = [again.get(row["number"], row) if row["number"] in dead else row for row in rows]
     return [_job(row, row["number"] in dead) for row in rows]
 
@@ -249,7 +258,7 @@ def _job(row: sqlite3.Row, dead: bool) -> Job:
         state=JobState(row["state"]),
         paths=tuple(json.loads(row["paths"])),
         collections=tuple(json.loads(row["collections"])),
-        queued=datetime.fromtimestamp(row["queued"], UTC),
+        queued=time_of(row["queued"]),
         started=_time(row["started"]),
         ended=_time(row["ended"]),
         generation=row["generation"],
@@ -263,8 +272,83 @@ def _job(row: sqlite3.Row, dead: bool) -> Job:
 
 
 def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return None if seconds is None else time_of(seconds)
 
 
 def _plain(value: Any) -> Any:
     return value.value if isinstance(value, StrEnum) else value
+
+
+# --- what a principal may know -----------------------------------------------------------------------------------------------
+
+
+def visible_jobs(corpus: Path, records: RecordStore, principal: Principal | None, policy: Policy | None) -> list[Job]:
+    """The jobs that a principal may know, the newest first. Raises CorpusError.
+
+    Args:
+        corpus: The corpus folder.
+        records: The generation's records.
+        principal: Who asks.
+        policy: The corpus's.
+    """
+    scope, everything = records.scope(principal, None, ()), Scope()
+    roots, all_roots = set(records.roots(scope)), set(records.roots(everything))
+    judge = policy or SeeAll()
+
+    def seen(job: Job, path: str) -> tuple[bool, bool]:
+        """Whether anything below a path is seen, and whether all of it."""
+        kinds = None if job.access is None else [may_know(kind, principal, judge) for kind in job.access.get(path, ())]
+        # Before a run is done it is only known what it may be about.
+        some = kinds is None or (bool(kinds) and (any if job.counts else all)(kinds))
+        if path in all_roots or records.find_document(path, everything) is not None:
+            some = path in roots or records.find_document(path, scope) is not None
+        elif kinds is None:
+            some = False
+        return some, kinds is None or (all(kinds) if kinds else principal is None)
+
+    shown = []
+    for job in list_jobs(corpus):
+        found = {path: seen(job, path) for path in job.paths}
+        if scope.visible_documents is None and all(whole for _, whole in found.values()):
+            shown.append(job)
+            continue
+        paths = tuple(path for path, (some, _) in found.items() if some)
+        if paths:
+            # Which parts of the corpus a run was for says what there is besides.
+            shown.append(replace(job, paths=paths, counts=None, reason="", remedy="", generation="", collections=()))
+    return shown
+
+
+def jobs_frame(jobs: Sequence[Job]) -> polars.DataFrame:
+    """One row a job: number, kind, state, paths, collections, queued, started, ended, generation, a column a count, reason,
+    remedy. Times are UTC; counts are null unless the job is done and its reader sees the whole corpus.
+    """
+    import polars as pl
+
+    time, text, number = pl.Datetime("us", "UTC"), pl.String, pl.Int64
+    lists, times = ("paths", "collections"), ("queued", "started", "ended")
+    rows = [{**job.to_dict(), **{name: getattr(job, name) for name in times}} for job in jobs]
+    texts = ("kind", "state", "generation", "reason", "remedy")
+    schema = {
+        name: pl.List(text) if name in lists else time if name in times else text if name in texts else number
+        for name in COLUMNS
+    }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def sources_frame(records: RecordStore, scope: Scope) -> polars.DataFrame:
+    """One row a source: path, kind (`folder`, or `files` indexed one by one), documents, chunks, bytes, modified (UTC), copies:
+    how many more there are that are indexed under another path.
+    """
+    import polars as pl
+
+    schema: dict[str, Any] = {
+        "path": pl.String,
+        "kind": pl.String,
+        "documents": pl.Int64,
+        "chunks": pl.Int64,
+        "bytes": pl.Int64,
+        "modified": pl.Datetime("us", "UTC"),
+        "copies": pl.Int64,
+    }
+    return pl.DataFrame([asdict(source) for source in records.sources(scope)], schema=schema)

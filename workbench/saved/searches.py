@@ -56,6 +56,7 @@ SEARCHES = Group(
 )
 
 HISTORY, SEARCH, PLAN = "history", "search", "plan"
+_KEPT_COLUMNS = "number, kind, name, value, at, edition"
 _COLUMN, _DIGITS = "column", "0123456789"
 """How the parameters of an address begin that hold a column's own plan: `column1`."""
 
@@ -65,7 +66,7 @@ class Kept:
     """Something kept under a name.
 
     Attributes:
-        number: Its number in the desk.
+        number: Its number.
         kind: `history`, `search` or `plan`.
         name: What the person calls it; for history the address itself, so that a search asked again is one entry.
         value: A plan's text form, or the page's address parameters as JSON.
@@ -115,11 +116,11 @@ class Searches:
         corpus: The corpus folder.
         owner: Who, as `owner_of` writes it.
 
-    Every method raises CorpusError and its kinds as the desk does.
+    Every method raises CorpusError and its kinds as `Database` does.
     """
 
     def __init__(self, corpus: str | Path, owner: str) -> None:
-        self._desk = open_database(corpus)
+        self._database = open_database(corpus)
         self.owner = owner
 
     # --- searches and plans --------------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ class Searches:
     def asked(self, params: Mapping[str, str]) -> None:
         """Put a search into the history, on top; only the newest `MOST_HISTORY` stay."""
         value = _json(params)
-        with self._desk.writing(SEARCHES) as db:
+        with self._database.writing(SEARCHES) as db:
             _put(db, self.owner, HISTORY, value, value)
             db.execute(
                 "DELETE FROM searches_kept WHERE owner = ?1 AND kind = ?2 AND number NOT IN (SELECT number FROM "
@@ -149,7 +150,7 @@ class Searches:
             raise UsageError("It needs a name to be kept under", "Type a name")
         if len(name) > LONGEST_NAME:
             raise UsageError(f"The name has {len(name)} characters", f"Use at most {LONGEST_NAME}")
-        with self._desk.writing(SEARCHES) as db:
+        with self._database.writing(SEARCHES) as db:
             old = _one(db, self.owner, kind, name)
             _put(db, self.owner, kind, name, value)
         return old
@@ -162,35 +163,34 @@ class Searches:
             most: How many at most.
         """
         order = "at DESC, number DESC" if kind == HISTORY else "name, number"
-        rows = self._desk.rows(
+        rows = self._database.rows(
             SEARCHES,
-            "SELECT number, kind, name, value, at, edition FROM searches_kept WHERE owner = ? AND kind = ? "
-            f"ORDER BY {order} LIMIT ?",
+            f"SELECT {_KEPT_COLUMNS} FROM searches_kept WHERE owner = ? AND kind = ? ORDER BY {order} LIMIT ?",
             (self.owner, kind, most),
         )
         return [_kept(row) for row in rows]
 
     def delete(self, number: int) -> Kept | None:
         """Delete one entry of any kind and give it back; None where it is gone already."""
-        with self._desk.writing(SEARCHES) as db:
+        with self._database.writing(SEARCHES) as db:
             row = db.execute(
-                "DELETE FROM searches_kept WHERE owner = ? AND number = ? RETURNING number, kind, name, value, at, edition",
+                f"DELETE FROM searches_kept WHERE owner = ? AND number = ? RETURNING {_KEPT_COLUMNS}",
                 (self.owner, number),
             ).fetchone()
         return None if row is None else _kept(row)
 
     def clear_history(self) -> list[Kept]:
         """Delete the whole history and give it back."""
-        with self._desk.writing(SEARCHES) as db:
+        with self._database.writing(SEARCHES) as db:
             rows = db.execute(
-                "DELETE FROM searches_kept WHERE owner = ? AND kind = ? RETURNING number, kind, name, value, at, edition",
+                f"DELETE FROM searches_kept WHERE owner = ? AND kind = ? RETURNING {_KEPT_COLUMNS}",
                 (self.owner, HISTORY),
             ).fetchall()
         return [_kept(row) for row in rows]
 
     def restore(self, entries: Sequence[Kept]) -> None:
         """Put entries back as they were, over what has their names now."""
-        with self._desk.writing(SEARCHES) as db:
+        with self._database.writing(SEARCHES) as db:
             for entry in entries:
                 _put(db, self.owner, entry.kind, entry.name, entry.value, entry.at)
 
@@ -205,7 +205,7 @@ class Searches:
         where, values = "", [self.owner]
         if paths is not None:
             where, values = " AND path IN (SELECT value FROM json_each(?))", [self.owner, json.dumps(list(paths))]
-        rows = self._desk.rows(
+        rows = self._database.rows(
             SEARCHES,
             'SELECT number, path, start, "end", quote, text, at, document FROM searches_notes WHERE owner = ?'
             f'{where} ORDER BY path, start, "end", number',
@@ -227,7 +227,7 @@ class Searches:
             raise UsageError(f"The note has {len(text):,} characters", f"Use at most {LONGEST_NOTE:,}")
         key = (self.owner, path, start, end, quote, document)
         match = 'owner = ? AND path = ? AND start = ? AND "end" = ? AND quote = ? AND document = ?'
-        with self._desk.writing(SEARCHES) as db:
+        with self._database.writing(SEARCHES) as db:
             old = db.execute(f"SELECT text FROM searches_notes WHERE {match}", key).fetchone()
             if old is None and document:  # one of before ids were kept is this one
                 where = match.replace("document = ?", "document = ''")
@@ -264,8 +264,7 @@ def _put(db: sqlite3.Connection, owner: str, kind: str, name: str, value: str, a
 
 def _one(db: sqlite3.Connection, owner: str, kind: str, name: str) -> Kept | None:
     row = db.execute(
-        "SELECT number, kind, name, value, at, edition FROM searches_kept WHERE owner = ? AND kind = ? AND name = ?",
-        (owner, kind, name),
+        f"SELECT {_KEPT_COLUMNS} FROM searches_kept WHERE owner = ? AND kind = ? AND name = ?", (owner, kind, name)
     ).fetchone()
     return None if row is None else _kept(row)
 

@@ -1,4 +1,4 @@
-"""The desk's file: shared by threads and processes, whole after a kill, and readable errors where it cannot be used."""
+"""The database beside the generations: shared by threads and processes, whole after a kill, readable errors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,21 +23,21 @@ WRITE = """
 import sys
 from workbench.saved.database import Database, Group
 marks = Group("marks", (sys.argv[2],))
-desk = Database(sys.argv[1])
+database = Database(sys.argv[1])
 for number in range(int(sys.argv[4])):
-    with desk.writing(marks) as db:
+    with database.writing(marks) as db:
         db.execute("INSERT INTO marks (text) VALUES (?)", (f"{sys.argv[3]} {number}",))
     print(number, flush=True)
 """
 
 
-def add(desk: Database, text: str) -> None:
-    with desk.writing(MARKS) as db:
+def add(database: Database, text: str) -> None:
+    with database.writing(MARKS) as db:
         db.execute("INSERT INTO marks (text) VALUES (?)", (text,))
 
 
-def texts(desk: Database) -> list[str]:
-    return [row["text"] for row in desk.rows(MARKS, "SELECT text FROM marks ORDER BY number")]
+def texts(database: Database) -> list[str]:
+    return [row["text"] for row in database.rows(MARKS, "SELECT text FROM marks ORDER BY number")]
 
 
 def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
@@ -45,13 +46,13 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:
-    """A desk that nobody wrote to reads as empty tables."""
+    """A database that nobody wrote to reads as empty tables."""
     assert texts(Database(tmp_path)) == []
     assert not (tmp_path / FILE).exists()
 
 
 def test_what_was_written_is_read_by_another(tmp_path: Path) -> None:
-    """Two desks of one folder are one file."""
+    """Two objects of one folder are one file."""
     add(Database(tmp_path), "one")
     assert texts(Database(tmp_path)) == ["one"]
     assert open_database(tmp_path) is open_database(tmp_path)
@@ -59,24 +60,24 @@ def test_what_was_written_is_read_by_another(tmp_path: Path) -> None:
 
 def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
     """A transaction is all or nothing."""
-    desk = Database(tmp_path)
+    database = Database(tmp_path)
 
     def half() -> None:
-        with desk.writing(MARKS) as db:
+        with database.writing(MARKS) as db:
             db.execute("INSERT INTO marks (text) VALUES ('lost')")
             raise KeyError
 
     with pytest.raises(KeyError):
         half()
-    assert texts(desk) == []
+    assert texts(database) == []
 
 
 def test_threads_lose_nothing(tmp_path: Path) -> None:
-    """Eight threads write through one desk at once."""
-    desk = Database(tmp_path)
+    """Eight threads write through one object at once."""
+    database = Database(tmp_path)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: add(desk, str(n)), range(80)))
-    assert sorted(texts(desk), key=int) == [str(n) for n in range(80)]
+        list(pool.map(lambda n: add(database, str(n)), range(80)))
+    assert sorted(texts(database), key=int) == [str(n) for n in range(80)]
 
 
 def test_processes_lose_nothing(tmp_path: Path) -> None:
@@ -105,20 +106,13 @@ def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
     db.close()
 
 
-def test_a_commit_is_on_the_disk(tmp_path: Path) -> None:
-    """WAL, and a sync at each commit."""
-    with Database(tmp_path).writing(MARKS) as db:
-        assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-        assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
-
-
 def test_migrations_keep_the_rows(tmp_path: Path) -> None:
     """A newer program brings the tables up to date, one group at a time."""
     add(Database(tmp_path), "kept")
     newer = Group("marks", (FIRST, "ALTER TABLE marks ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'"))
     other = Group("notes", ("CREATE TABLE notes (text TEXT) STRICT; CREATE INDEX notes_text ON notes (text)",))
-    desk = Database(tmp_path)
-    with desk.reading(newer, other) as db:
+    database = Database(tmp_path)
+    with database.reading(newer, other) as db:
         assert [tuple(r) for r in db.execute("SELECT text, colour FROM marks")] == [("kept", "red")]
         assert db.execute("SELECT * FROM notes").fetchall() == []
     with pytest.raises(CorpusError, match=r"newer workbench.*Update"):
@@ -139,7 +133,41 @@ def test_a_damaged_file_is_said(tmp_path: Path, content: bytes) -> None:
     add(Database(tmp_path), "x")
 
 
-def test_a_busy_desk_is_said(tmp_path: Path) -> None:
+REPAIR = """
+import os, sys
+from pathlib import Path
+from workbench.saved.database import repair_database
+from workbench.store import generations
+generations.hooks.append(lambda name: os.kill(os.getpid(), 9))
+repair_database(Path(sys.argv[1]))
+"""
+
+
+def test_a_repair_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """Killed when the damaged file's log is set aside and the new file is not yet in its place: the next repair goes on."""
+    indexed = Group("marks", (FIRST + "; CREATE INDEX marks_text ON marks (text)",))
+    path = tmp_path / FILE
+    with Database(tmp_path).writing(indexed) as db:
+        db.executemany("INSERT INTO marks (text) VALUES (?)", [(f"text {n}",) for n in range(300)])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        page = db.execute("SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND name = 'marks_text'").fetchone()[
+            0
+        ]
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4096 : (page - 1) * 4096 + 64] = bytes(64)
+    path.write_bytes(data)
+    assert subprocess.run([sys.executable, "-c", REPAIR, str(tmp_path)], check=False).returncode == -signal.SIGKILL
+    (said,) = repair_database(tmp_path)
+    assert "300 marks" in said
+    assert "set aside" in said
+    assert texts(Database(tmp_path)) == [f"text {n}" for n in range(300)]
+    assert repair_database(tmp_path) == ()
+    assert not list(tmp_path.glob(f"{FILE}.new*"))
+    assert [p.name for p in (tmp_path / "damaged").iterdir() if p.suffix == ".sqlite"] == [FILE]
+
+
+def test_a_busy_database_is_said(tmp_path: Path) -> None:
     """A writer waits for the time-out and no longer; readers do not wait at all."""
     add(Database(tmp_path), "before")
     with Database(tmp_path).writing(MARKS) as db:
@@ -159,26 +187,26 @@ def test_without_a_corpus_nothing_is_made(tmp_path: Path) -> None:
 
 def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
     """Connections of a file that was moved away are not written to."""
-    desk = Database(tmp_path)
-    add(desk, "old")
-    desk.close()
+    database = Database(tmp_path)
+    add(database, "old")
+    database.close()
     for file in tmp_path.glob(f"{FILE}*"):
         file.unlink()
-    add(desk, "new")
-    assert texts(desk) == texts(Database(tmp_path)) == ["new"]
+    add(database, "new")
+    assert texts(database) == texts(Database(tmp_path)) == ["new"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody with fewer rights")
 def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading goes on there, with or without a desk that others may read; writing is refused in a sentence."""
+    """Reading goes on there, with or without a database that others may read; writing is refused in a sentence."""
     monkeypatch.setenv("WORKBENCH_CORPUS_PRIVATE", "no")
     script = (
         "import os, sys\n"
         "from workbench.saved.database import Database, Group\n"
         "os.setuid(65534)\n"
-        "desk, marks = Database(sys.argv[1]), Group('marks', (sys.argv[2],))\n"
-        "print(len(desk.rows(marks, 'SELECT * FROM marks')))\n"
-        "try:\n    desk.writing(marks).__enter__()\nexcept Exception as exc:\n    print(exc)\n"
+        "database, marks = Database(sys.argv[1]), Group('marks', (sys.argv[2],))\n"
+        "print(len(database.rows(marks, 'SELECT * FROM marks')))\n"
+        "try:\n    database.writing(marks).__enter__()\nexcept Exception as exc:\n    print(exc)\n"
     )
     # Not below tmp_path, whose parents only root may enter.
     with tempfile.TemporaryDirectory() as name:
