@@ -156,3 +156,12 @@ def test_a_corpus_is_named_from_the_home_folder(
     assert "There is no corpus" not in done.output
     assert "~" not in done.output
     assert done.exit_code == (1 if "snapshot" in words else 0), done.output
+
+
+def test_a_remark_on_an_indexed_file_is_printed(tmp_path: Path) -> None:
+    """Once a reason with the number of files, so that what a file asked for and did not get is seen without --list."""
+    for n in range(3):
+        (tmp_path / f"{n}.md").write_text(f"---\nsensitivity: public\n---\n# Part {n}\n")
+    words = ["index", str(tmp_path), "--corpus", str(tmp_path / "corpus"), "--encoder", "hashing"]
+    said = CliRunner().invoke(main, words).output
+    assert "note on 3: It says sensitivity: public, and the rules normal, which it keeps. To allow it, index it" in said

@@ -16,6 +16,7 @@ from workbench.cli import options, output
 from workbench.indexing.report import by_kind, slowest
 from workbench.reports import FileStatus, IndexReport
 
+_SHOWN_NOTES = 8
 _MANY_FILES = 20
 
 if TYPE_CHECKING:
@@ -289,3 +290,13 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         skipped = Counter(f.reason for f in report.files if f.status is FileStatus.SKIPPED)
         for reason, number in sorted(skipped.items(), key=lambda item: (-item[1], item[0])):
             out.print(Text(output.plain(f"  skipped {number:,}: {reason}"), style="dim"), soft_wrap=True)
+        noted = Counter(
+            f"{f.reason}. {f.remedy}" if f.remedy else f.reason
+            for f in report.files
+            if f.status is FileStatus.INDEXED and f.reason and not f.same_as
+        )
+        for reason, number in noted.most_common(_SHOWN_NOTES):
+            out.print(Text(output.one_line(f"  note on {number:,}: {reason}"), style="dim"), soft_wrap=True)
+        if len(noted) > _SHOWN_NOTES:
+            left = sum(noted.values()) - sum(number for _, number in noted.most_common(_SHOWN_NOTES))
+            out.print(Text(f"  note on {left:,} more: --list names them", style="dim"), soft_wrap=True)
