@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 UV := $(BIN)/uv pip install --python $(BIN)/python
 ARGS ?=
-# A test process for each core, four at most; a file's tests run in one of them, files with slow tests first.
-PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# A test process for each core, four at most; files with slow tests first, and who is done takes work from the others.
+PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench guide notebooks clean
 

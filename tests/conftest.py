@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from workbench.demo import sample_folder
 # Tests never read the settings, models or corpora of the person who runs them, and never wait for a network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+REGRESSION = Path(__file__).parent / "regression"
+
 # The same examples in every run, so that a tree is green or red whoever runs it; --hypothesis-profile=default draws others.
 # No clock decides: a busy machine draws slowly and runs slowly.
 hypothesis.settings.register_profile(
@@ -26,9 +29,31 @@ hypothesis.settings.load_profile("fixed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first, so that parallel workers end at about the same time."""
+    """All of `regression` is slow: it indexes, breaks and repairs. Slow files first, so that workers end together."""
+    for item in items:
+        if REGRESSION in item.path.parents:
+            item.add_marker(pytest.mark.slow)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all test processes of a run."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small_demo(shared_folder: Path) -> Path:
+    """The folder with `demo/files` and `demo/corpus`, the small part of the demo with the model; embedded once a run."""
+    with open(shared_folder / "demo.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        files = wb.demo_files(shared_folder / "demo" / "files", small=True)
+        wb.index([files], corpus=shared_folder / "demo" / "corpus", collection="docs")
+    return shared_folder
 
 
 @pytest.fixture(autouse=True)

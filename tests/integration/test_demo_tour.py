@@ -39,14 +39,13 @@ def test_the_demo_builds_answers_and_checks(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the demo's files are this Python's own; looked at on 3.11")
-def test_the_tour_shows_what_it_says(tmp_path: Path) -> None:
+def test_the_tour_shows_what_it_says(small_demo: Path) -> None:
     """Exact words find the name; meaning finds the description; fusion alone puts the last one first."""
-    made = build(tmp_path)
     judgments = wb.demo_judgments()
     answers = {
         judgments.topic(i).text: {k for k, grade in judgments.qrels[i].items() if grade} for i in judgments.query_ids
     }
-    with wb.open_corpus(made.corpus) as corpus:
+    with wb.open_corpus(small_demo / "demo" / "corpus") as corpus:
         first = {
             (a.question.text, a.mode): a.citations[0].rpartition(":")[0] in answers[a.question.text]
             for a in ask(corpus)

@@ -73,25 +73,32 @@ def test_the_stored_outputs_are_of_one_clean_run(script: Path) -> None:
     assert not [o for o in outputs if "application/vnd.jupyter.widget-view+json" in o.get("data", {})]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the notebooks run, one after another as somebody reads them: the demo corpus that the first makes serves all."""
-    return tmp_path_factory.mktemp("notebooks")
+def demo_first(script: Path) -> bool:
+    """Whether a notebook reads the demo with the model."""
+    return script.stem[:2] in ("01", "02", "03")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
-def test_it_runs_from_top_to_bottom(script: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_on_the_demo_run_from_top_to_bottom(small_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fresh kernel executes every cell, assertions included, and none warns; without collections to measure on.
 
-    The first three embed the demo with the model, once; what 04 claims holds of any two encoders, so it takes two quick ones.
+    One after another, as somebody reads them: they share the demo's folder.
     """
+    monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
+    for script in filter(demo_first, NOTEBOOKS):
+        assert complaints(script, small_demo) == [], script.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [s for s in NOTEBOOKS if not demo_first(s)], ids=lambda p: p.stem)
+def test_it_runs_from_top_to_bottom(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, in a folder of its own. What 04 claims holds of any two encoders, so it takes two quick ones."""
     monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
     parameters: dict[str, Any] = {}
     if script.stem.startswith("04"):
-        make_static(folder / "words", topics.values())
+        make_static(tmp_path / "words", topics.values())
         parameters["encoders"] = ["hashing", "words"]
-    assert complaints(script, folder, **parameters) == []
+    assert complaints(script, tmp_path, **parameters) == []
 
 
 @pytest.mark.slow
