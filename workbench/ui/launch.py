@@ -7,6 +7,7 @@ refused where the address is a local one.
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import os
 import socket
@@ -22,6 +23,7 @@ from workbench.charts.layout import BLUE, SKY
 from workbench.errors import SettingError, UsageError
 from workbench.records import Principal
 
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 SCRIPT = Path(__file__).with_name("app.py")
 PAGES = frozenset({"explain", "judge", "tune", "compare", "snapshots", "document", "corpus", "guide"})
 """The pages' names in their addresses; the first page has none."""
@@ -132,6 +134,7 @@ def run_app(
     """
     check_port(host, port)
     os.environ["WORKBENCH_CORPUS"] = str(Path(corpus).absolute())
+    give_memory_back()
     look_as(principal)
     import streamlit as st
     from starlette.middleware import Middleware
@@ -141,6 +144,21 @@ def run_app(
     middleware = [Middleware(base_said.BaseSaid, pages=PAGES)]
     app = st.App(SCRIPT, routes=snapshot_routes.routes(), middleware=middleware)
     app.run(config=server_options(port, host, open_browser))
+
+
+def give_memory_back() -> None:
+    """Have glibc return what pages free to the system; on other systems nothing.
+
+    Streamlit runs every page in a thread of its own. glibc gives threads up to eight heaps a processor, and raises the size from
+    which a block is mapped (and unmapped) by itself up to 32 MB: what results free stays behind as holes.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    mallopt(_M_ARENA_MAX, 2)
+    mallopt(_M_MMAP_THRESHOLD, 256 << 10)
+    mallopt(_M_TRIM_THRESHOLD, 1 << 20)
 
 
 def look_as(principal: Principal | None) -> None:
