@@ -29,7 +29,7 @@ _PUBLIC = {
     "explore": "workbench.notebook.explorer",
     "fuse": "workbench.ranking.fuse",
     "index": "workbench.corpus",
-    "judged_collections": "workbench.evaluate.collections",
+    "judged_collections": "workbench.judgments.formats",
     "load_judgments": "workbench.judgments.qrels",
     "load_run": "workbench.evaluate.run",
     "open_corpus": "workbench.corpus",

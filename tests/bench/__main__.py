@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bench.corpora import BenchCorpus
     from bench.figures import Figure, Goal, Row, Unmeasured
-    from workbench.cli.machine import Machine
+    from workbench.cli.table import Machine
 
 
 _NARROWEST = 110
@@ -68,7 +68,7 @@ def bench(
     The first run builds the corpus and the peers' indexes, which are kept. Ctrl-C prints what is done; exit code 1 then.
     """
     from bench import corpora, ground, rows_pages, run
-    from workbench.cli import machine
+    from workbench.cli import table as machine
 
     if ui and only:
         raise UsageError("--ui measures its own rows", "Leave --only out")
@@ -91,7 +91,7 @@ def bench(
     except KeyboardInterrupt:
         stopped = True
     if as_json:
-        options.print_json(_plain(here, corpus, done, stopped))
+        output.print_json(_plain(here, corpus, done, stopped))
     else:
         out = output.console()
         out.width = max(out.width, _NARROWEST)  # a table with a word a line tells nobody anything

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.ground import Ground
-from workbench.cli.machine import version
+from workbench.cli.table import version
 from workbench.records import Progress
 
 DEPTH = 100

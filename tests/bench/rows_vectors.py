@@ -12,7 +12,7 @@ from bench.figures import Peer, Row
 from bench.ground import Ground
 from bench.timing import in_turn
 from workbench import settings
-from workbench.cli.machine import version
+from workbench.cli.table import version
 from workbench.store.types import Scope
 from workbench.store.vectors.build import GRAPH, MATRIX
 

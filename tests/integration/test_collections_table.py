@@ -12,7 +12,7 @@ from bench import rows_sweep
 from click.testing import CliRunner
 
 import workbench as wb
-from workbench.cli import measured_collections as collections
+from workbench.cli import table as collections
 from workbench.cli.main import main
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.many import Batch

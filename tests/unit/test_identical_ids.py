@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.cli import measured_collections
+from workbench.cli import table as measured_collections
 from workbench.cli.main import main
 from workbench.evaluate.run import load_run
 

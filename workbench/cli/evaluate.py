@@ -1,7 +1,8 @@
-"""`workbench eval`: measure plans on judged queries."""
+"""`workbench eval`, `check`, `threshold` and `run export`: what plans are worth on judged queries."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from workbench.cli import judged, options, output
+from workbench.cli import options, output
+from workbench.errors import UsageError
+from workbench.plan.fields import FUSED, OFF
 from workbench.plan.plan import Plan
 from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
+    from workbench.evaluate.distribution import Distribution
     from workbench.evaluate.evaluation import Evaluation
+    from workbench.plan.plan import Plan
 
 
 @click.command(name="eval", cls=options.Writing)
@@ -41,16 +46,16 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A TREC run that another program made: it is measured and compared, too; may be repeated.",
 )
-@click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
+@options.SPLIT
 @click.option("--depth", type=click.IntRange(1, 100_000), help="Candidates from each source, whatever the plan says.")
-@click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
+@options.JUDGES
 @click.option("--per-query", is_flag=True, help="Show every query's figures.")
 @click.option("--run", "run_file", type=options.OutputFile(), help="Write the first plan's run in TREC form.")
-@click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
-@click.option("--filter", "-f", "filters", help="A condition on documents.")
-@options.drop_identical_option
+@options.NO_KEYWORDS
+@options.FILTER
+@options.DROP_IDENTICAL
 @options.takes_asker
-@options.json_option
+@options.JSON
 def evaluate(
     judgments: Path,
     plans: options.ManyPlans,
@@ -78,7 +83,7 @@ def evaluate(
     from workbench.evaluate.run import load_run
 
     given_runs = [load_run(path) for path in runs]
-    loaded = judged.read_judgments(judgments, split, asker, judges).dropping(drop_identical_ids)
+    loaded = options.read_judgments(judgments, split, asker, judges).dropping(drop_identical_ids)
     if no_keywords:
         loaded = loaded.without_keywords()
     if given_runs:
@@ -100,9 +105,9 @@ def evaluate(
     if run_file is not None:
         made[0].run.save_trec(run_file)
     if as_json:
-        options.print_json([_as_dict(e, made[0], per_query) for e in made])
+        output.print_json([_evaluation_dict(e, made[0], per_query) for e in made])
         return
-    _print(made, per_query)
+    _print_evaluations(made, per_query)
 
 
 def _deepened(plan: Plan, depth: int | None, modes: tuple[str, ...]) -> Plan:
@@ -112,7 +117,7 @@ def _deepened(plan: Plan, depth: int | None, modes: tuple[str, ...]) -> Plan:
     return plan.replace({f"depth.{source}": depth for source in sorted(asked)})
 
 
-def _as_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) -> dict[str, Any]:
+def _evaluation_dict(evaluation: Evaluation, base: Evaluation, per_query: bool) -> dict[str, Any]:
     data: dict[str, Any] = {
         "plan": evaluation.name,
         "queries": len(evaluation.query_ids),
@@ -134,7 +139,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _print(made: list[Evaluation], per_query: bool) -> None:
+def _print_evaluations(made: list[Evaluation], per_query: bool) -> None:
     import polars as pl
 
     out = output.console()
@@ -151,8 +156,298 @@ def _print(made: list[Evaluation], per_query: bool) -> None:
     out.print(output.frame_table(pl.DataFrame(rows), title))
     for evaluation in made[1:]:
         out.print(Text(made[0].compare(evaluation).verdict))
-    for warning in dict.fromkeys(w for e in made for w in e.warnings):
-        out.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
+    output.warn(dict.fromkeys(w for e in made for w in e.warnings))
     if per_query:
         for evaluation in made:
             out.print(output.frame_table(evaluation.per_query(), evaluation.name, digits=3))
+
+
+_SHOWN = 10
+
+
+@click.command(cls=options.Writing)
+@click.argument("judgments")
+@options.takes_plan
+@click.option("--baseline", type=click.Path(path_type=Path), help="Figures saved by --save: a significant drop fails.")
+@click.option(
+    "--min",
+    "minimums",
+    multiple=True,
+    metavar="MEASURE=VALUE",
+    help="Least mean, such as nDCG@10=0.4; may be repeated.",
+)
+@click.option(
+    "--save",
+    type=options.OutputFile(replaces="baseline"),
+    help="Write the figures of now, for later checks; the baseline itself is replaced only where the check passes.",
+)
+@click.option(
+    "--measure", "measures", multiple=True, help="An ir_measures name; may be repeated. Default: nDCG@10 R@100."
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="A drop of at most this much passes.",
+)
+@options.SPLIT
+@options.JUDGES
+@options.MODE
+@options.FILTER
+@options.DROP_IDENTICAL
+@options.takes_asker
+@options.JSON
+@click.pass_context
+def check(
+    ctx: click.Context,
+    judgments: str,
+    plan: options.OnePlan,
+    baseline: Path | None,
+    minimums: tuple[str, ...],
+    save: Path | None,
+    measures: tuple[str, ...],
+    tolerance: float,
+    split: str | None,
+    judges: tuple[str, ...],
+    mode: str,
+    filters: str | None,
+    drop_identical_ids: bool | None,
+    asker: options.Asker,
+    as_json: bool,
+) -> None:
+    """Measure a plan on JUDGMENTS and exit with 1 when it is significantly worse than a baseline, or below a minimum."""
+    from workbench.evaluate.guarding import check as compare
+    from workbench.evaluate.guarding import read_baseline, save_baseline
+
+    wanted = plan.read()
+    least = _minimums(minimums)
+    loaded = options.read_judgments(judgments, split, asker, judges).dropping(drop_identical_ids)
+    chosen = [*(measures or ("nDCG@10", "R@100")), *least]
+    before = None if baseline is None else read_baseline(baseline)
+    if before is not None:
+        chosen = [*before.measures, *chosen]
+    elif not least and save is None:
+        raise UsageError("There is nothing to check against", "Give --baseline FILE, --min nDCG@10=0.4, or --save FILE")
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
+        now = opened.evaluate(loaded, wanted, chosen, mode=mode, filters=filters, progress=progress)
+    found = compare(now, before, least, tolerance=tolerance) if before is not None or least else None
+    passed = found is None or found.passed
+    kept: tuple[str, ...] = ()
+    # A failed run must not become what later ones are measured against.
+    if save is not None and not passed and baseline is not None and save.exists() and save.samefile(baseline):
+        save, kept = None, (f"{baseline} was not replaced, because the check failed",)
+    if save is not None:
+        save_baseline(now, save)
+    warnings = [*now.warnings, *(() if found is None else found.notes), *kept]
+    if as_json:
+        output.print_json(
+            {
+                "plan": now.name,
+                "passed": passed,
+                "figures": {m: None if math.isnan(now.mean(m)) else now.mean(m) for m in now.measures},
+                "failures": [] if found is None else list(found.failures),
+                "verdicts": [] if found is None else [d.verdict for d in found.differences],
+                "fallen": [] if found is None else [dataclasses.asdict(f) for f in found.fallen],
+                "not_compared": [] if found is None else list(found.left_out),
+                "saved": None if save is None else str(save),
+                "warnings": warnings,
+            }
+        )
+        ctx.exit(0 if passed else 1)
+    out = output.console()
+    out.print(", ".join(f"{m} {now.mean(m):.4f}" for m in now.measures))
+    if found is not None:
+        for difference in found.differences:
+            out.print(Text(f"{difference.measure}: {difference.brief}"), soft_wrap=True)
+        for fell in found.fallen[:_SHOWN]:
+            line = f"  fell {fell.before:.3f} to {fell.after:.3f}: {fell.query_id} {fell.query}"
+            out.print(Text(line, style="dim"), soft_wrap=True)
+        if len(found.fallen) > _SHOWN:
+            out.print(Text(f"  and {len(found.fallen) - _SHOWN} more", style="dim"))
+        for failure in found.failures:
+            out.print(Text("failed: " + failure, style="red"), soft_wrap=True)
+        if found.passed:
+            out.print("passed")
+    output.warn(warnings)
+    if save is not None:
+        out.print(Text(f"Saved to {save}; check against it with --baseline {save}"), soft_wrap=True)
+    ctx.exit(0 if passed else 1)
+
+
+def _minimums(words: tuple[str, ...]) -> dict[str, float]:
+    """Least means by measure, in its one spelling. Raises UsageError: for what is none, or two of one measure."""
+    from workbench.evaluate.measures import parse_measures
+
+    found: dict[str, float] = {}
+    for word in words:
+        name, _, text = word.rpartition("=")
+        try:
+            value = float(text)
+            if not name.strip() or not math.isfinite(value):
+                raise ValueError
+        except ValueError as exc:
+            raise UsageError(f"--min {word} is not MEASURE=VALUE", "Write for example --min nDCG@10=0.4") from exc
+        (measure,) = parse_measures([name])
+        if measure in found:
+            raise UsageError(f"--min names {measure} twice", "Give each measure one minimum")
+        found[measure] = value
+    return found
+
+
+@click.command()
+@click.argument("judgments")
+@options.takes_plan
+@click.option(
+    "--lose", "losses", multiple=True, type=click.FloatRange(0, 100, max_open=True), metavar="PERCENT",
+    help="The most of the relevant that may be lost, in percent; may be repeated. Default: 0, 1, 5, 10.",
+)  # fmt: skip
+@click.option(
+    "--source", "sources", multiple=True, help="keyword, vector, vector:NAME or fused; may be repeated. Default: all."
+)
+@options.SPLIT
+@options.FILTER
+@options.DROP_IDENTICAL
+@options.takes_asker
+@options.JSON
+def threshold(
+    judgments: str,
+    plan: options.OnePlan,
+    losses: tuple[float, ...],
+    sources: tuple[str, ...],
+    split: str | None,
+    filters: str | None,
+    drop_identical_ids: bool | None,
+    asker: options.Asker,
+    as_json: bool,
+) -> None:
+    """Find the threshold that loses at most so many of the relevant results in JUDGMENTS, and what it drops of the others.
+
+    What was judged counts once a query, at its best candidate. A plan cuts a vector source at a distance (vector.threshold, or
+    of one of several threshold.SOURCE), keyword below a BM25 score (threshold.keyword) and the fused list below a fused score
+    (fusion.threshold). A source is measured without its threshold, the fused list with those of the sources. Grep has no
+    threshold: its score is shown to compare.
+    """
+    from workbench.errors import UsageError
+    from workbench.evaluate.distribution import distributions
+    from workbench.evaluate.pool import Pool
+
+    asked = plan.read()
+    unknown = [s for s in sources if s not in (*asked.sources, FUSED)]
+    if unknown:
+        raise UsageError(f"The plan does not ask {unknown[0]}", "Its sources are " + ", ".join((*asked.sources, FUSED)))
+    loaded = options.read_judgments(judgments, split, asker).dropping(drop_identical_ids)
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
+        pool = Pool(opened.engine, loaded, principal=asker.principal, filters=filters)
+        made = distributions(pool, asked, progress=progress)
+    rows = [
+        _threshold_row(made[name], percent, asked)
+        for name in made if not sources or name in sources
+        for percent in losses or (0.0, 1.0, 5.0, 10.0)
+    ]  # fmt: skip
+    if as_json:
+        output.print_json(rows)
+        return
+    _print_thresholds(rows, len(loaded.query_ids))
+    output.warn((*pool.warnings, *pool.judgments.notes))
+
+
+def _threshold_row(found: Distribution, percent: float, plan: Plan) -> dict[str, Any]:
+    at = found.advised(percent / 100)
+    lost, dropped = found.dropped(at)
+    field = plan.threshold_to_set(found.source)
+    return {
+        "source": found.source, "of": found.axis, "relevant": len(found.relevant), "not_found": found.missed,
+        "lose": percent, "threshold": None if at != at else at,
+        "loses": None if lost != lost else round(100 * lost, 2), "drops": None if dropped != dropped else round(100 * dropped, 2),
+        "now": plan.threshold(found.source) if field else None, "field": field or None,
+    }  # fmt: skip
+
+
+def _print_thresholds(rows: list[dict[str, Any]], queries: int) -> None:
+    import polars as pl
+
+    shown = output.console()
+    frame = pl.DataFrame(
+        [{**{n: v for n, v in r.items() if n not in {"of", "now", "field"}},
+          "threshold": f"{r['threshold']:g}" if r["threshold"] is not None else ""} for r in rows]
+    ).rename({"lose": "may lose %", "loses": "loses %", "drops": "drops of others %", "not_found": "not found"})  # fmt: skip
+    shown.print(output.frame_table(frame, f"Thresholds on {queries} judged queries", digits=1))
+    axes = dict.fromkeys(f"{r['source']}: {r['of']}" for r in rows)
+    shown.print(Text("; ".join(axes), style="dim"), soft_wrap=True)
+    fields = {r["source"]: (r["now"], r["field"]) for r in rows if r["field"] and r["threshold"] is not None}
+    for source, (now, field) in fields.items():
+        have = (
+            f"is not cut: take one with --set {field}=VALUE"
+            if now == OFF
+            else f"is cut at {now:g}: take another with --set {field}=VALUE"
+        )
+        shown.print(Text(f"{source} {have}."), soft_wrap=True)
+
+
+@click.group(name="run")
+def run() -> None:
+    """Runs in the TREC form: the ranked answers of a plan to many queries."""
+
+
+@run.command(name="export", cls=options.Writing)
+@click.argument("queries")
+@click.argument("target", type=options.OutputFile())
+@options.takes_plan
+@options.MODE
+@click.option("--depth", default=1000, show_default=True, type=click.IntRange(1, 100_000), help="Documents a query.")
+@click.option("--name", help="The run's name; default: the plan's text.")
+@options.SPLIT
+@options.FILTER
+@options.DROP_IDENTICAL
+@options.takes_asker
+@options.JSON
+def export(
+    queries: str,
+    target: Path,
+    plan: options.OnePlan,
+    mode: str,
+    depth: int,
+    name: str | None,
+    split: str | None,
+    filters: str | None,
+    drop_identical_ids: bool | None,
+    asker: options.Asker,
+    as_json: bool,
+) -> None:
+    """Ask QUERIES under a plan and write the documents found to TARGET, as a TREC run.
+
+    QUERIES is a query set, or a file or folder of queries or judgments. Each source goes as deep as --depth. Documents have
+    the names that `workbench judge export SET FILE --format trec` gives them.
+    """
+    from workbench.evaluate.plans import run_plan
+    from workbench.evaluate.run import as_indexed
+    from workbench.judgments.judging import own_ids
+
+    chosen = plan.read()
+    deep = chosen.replace({f"depth.{source}": max(depth, chosen.depth(source)) for source in chosen.sources})
+    with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
+        records = opened.engine.records
+        asked = options.read_queries(opened, queries, split).dropping(drop_identical_ids)
+        asked = as_indexed(asked, records, records.scope(asker.principal, filters, ()))
+        made = run_plan(
+            lambda topic: opened.search(
+                topic.text, topic.keywords, mode=mode, plan=deep, filters=filters, bypass_cache=True
+            ),
+            asked, depth, name=name or _run_name(chosen, mode), progress=progress,
+        )  # fmt: skip
+        known = asked.document_keys
+        paths = sorted({k for keys in made.rankings.values() for k in keys if k not in known})
+        names = own_ids(opened.judging, paths)
+    rankings = {i: tuple(names.get(k, k) for k in keys) for i, keys in made.rankings.items()}
+    replace(made, rankings=rankings).save_trec(target)
+    output.warn((*made.warnings, *asked.notes), err=True)
+    count = sum(map(len, rankings.values()))
+    if as_json:
+        output.print_json({"queries": len(rankings), "documents": count, "target": str(target), "name": made.name})
+    else:
+        output.say(f"{count:,} documents for {len(rankings):,} queries written to {target}")
+
+
+def _run_name(plan: Plan, mode: str) -> str:
+    return str(plan) if mode == "hybrid" else f"{mode}: {plan}"

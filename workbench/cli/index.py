@@ -1,26 +1,31 @@
-"""`workbench index`, `remove` and `info`."""
+"""`workbench index`, `remove`, `rollback` and `info`."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
 
+from workbench import settings
 from workbench.cli import options, output
+from workbench.errors import WorkbenchError
 from workbench.indexing.report import by_kind, slowest
 from workbench.reports import FileStatus, IndexReport
 
-_SHOWN_NOTES = 8
-_MANY_FILES = 20
-
 if TYPE_CHECKING:
     import polars
+
+    from workbench.indexing.preview import IndexPreview
+
+
+_SHOWN_NOTES = 8
+_MANY_FILES = 20
 
 
 @click.command()
@@ -48,8 +53,8 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 @click.option("--watch", "watching", is_flag=True, help="Index, then again after every change, until Ctrl-C.")
 @click.option("--list", "list_files", is_flag=True, help="List every file with what became of it.")
-@options.corpus_option
-@options.json_option
+@options.CORPUS
+@options.JSON
 @click.pass_context
 def index(
     ctx: click.Context,
@@ -74,7 +79,6 @@ def index(
 
     Ctrl-C is safe at any time: the corpus stays as it was, and the next run goes on where this one stopped.
     """
-    from workbench.cli.again import index_again, print_preview
     from workbench.corpus import index as run
     from workbench.corpus import preview
     from workbench.errors import UsageError
@@ -94,7 +98,7 @@ def index(
         with output.progress_bar(enabled=not as_json) as progress:
             report = run(paths, corpus, wanted, progress, wait=waiting, **how)
         if as_json:
-            options.print_json(report_dict(report))
+            output.print_json(report_dict(report))
         else:
             print_report(report, list_files=list_files)
         return report
@@ -118,8 +122,8 @@ def index(
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@options.corpus_option
-@options.json_option
+@options.CORPUS
+@options.JSON
 @click.pass_context
 def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_json: bool) -> None:
     """Take files and folders out of a corpus; the files themselves stay."""
@@ -127,7 +131,7 @@ def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_
 
     report = run(paths, corpus)
     if as_json:
-        options.print_json(report_dict(report))
+        output.print_json(report_dict(report))
     else:
         print_report(report, list_files=False)
     ctx.exit(0 if report.count(FileStatus.REMOVED) else 1)
@@ -137,7 +141,7 @@ def remove(ctx: click.Context, paths: tuple[Path, ...], corpus: Path | None, as_
 @click.option("--sources", is_flag=True, help="List what the documents came from.")
 @click.option("--jobs", is_flag=True, help="List indexing runs: queued, running, done or failed, the newest first.")
 @options.takes_asker
-@options.json_option
+@options.JSON
 def info(sources: bool, jobs: bool, asker: options.Asker, as_json: bool) -> None:
     """Say what a corpus holds: generation, counts, encoder, digest and bytes."""
     with asker.open() as opened:
@@ -151,7 +155,7 @@ def info(sources: bool, jobs: bool, asker: options.Asker, as_json: bool) -> None
         _print_tables(tables, as_json=as_json)
         return
     if as_json:
-        options.print_json(held)
+        output.print_json(held)
         return
     out = output.console()
     held["encoders"] = {
@@ -172,13 +176,13 @@ def info(sources: bool, jobs: bool, asker: options.Asker, as_json: bool) -> None
 def _print_tables(tables: Mapping[str, polars.DataFrame], *, as_json: bool) -> None:
     """Sources and jobs: every column as JSON, the telling ones on the screen."""
     if as_json:
-        options.print_json({name: json.loads(frame.write_json()) for name, frame in tables.items()})
+        output.print_json({name: json.loads(frame.write_json()) for name, frame in tables.items()})
         return
     out = output.console()
     for name, frame in tables.items():
         if name == "jobs":
             for job in frame.to_dicts():
-                out.print(Text(output.plain(_job_line(job))), soft_wrap=True)
+                out.print(Text(_job_line(job)), soft_wrap=True)
             if not len(frame):
                 out.print("No indexing run is known: they are kept from the next one on")
         else:
@@ -271,7 +275,7 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
     if len(report.encoders) > 1:
         own, *others = report.encoders
         named = ", ".join((f"{own} (vector)", *(f"{name} (vector:{name})" for name in others)))
-        out.print(Text(output.plain(f"encoders: {named}")), soft_wrap=True)
+        out.print(Text(f"encoders: {named}"), soft_wrap=True)
     if report.copies:
         out.print(
             "1 file is a copy of another and was indexed once"
@@ -279,8 +283,7 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
             else f"{report.copies:,} files are copies of another and were indexed once"
         )
     _print_kinds(report, every=list_files)
-    for warning in report.warnings:
-        out.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
+    output.warn(report.warnings)
     shown = [f for f in report.files if list_files or f.status is FileStatus.FAILED]
     for file in shown:
         why = f": {file.reason}" + (f". {file.remedy}" if file.remedy else "") if file.reason else ""
@@ -289,7 +292,7 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
     if not list_files:
         skipped = Counter(f.reason for f in report.files if f.status is FileStatus.SKIPPED)
         for reason, number in sorted(skipped.items(), key=lambda item: (-item[1], item[0])):
-            out.print(Text(output.plain(f"  skipped {number:,}: {reason}"), style="dim"), soft_wrap=True)
+            out.print(Text(f"  skipped {number:,}: {reason}", style="dim"), soft_wrap=True)
         noted = Counter(
             f"{f.reason}. {f.remedy}" if f.remedy else f.reason
             for f in report.files
@@ -300,3 +303,109 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         if len(noted) > _SHOWN_NOTES:
             left = sum(noted.values()) - sum(number for _, number in noted.most_common(_SHOWN_NOTES))
             out.print(Text(f"  note on {left:,} more: --list names them", style="dim"), soft_wrap=True)
+
+
+def print_preview(found: IndexPreview, *, list_files: bool, as_json: bool) -> None:
+    """What a run would do: the counts, what would be read or go, and why files would be left out."""
+    from workbench.indexing.preview import Action
+
+    if as_json:
+        data = dataclasses.asdict(found)
+        data["copies"] = found.copies
+        data["counts"] = {action.value: found.count(action) for action in Action}
+        output.print_json(data)
+        return
+    out = output.console()
+    counts = ", ".join(f"{found.count(action):,} {action.value}" for action in Action)
+    out.print(f"{output.counted(len(found.files), 'file')}: {counts}", soft_wrap=True)
+    size = f"{found.read_bytes / 1e6:,.1f} MB" if found.read_bytes >= 1e5 else f"{found.read_bytes:,} bytes"
+    out.print(f"{size} would be read. Nothing was changed; leave out --dry-run to index.")
+    if found.copies:
+        one = found.copies == 1
+        out.print(
+            f"{found.copies:,} {'file holds' if one else 'files hold'} the same bytes as another and would be indexed once"
+        )
+    shown = (Action.NEW, Action.CHANGED, Action.REMOVED, Action.FAILED) if not list_files else tuple(Action)
+    most = len(found.files) if list_files else 20
+    for action in shown:
+        files = [file for file in found.files if file.action is action]
+        for file in files[:most]:
+            why = f": {file.reason}" if file.reason else f": a copy of {file.copy_of}" if file.copy_of else ""
+            out.print(Text(output.one_line(f"  {action.value} {file.path}{why}")), soft_wrap=True)
+        if len(files) > most:
+            out.print(Text(f"  {action.value}: {len(files) - most:,} more; --list shows them", style="dim"))
+    if not list_files:
+        skipped = Counter(file.reason for file in found.files if file.action is Action.SKIPPED)
+        for reason, number in sorted(skipped.items(), key=lambda item: (-item[1], item[0])):
+            out.print(Text(f"  skipped {number:,}: {reason}", style="dim"))
+
+
+def index_again(
+    paths: Sequence[Path], corpus: Path | None, first: Callable[[], object], once: Callable[[], object]
+) -> None:
+    """Index, then after each burst of changes until Ctrl-C. A later run that fails is said, and the next change tries again."""
+    from workbench.indexing import watch
+
+    def run() -> None:
+        try:
+            once()
+        except WorkbenchError as exc:
+            output.say(f"workbench: {exc}", err=True)
+
+    def begin() -> None:
+        first()
+        output.say("Watching for changes; Ctrl-C ends it.", err=True)
+
+    try:
+        watch(paths, Path(settings.get("corpus") if corpus is None else corpus), run, lambda: False, begin)
+    except KeyboardInterrupt:
+        output.say("workbench: Stopped watching.", err=True)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--keep", metavar="NAME", help="Keep the corpus as it is now under this name, until it is forgotten.")
+@click.option("--forget", metavar="NAME", help="Keep this state no longer; its space is freed by the next run.")
+@options.CORPUS
+@options.JSON
+@click.pass_context
+def rollback(
+    ctx: click.Context, name: str | None, keep: str | None, forget: str | None, corpus: Path | None, as_json: bool
+) -> None:
+    """Go back to the state NAME of the corpus; without a name, list the states that are kept.
+
+    Judgments, snapshots and `corpus.yaml` stay as they are. The next `workbench index` compares with the files again.
+
+    \b
+    workbench rollback --keep before-june
+    workbench rollback before-june
+    """
+    from workbench.indexing.repair import rollback as go_back
+    from workbench.store import generations
+
+    path = Path(settings.get("corpus")) if corpus is None else corpus
+    generations.current(path)
+    if sum(value is not None for value in (name, keep, forget)) > 1:
+        raise click.UsageError("Name one of NAME, --keep and --forget")
+    if forget is not None:
+        generations.state(path, forget)
+        (generations.Layout(path).states / forget).unlink(missing_ok=True)
+        said = f"The state {forget} is forgotten"
+    elif keep is not None:
+        said = f"Generation {generations.keep_state(path, keep)} is kept as {keep}"
+    elif name is not None:
+        generation = generations.state(path, name)
+        said = f"The corpus answers from the state {name} (generation {generation}) now, as generation {go_back(path, name)}"
+    else:
+        said = ""
+    known = generations.states(path)
+    if as_json:
+        output.print_json({"generation": generations.current(path), "states": known})
+    elif said:
+        click.echo(said)
+    else:
+        for state, generation in known.items():
+            click.echo(f"{state}\t{generation}")
+        if not known:
+            click.echo("No state is kept. Keep the corpus as it is now with: workbench rollback --keep NAME")
+    ctx.exit(0 if known or said else 1)

@@ -18,7 +18,7 @@ POOLED = ("default", "default sources=keyword", "default sources=vector")
 
 def _common(function: F) -> F:
     """`--tenant`, `--role`, `--corpus` and `--json`."""
-    return options.takes_asker(options.json_option(function))
+    return options.takes_asker(options.JSON(function))
 
 
 @click.group(name="judge")
@@ -36,7 +36,7 @@ def list_sets(asker: options.Asker, as_json: bool) -> None:
     with asker.open() as opened:
         found = opened.judging.overview()
     if as_json:
-        options.print_json(
+        output.print_json(
             [
                 {"name": s.name, "queries": s.queries, "judgments": s.judgments, "note": s.note, "by": s.made_by,
                  "made": s.made.isoformat()}
@@ -44,9 +44,7 @@ def list_sets(asker: options.Asker, as_json: bool) -> None:
             ]
         )  # fmt: skip
     for one in () if as_json else found:
-        output.say(
-            output.plain(f"{one.name}: {one.queries} queries, {one.judgments} judgments ({one.note or one.made_by})")
-        )
+        output.say(f"{one.name}: {one.queries} queries, {one.judgments} judgments ({one.note or one.made_by})")
     if not found:
         if not as_json:
             output.say("There are no query sets yet; make one with workbench judge make, or import one.", err=True)
@@ -64,9 +62,9 @@ def add(name: str, queries: tuple[str, ...], asker: options.Asker, as_json: bool
         new = sets.add(name, queries, make=True, by=opened.judging.judge)
         total = len(sets.queries(name))
     if as_json:
-        options.print_json({"set": name, "queries": total, "new_queries": new})
+        output.print_json({"set": name, "queries": total, "new_queries": new})
     else:
-        output.say(output.plain(f"{name}: {total} queries, {new} of them new"))
+        output.say(f"{name}: {total} queries, {new} of them new")
 
 
 @judge.command()
@@ -78,9 +76,9 @@ def rename(name: str, new: str, asker: options.Asker, as_json: bool) -> None:
     with asker.open() as opened:
         kept = opened.judging.sets.rename(name, new)
     if as_json:
-        options.print_json({"renamed": name, "to": kept})
+        output.print_json({"renamed": name, "to": kept})
     else:
-        output.say(output.plain(f"{name} is {kept} now"))
+        output.say(f"{name} is {kept} now")
 
 
 @judge.command(name="import")
@@ -90,7 +88,7 @@ def rename(name: str, new: str, asker: options.Asker, as_json: bool) -> None:
 @click.option(
     "--queries", "only_queries", is_flag=True, help="SOURCE holds queries only: JSONL, CSV, or a query a line."
 )
-@click.option("--split", help="Which qrels of a folder with several.")
+@options.SPLIT
 @click.option("--topics", type=click.Path(path_type=Path, exists=True), help="Texts of the queries, for TREC qrels.")
 @_common
 def import_(
@@ -114,22 +112,20 @@ def import_(
             chosen = name or source.stem
             total, new = exchange.import_queries(opened.judging, source, chosen)
             if as_json:
-                options.print_json({"set": chosen, "queries": total, "new_queries": new})
+                output.print_json({"set": chosen, "queries": total, "new_queries": new})
             else:
-                output.say(output.plain(f"{chosen}: {total} queries, {new} of them new"))
+                output.say(f"{chosen}: {total} queries, {new} of them new")
             return
         report = exchange.import_judgments(opened.judging, source, name, judge=who, split=split, topics=topics)
     if as_json:
-        options.print_json(
+        output.print_json(
             {"set": report.name, "new_queries": report.queries, "judgments": report.judgments, "new": report.new,
              "unchanged": report.unchanged, "unknown_documents": list(report.unknown)}
         )  # fmt: skip
         return
     output.say(
-        output.plain(
-            f"{report.name}: {report.judgments:,} judgments, {report.new:,} new, {report.unchanged:,} there before; "
-            f"{report.queries:,} new queries"
-        )
+        f"{report.name}: {report.judgments:,} judgments, {report.new:,} new, {report.unchanged:,} there before; "
+        f"{report.queries:,} new queries"
     )
     if report.unknown:
         some = ", ".join(report.unknown[:3]) + (", …" if len(report.unknown) > 3 else "")
@@ -171,9 +167,9 @@ def export(
     with asker.open() as opened:
         count = exchange.export_judgments(opened.judging, name, target, chosen, judges or None)
     if as_json:
-        options.print_json({"set": name, "target": str(target), "format": chosen, "judgments": count})
+        output.print_json({"set": name, "target": str(target), "format": chosen, "judgments": count})
     else:
-        output.say(output.plain(f"{count:,} judgments of {name} written to {target} ({chosen})"))
+        output.say(f"{count:,} judgments of {name} written to {target} ({chosen})")
 
 
 @judge.command()
@@ -194,12 +190,12 @@ def agree(name: str, judges: tuple[str, ...], asker: options.Asker, as_json: boo
     told = agreement(items, judges or None)
     if as_json:
         values = {"observed": told.observed, "kappa": told.kappa, "weighted_kappa": told.weighted}
-        options.print_json(
+        output.print_json(
             {"judges": list(told.judges), "items": told.items, "method": told.method,
              **{n: None if v != v else v for n, v in values.items()}}
         )  # fmt: skip
     else:
-        output.say(output.plain(told.words + "."))
+        output.say(told.words + ".")
 
 
 @judge.command()
@@ -214,7 +210,7 @@ def remove(name: str, yes: bool, asker: options.Asker, as_json: bool) -> None:
             click.confirm(f"{name} has {found[name].judgments} judgments. Remove it?", abort=True, err=True)
         opened.judging.sets.remove(name)
     if as_json:
-        options.print_json({"removed": name})
+        output.print_json({"removed": name})
 
 
 @judge.command()
@@ -238,12 +234,12 @@ def make(name: str, count: int, kinds: tuple[str, ...], seed: int, asker: option
         total = make_known_item_set(opened.judging, opened.engine, name, count, kinds or KINDS, seed)
         queries = opened.judging.queries(name)
     if as_json:
-        options.print_json({"set": name, "queries": total, "texts": {q.query_id: q.text for q in queries}})
+        output.print_json({"set": name, "queries": total, "texts": {q.query_id: q.text for q in queries}})
         return
-    output.say(output.plain(f"{name}: {total} queries with their answers, such as:"))
+    output.say(f"{name}: {total} queries with their answers, such as:")
     for query in queries[:: max(1, total // 4)][:4]:
-        output.say(output.plain(f"  {query.text}  ({query.source.path if query.source else ''})"))
-    output.say(output.plain(f"Measure with: workbench eval {shlex.quote(name)} --plan default --plan rrf"))
+        output.say(f"  {query.text}  ({query.source.path if query.source else ''})")
+    output.say(f"Measure with: workbench eval {shlex.quote(name)} --plan default --plan rrf")
 
 
 @judge.command()
@@ -278,19 +274,17 @@ def machine(name: str, model: str, plans: options.ManyPlans, depth: int, asker: 
         report = judge_by_machine(judging, endpoint, name, queries, pool, progress=progress)
         told = with_people(graded_by(judging.located(name)), report.judge)
     if as_json:
-        options.print_json(
+        output.print_json(
             {"judge": report.judge, "candidates": report.candidates, "graded": report.graded, "failed": report.failed,
              "before": report.before, "left": report.left, "reasons": dict(report.reasons),
              "with_people": None if told is None else told.words}
         )  # fmt: skip
     else:
-        output.say(output.plain(report.words + "."))
+        output.say(report.words + ".")
         output.say(
-            output.plain(
-                "No person has judged any of these passages: judge some on the Judge page before using its grades."
-                if told is None
-                else told.words + "."
-            )
+            "No person has judged any of these passages: judge some on the Judge page before using its grades."
+            if told is None
+            else told.words + "."
         )
     if report.candidates and not report.graded and not report.before:
         raise SystemExit(1)

@@ -10,8 +10,7 @@ import dataclasses
 import functools
 import json
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,27 +18,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from workbench import settings
-from workbench.errors import PlanError, UsageError
+from workbench.errors import FilterError, PlanError, UsageError
 from workbench.plan.plan import Plan, assigned
 from workbench.records import Principal
+from workbench.retrieve.request import MODES, filter_text
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
+    from workbench.judgments.qrels import Judgments
 
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def corpus_option(function: F) -> F:
-    """`--corpus`."""
-    return click.option(
-        "--corpus",
-        "-c",
-        type=click.Path(path_type=Path),
-        callback=_at_home,
-        help="The corpus folder (default ./.workbench).",
-    )(function)
 
 
 def _at_home(_: click.Context, __: click.Parameter, value: Path | None) -> Path | None:
@@ -47,19 +36,42 @@ def _at_home(_: click.Context, __: click.Parameter, value: Path | None) -> Path 
     return None if value is None else settings.path_of(value)
 
 
-def json_option(function: F) -> F:
-    """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+def _mapping(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """A filter that is a JSON object, in the filter language."""
+    if value is None or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return filter_text(json.loads(value))
+    except ValueError as exc:
+        raise FilterError(f"The filter is no JSON object: {exc}", 'Write for example {"type": "note"}') from exc
 
 
-def drop_identical_option(function: F) -> F:
-    """`--drop-identical-ids`."""
-    return click.option(
-        "--drop-identical-ids/--no-drop-identical-ids",
-        "drop_identical_ids",
-        default=None,
-        help="Leave out of each query's results the document whose id is the query's. Default: where queries are documents.",
-    )(function)
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_MODE_HELP = "Which sources answer."
+CORPUS = click.option(
+    "--corpus", "-c", type=click.Path(path_type=Path), callback=_at_home,
+    help="The corpus folder (default ./.workbench).",
+)  # fmt: skip
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+KEYWORDS = click.option("--keywords", "-k", help="Exact words for grep; quoted ones are phrases.")
+CONTEXT = click.option(
+    "--context-file", type=_FILE, help="A file that you have open: names in it help the vector side."
+)
+MODE = click.option("--mode", "-m", type=click.Choice(MODES), default="hybrid", show_default=True, help=_MODE_HELP)
+ANY_MODE = click.option(
+    "--mode", "-m", type=click.Choice([*MODES, "semantic"]), default="hybrid", show_default=True, help=_MODE_HELP
+)
+FILTER = click.option(
+    "--filter", "-f", "filters", callback=_mapping,
+    help="A condition on documents, such as \"type = 'note' and year >= 2024\", or a JSON object of fields and values.",
+)  # fmt: skip
+SPLIT = click.option("--split", help="Which qrels of a folder with several: qrels.SPLIT.tsv.")
+JUDGES = click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
+NO_KEYWORDS = click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
+DROP_IDENTICAL = click.option(
+    "--drop-identical-ids/--no-drop-identical-ids", "drop_identical_ids", default=None,
+    help="Leave out of each query's results the document whose id is the query's. Default: where queries are documents.",
+)  # fmt: skip
 
 
 class Name(click.types.StringParamType):
@@ -241,7 +253,7 @@ def _read_text(file: Path) -> str:
 
 def takes_asker(function: F) -> F:
     """`--tenant`, `--role` and `--corpus`, handed to the command as `asker`."""
-    function = corpus_option(_gathering(function, "asker", Asker))
+    function = CORPUS(_gathering(function, "asker", Asker))
     function = click.option("--role", "roles", multiple=True, help="A role of who asks; may be repeated.")(function)
     return click.option("--tenant", help="The tenant of who asks.")(function)
 
@@ -251,9 +263,7 @@ def takes_plan(function: F) -> F:
     function = click.option(
         "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a plan field; may be repeated."
     )(_gathering(function, "plan", OnePlan))
-    function = click.option(
-        "--plan-file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A plan as YAML."
-    )(function)
+    function = click.option("--plan-file", type=_FILE, help="A plan as YAML.")(function)
     function = click.option("--preset", help="A preset's name; `workbench presets` lists them.")(function)
     return click.option("--plan", "plan_text", help="A plan's text form, such as 'default fusion.alpha=0.7'.")(function)
 
@@ -267,7 +277,7 @@ def takes_plans(function: F) -> F:
         "--plan-file",
         "plan_files",
         multiple=True,
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        type=_FILE,
         help="A plan as YAML, after those of --plan; may be repeated.",
     )(function)
     return click.option(
@@ -291,7 +301,61 @@ def _gathering(function: F, name: str, kind: Callable[..., Any]) -> F:
     return gathered  # type: ignore[return-value]  # a decorator of click commands keeps their type, not their signature
 
 
-def print_json(data: Any) -> None:
-    """JSON with sorted-as-given keys, readable, in UTF-8; control characters and halves of surrogate pairs are escaped."""
-    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
-    click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+# --- judgments and queries: a file, a folder, or a query set of the corpus by its name ---
+
+
+def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: Sequence[str] = ()) -> Judgments:
+    """Judgments from a file or folder that is there, else from the query set of that name.
+
+    Args:
+        source: File, folder or set.
+        split: Of a folder with several.
+        asker: Who asks, and the corpus where the set is.
+        judges: Whose grades of a set count; none named means every person's.
+
+    Raises:
+        JudgmentError: There is neither, or it has no judgments.
+        UsageError: Judges are named, and it is no query set.
+    """
+    from workbench.errors import UsageError
+    from workbench.judgments.qrels import load_judgments
+
+    if not Path(source).exists():
+        with asker.open() as opened:
+            if str(source) in opened.judging.sets.names():
+                return opened.judgments(str(source), judges or None)
+    if judges:
+        raise UsageError(
+            f"{source} is no query set, and does not say who judged",
+            "Leave out --judge, or import it: workbench judge import",
+        )
+    return load_judgments(source, split=split)
+
+
+def read_queries(opened: Corpus, source: str, split: str | None) -> Judgments:
+    """Queries to run: of a set, of judgments, or of a file of queries; qrels where the source has them, else empty ones.
+
+    Raises:
+        JudgmentError: There is no such set or file, or it cannot be read.
+    """
+    from workbench.errors import JudgmentError
+    from workbench.judgments.exchange import holds_judgments
+    from workbench.judgments.exchange import read_queries as queries_of
+    from workbench.judgments.judging import with_own_ids
+    from workbench.judgments.qrels import Judgments, load_judgments
+
+    path = Path(source)
+    graded: Mapping[str, Mapping[str, int]] = {}
+    if not path.exists():
+        found = opened.judging.queries(source)
+        try:
+            graded = with_own_ids(opened.judging, opened.judging.judgments(source, documents=True)).qrels
+        except JudgmentError:
+            pass  # a set that nobody has judged yet
+    elif path.is_dir() or holds_judgments(path):
+        return load_judgments(path, split=split)
+    else:
+        found = queries_of(path)
+    return Judgments(
+        {q.query_id: q.topic for q in found}, {q.query_id: graded.get(q.query_id, {}) for q in found}, path.stem
+    )

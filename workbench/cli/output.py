@@ -1,13 +1,15 @@
 """Tables, progress bars and highlighted passages on a terminal.
 
-All that a command prints goes through `console`, `say` or `options.print_json`: nothing that comes from a document, a path or a
+All that a command prints goes through `console`, `say` or `print_json`: nothing that comes from a document, a path or a
 query acts there, neither as Rich markup nor as an escape sequence.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,9 @@ _CONTROLS = dict.fromkeys(
 )  # fmt: skip
 
 
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 class _Console(Console):
     """A console whose texts hold no control character, whoever made them."""
 
@@ -46,10 +51,22 @@ def console(stderr: bool = False) -> Console:
     return _Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
+def print_json(data: Any) -> None:
+    """JSON with sorted-as-given keys, readable, in UTF-8; control characters and halves of surrogate pairs are escaped."""
+    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
+    click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
 def say(text: str, *, err: bool = False, nl: bool = True, raw: bool = False) -> None:
     """Print text without control characters; `raw`: as it is, unless a terminal reads it."""
     stream = sys.stderr if err else sys.stdout
     click.echo(text if raw and not stream.isatty() else plain(text), err=err, nl=nl)
+
+
+def warn(warnings: Iterable[str], *, err: bool = False) -> None:
+    out = console(stderr=err)
+    for warning in warnings:
+        out.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
 
 
 def plain(text: str) -> str:

@@ -16,7 +16,6 @@ from workbench import settings
 from workbench.cli import options, output
 from workbench.errors import UsageError
 from workbench.records import Principal
-from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
     from workbench.snapshot import Snapshot
@@ -43,9 +42,9 @@ def snapshot() -> None:
     "--out", "-o", type=options.OutputFile(_suffixed), help="The file; by default the corpus keeps it, under its id."
 )
 @click.option("--note", default="", help="What to say of it; the first line is its title.")
-@click.option("--keywords", "-k", help="Exact words for grep; quoted ones are phrases.")
-@click.option("--mode", "-m", type=click.Choice([*MODES, "semantic"]), default="hybrid", show_default=True)
-@click.option("--filter", "-f", "filters", help="A condition on documents.")
+@options.KEYWORDS
+@options.ANY_MODE
+@options.FILTER
 @click.option("--limit", "-n", type=int, help="How many results (default: the plan's).")
 @click.option("--judgments", type=click.Path(path_type=Path, exists=True), help="Evaluate the plan on these, too.")
 @click.option("--measure", "measures", multiple=True, help="An ir_measures name; may be repeated.")
@@ -53,7 +52,7 @@ def snapshot() -> None:
 @click.option("--metadata-only", is_flag=True, help="No passages, and no names of documents.")
 @options.takes_plan
 @options.takes_asker
-@options.json_option
+@options.JSON
 @click.pass_context
 def save(
     ctx: click.Context,
@@ -93,15 +92,15 @@ def save(
         made = _cut(Snapshot.of(items, note=note, corpus=opened), redact, metadata_only)
         path = made.save(out) if out is not None else Shelf(opened.path).keep(made)
     if as_json:
-        options.print_json({"id": made.id, "path": str(path), "bytes": path.stat().st_size})
+        output.print_json({"id": made.id, "path": str(path), "bytes": path.stat().st_size})
     else:
         _say(f"Saved {made.id}, {path.stat().st_size / 1e6:.1f} MB: {path}")
     ctx.exit(0)
 
 
 @snapshot.command(name="list")
-@options.corpus_option
-@options.json_option
+@options.CORPUS
+@options.JSON
 @click.pass_context
 def listed(ctx: click.Context, corpus: Path | None, as_json: bool) -> None:
     """List the snapshots that the corpus keeps, newest first."""
@@ -115,7 +114,7 @@ def listed(ctx: click.Context, corpus: Path | None, as_json: bool) -> None:
             about = one.snapshot.about
             rows.append({"id": one.snapshot.id, "created": about.created, "by": about.by, "title": one.snapshot.title})
     if as_json:
-        options.print_json(rows)
+        output.print_json(rows)
     elif rows:
         import polars as pl
 
@@ -128,19 +127,19 @@ def listed(ctx: click.Context, corpus: Path | None, as_json: bool) -> None:
 @snapshot.command()
 @click.argument("source", metavar="SNAPSHOT")
 @click.option("--full", is_flag=True, help="Show whole passages.")
-@options.corpus_option
-@options.json_option
+@options.CORPUS
+@options.JSON
 def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
     """Show what SNAPSHOT holds: where it comes from, the results, the measures."""
     from workbench.snapshot import exports
 
     loaded = _load(source, corpus)
     if as_json:
-        options.print_json(exports.to_dict(loaded))
+        output.print_json(exports.to_dict(loaded))
         return
     out = output.console()
     about = loaded.about
-    out.print(Text(output.plain(loaded.title), style="bold"), soft_wrap=True)
+    out.print(Text(loaded.title, style="bold"), soft_wrap=True)
     rest = about.note.strip().partition("\n")[2].strip()
     if rest:
         _say(rest)
@@ -153,19 +152,15 @@ def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
         _say("Models, which only verifying loads, and asks first: " + ", ".join(loaded.models))
     for number, search in enumerate(loaded.searches):
         out.print()
-        out.print(Text(output.plain(search.query or search.keywords), style="bold cyan"), soft_wrap=True)
+        out.print(Text(search.query or search.keywords, style="bold cyan"), soft_wrap=True)
         _say(f"{search.mode}: {search.plan}{'  filter ' + search.filters if search.filters else ''}")
         for hit in loaded.hits(number):
             where = hit.citation if hit.path else hit.chunk_id
-            out.print(
-                Text(f"{hit.rank:>3}. ", style="bold")
-                + Text(output.plain(where))
-                + Text(f"  {hit.label}  {hit.score:.4f}")
-            )
+            out.print(Text(f"{hit.rank:>3}. ", style="bold") + Text(where) + Text(f"  {hit.label}  {hit.score:.4f}"))
             if hit.text:
                 out.print(output.highlighted(hit.text, hit.matches, None if full else 240), soft_wrap=True)
         for message in (*search.messages, *search.warnings):
-            out.print(Text(output.plain(message), style="dim"), soft_wrap=True)
+            out.print(Text(message, style="dim"), soft_wrap=True)
     for swept in loaded.sweeps:
         _say(swept.verdict)
     for saved in loaded.evaluations:
@@ -181,7 +176,7 @@ def show(source: str, full: bool, corpus: Path | None, as_json: bool) -> None:
     "--load-models", is_flag=True, help="Load the models and files that its plans name; on a terminal this is asked."
 )
 @options.takes_asker
-@options.json_option
+@options.JSON
 @click.pass_context
 def verify(
     ctx: click.Context, source: str, no_corpus: bool, load_models: bool, asker: options.Asker, as_json: bool
@@ -197,7 +192,7 @@ def verify(
         with asker.open() as opened:
             found = loaded.verify(opened, load_models=load_models or _confirmed(loaded))
     if as_json:
-        options.print_json({**asdict(found), "ok": found.ok, "ran": found.ran, "verdict": found.verdict})
+        output.print_json({**asdict(found), "ok": found.ok, "ran": found.ran, "verdict": found.verdict})
     else:
         _say(found.verdict)
         for one in (*found.searches, *found.evaluations):
@@ -218,14 +213,14 @@ def _confirmed(loaded: Snapshot) -> bool:
 
 @snapshot.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SNAPSHOT SNAPSHOT...")
-@options.corpus_option
-@options.json_option
+@options.CORPUS
+@options.JSON
 def diff(sources: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
     """Compare the first SNAPSHOT with the others: settings, documents, ranks, measures, and why."""
     loaded = [_load(source, corpus) for source in sources]
     found = loaded[0].diff(*loaded[1:])
     if as_json:
-        options.print_json(found.to_dict())
+        output.print_json(found.to_dict())
         return
     out = output.console()
     for name, one in zip(found.names, found.snapshots, strict=True):
@@ -257,7 +252,7 @@ def diff(sources: tuple[str, ...], corpus: Path | None, as_json: bool) -> None:
 @click.option("--hide", "hidden", multiple=True, metavar="SENSITIVITY", help="Leave documents of this sensitivity out.")
 @click.option("--redact", is_flag=True, help="Citations in the place of passages.")
 @click.option("--metadata-only", is_flag=True, help="No passages, and no names of documents.")
-@options.corpus_option
+@options.CORPUS
 def export(
     source: str,
     form: str | None,
@@ -301,7 +296,7 @@ def export(
         out.write_text(text, encoding="utf-8", newline="\n")
     except OSError as exc:
         raise UsageError(f"{out} cannot be written: {exc.strerror or exc}", "Choose another place with --out") from exc
-    output.console(stderr=True).print(Text(output.plain(f"Wrote {out}")), soft_wrap=True)
+    output.console(stderr=True).print(Text(f"Wrote {out}"), soft_wrap=True)
 
 
 def _audience(loaded: Snapshot, tenant: str | None, roles: tuple[str, ...], same: bool) -> Principal | None:
@@ -348,4 +343,4 @@ def _load(source: str, corpus: Path | None) -> Snapshot:
 
 
 def _say(text: str) -> None:
-    output.console().print(Text(output.plain(text)), soft_wrap=True)
+    output.console().print(Text(text), soft_wrap=True)

@@ -12,9 +12,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from workbench.cli import judged, options, output
+from workbench.cli import options, output
 from workbench.errors import UsageError
-from workbench.retrieve.request import MODES
 
 if TYPE_CHECKING:
     from workbench.evaluate.swept import Sweep
@@ -43,15 +42,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Plans that a random search tries.",
 )
-@click.option("--split", help="Which qrels of a folder with several to tune on: qrels.SPLIT.tsv.")
-@click.option("--judge", "judges", multiple=True, help="Whose grades of a query set count; may be repeated.")
+@options.SPLIT
+@options.JUDGES
 @click.option("--test", "test", help="Other judgments to report on, after tuning.")
 @click.option("--test-split", help="Report on this split of the same folder.")
-@click.option(
-    "--mode", "-m", type=click.Choice(MODES), default="hybrid", show_default=True, help="What to search with."
-)
-@click.option("--filter", "-f", "filters", help="A condition on documents.")
-@click.option("--no-keywords", is_flag=True, help="Leave out the keywords that judgments have for grep.")
+@options.MODE
+@options.FILTER
+@options.NO_KEYWORDS
 @click.option(
     "--out", "-o", "out", type=options.OutputFile(), help="Write the best plan here: .yaml, or Python as .py."
 )
@@ -66,9 +63,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Seed of folds, draws, intervals and tests.",
 )
-@options.drop_identical_option
+@options.DROP_IDENTICAL
 @options.takes_asker
-@options.json_option
+@options.JSON
 @click.pass_context
 def tune(
     ctx: click.Context,
@@ -107,11 +104,11 @@ def tune(
     for field in curves:
         if field not in space.fields:
             raise UsageError(f"--curve {field}: it does not vary", "These do: " + ", ".join(space.fields))
-    loaded = judged.read_judgments(judgments, split, asker, judges)
+    loaded = options.read_judgments(judgments, split, asker, judges)
     other = None
     if test or test_split:
         of_file = test is not None and Path(test).exists()
-        other = judged.read_judgments(test or judgments, test_split, asker, () if of_file else judges)
+        other = options.read_judgments(test or judgments, test_split, asker, () if of_file else judges)
     if no_keywords:
         loaded, other = loaded.without_keywords(), other and other.without_keywords()
     with asker.open() as opened, output.progress_bar(enabled=not as_json) as progress:
@@ -129,7 +126,7 @@ def tune(
         data = made.to_dict(top)
         if curves:
             data["curves"] = {field: made.sensitivity(field).to_dicts() for field in curves}
-        options.print_json(data)
+        output.print_json(data)
         return
     _print(made, top, curves, out)
 
@@ -145,7 +142,7 @@ def _print(made: Sweep, top: int, curves: tuple[str, ...], out: Path | None) -> 
             output.frame_table(made.sensitivity(field), f"{made.measure} over {field}, the rest as in the best plan")
         )
     for reason, count in made.skipped.items():
-        shown.print(Text(output.plain(f"left out {count:,}: {reason}"), style="dim"), soft_wrap=True)
+        shown.print(Text(f"left out {count:,}: {reason}", style="dim"), soft_wrap=True)
     for measure in made.measures[1:]:
         first, best = made.means(measure)[[0, made.best_index]]
         shown.print(f"{measure}: {best:.4f}, baseline {first:.4f}")
@@ -155,13 +152,12 @@ def _print(made: Sweep, top: int, curves: tuple[str, ...], out: Path | None) -> 
     )
     if made.agreement:
         shown.print(f"{made.agreement}.")
-    shown.print(Text(output.plain(made.verdict), style="bold"), soft_wrap=True)
-    shown.print(Text(output.plain(f"Best plan: {made.best}")), soft_wrap=True)
+    shown.print(Text(made.verdict, style="bold"), soft_wrap=True)
+    shown.print(Text(f"Best plan: {made.best}"), soft_wrap=True)
     if out is not None:
         use = "import it" if out.suffix == ".py" else f"workbench search QUERY --plan-file {shlex.quote(str(out))}"
-        shown.print(Text(output.plain(f"Written to {out}; {use}")), soft_wrap=True)
-    for warning in made.warnings:
-        shown.print(Text("warning: " + output.plain(warning), style="yellow"), soft_wrap=True)
+        shown.print(Text(f"Written to {out}; {use}"), soft_wrap=True)
+    output.warn(made.warnings)
 
 
 def _table(made: Sweep, top: int, apart: bool = True) -> Table:

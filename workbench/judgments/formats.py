@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
+from workbench import settings
 from workbench.errors import JudgmentError
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.markup import cell_text
@@ -33,6 +34,7 @@ DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "doc
 _QUERIES = "queries.jsonl"
 TOPICS = ".topics.tsv"
 """The ending of the queries' file that stands beside TREC qrels, in the place of theirs."""
+_PARTS = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 _DELIMITERS = (",", ";", "\t")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -449,3 +451,29 @@ def spoken(word: str) -> str:
         return text if all(c == "%" or _SPECIAL.match(c) for c in text) else found[0]
 
     return _ESCAPES.sub(read, word)
+
+
+def judged_collections(folder: str | Path | None = None) -> dict[str, Path]:
+    """Every judged collection in a folder, by name: one with corpus.jsonl, queries.jsonl and qrels.tsv in it.
+
+    `workbench.index` indexes such a folder, and `load_judgments` reads its queries and judgments.
+
+    Args:
+        folder: A folder of collections; None: `collections` in the folder of the setting `measure_data`.
+
+    Returns:
+        Name -> folder, sorted by name; empty where there are none, or the setting is not set.
+    """
+    if folder is None:
+        setting = str(settings.get("measure_data"))
+        if not setting:
+            return {}
+        folder = Path(setting) / "collections"
+    place = Path(folder)
+    found = sorted(place.iterdir(), key=lambda path: path.name) if place.is_dir() else []
+    return {path.name: path for path in found if not missing_parts(path)}
+
+
+def missing_parts(folder: Path) -> tuple[str, ...]:
+    """The files that a folder lacks to be a judged collection in the BEIR form."""
+    return tuple(part for part in _PARTS if not (folder / part).is_file())
