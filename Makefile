@@ -9,7 +9,7 @@ ARGS ?=
 # A test process for each core, four at most; files with slow tests first, and who is done takes work from the others.
 PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench guide notebooks clean
+.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench table guide notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -50,6 +50,9 @@ format: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
+
+table: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m bench.collections $(ARGS)
 
 # Writes what the guide shows of the code's tables: fields, settings, commands, public names, tables of the corpus.
 guide: $(VENV)/.installed-dev

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bench.corpora import BenchCorpus
     from bench.figures import Figure, Goal, Row, Unmeasured
-    from workbench.cli.table import Machine
+    from bench.machine import Machine
 
 
 _NARROWEST = 110
@@ -50,7 +50,7 @@ _LEGEND = (
     metavar="CORPUS",
     help="With --ui: a corpus of yours to measure on.",
 )
-@options.json_option
+@options.JSON
 @click.pass_context
 def bench(
     ctx: click.Context,
@@ -67,8 +67,7 @@ def bench(
 
     The first run builds the corpus and the peers' indexes, which are kept. Ctrl-C prints what is done; exit code 1 then.
     """
-    from bench import corpora, ground, rows_pages, run
-    from workbench.cli import table as machine
+    from bench import corpora, ground, machine, rows_pages, run
 
     if ui and only:
         raise UsageError("--ui measures its own rows", "Leave --only out")

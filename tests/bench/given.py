@@ -7,7 +7,7 @@ and the writer builds and publishes a generation from both. So a bench of 200,00
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from workbench.ingest.ids import chunk_id, document_id
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
-from workbench.records import Chunk, Document, EncoderIdentity, Granularity
+from workbench.records import Chunk, Document, EncoderIdentity, Granularity, Progress
 from workbench.reports import FileStatus
 from workbench.store import generations, locks
-from workbench.store.build import Built, Tell, build_generation, vector_key
+from workbench.store.build import Built, build_generation, vector_key
 from workbench.store.generations import Layout
 from workbench.store.journal import Journal, forget
 from workbench.store.staging import Staging, text_hash
@@ -46,7 +46,11 @@ class GivenDocument:
 
 
 def build_given(
-    corpus: Path, root: str, documents: Iterable[GivenDocument], identity: EncoderIdentity, tell: Tell
+    corpus: Path,
+    root: str,
+    documents: Iterable[GivenDocument],
+    identity: EncoderIdentity,
+    tell: Callable[[Progress], None],
 ) -> Built:
     """Build and publish a generation of a new corpus.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.ground import Ground
-from workbench.cli.table import version
+from bench.machine import version
 from workbench.records import Progress
 
 DEPTH = 100

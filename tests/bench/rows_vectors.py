@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bench.figures import Peer, Row
 from bench.ground import Ground
+from bench.machine import version
 from bench.timing import in_turn
 from workbench import settings
-from workbench.cli.table import version
 from workbench.store.types import Scope
 from workbench.store.vectors.build import GRAPH, MATRIX
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import rows_sweep
+from bench import collections, rows_sweep
 from click.testing import CliRunner
 
 import workbench as wb
-from workbench.cli import table as collections
-from workbench.cli.main import main
+from workbench.errors import UsageError
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.many import Batch
 
@@ -39,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(folder: Path, tmp_path: Path) -> None:
     """Fixed plans, what users get, the plan chosen on the train split, and an oracle that no plan beats."""
-    said = json.loads(run("table", folder, "--keep", tmp_path, "--json"))
+    said = json.loads(run(folder, "--keep", tmp_path, "--json"))
     (row,) = said["collections"]
     judged = wb.load_judgments(folder)
     with wb.open_corpus(tmp_path / "tiny.one") as corpus:
@@ -59,14 +58,14 @@ def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(folder: Path
 
 def test_the_table_says_where_the_tuned_plan_comes_from_and_where_a_mix_loses(folder: Path, tmp_path: Path) -> None:
     """A sample of the split where that is asked for, folds where there is none; intervals, the pooled line, the losses."""
-    sampled = run("table", folder, "--keep", tmp_path, "--most", 10)
+    sampled = run(folder, "--keep", tmp_path, "--most", 10)
     assert "12 test queries; tuned on the 6 train queries" in sampled
     many = folder.parent / "tiny2"
     shutil.copytree(folder, many)
     for name in ("queries.train.jsonl", "qrels.train.tsv"):
         (many / name).unlink()
     (tmp_path / "tiny2.one").symlink_to(tmp_path / "tiny.one")
-    both = run("table", folder, many, "--keep", tmp_path)
+    both = run(folder, many, "--keep", tmp_path)
     assert "12 test queries; tuned on 4 of 5 folds at a time (it has no train or dev split)" in both
     assert "default against rrf: " in both
     assert "All, default minus rrf: " in both
@@ -89,7 +88,7 @@ def test_the_reference_plans_are_those_of_published_figures() -> None:
 
 def run(*words: object) -> str:
     """What the command prints, when it succeeds, in one line."""
-    done = CliRunner().invoke(main, [str(w) for w in words], catch_exceptions=False)
+    done = CliRunner().invoke(collections.table, [str(w) for w in words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())
 
@@ -120,7 +119,6 @@ def test_a_folder_that_lacks_a_part_is_refused_before_the_first_is_measured(fold
     bare = tmp_path / "bare"
     bare.mkdir()
     (bare / "queries.jsonl").write_text("")
-    done = CliRunner().invoke(main, ["table", str(folder), str(bare), "--keep", str(tmp_path / "kept")])
-    assert done.exit_code == 2
-    assert "bare is no judged collection: it lacks corpus.jsonl, qrels.tsv" in done.stderr
+    with pytest.raises(UsageError, match=r"bare is no judged collection: it lacks corpus.jsonl, qrels.tsv"):
+        run(folder, bare, "--keep", tmp_path / "kept")
     assert not (tmp_path / "kept").exists()

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench import collections as measured_collections
 from click.testing import CliRunner
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.cli import table as measured_collections
 from workbench.cli.main import main
 from workbench.evaluate.run import load_run
 

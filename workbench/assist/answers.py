@@ -80,11 +80,6 @@ def judging_data(query: str, texts: Sequence[str]) -> str:
 def read_grades(answer: str, count: int, model: str) -> tuple[int, ...]:
     """The grades in an answer, each 0 to 3.
 
-    Args:
-        answer: `{"grades": {"1": 3, ...}}`, otherwise as `read_scores` takes it.
-        count: Number of passages asked about.
-        model: Named in errors.
-
     Raises:
         AssistError: It is not that, or a grade is no whole number from 0 to 3: none of them counts then.
     """
@@ -96,11 +91,6 @@ def read_grades(answer: str, count: int, model: str) -> tuple[int, ...]:
 
 def read_scores(answer: str, count: int, model: str) -> Floats:
     """The scores in an answer.
-
-    Args:
-        answer: `{"scores": {"1": 7, ...}}`; reasoning in `<think>` before it and one code fence around it are let pass.
-        count: Number of passages asked about.
-        model: Named in errors.
 
     Returns:
         float64 (count,), each in [0, 10].

@@ -40,7 +40,6 @@ class CrossEncoderReranker:
     """A `Reranker` that runs a sentence-transformers CrossEncoder.
 
     Args:
-        model: A folder, or a name on the hub; without `/` it is one of the organisation `cross-encoder`.
         seconds: Time for one call, loading not counted; None is the setting `rerank_timeout_seconds`.
 
     Raises:

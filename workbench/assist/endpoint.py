@@ -43,7 +43,6 @@ class Endpoint:
     """One chat model behind one endpoint. Safe from several threads.
 
     Args:
-        model: The model's name as the endpoint knows it.
         url: Base URL, up to and without `/chat/completions`; None is the setting `endpoint_url`.
         key: Its key; None is the setting `endpoint_key`; "" sends a placeholder, as local servers expect.
         seconds: Time for a whole call; None is the setting `endpoint_timeout_seconds`.

@@ -32,10 +32,6 @@ class Reranker(Protocol):
     def scores(self, query: str, texts: Sequence[str]) -> Floats:
         """Relevance of each text to the query.
 
-        Args:
-            query: The query as the person wrote it.
-            texts: Any number, in fused order; none gives an empty array and asks nobody.
-
         Returns:
             float64 (len(texts),), finite, higher is better. The scale is the reranker's own: scores of one call may be
             compared with each other and with nothing else.
@@ -56,7 +52,6 @@ class Rewriter(Protocol):
         """The query in other words, one line, never empty unless the query is.
 
         Args:
-            query: The query as the person wrote it.
             context: What the person has open, as plain text; "" for nothing.
 
         Raises:
@@ -66,11 +61,6 @@ class Rewriter(Protocol):
 
 def rerank(reranker: Reranker, query: str, texts: Sequence[str]) -> tuple[Floats, Ints]:
     """Score texts and put them in order.
-
-    Args:
-        reranker: Who scores.
-        query: The query.
-        texts: In fused order.
 
     Returns:
         Scores, float64 (n,), in the order of `texts`; and the new order, int64 (n,) positions in `texts`, best first,

@@ -35,7 +35,6 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "tune": ("workbench.cli.tune", "tune", "Try many plans on judged queries and take the best one away."),
     "threshold": ("workbench.cli.evaluate", "threshold", "Where to cut: what a threshold costs on judged queries."),
     "check": ("workbench.cli.evaluate", "check", "Fail when a plan got worse on judged queries."),
-    "table": ("workbench.cli.table", "table", "Measure fixed and tuned plans over judged collections."),
     "snapshot": ("workbench.cli.snapshot", "snapshot", "Keep results as files: save, show, verify, diff, export."),
     "app": ("workbench.cli.tools", "app", "Open the workbench in the browser."),
     "mcp": ("workbench.cli.tools", "mcp", "Serve the corpus to agents and editors over MCP."),

@@ -81,11 +81,6 @@ class Name(click.types.StringParamType):
 class OutputFile(click.Path):
     """What a command writes: refused before any work is done where it could not be written after it, or is an input
     (`Writing`).
-
-    Args:
-        also: The other files that come with it.
-        folder: It may be a folder, and is made.
-        replaces: The input that it may be: the command reads that first, and says when it replaces it.
     """
 
     def __init__(
@@ -160,7 +155,6 @@ class Asker:
 
     Attributes:
         corpus: The folder as given; None is the setting `corpus`.
-        tenant, roles: As given.
     """
 
     corpus: Path | None
@@ -196,14 +190,7 @@ class OnePlan:
         return bool(self.plan_text or self.preset or self.plan_file)
 
     def read(self, otherwise: str = "default") -> Plan:
-        """The plan.
-
-        Args:
-            otherwise: What stands where none is named, in text form.
-
-        Raises:
-            PlanError: More than one is named, or one or a change cannot be read.
-        """
+        """The plan. Raises PlanError: more than one is named, or one or a change cannot be read."""
         if len([x for x in (self.plan_text, self.preset, self.plan_file) if x]) > 1:
             raise PlanError(
                 "More than one of --plan, --preset and --plan-file is given", "Give one, and change it with --set"
@@ -306,12 +293,6 @@ def _gathering(function: F, name: str, kind: Callable[..., Any]) -> F:
 
 def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: Sequence[str] = ()) -> Judgments:
     """Judgments from a file or folder that is there, else from the query set of that name.
-
-    Args:
-        source: File, folder or set.
-        split: Of a folder with several.
-        asker: Who asks, and the corpus where the set is.
-        judges: Whose grades of a set count; none named means every person's.
 
     Raises:
         JudgmentError: There is neither, or it has no judgments.

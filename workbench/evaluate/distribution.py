@@ -37,12 +37,9 @@ class Distribution:
     """Distances (vector sources) or scores (others) of candidates, apart by judgment.
 
     Attributes:
-        source: The source.
-        axis: `angular distance` and the like, or `score`.
         relevant: float64, of relevant candidates, rising.
         judged: float64, of those judged not relevant.
         others: float64, of those that nobody judged.
-        missed: Relevant ones that are not among the candidates at all: no threshold brings them back.
     """
 
     source: str
@@ -127,12 +124,6 @@ def distributions(
     its own, for every judged query.
 
     The fused score is left out for queries that one source alone answers: such a list keeps its source's own score.
-
-    Args:
-        pool: The judged queries.
-        plan: Whose sources, depths and fusion.
-        progress: Called after each query.
-        stop: Asked before each query; True ends with the queries that are done.
 
     Returns:
         Source -> distribution, `fused` last.

@@ -34,9 +34,6 @@ class Coverage:
 
     Attributes:
         judged: Mean share judged over the queries that returned something, as the measure `Judged@10`; NaN if none did.
-        unjudged: 1 - judged.
-        unjudged_documents: Number of unjudged query-document pairs among the first ten of every query.
-        empty: Judged queries that returned nothing.
     """
 
     judged: float
@@ -60,15 +57,7 @@ class Evaluation:
     """The figures of one run.
 
     Attributes:
-        name: What was evaluated, such as a plan's text.
-        measures: Names in their one spelling: the columns of `values`.
-        query_ids: The judged queries: the rows of `values`.
         values: float64 (queries, measures).
-        run: The rankings that were judged.
-        judgments: The judgments.
-        coverage: How much of the first ten was judged.
-        warnings: What a reader of the figures must know.
-        seed: Seed of the intervals.
     """
 
     name: str
@@ -163,10 +152,6 @@ class Evaluation:
     def wins(self, other: Evaluation, measure: str | None = None) -> pl.DataFrame:
         """One row a query, the greatest gain of `other` over this first: query_id, query, first, second, difference.
 
-        Args:
-            other: Over the same judgments.
-            measure: By default the first of this.
-
         Raises:
             UsageError: The two were judged by different judgments, or the measure was not computed for both.
         """
@@ -190,12 +175,6 @@ def evaluate(
     Args:
         search: Takes a topic (text, keywords), returns something with `hits`, and `timings_ms` and `warnings` if it has
             them. How deep it searches is its own affair; `needed_depth(measures)` says how many documents are of use.
-        judgments: Queries and qrels.
-        measures: Names such as `nDCG@10`.
-        name: What is evaluated, such as the plan's text.
-        depth: As in `make_run`.
-        progress: Called after each query.
-        seed: Seed of intervals and tests.
 
     Raises:
         UsageError: A measure that is unknown.
@@ -220,11 +199,7 @@ def score_run(
     A judged query that the run lacks counts 0. A document that a ranking names twice counts at its first place.
 
     Args:
-        run: What was found.
-        judgments: What counts; they fix the queries and their order.
-        measures: ir_measures names; the first is the one that comparisons use.
         name: What to call it; None is the run's own name.
-        seed: Of the bootstrap intervals.
 
     Raises:
         UsageError: A measure that is unknown.

@@ -35,7 +35,6 @@ class Choice:
 
     Attributes:
         fold_of: int64 (queries,), the fold of each query, from 0.
-        chosen: The position of the plan chosen for each fold.
         held_out: float64 (queries,), each query's figure under the plan that was chosen without it.
     """
 
@@ -65,7 +64,6 @@ def best_of(values: Floats, queries: NDArray[np.bool_]) -> int:
 
     Args:
         values: float64 (plans, queries).
-        queries: bool (queries,), the ones that count.
     """
     means = values[:, queries].mean(axis=1)
     return int(np.flatnonzero(means >= means.max() - _SAME)[0])
@@ -100,10 +98,8 @@ def choice_means(
 
     Args:
         values: float64 (plans, queries).
-        choice: `nested` of the same values.
         against: float64 (queries,), what is taken away: the figures of another plan.
         resamples: Number of bootstrap samples; None is 10,000, and fewer (at least 500) for many plans.
-        seed: Seed of the generator.
 
     Returns:
         float64 (samples,).

@@ -97,10 +97,6 @@ Values = Sequence[Any] | Range
 class Space:
     """Fields and the values to try.
 
-    Args:
-        base: The plan that everything starts from.
-        grid: Field -> values.
-
     Raises:
         PlanError: An unknown field, or a value outside its bounds.
         UsageError: Nothing to try.

@@ -40,14 +40,7 @@ class Fallen:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Figures of before.
-
-    Attributes:
-        path: The file.
-        plan, measures: What they are of.
-        queries: Query id -> a figure for each measure.
-        judgments: Digest of all judgments; `judged`: query id -> digest of its own, empty in files of older versions.
-    """
+    """Figures of before."""
 
     path: Path
     plan: str
@@ -59,16 +52,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What a check found.
-
-    Attributes:
-        differences: One a measure, second is now, first the baseline; empty without a baseline.
-        minimums: Measure -> (least that is allowed, mean now).
-        failures: What went wrong, in sentences; empty when all is well.
-        fallen: Queries that fell by the first measure, the worst first.
-        left_out: Id -> text of the baseline's queries whose judgments are others now, or gone: they were not compared.
-        notes: What a reader must know of the comparison, such as that it cannot fail.
-    """
+    """What a check found."""
 
     differences: tuple[Difference, ...]
     minimums: Mapping[str, tuple[float, float]]
@@ -108,11 +92,8 @@ def check(
     """Compare an evaluation of now with a baseline and with minimum figures.
 
     Args:
-        evaluation: With the baseline's measures computed.
         baseline: As `read_baseline` gives it; None has no comparison.
-        minimums: Measure -> least mean.
         tolerance: A significant drop of at most this much in the mean passes.
-        seed: Seed of the intervals and tests.
 
     Raises:
         UsageError: No query of the baseline is judged as it was; a minimum is no number; nothing is to be checked.

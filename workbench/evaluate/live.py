@@ -36,11 +36,7 @@ class LiveFigure:
     """One plan's figure.
 
     Attributes:
-        measure: Its name.
-        mean: Over all judged queries.
         low, high: 95 % bootstrap interval; NaN for one query.
-        difference: To the plan that was prepared; 0 for that plan itself.
-        better, worse: Queries on which it is better and worse than that plan.
         values: float64 (queries,), read-only.
         milliseconds: What it took.
     """
@@ -124,11 +120,7 @@ class LiveMeasure:
         self._start = self._cache.values(plan)[:, 0]
 
     def figure(self, plan: Plan) -> LiveFigure:
-        """The figure of a plan.
-
-        Raises:
-            NeedsSearch: The plan needs candidates that were not retrieved: `prepare` it.
-        """
+        """The figure of a plan. Raises NeedsSearch: the plan needs candidates that were not retrieved: `prepare` it."""
         started = time.perf_counter()
         values = self._cache.values(plan)[:, 0]
         start = self._start

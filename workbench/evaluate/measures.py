@@ -105,9 +105,6 @@ def compute(
 
     Args:
         rankings: query id -> document keys, best first, each once. Only the order counts: ties are already broken.
-        qrels: query id -> {document key -> grade}.
-        query_ids: The judged queries, which fix the rows; one without a ranking, or with an empty one, counts 0.
-        measures: Names, which fix the columns.
 
     Returns:
         float64 (queries, measures), each value as ir_measures gives it.

@@ -35,13 +35,6 @@ def evaluate_plan(
 ) -> Evaluation:
     """Ask every judged query by `search` and measure the fused lists.
 
-    Args:
-        search: Runs one topic under the plan that is measured.
-        judgments: Queries and qrels.
-        measures: Names such as `nDCG@10`.
-        name: What is measured: the plan's text.
-        progress: Called after each query.
-
     Raises:
         UsageError: A measure that is unknown.
         JudgmentError: A judged query without a text.

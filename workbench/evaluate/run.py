@@ -80,10 +80,7 @@ class Run:
 
     Attributes:
         rankings: query id -> document keys, best first, each once.
-        name: Name of the run, such as the plan's text.
         latencies_ms: query id -> milliseconds, by the search's own clock where it has one; empty where not measured.
-        failures: query id -> why the query could not be run; such a query has an empty ranking.
-        warnings: What searches warned of, with the number of queries.
         cut_at: Number of hits at which at least half of the answers ended, as a limit or a depth does; None where they
             ended at different numbers or had no more to give, or where it is not known.
     """
@@ -131,12 +128,7 @@ def document_names(hit: HitLike) -> tuple[str, ...]:
 
 
 def document_keys(hits: Sequence[HitLike], known: frozenset[str]) -> tuple[str, ...]:
-    """Keys of the documents of hits, each once, at its best hit's place.
-
-    Args:
-        hits: Best first. Rows that were added around the hits (`added`) are no answer and are left out.
-        known: The keys that the judgments use; a document without any of them keeps its path.
-    """
+    """Keys of the documents of hits, each once, at its best hit's place."""
     keys: dict[str, None] = {}
     for hit in hits:
         if not hit.added:
@@ -149,7 +141,6 @@ def passage_keys(hits: Sequence[HitLike], passages: Sequence[JudgedPassage]) -> 
     """Keys of the judged passages that hits have, each once, at its best hit's place.
 
     Args:
-        hits: Best first, each with `span`, its characters. Rows that were added around the hits are left out.
         passages: What was judged for the query. Where a hit has several they follow each other in the order of the
             document, and a judged document counts for a hit without a judged passage.
 
@@ -178,11 +169,6 @@ def passage_keys(hits: Sequence[HitLike], passages: Sequence[JudgedPassage]) -> 
 
 def with_alike(own: Sequence[str], alike: Sequence[str], grades: Mapping[str, int]) -> tuple[str, ...]:
     """Keys that a hit stands for, those of the same text that dedupe removed for it included.
-
-    Args:
-        own: The hit's keys.
-        alike: The keys of the others.
-        grades: Of the query's judged keys.
 
     Returns:
         The relevant ones, the most relevant first, where some of the others are relevant, or nothing of its own is judged and
@@ -225,11 +211,6 @@ def as_indexed(judgments: Judgments, records: RecordStore, scope: Scope) -> Judg
 
     Where the judgments do not say, they are if for more than half of the queries the document of the query's id starts with the
     query's text, or has it as its title: ids alone are equal where both are plain numbers, too.
-
-    Args:
-        judgments: As they were given, or as this function returned them.
-        records: The corpus's documents.
-        scope: What the principal sees.
 
     Returns:
         Judgments with `drop_identical_ids` True or False, and a note if it is True.
@@ -284,11 +265,7 @@ def make_run(
     others go on. Every other error ends the run: a mean over what did not run is no result.
 
     Args:
-        search: Takes a topic, returns something with `hits`. It decides plan, mode and depth.
-        judgments: The queries.
-        name: Name of the run.
         depth: Documents (or judged passages) of each ranking that are kept; None keeps all.
-        progress: Called after each query.
 
     Raises:
         JudgmentError: A judged query has no text.
@@ -390,11 +367,6 @@ def _number(text: str) -> float | None:
 
 def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = None) -> Run:
     """A run by the names that judgments use, so that `score_run` can measure it.
-
-    Args:
-        run: With names as `load_run` gives them, or as a file spells them.
-        judgments: Of documents. Names that they do not use stay as they are: not judged.
-        also: Other names -> document keys of the judgments, such as records' own ids.
 
     Returns:
         The run; a document that it names in two ways counts at its first place. It warns where queries of the run are not

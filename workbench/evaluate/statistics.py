@@ -33,9 +33,6 @@ def bootstrap_interval(
 
     Args:
         values: float64 (n,), one value a query.
-        confidence: Share of the interval, above 0 and below 1.
-        resamples: Number of bootstrap samples.
-        seed: Seed of the generator.
 
     Returns:
         Lower and upper end; both NaN for fewer than two values, of which no spread can be told.
@@ -59,8 +56,6 @@ def randomisation_test(differences: NDArray[np.float64], *, resamples: int = RES
 
     Args:
         differences: float64 (n,), one difference a query; zeros change nothing under either sign.
-        resamples: Number of sampled sign patterns, where not all of them are tried.
-        seed: Seed of the generator.
 
     Returns:
         p above 0 and at most 1; sampled, it is (1 + as extreme) / (1 + resamples).
@@ -87,14 +82,7 @@ class Difference:
     """One measure of two evaluations over the same queries.
 
     Attributes:
-        measure: Name of the measure.
-        first, second: Names of the two.
-        first_mean, second_mean: Their means.
-        difference: Second minus first.
         low, high: Bootstrap interval of the difference at 95 %; NaN for fewer than two queries.
-        p: Two-sided p of the paired randomisation test.
-        wins, losses, ties: Queries on which the second is better, worse, equal.
-        queries: Their number.
     """
 
     measure: str
@@ -158,10 +146,7 @@ def paired_difference(
     """Compare two columns of per-query values, the same query in the same row: second minus first.
 
     Args:
-        measure: Its name, for the verdict.
-        names: What the two are called.
         first, second: float64 (n,), n at least 1.
-        seed: Of the bootstrap interval and the randomisation test.
 
     Raises:
         UsageError: The columns differ in length, or are empty.
@@ -182,14 +167,7 @@ def paired_difference(
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A difference over several sets of queries, each set counting alike however many queries it has.
-
-    Attributes:
-        difference: Mean of the sets' mean differences.
-        low, high: Its bootstrap interval at 95 %, queries drawn within each set.
-        better, worse: Sets whose mean difference is above, below 0.
-        sets, queries: How many there are.
-    """
+    """A difference over several sets of queries, each set counting alike however many queries it has."""
 
     difference: float
     low: float
@@ -220,8 +198,6 @@ def pooled_difference(
 
     Args:
         differences: One float64 (n,) a set, n >= 1.
-        resamples: Number of bootstrap samples.
-        seed: Seed of the generator.
         drawn: Position of a set -> bootstrap samples of its mean difference, where its own differences do not say how sure
             it is: a plan was chosen on the same queries (`folds.choice_means`).
 
@@ -279,7 +255,6 @@ def randomisation_tests(
     Args:
         differences: float64 (m, n): m comparisons over n queries.
         resamples: Sign patterns; None is enough for a p that survives m comparisons, from 10,000 to 100,000.
-        seed: Seed of the generator.
 
     Returns:
         float64 (m,), (1 + as extreme) / (1 + resamples) each.

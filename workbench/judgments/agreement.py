@@ -24,12 +24,10 @@ class Agreement:
     """Agreement over items that at least two judges graded.
 
     Attributes:
-        judges: Their names, sorted.
         items: Number of items with at least two grades.
         observed: Share of pairs of grades that are equal, 0 to 1; NaN without items.
         kappa: Cohen's (two judges) or Fleiss'; NaN where it is not defined.
         weighted: Cohen's with quadratic weights; NaN for more than two judges or where it is not defined.
-        method: `Cohen` or `Fleiss`.
     """
 
     judges: tuple[str, ...]
@@ -55,10 +53,6 @@ class Agreement:
 def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") -> float:
     """Cohen's kappa of two judges.
 
-    Args:
-        first, second: Their grades of the same items, in the same order.
-        weights: `none`, `linear` or `quadratic`: how much a difference of grades costs.
-
     Returns:
         At most 1; NaN for no items, or where both used one and the same grade only.
 
@@ -80,9 +74,6 @@ def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") ->
 
 def fleiss(items: Sequence[Sequence[int]]) -> float:
     """Fleiss' kappa of any number of judges.
-
-    Args:
-        items: Each item's grades, one a judge, in any order; items with fewer than two are passed over.
 
     Returns:
         At most 1; NaN for no such items, or where one grade only was used.
@@ -110,7 +101,6 @@ def agreement(items: Sequence[Mapping[str, int]], judges: Sequence[str] | None =
     """Agreement of judges over items.
 
     Args:
-        items: Each item's grades by judge.
         judges: The judges to compare; None is all. Two are compared by Cohen's kappa, more by Fleiss'.
 
     Raises:
@@ -130,10 +120,6 @@ def agreement(items: Sequence[Mapping[str, int]], judges: Sequence[str] | None =
 def with_people(items: Sequence[dict[str, int]], judge: str) -> Agreement | None:
     """Agreement of a machine with people (the median of them); None where no passage has grades of both. What known-item
     queries were made of was graded by nobody.
-
-    Args:
-        items: Each judged passage with its grades by judge (`judging.graded_by`).
-        judge: The machine.
     """
     both = []
     for grades in items:

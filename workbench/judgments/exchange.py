@@ -78,10 +78,8 @@ def import_queries(judging: Judging, path: str | Path, name: str) -> tuple[int, 
     """Add the queries of a file to a set, which is made where it is not there.
 
     Args:
-        judging: Of the corpus.
         path: `.jsonl` (`_id` and `text`, as BEIR has it), `.csv` (a column `query` or `text`, if wanted `query_id` and
             `keywords`), or a text file with a query a line.
-        name: The set.
 
     Returns:
         How many queries the file has, and how many of them were new.
@@ -143,12 +141,8 @@ def import_judgments(
     """Add the queries and judgments of a file or folder to a set, which is made where it is not there.
 
     Args:
-        judging: Of the corpus.
-        path: What `export` wrote, or whatever `load_judgments` reads: a BEIR folder, TREC qrels, CSV, JSONL.
         name: The set; None is the file's or folder's name.
         judge: Whose judgments they are, where the file does not say; None is `imported`.
-        split: Of a BEIR folder with several.
-        topics: Texts of the queries, for TREC qrels.
 
     Raises:
         JudgmentError: Lines cannot be read (the message names them), or do not fit the set. Nothing is imported then.
@@ -280,11 +274,6 @@ def export_judgments(
     """Write a set's judgments, of what the principal may see.
 
     Args:
-        judging: Of the corpus.
-        name: The set.
-        target: A file; a folder for `beir`; for `trec` the qrels, beside which the queries go as `NAME.topics.tsv`.
-        form: `jsonl` and `csv` keep everything, also queries without judgments and stale judgments; `trec` and `beir` hold
-            documents.
         judges: Whose; None is everybody's for `jsonl` and `csv`, every person's for the others.
 
     Returns:

@@ -268,8 +268,6 @@ def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Itera
     Args:
         file: The file; its first row that is not blank names the columns. What stands between the first two names (a comma,
             a semicolon as spreadsheets write it in many countries, or a tab) separates the fields.
-        draft: Where faults go.
-        needed: For each column that must be there, the names that it may have.
     """
     text = text_of(file, as_is=True)  # the line ends inside quotes are the text's own
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a passage may be longer than csv's own limit

@@ -65,16 +65,8 @@ class Judging:
     """Query sets and judgments of one open corpus. Safe from several threads.
 
     Args:
-        database: The corpus's.
-        records: The records of the pinned generation.
         principal: Who asks; None is the local owner.
-        policy: What a sensitivity means for who asks.
         judge: Who judges, where a call does not say; None is `judge_name()`.
-
-    Attributes:
-        sets: The query sets of the principal's tenant.
-        log: Their judgments, wherever they stand.
-        records: The records of the pinned generation.
     """
 
     def __init__(
@@ -196,13 +188,7 @@ class Judging:
         hold the query.
 
         Args:
-            hit: A hit, or a chunk id.
-            grade: 0 not relevant, 1 related, 2 relevant, 3 answers it.
-            query: What was asked: its text, or a query of the set.
-            keywords: Words for grep that were asked with the text.
-            set: The query set.
             judge: Who judges; None is this object's judge.
-            note: Why, if wanted.
 
         Raises:
             JudgmentError: The hit, set or query is not there, or the grade is none.
@@ -290,11 +276,6 @@ class Judging:
         self, name: str, query_id: str | None = None, judges: Sequence[str] | None = None
     ) -> tuple[Located, ...]:
         """The valid judgments of a set where they stand now, oldest first; those that the principal may see.
-
-        Args:
-            name: The set.
-            query_id: Of this query only.
-            judges: Of these judges only.
 
         Raises:
             JudgmentError: There is no such set.
@@ -384,9 +365,7 @@ class Judging:
         """The judgments of a set as `evaluate` takes them, at their places in this generation (`to_judgments`).
 
         Args:
-            set: The query set.
             judges: Whose grades count; None is every person's and no machine's.
-            documents: Judge documents instead of passages: each has the highest grade of its passages.
 
         Raises:
             JudgmentError: There is no such set, or it has no judgments of these judges.
@@ -422,10 +401,8 @@ class Located:
     """A judgment and where it stands now.
 
     Attributes:
-        judgment: As given.
         document_id, path: Its document now; "" and the anchor's path where it is gone.
         span: The characters now; None where it is stale. A whole document has all of its characters.
-        moved: Whether they are others than when it was judged.
     """
 
     judgment: Judgment
@@ -446,8 +423,6 @@ def to_judgments(
     """The judgments of a set; of documents where nothing but whole documents was judged, else of passages.
 
     Args:
-        name: Of the set.
-        queries: Its queries, in their order; judgments of others are passed over.
         located: Its judgments, oldest first.
         judges: Whose grades count; None is every person's. Machines count only if named.
 

@@ -53,9 +53,6 @@ class KnownItem:
     """A query and its one answer.
 
     Attributes:
-        text: The query.
-        kind: One of `KINDS`.
-        document_number: The document that it was made of, in the generation.
         used: Its characters that became the query; 0 to 0 where they are no part of the text (a title of front matter).
         chunk_id: The chunk that answers it; "" for the whole document.
     """
@@ -73,11 +70,7 @@ def make_known_items(
     """Make queries from the documents in scope.
 
     Args:
-        engine: An open generation.
-        scope: What may be seen; nothing else is read.
         count: How many at most, 1 to 1,000; fewer where the corpus does not give as many.
-        kinds: Which, each as often as the others while there are some.
-        seed: Other seeds give other queries.
 
     Raises:
         UsageError: A kind that there is not, or a count out of bounds.
@@ -218,12 +211,7 @@ def make_known_item_set(
     """Make a set of known-item queries with their judgments, in one transaction.
 
     Args:
-        judging: Of the corpus.
-        engine: The generation that judging is bound to.
-        name: The new set.
         count: How many queries at most.
-        kinds: Which kinds (`evaluate.known_items`).
-        seed: Other seeds give other queries.
 
     Returns:
         How many queries it has.

@@ -61,12 +61,8 @@ class Anchor:
     """What is judged.
 
     Attributes:
-        path: The document's path, or the name by which imported qrels know a document that is not in the corpus.
         root: Absolute path of the indexed folder; "" where it is not known.
-        tenant: The document's tenant.
-        start, end: Characters of the document's text; both 0 mean the whole document.
         quote: The text that stood there; "" for a whole document.
-        roles, sensitivity: Who might see the document when it was judged.
         document_id: The document's id; "" where it was judged before ids were kept, or is not in the corpus.
     """
 
@@ -110,11 +106,7 @@ class Judgment:
 
 
 class JudgmentLog:
-    """The judgments of one tenant's query sets. Knows nothing of the corpus; `judging` does.
-
-    Args:
-        sets: The tenant's sets.
-    """
+    """The judgments of one tenant's query sets. Knows nothing of the corpus; `judging` does."""
 
     def __init__(self, sets: QuerySets) -> None:
         self.sets = sets
@@ -134,13 +126,7 @@ class JudgmentLog:
         """Write one judgment; it is on the disk when this returns.
 
         Args:
-            name: The query set.
-            query_id: A query of it.
-            anchor: What is judged.
             grade: 0 to 3.
-            judge: Who judges.
-            note: Why, if wanted.
-            any_grade: Let other grades pass, as imports do.
 
         Raises:
             JudgmentError: The set or query is not there, or the grade is none.
@@ -171,13 +157,6 @@ class JudgmentLog:
         """`grade` inside a transaction of the caller's, unchecked but for lengths.
 
         Args:
-            db: The database, being written.
-            number: Of the query set.
-            query_id: Of the query in it.
-            anchor: What is judged.
-            grade: 0 (not relevant) to 3; imports may bring others.
-            judge: Who judges.
-            note: Why.
             time: Seconds since 1970, UTC; None is now.
 
         Raises:
@@ -233,11 +212,6 @@ class JudgmentLog:
     ) -> tuple[Judgment, ...]:
         """The judgments of a set that count: the newest of each query, anchor and judge, oldest first.
 
-        Args:
-            name: The set.
-            query_id: Of this query only.
-            judges: Of these judges only.
-
         Raises:
             JudgmentError: There is no such set.
         """
@@ -276,12 +250,7 @@ def _judgment(row: sqlite3.Row) -> Judgment:
 
 
 def find_again(text: str, anchor: Anchor) -> Span | None:
-    """Where an anchor's text stands in its document's text of today; None where it is gone.
-
-    Args:
-        text: The document's whole text.
-        anchor: A passage; a whole document is the whole text.
-    """
+    """Where an anchor's text stands in its document's text of today; None where it is gone."""
     if anchor.whole:
         return Span(0, len(text))
     if _same(text[anchor.start : anchor.end], anchor.quote):

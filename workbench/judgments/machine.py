@@ -38,17 +38,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MachineReport:
-    """What a machine did: `candidates == graded + failed + before + left`.
-
-    Attributes:
-        judge: Its name as a judge.
-        candidates: Passages of the pool.
-        graded: Graded now.
-        failed: Asked about without a usable answer.
-        before: Graded by it before.
-        left: Not asked about, since it was stopped or gave up.
-        reasons: What went wrong, and how often, the most frequent first.
-    """
+    """What a machine did: `candidates == graded + failed + before + left`."""
 
     judge: str
     candidates: int
@@ -79,15 +69,6 @@ def judge_by_machine(
     stop: Callable[[], bool] | None = None,
 ) -> MachineReport:
     """Let a model grade the candidates of a pool that it has not graded yet; each grade is kept as it comes.
-
-    Args:
-        judging: Of the pool's generation.
-        model: Whom to ask.
-        name: The query set.
-        queries: Whose candidates are graded.
-        pool: The candidates.
-        progress: Called after each call.
-        stop: Asked before each call; True ends the run, what is done stays.
 
     Raises:
         JudgmentError, CorpusError: A grade cannot be kept.

@@ -35,14 +35,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The candidates of each query.
-
-    Attributes:
-        plans: Texts of the plans.
-        depth: How many results of each were taken.
-        candidates: query id -> candidates, by best rank over the plans; queries in the order given.
-        failures: query id -> why it could not be run under some plan; what other plans found is still there.
-    """
+    """The candidates of each query."""
 
     plans: tuple[str, ...]
     depth: int
@@ -82,12 +75,7 @@ def make_pool(
     A query that cannot be read under a plan (QueryError, PlanError) is listed in `failures`, and the others go on.
 
     Args:
-        search: Takes a query, a plan and how many hits are wanted.
-        judging: Knows where hits stand; of the same generation as the search.
-        queries: What is asked.
-        plans: At least one.
         depth: First results of each plan that are taken, 1 to 200.
-        progress: Called after each query.
 
     Raises:
         UsageError: There is no plan, or the depth is out of bounds.

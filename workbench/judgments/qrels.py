@@ -25,8 +25,6 @@ class Topic:
     """One judged query.
 
     Attributes:
-        query_id: Its id in the qrels.
-        text: What is searched.
         keywords: Words for grep, apart from the text; None where the file gives none.
     """
 
@@ -40,9 +38,6 @@ class JudgedPassage:
     """A judged run of characters of a document, as it stands in the generation that is searched.
 
     Attributes:
-        key: Its key in the qrels.
-        document_id: Its document.
-        path: The document's path.
         span: The characters; None where the whole document is judged.
     """
 
@@ -57,11 +52,8 @@ class Judgments:
     """Topics and qrels.
 
     Attributes:
-        topics: query id -> topic, in the file's order. May hold topics without judgments: they are not evaluated.
         qrels: query id -> {document key -> grade}, in the file's order. A document key is a path, a document id or a
             record's own id, NFC; higher grades are more relevant, 0 and less are judged and not relevant.
-        name: Where they come from, for titles.
-        notes: What a reader should know, such as the number of lines that said the same twice.
         passages: query id -> what its qrels' keys stand for, where passages were judged and not whole documents; empty
             otherwise. Then a run credits each judged passage once, at the rank of the best chunk that has it (`run`).
         given: The judgments that these were made of by `renamed`; None where they are as they were given.
@@ -157,11 +149,7 @@ class Judgments:
         return replace(self, qrels=qrels, passages={}, given=None)
 
     def renamed(self, names: Mapping[str, str]) -> Judgments:
-        """The same judgments with other document keys; where two become one, it has the higher grade.
-
-        Args:
-            names: Key to new key; judged passages, which know their document by its id, stay as they are.
-        """
+        """The same judgments with other document keys; where two become one, it has the higher grade."""
         if self.passages or self.document_keys.isdisjoint(names):
             return self
         qrels: dict[str, dict[str, int]] = {}

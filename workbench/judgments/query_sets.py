@@ -58,10 +58,6 @@ class Source:
     """The document that a query was made from.
 
     Attributes:
-        path: Its path.
-        kind: title, heading, phrase or question.
-        start, end: The characters that were used.
-        hidden: Whether the words that were used are kept out of what is searched; False: figures say that they are not.
         root, tenant, roles, sensitivity, document_id: Which document it was, and who might see it then, as an `Anchor` has
             them; "" for the root where it was made before these were kept.
     """
@@ -114,7 +110,6 @@ class QuerySets:
     """The query sets of one tenant.
 
     Args:
-        database: Where they are kept.
         tenant: Whose they are; None is the tenant of documents that have none.
     """
 
@@ -192,13 +187,6 @@ class QuerySets:
         self, name: str, queries: Iterable[Query | str], *, make: bool = False, note: str = "", by: str = ""
     ) -> int:
         """Add queries to a set; the same query again changes nothing.
-
-        Args:
-            name: The set.
-            queries: Texts, or queries with their ids.
-            make: Make the set where it is not there, with `note` and `by`.
-            note: What it is.
-            by: Who makes it.
 
         Returns:
             How many were new.

@@ -45,13 +45,7 @@ _Identity = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Tables that belong together.
-
-    Attributes:
-        name: Lower-case letters; its tables' names begin with it.
-        migrations: Migration n (one SQL statement, or several with `;` between) brings version n to n + 1. No statement may
-            hold `;` inside: no triggers.
-    """
+    """Tables that belong together."""
 
     name: str
     migrations: tuple[str, ...]

@@ -82,14 +82,8 @@ class Job:
     """One run.
 
     Attributes:
-        number: From 1, up with time.
-        kind: `index`, `remove` or `repair`.
-        state: As it is now: a job whose process died is failed.
-        paths: What was asked for, absolute where it is on the disk; only those that the reader may know.
-        collections: Where documents were to go; rules of the corpus may have said otherwise.
         queued, started, ended: UTC; None where it has not come to that.
         generation: The generation that answered after it, "" unless done.
-        reason, remedy: Why it failed, and what to do.
         counts: Files found, indexed, unchanged, skipped, failed and removed; documents and chunks in the corpus after it;
             texts embedded and vectors reused. None unless done.
         access: Path -> what decides who sees the files below it, at the time: each kind as `FileRules.access` has it. None for
@@ -172,15 +166,7 @@ class Recorder:
 def recording(
     corpus: Path, kind: str, paths: Sequence[str], collections: Sequence[str], access: Mapping[str, Collection[str]]
 ) -> Iterator[Recorder]:
-    """Keep a job for one run: queued at once, failed by whatever error leaves the block; the rest is for the run to say.
-
-    Args:
-        corpus: The corpus folder, which exists.
-        kind: `index`, `remove` or `repair`.
-        paths: What the run was asked for.
-        collections: Where documents are to go.
-        access: Who may see what is below each path, as far as it is known before the run.
-    """
+    """Keep a job for one run: queued at once, failed by whatever error leaves the block; the rest is for the run to say."""
     database, lock = open_database(corpus), None
     try:
         folder = corpus / FOLDER
@@ -283,14 +269,7 @@ def _plain(value: Any) -> Any:
 
 
 def visible_jobs(corpus: Path, records: RecordStore, principal: Principal | None, policy: Policy | None) -> list[Job]:
-    """The jobs that a principal may know, the newest first. Raises CorpusError.
-
-    Args:
-        corpus: The corpus folder.
-        records: The generation's records.
-        principal: Who asks.
-        policy: The corpus's.
-    """
+    """The jobs that a principal may know, the newest first. Raises CorpusError."""
     scope, everything = records.scope(principal, None, ()), Scope()
     roots, all_roots = set(records.roots(scope)), set(records.roots(everything))
     judge = policy or SeeAll()

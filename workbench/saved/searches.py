@@ -66,10 +66,6 @@ class Kept:
     """Something kept under a name.
 
     Attributes:
-        number: Its number.
-        kind: `history`, `search` or `plan`.
-        name: What the person calls it; for history the address itself, so that a search asked again is one entry.
-        value: A plan's text form, or the page's address parameters as JSON.
         at: Seconds since 1970, UTC, when it was kept or asked last.
     """
 
@@ -111,10 +107,6 @@ class Note:
 
 class Searches:
     """What one owner keeps of their searches of one corpus. Safe from several threads and processes.
-
-    Args:
-        corpus: The corpus folder.
-        owner: Who, as `owner_of` writes it.
 
     Every method raises CorpusError and its kinds as `Database` does.
     """
@@ -159,7 +151,6 @@ class Searches:
         """What is kept: history newest first, the rest by name.
 
         Args:
-            kind: `history`, `search` or `plan`.
             most: How many at most.
         """
         order = "at DESC, number DESC" if kind == HISTORY else "name, number"

@@ -1,4 +1,4 @@
-"""`workbench table`: judged collections measured in one table, fixed plans beside what users get and the tuned one.
+"""`make table`: judged collections measured in one table, fixed plans beside what users get and the tuned one.
 
 One record a document. The reference plans take 1,000 candidates a source, have no threshold and no grep, so that their
 figures can be compared with published ones; `default` and `rrf` are the presets as a user gets them, with their own depth and
@@ -9,13 +9,9 @@ dev split where it has that, else nested folds. The oracle takes each query's be
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import math
-import os
-import platform
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-from workbench import __version__, settings
+from bench import machine
 from workbench.cli import options, output
 from workbench.corpus import Corpus, index, open_corpus
 from workbench.errors import UsageError
@@ -40,102 +36,7 @@ from workbench.plan.plan import Plan
 from workbench.records import Progress
 
 if TYPE_CHECKING:
-    from workbench.evaluate.statistics import Difference
-
-
-_PACKAGES = ("numpy", "duckdb", "usearch", "openvino", "google-re2", "tantivy", "bm25s")
-_BUSY = 0.5
-
-
-def version(package: str) -> str:
-    """Version of an installed package, or "" where it is not."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The machine and the program.
-
-    Attributes:
-        processor: Model name.
-        cores: Cores that this process may use.
-        memory_gb: Memory, or 0 where it cannot be told.
-        system: Operating system.
-        python: Version of Python.
-        load: Mean number of runnable processes over the last minute, when the bench began.
-        threads: The setting `threads`.
-        versions: Versions of the packages that do the work, and of the workbench.
-        commit: Git commit of the checkout, with `+` where files differ from it; "" outside a checkout.
-    """
-
-    processor: str
-    cores: int
-    memory_gb: float
-    system: str
-    python: str
-    load: float
-    threads: int
-    versions: dict[str, str]
-    commit: str
-
-    @property
-    def busy(self) -> bool:
-        """Whether others were using it when the bench began."""
-        return self.load > _BUSY * self.cores
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
-
-def describe() -> Machine:
-    """This machine, now."""
-    return Machine(
-        processor=_processor(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        memory_gb=_memory(),
-        system=f"{platform.system()} {platform.release()}",
-        python=platform.python_version(),
-        load=os.getloadavg()[0],
-        threads=int(settings.get("threads")),
-        versions={"workbench": __version__, **{name: said for name in _PACKAGES if (said := version(name))}},
-        commit=_commit(),
-    )
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.is_file():
-        for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()
-
-
-def _memory() -> float:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (ValueError, OSError):
-        return 0.0
-
-
-def _commit() -> str:
-    folder = Path(__file__).resolve().parents[2]
-    if not (folder / ".git").exists():
-        return ""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-    try:
-        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
-    except OSError:
-        return ""  # no git program
+    from bench.machine import Machine
 
 
 DEPTH = 1000
@@ -178,19 +79,9 @@ class Measured:
     """One collection's row.
 
     Attributes:
-        name: The collection.
-        digest: Of its corpus.
-        queries: Judged queries that the figures are of.
-        tuned_on: The queries that chose the tuned plan, in words.
         columns: Entry -> its values by query, float64 (queries,): fixed plans, tuned, oracle.
-        against: Entry -> its difference to the plan that it is compared with.
-        best_source: The better of keyword and vector alone.
-        beats_source: Mix -> its difference to the better source alone.
-        tuned: The plan to use: best on the split, or on all queries.
-        plans: How many were tried.
         values: float64 (plans, queries), every plan's figures.
         choice: What the folds chose; None where a split chose.
-        notes: What a reader of the figures should know of the test judgments.
     """
 
     name: str
@@ -231,14 +122,7 @@ def measure_collection(
     """Measure one collection in the BEIR form on the corpus at `target` (made where it is not there).
 
     Args:
-        folder: The collection.
-        target: Its corpus.
-        measure: An ir_measures name.
-        folds: Folds where there is no split to tune on.
-        progress: Called now and then.
-        seed: Of folds, intervals and of the sample.
         most: Tune on at most so many queries of the split, drawn at random; None is all.
-        drop_identical_ids: As in `Corpus.evaluate`.
 
     Raises:
         WorkbenchError: The collection, its judgments or its corpus cannot be read.
@@ -366,7 +250,7 @@ def table(
             raise UsageError(
                 f"{folder} is no judged collection: it lacks {', '.join(missing)}", "Give folders in the BEIR form"
             )
-    here = describe()
+    here = machine.describe()
     made: list[Measured] = []
     with output.progress_bar(enabled=not as_json) as progress:
         for folder in folders:
@@ -459,3 +343,7 @@ def _lost(m: Measured, mix: str) -> str:
     return (
         f"{m.best_source} {d.first_mean:.3f}, {mix} {d.second_mean:.3f}{'' if d.significant else ', not significant'}"
     )
+
+
+if __name__ == "__main__":
+    table()
