@@ -15,7 +15,6 @@ from endpoint_server import (
     Server,
     breaks_off,
     closes,
-    completion,
     fails,
     floods,
     hangs,
@@ -239,13 +238,6 @@ def test_a_redirect_is_not_followed() -> None:
     assert len(server.requests) == 1
 
 
-def test_nobody_listening_is_an_error() -> None:
-    with serving(hangs) as server:
-        gone = at(server)
-    with pytest.raises(AssistError, match="could not be reached"):
-        EndpointReranker(gone).scores("q", TEXTS)
-
-
 @pytest.mark.parametrize("behaviour", [hangs, trickles, trickles_head])
 def test_the_whole_call_ends_in_time_whatever_the_server_does(behaviour: Behaviour) -> None:
     """Bytes that trickle do not start the clock again, and no thread is left behind."""
@@ -257,21 +249,6 @@ def test_the_whole_call_ends_in_time_whatever_the_server_does(behaviour: Behavio
         if thread.name == "workbench-endpoint":
             thread.join(5)
             assert not thread.is_alive()
-
-
-def test_a_stuck_thread_does_not_hold_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can cancel the call, as in a name lookup, the caller goes on without it."""
-    release = threading.Event()
-
-    async def stuck(*_: object) -> bytes:
-        release.wait(30)
-        return b""
-
-    monkeypatch.setattr(module, "_GRACE_SECONDS", 0.1)
-    monkeypatch.setattr(Endpoint, "_send", stuck)
-    with serving(hangs) as server, pytest.raises(AssistError, match="did not answer within"):
-        at(server, 0.1).ask("a", "b")
-    release.set()
 
 
 def test_a_server_that_asks_to_come_back_later_than_the_time_left_is_believed() -> None:
@@ -369,7 +346,3 @@ def test_the_clock_runs_over_the_retry_too() -> None:
     assert "did not answer within 0.4 seconds" in error.message
     assert requests == 2
     assert time.monotonic() - started < 10
-
-
-def test_the_answer_is_read_as_the_protocol_has_it() -> None:
-    assert module._content(completion("x"), Endpoint("m", url="http://h/v1", key="", seconds=1)) == "x"

@@ -233,15 +233,6 @@ def test_a_time_outside_the_calendar_is_refused_with_its_line(make_corpus: Make,
     assert corpus.judging.sets.names() == ()
 
 
-def test_query_ids_with_spaces_are_one_in_qrels_and_topics(make_corpus: Make, tmp_path: Path) -> None:
-    """What the TREC form writes it also reads: the id is spelled alike in both files."""
-    corpus = make_corpus(FILES)
-    corpus.judging.sets.create("s", [Query("my query", "water")])
-    corpus.judging.grade(corpus.search("water").hits[0], 1, corpus.judging.queries("s")[0], set="s", judge="ann")
-    exchange.export_judgments(corpus.judging, "s", tmp_path / "s.qrels", "trec")
-    assert wb.load_judgments(tmp_path / "s.qrels").topics["my query"].text == "water"
-
-
 def test_a_set_whose_judged_documents_are_gone_says_so(make_corpus: Make, tmp_path: Path) -> None:
     """Judging again is no remedy for judgments of documents that the corpus does not have."""
     corpus = make_corpus(FILES)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +13,6 @@ from workbench.errors import JudgmentError
 from workbench.evaluate.run import passage_keys
 from workbench.judgments.log import Anchor, find_again, same_passage
 from workbench.judgments.qrels import JudgedPassage, inherits
-from workbench.judgments.query_sets import JUDGING
 from workbench.records import Span
 
 Make = Callable[..., wb.Corpus]
@@ -170,52 +166,6 @@ def test_the_same_text_with_other_keywords_is_another_query(make_corpus: Make) -
     assert corpus.judging.grades("hot water", [hit])[hit.chunk_id].grade == 1
     assert corpus.judging.grades("hot water", [hit], keywords="kettle")[hit.chunk_id].grade == 3
     assert len(corpus.judging.queries("search")) == 2
-
-
-JUDGE = """
-import sys
-import workbench as wb
-corpus, judge = wb.open_corpus(sys.argv[1]), sys.argv[2]
-hits = corpus.search("kettle water", mode="keyword").hits
-for round in range(int(sys.argv[3])):
-    for hit in hits:
-        corpus.judging.grade(hit, round % 4, "kettle", judge=judge, note=str(round))
-        print(round, flush=True)
-"""
-
-
-def judge_process(corpus: wb.Corpus, judge: str, rounds: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", JUDGE, str(corpus.path), judge, str(rounds)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-
-
-def test_two_processes_judging_the_same_pool_lose_nothing(make_corpus: Make) -> None:
-    """Every entry of both is in the log, and the last round of each counts."""
-    corpus = make_corpus(FILES)
-    hits = corpus.search("kettle water", mode="keyword").hits
-    running = [judge_process(corpus, name, 6) for name in ("ann", "bob")]
-    for process in running:
-        process.communicate(timeout=120)
-        assert process.returncode == 0
-    with corpus.judging.sets.database.reading(JUDGING) as db:
-        assert db.execute("SELECT count(*) FROM judging_log").fetchone()[0] == 2 * 6 * len(hits)
-    valid = corpus.judging.located("search")
-    assert sorted((x.judgment.judge, x.judgment.note) for x in valid) == [
-        (j, "5") for j in ("ann", "bob") for _ in hits
-    ]
-
-
-def test_a_kill_while_judging_loses_at_most_the_grade_in_flight(make_corpus: Make) -> None:
-    """Every grade whose call returned is there."""
-    corpus = make_corpus(FILES)
-    process = judge_process(corpus, "ann", 100_000)
-    assert process.stdout is not None
-    for _ in range(20):
-        process.stdout.readline()
-    process.kill()
-    said = 20 + len(process.communicate(timeout=30)[0].split())
-    valid = corpus.judging.log.valid("search")
-    assert max(j.number for j in valid) in {said, said + 1}
 
 
 def test_who_does_not_see_the_document_does_not_see_the_judgment(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.folds import best_of, deal, nested
 from workbench.evaluate.grid import Range, Space, read_space
-from workbench.evaluate.statistics import holm, paired_difference, randomisation_test, randomisation_tests
+from workbench.evaluate.statistics import holm, paired_difference
 from workbench.evaluate.swept import Sweep
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import show
@@ -146,10 +146,6 @@ def test_each_query_gets_the_figure_of_a_plan_chosen_without_it() -> None:
     assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
 
 
-def test_of_equal_plans_the_baseline_is_chosen() -> None:
-    assert best_of(np.array([[0.5, 0.5], [0.5, 0.5]]), np.ones(2, bool)) == 0
-
-
 def test_folds_are_even_and_follow_the_seed() -> None:
     assert np.bincount(deal(11, 3)).tolist() == [4, 4, 3]
     assert deal(11, 3, 1).tolist() == deal(11, 3, 1).tolist() != deal(11, 3, 2).tolist()
@@ -161,15 +157,6 @@ def test_holm_is_the_step_down_method() -> None:
     """Worked by hand: 0.01 x 3, then max(0.03, 0.02 x 2), then max(0.04, 0.5 x 1)."""
     assert holm(np.array([0.5, 0.01, 0.02])).tolist() == pytest.approx([0.5, 0.03, 0.04])
     assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
-
-
-def test_many_tests_agree_with_one() -> None:
-    """The same differences under the same number of patterns: p within sampling error, and no p is 0."""
-    random = np.random.default_rng(0)
-    differences = random.normal([[0.0], [0.05], [0.3]], 0.2, (3, 60))
-    many = randomisation_tests(differences)
-    assert many == pytest.approx([randomisation_test(d) for d in differences], abs=0.02)
-    assert many.min() > 0
 
 
 def test_the_interval_agrees_with_scipy() -> None:
@@ -265,13 +252,6 @@ def test_a_map_has_one_cell_for_a_method_that_does_not_read_a_setting(swept: Swe
     assert [row[:2] for row in heat.rows()] == [("rrf", "1"), ("rrf", "60"), ("convex", "not used")]
     turned = swept.heat("fusion.k", "fusion.method", at="rrf")
     assert [row[:2] for row in turned.rows()] == [("1", "rrf"), ("60", "rrf"), ("not used", "convex")]
-
-
-def test_a_plan_is_marked_only_where_it_reads_the_setting(swept: Sweep) -> None:
-    """`default` mixes scores and has a k that does nothing: it has no place on the curve of k."""
-    marks = dict(swept.sensitivity("fusion.k", at="rrf").select("value", "marks").iter_rows())
-    assert "current" in marks["60"]
-    assert "default" not in "".join(marks.values())
 
 
 def test_the_winner_can_be_taken_away(swept: Sweep) -> None:

@@ -234,9 +234,10 @@ class Database:
         except sqlite3.DatabaseError as exc:
             if getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR:
                 raise
+            corpus = self.corpus
             raise CorpusDamaged(
                 f"{self.path} is damaged: {exc}",
-                f"Run `workbench doctor --repair --corpus {shlex.quote(str(self.corpus))}`: it saves what can be read",
+                f"Run `workbench doctor --repair --corpus {shlex.quote(str(corpus))}`: it saves what can be read",
             ) from exc
 
 
