@@ -79,7 +79,7 @@ def forget(corpus: Path, id: str, principal: Principal | None) -> None:
     with _lock(corpus):
         lines = _lines(corpus, principal)
         if id not in lines:
-            raise UsageError(f"There is no memory {id!r}", "List them with corpus.memories()")
+            raise UsageError(f"There is no memory {id!r}", "List the memories for their ids")
         del lines[id]
         _write(corpus, principal, lines)
 
