@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import EncoderError, SourceUnavailable, UsageError
-from workbench.store.lexical.search import MappedLexical
+from workbench.store.lexical.search import LexicalIndex
 from workbench.store.vectors.search import MappedVectors
 
 Make = Callable[..., wb.Corpus]
@@ -117,7 +117,7 @@ def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pyte
     full = sample.search_examples("arpeggio")
     assert full.warnings == ()
     with monkeypatch.context() as patched:
-        patched.setattr(MappedLexical, "search", fail)
+        patched.setattr(LexicalIndex, "search", fail)
         alone = sample.search_examples("arpeggio")
         assert alone.warnings == (
             "keyword could not run: The model is gone. Fetch it again. The result is from vector",
@@ -128,7 +128,7 @@ def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pyte
     words = sample.search_examples("arpeggio")
     assert words.warnings[0].startswith("vector could not run: The model is gone")
     assert [e.title for e in words] == ["Noon bells", "Arpeggios"]
-    monkeypatch.setattr(MappedLexical, "search", fail)
+    monkeypatch.setattr(LexicalIndex, "search", fail)
     with pytest.raises(SourceUnavailable, match="Fetch it again"):
         sample.search_examples("arpeggio")
 

@@ -121,7 +121,7 @@ def test_damage_anywhere_is_no_wrong_answer(corpus: Path, whole: Path) -> None:
     assert answers(corpus) == right
 
 
-@pytest.mark.parametrize("part", ["records/names.json", "lexical/tfs.npy", "text/text.bin", "vectors"])
+@pytest.mark.parametrize("part", ["records/names.json", "text/text.bin", "vectors"])
 def test_what_is_derived_is_made_again(corpus: Path, part: str) -> None:
     """By repair, and by the next run, which carries nothing over that is damaged; answers are those of before."""
     right = answers(corpus)
@@ -206,7 +206,7 @@ def test_whole_documents_without_chunks_are_named(tmp_path: Path) -> None:
 
 def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
     """Exit code 1 while something is wrong, 0 after; JSON has a line for each thing done."""
-    (generation_of(corpus) / "lexical" / "lengths.npy").unlink()
+    (generation_of(corpus) / "text" / "text_lines.npy").unlink()
     run = CliRunner()
     arguments = ["doctor", "--no-model", "--corpus", str(corpus), "--json"]
     broken = run.invoke(main, arguments)

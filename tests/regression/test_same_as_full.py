@@ -1,6 +1,6 @@
-"""A generation that was made from the one before holds what a first build of the same folder holds, file by file.
+"""A generation that was made from the one before holds what a first build of the same folder holds, row by row.
 
-Nothing that answers may depend on history: not the numbers of records, not a posting, not an edge of the graph.
+Nothing that answers may depend on history: not the numbers of records, not a posting.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
 
 import workbench as wb
@@ -41,11 +40,10 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def held(corpus: Path) -> tuple[str, dict[str, str], dict[str, list[Any]]]:
-    """Digest, sha256 of each file, and the rows of each table as they stand (the database has random bytes in its head)."""
+def held(corpus: Path) -> tuple[str, dict[str, list[Any]]]:
+    """Digest, and the rows of each table in their order."""
     pin = generations.pin(corpus)
     try:
-        files = {name: part.sha256 for name, part in pin.manifest.parts.items() if name != DATABASE}
         connection = duckdb.connect(str(pin.folder / DATABASE), read_only=True)
         try:
             tables = [
@@ -54,7 +52,7 @@ def held(corpus: Path) -> tuple[str, dict[str, str], dict[str, list[Any]]]:
             rows = {table: connection.execute(f'SELECT * FROM "{table}"').fetchall() for table in tables}
         finally:
             connection.close()
-        return pin.manifest.digest, files, rows
+        return pin.manifest.digest, rows
     finally:
         pin.close()
 
@@ -65,13 +63,12 @@ def check(folder: Path, corpus: Path, tmp_path: Path, **options: Any) -> None:
     fresh = tmp_path / "fresh.corpus"
     shutil.rmtree(fresh, ignore_errors=True)
     wb.index([folder], fresh, workers=0, **{"encoder": "hashing", **options})
-    (digest, files, rows), (fresh_digest, fresh_files, fresh_rows) = held(corpus), held(fresh)
+    (digest, rows), (fresh_digest, fresh_rows) = held(corpus), held(fresh)
     assert digest == fresh_digest
     assert sorted(rows) == sorted(fresh_rows)
     for table, found in fresh_rows.items():
         if table not in ("former", "roots"):  # paths that a document had are history by their nature; the salt is drawn
             assert rows[table] == found, table
-    assert files == fresh_files
 
 
 def test_an_edit_gives_what_a_first_build_gives(folder: Path, tmp_path: Path) -> None:
@@ -104,35 +101,3 @@ def test_a_long_history_gives_what_a_first_build_gives(folder: Path, tmp_path: P
     check(folder, corpus, tmp_path)
     (folder / "5.md").write_text("---\nyear: 2001\n---\n# Document 5\n\nOther words altogether.\n")
     check(folder, corpus, tmp_path)
-
-
-def test_words_are_carried_over_by_text(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file is read again, but of its chunks only the one that was edited has new words; of equal texts each is one."""
-    corpus = tmp_path / "my.corpus"
-    text = (folder / "2.md").read_text()
-    (folder / "2.md").write_text(text + "\n\n# Twice\n\nThe same.\n\n# Twice\n\nThe same.\n")
-    wb.index([folder], corpus, encoder="hashing", workers=0)
-    seen: list[Any] = []
-
-    def look(step: str) -> None:
-        if step == "texts" and (corpus / "building" / "numbers.npy").exists():
-            seen.append(np.load(corpus / "building" / "numbers.npy").tolist())
-
-    monkeypatch.setattr(generations, "hooks", [look])
-    (folder / "2.md").write_text(text + "\n\n# Twice\n\nThe same.\n\n# Twice\n\nThe same, edited.\n")
-    check(folder, corpus, tmp_path)
-    (numbers,) = seen
-    assert numbers.count(-1) == 1
-    assert len({*numbers}) == len(numbers)
-
-
-@pytest.mark.slow
-def test_other_rights_give_what_a_first_build_gives(folder: Path, tmp_path: Path) -> None:
-    """Only who may see the documents changes: what is built of texts and vectors alone stays the same to the byte,
-    and the graph is the same file."""
-    corpus = tmp_path / "my.corpus"
-    wb.index([folder], corpus, encoder="hashing", workers=0)
-    (graph,) = corpus.rglob("index.usearch")
-    number = graph.stat().st_ino
-    check(folder, corpus, tmp_path, tenant="acme", roles=("support",))
-    assert [path.stat().st_ino for path in corpus.rglob("index.usearch") if path.parts != graph.parts] == [number]

@@ -324,12 +324,12 @@ def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest
 
 def test_a_slider_reads_no_text_twice(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that were shown are neither read nor marked again when the same answers are fused anew."""
-    from workbench.store.lexical.search import MappedLexical
+    from workbench.store.lexical.search import LexicalIndex
     from workbench.store.records import StoredRecords
 
     moved(page, "slider", "limit", 50)
     calls: list[str] = []
-    for owner, name in ((StoredRecords, "rows"), (StoredRecords, "documents"), (MappedLexical, "highlight")):
+    for owner, name in ((StoredRecords, "rows"), (StoredRecords, "documents"), (LexicalIndex, "highlight")):
         monkeypatch.setattr(owner, name, lambda *args, name=name, **kwargs: calls.append(name))
     before = chunks(page, "hybrid")
     moved(page, "slider", "fusion.alpha", 0.6)

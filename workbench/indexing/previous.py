@@ -14,6 +14,7 @@ from workbench.reports import FileStatus
 from workbench.store import generations
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Pin
+from workbench.store.lexical.build import made_alike
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,11 +49,17 @@ class Previous:
     roots: Mapping[str, Root] = field(default_factory=dict)
     granularities: Mapping[str, Granularity] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
+    words_alike: bool = True
 
     @cached_property
     def sound(self) -> bool:
         """Whether every part of the generation is as it was written; one that is not is built again, whatever changed."""
         return self.pin is None or self.pin.sound()
+
+    @property
+    def older(self) -> bool:
+        """Whether an earlier version of the workbench wrote the generation."""
+        return self.pin is not None and self.pin.manifest.format != generations.FORMAT
 
     @property
     def encoders(self) -> Mapping[str, EncoderIdentity]:
@@ -87,6 +94,7 @@ def load_previous(corpus: Path) -> Previous:
             files = stored_files(connection, pin.manifest.counts.get("copies", 0) > 0)
             roots = fetch(connection, "SELECT root, whole, salt, options FROM roots")
             named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
+            alike = pin.manifest.format == generations.FORMAT and made_alike(connection)
         finally:
             connection.close()
     except BaseException:
@@ -98,6 +106,7 @@ def load_previous(corpus: Path) -> Previous:
         {row[0]: Root(*row) for row in roots},
         {name: Granularity(granularity) for name, granularity, _ in named},
         frozenset(name for name, _, chunking in named if chunking == "whole"),
+        alike,
     )
 
 

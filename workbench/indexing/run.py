@@ -37,7 +37,6 @@ from workbench.records import ProgressCallback
 from workbench.reports import IndexReport
 from workbench.saved.jobs import recording
 from workbench.store.generations import Layout, private
-from workbench.store.lexical.carried import made_alike
 from workbench.store.staging import Staging
 
 
@@ -157,7 +156,9 @@ def _index(
     staging = Staging(staged / "staging.duckdb")
     try:
         stage_files(run, staging, tasks)
-        if previous.pin is not None and previous.sound and not made_alike(previous.pin.folder / "lexical"):
+        if previous.older:
+            run.warnings.append("An earlier version wrote this corpus: all but its vectors was made again")
+        elif previous.sound and not previous.words_alike:
             run.warnings.append("The words of every text were split again, because the rules for words have changed")
         elif previous.sound and not (run.read or run.anew or run.fewer or previous.pin is None or _lost_documents(run)):
             held = previous.pin.manifest

@@ -55,7 +55,7 @@ def _try(generation: Generation, encoders: Sequence[str]) -> None:
         "records": (
             arrays.records_total,
             *map(len, arrays.records.values()),
-            len(generation.lexical.arrays.lengths),
+            len(generation.lexical.lengths),
             *(len(generation.vectors(name)) for name in encoders),
         ),
     }

@@ -15,10 +15,10 @@ from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder
 from workbench.records import Principal, principal_key
 from workbench.store.access.visibility import Policy
-from workbench.store.lexical.search import MappedLexical
+from workbench.store.lexical.search import LexicalIndex
 from workbench.store.lexical.synonyms import NONE, Vocabulary
 from workbench.store.reader import Generation
-from workbench.store.types import GrepIndex, LexicalIndex, RecordStore, VectorIndex
+from workbench.store.types import GrepIndex, RecordStore, VectorIndex
 
 _KEPT_VECTORS = 64
 
@@ -39,7 +39,7 @@ class Engine:
         self.opened = generation
         # Where the policy masks texts for the principal, records and lines leave the store masked.
         self._policy, self._principal = policy, principal
-        self._masked: tuple[RecordStore, GrepIndex, MappedLexical] | None = None
+        self._masked: tuple[RecordStore, GrepIndex, LexicalIndex] | None = None
         self._encoder = encoder
         self._models: dict[str, Encoder] = {}
         self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
@@ -103,7 +103,7 @@ class Engine:
     def _redacts(self) -> bool:
         return self._policy is not None and self._policy.redacts(self._principal)
 
-    def _shown(self) -> tuple[RecordStore, GrepIndex, MappedLexical]:
+    def _shown(self) -> tuple[RecordStore, GrepIndex, LexicalIndex]:
         """Records, lines and words behind the policy, made once."""
         from workbench.store.access.redaction import RedactedGrep, RedactedRecords, Redactor, ShownPostings
 

@@ -1,9 +1,8 @@
 """Building the next generation: tables, columns and texts, then vectors, words and lines, then the manifest and the swap.
 
 The tables come first, then the texts for grep, which are read from them; vectors, words and grep's dictionary need nothing of
-each other and are built at the same time, as many as the setting `threads` allows. The postings, which need the most memory, are
-made in a process of their own that gives all of it back. Everything is built from two read-only files: the old generation and
-what the run staged.
+each other and are built at the same time, as many as the setting `threads` allows. Everything is built from two
+read-only files: the old generation and what the run staged.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from workbench.store.reader import Generation
 
 _VECTOR_BLOCK = 4096
-_NUMBERS = "numbers.npy"
-_LITTLE_TEXT = 4_000_000  # characters; starting a process costs more than their words
 _PACKAGES = ("duckdb", "numpy", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "openvino", "tokenizers")
 
 
@@ -105,7 +102,7 @@ def build_generation(
         )
         for key, (identity, journal) in sorted(journals.items())
     }
-    parts["words"] = partial(_build_words, folder, facts.characters, old)
+    parts["words"] = partial(_build_words, folder)
     parts["lines"] = partial(_build_lines, folder)
     threads = int(settings.get("threads"))
     built = build_together(parts, tell, threads, lambda name: step(name.partition(" ")[0]))
@@ -150,7 +147,6 @@ class _Facts:
     sources: dict[str, dict[str, NDArray[np.int64]]]
     carried: int
     counts: dict[str, int]
-    characters: int
     text_hashes: frozenset[str]
 
 
@@ -174,8 +170,6 @@ def _build_database(
             connection.execute(statement)
             step("tables")
         write_columns(connection, folder / "records")
-        if old is not None:
-            _write_numbers(connection, folder, old.manifest.counts["records"])
         sources = {
             key: _vector_sources(connection, journal, key in kept) for key, (_, journal) in sorted(journals.items())
         }
@@ -183,8 +177,7 @@ def _build_database(
         (counts,) = fetch(
             connection,
             "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM records), (SELECT count(*) FROM files),"
-            " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents), (SELECT count(*) FROM copies),"
-            " (SELECT coalesce(sum(length(text)), 0)::BIGINT FROM records)",
+            " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents), (SELECT count(*) FROM copies)",
         )
         hashes = fetch(connection, "SELECT DISTINCT text_hash FROM records WHERE granularity = 'chunk'")
         connection.execute("DETACH staged")
@@ -194,20 +187,8 @@ def _build_database(
     finally:
         connection.close()
     step("database")
-    named = dict(zip(("documents", "records", "files", "bytes", "copies"), map(int, counts), strict=False))
-    return _Facts(sources, int(carried), named, int(counts[5]), frozenset(row[0] for row in hashes))
-
-
-def _write_numbers(connection: duckdb.DuckDBPyConnection, folder: Path, total: int) -> None:
-    """Write beside the new generation which number each of the old one's records has in it: int32, -1 for none.
-
-    A record that was made anew counts as an old one if its context and text are the same.
-    """
-    numbers = np.full(total, -1, np.int32)
-    # On the connection itself: a cursor of it does not see its temporary tables.
-    found = connection.execute(schema.same_texts()).fetchnumpy()
-    numbers[np.asarray(found["old_number"], np.int64)] = np.asarray(found["number"], np.int32)
-    np.save(folder.parent / _NUMBERS, numbers)
+    named = dict(zip(("documents", "records", "files", "bytes", "copies"), map(int, counts), strict=True))
+    return _Facts(sources, int(carried), named, frozenset(row[0] for row in hashes))
 
 
 def _vector_sources(
@@ -339,14 +320,16 @@ def _versions() -> dict[str, str]:
 # --- words and lines -------------------------------------------------------------------------------------------------
 
 
-def _build_words(folder: Path, characters: int, old: Pin | None, tell: ProgressCallback) -> str:
-    """Build the word index; of more than a little text in a process of its own, which gives its memory back."""
-    from workbench.store.lexical.build import Before, build, build_here
+def _build_words(folder: Path, tell: ProgressCallback) -> str:
+    """Add the word index to the database."""
+    from workbench.store.lexical.build import build_words
 
-    before = None
-    if old is not None and old.sound("lexical/", anew=True):
-        before = Before(old.folder / "lexical", folder.parent / _NUMBERS)
-    (build_here if characters < _LITTLE_TEXT else build)(folder / DATABASE, folder / "lexical", tell, before)
+    connection = open_writing(folder / DATABASE)
+    try:
+        build_words(connection, folder.parent, tell)
+        connection.execute("CHECKPOINT")
+    finally:
+        connection.close()
     return ""
 
 

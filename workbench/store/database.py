@@ -184,3 +184,13 @@ def fetch_columns(connection: duckdb.DuckDBPyConnection | Database, sql: str, va
             return dict(cursor.execute(sql, values if values is not None else []).fetchnumpy())
     finally:
         cursor.close()
+
+
+def fetch_arrow(connection: duckdb.DuckDBPyConnection | Database, sql: str, values: Any = None) -> Any:
+    """Like `fetch`, as an Arrow table."""
+    cursor = connection.cursor()
+    try:
+        with translated(_path_of(connection)):
+            return cursor.sql(sql, params=values if values is not None else []).to_arrow_table()
+    finally:
+        cursor.close()

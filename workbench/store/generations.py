@@ -9,7 +9,7 @@
         lock                  held shared by every reader, exclusively by who removes the folder
         manifest.json         counts, sizes and digests of the parts, encoders, versions, and a digest of itself; beside
                               it a copy, and `checked.json`: which files were compared with their digests, and when written
-        corpus.duckdb  records/  lexical/  text/  vectors/KEY/
+        corpus.duckdb  records/  text/  vectors/KEY/
       states/NAME             one line each: a generation that is kept under this name (`workbench rollback`)
       damaged/                what `workbench doctor --repair` set aside
       building/               the next generation while a run works; removed by the next writer if the run was killed
@@ -44,8 +44,11 @@ from workbench.locators import whole_number
 from workbench.records import EncoderIdentity
 from workbench.store import locks
 
-FORMAT = 1
-"""Version of the folder's layout and of every table and array in it; another number is refused."""
+FORMAT = 2
+"""Version of the folder's layout and of every table and array in it."""
+
+_OLDEST = 1
+"""Oldest format from which an index run can take the vectors."""
 
 DATABASE = "corpus.duckdb"
 MANIFEST = "manifest.json"
@@ -165,7 +168,7 @@ class Manifest:
             seal = data.pop("seal", "")  # a manifest that was made before there were seals has none
             if seal and seal != _seal(data):
                 raise damaged(path, "does not have the digest that it says")
-            if data["format"] != FORMAT:
+            if not _OLDEST <= data["format"] <= FORMAT:
                 raise CorpusError(
                     f"The corpus at {path.parents[2]} has format {data['format']}, and this version reads {FORMAT}",
                     "Move the corpus away and index again, or use the version of the workbench that wrote it",

@@ -9,6 +9,7 @@ same open files.
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections.abc import Mapping
 from functools import partial
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench import settings
-from workbench.errors import EncoderMismatch
+from workbench.errors import CorpusError, EncoderMismatch
 from workbench.ingest.rules import CorpusRules, access_changes
 from workbench.records import EncoderIdentity
 from workbench.store import generations
@@ -33,7 +34,7 @@ from workbench.store.records import StoredRecords, stored_access
 
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep
-    from workbench.store.lexical.search import MappedLexical
+    from workbench.store.lexical.search import LexicalIndex
     from workbench.store.vectors.search import MappedVectors
 
 __all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
@@ -52,7 +53,7 @@ class _Files:
         if settings.get("verify") == "background":
             threading.Thread(target=held.sound, name="workbench-verify", daemon=True).start()
         self.users = 0
-        self.lexical: MappedLexical | None = None
+        self.lexical: LexicalIndex | None = None
         self.grep: MappedGrep | None = None
         self.vectors: dict[str, MappedVectors] = {}
         self._narrowed: dict[str, tuple[tuple[Access, ...], NDArray[np.int32]]] = {}
@@ -178,14 +179,13 @@ class Generation:
         return self.manifest.encoders
 
     @property
-    def lexical(self) -> MappedLexical:
+    def lexical(self) -> LexicalIndex:
         """The word index. Raises CorpusDamaged."""
-        self._files.pin.check("lexical/")
         with self._files.lock:
             if self._files.lexical is None:
-                from workbench.store.lexical.search import MappedLexical
+                from workbench.store.lexical.search import LexicalIndex
 
-                self._files.lexical = MappedLexical(self.folder / "lexical")
+                self._files.lexical = LexicalIndex(self._files.connection)
             return self._files.lexical
 
     @property
@@ -229,7 +229,7 @@ class Generation:
 
     def open_all(self) -> None:
         """Open every part now, so that damage shows now. Raises CorpusDamaged."""
-        _ = self.lexical, self.grep
+        _ = self.lexical.lengths, self.grep
         for key in self.encoders:
             self.vectors(key)
 
@@ -272,6 +272,11 @@ def open_generation(corpus: str | Path, policy: Policy | None = None, rules: Cor
 def open_pinned(folder: Path, held: Pin, policy: Policy | None = None, rules: CorpusRules | None = None) -> Generation:
     """Open a generation that is pinned, perhaps one that is not published yet; the pin is closed with it."""
     try:
+        if held.manifest.format != generations.FORMAT:
+            raise CorpusError(
+                f"The corpus at {folder} was written by an earlier version of the workbench",
+                f"Run `workbench index` with its folders and --corpus {shlex.quote(str(folder))} once: its vectors are kept",
+            )
         files = _shared(held)
     except BaseException:
         held.close()

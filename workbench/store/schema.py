@@ -8,7 +8,7 @@ also make range look-ups by number touch few blocks.
 Tables beside `documents` and `records`: `copies` (documents that are indexed as another one), `former` (paths that a document
 had, by which judgments are found again), `files` (every file seen, also skipped and failed ones), `fields` (front matter, one
 row a value, for filters), `places` (where a text stands in its original), `access` (distinct combinations of tenant, roles and
-sensitivity), `collections`, `roots`; and `terms` and `postings`, which the word index builds.
+sensitivity), `collections`, `roots`; and `postings` and `lengths`, which the word index builds.
 """
 
 from __future__ import annotations
@@ -362,22 +362,6 @@ def _places(has_old: bool) -> str:
     return (
         f"{new} UNION ALL SELECT k.document_id, p.start, p.locator"
         " FROM old.places p JOIN kept k ON k.number = p.document_number"
-    )
-
-
-def same_texts() -> str:
-    """Old records and the new ones that have their context and text: (old_number, number), each number at most once.
-
-    Those that are carried over, and of the others as many of one text as there are on both sides. The two hashes are those of
-    context and text together and of the text alone.
-    """
-    turn = "text_hash, text_key, row_number() OVER (PARTITION BY text_hash, text_key ORDER BY number) AS turn"
-    return (
-        "WITH carried AS (SELECT old_number, number FROM record_numbers WHERE old_number IS NOT NULL),"
-        f" gone AS (SELECT number, {turn} FROM old.records WHERE number NOT IN (SELECT old_number FROM carried)),"
-        f" come AS (SELECT number, {turn} FROM records WHERE number NOT IN (SELECT number FROM carried))"
-        " SELECT old_number, number FROM carried UNION ALL"
-        " SELECT g.number, c.number FROM gone g JOIN come c USING (text_hash, text_key, turn)"
     )
 
 

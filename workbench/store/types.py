@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.locators import Place
-from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Passage, Principal, Span
+from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Passage, Principal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,39 +85,6 @@ class QueryWords:
 
     alternatives: tuple[tuple[Occurring, ...], ...]
     excluded: tuple[Occurring, ...]
-
-
-class LexicalIndex(Protocol):
-    """BM25 over the words of the records, computed at query time."""
-
-    older: bool
-    """Whether the texts were split into words by other rules than queries are now."""
-
-    def search(self, query: str, scope: Scope, depth: int, *, k1: float, b: float, operator: str) -> Scored:
-        """The best `depth` allowed records for a query in the query syntax. Raises QueryError."""
-
-    def score(
-        self, query: str, scope: Scope, numbers: NDArray[np.int64], *, k1: float, b: float, operator: str
-    ) -> NDArray[np.float64]:
-        """BM25 of given records, float64 in the same order; 0 where no word occurs or the query excludes the record.
-
-        For records that `search` returns it is bit-equal to the score there.
-        """
-
-    def upper_bound(self, query: str, scope: Scope, *, k1: float) -> float:
-        """The most that BM25 could give: sum over the query's words of idf x (k1 + 1)."""
-
-    def occurring(self, query: str, scope: Scope) -> QueryWords:
-        """Where each thing that a query asks for occurs among the allowed records. Raises QueryError."""
-
-    def frequencies(self, words: Sequence[str], scope: Scope) -> NDArray[np.int64]:
-        """Number of visible records that hold each word (as tokenised and stemmed), int64 in the same order."""
-
-    def highlight(self, query: str, text: str) -> tuple[Span, ...]:
-        """Character spans of `text` that the query's words and phrases match, in order, not overlapping."""
-
-    def sql(self, query: str, *, k1: float, b: float, operator: str, depth: int) -> str:
-        """The same search as one SQL statement over the record tables, for people to read and run."""
 
 
 class VectorIndex(Protocol):

@@ -176,11 +176,11 @@ def statements(result: SearchResult) -> list[Statement]:
     for source in retrieved.sources_for(plan):
         base, depth, bound = base_of(source), plan.depth(source), plan.threshold(source)
         if base == "keyword":
-            text = engine.lexical.sql(
-                result.query, k1=plan["keyword.k1"], b=plan["keyword.b"], operator=plan["keyword.operator"], depth=depth
-            )
+            text = engine.lexical.sql(result.query, k1=plan["keyword.k1"], b=plan["keyword.b"], depth=depth)
             cut = "" if bound == OFF else f"; scores below {bound:g} are then dropped"
-            made.append(Statement(f"{source}: the same BM25 as SQL, over every record of the generation{cut}", text))
+            made.append(
+                Statement(f"{source}: BM25 of the words as SQL, over every record of the generation{cut}", text)
+            )
         elif base == "vector":
             answer = retrieved.answers[source]
             index = engine.vectors(encoder_of(source))

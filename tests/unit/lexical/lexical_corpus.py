@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 
 from workbench.store.lexical import tokens
-from workbench.store.lexical.build import build_arrays, build_terms
+from workbench.store.lexical.build import build_words
 from workbench.store.lexical.query import Item, Matcher, needed, parse
-from workbench.store.lexical.search import MappedLexical
+from workbench.store.lexical.search import LexicalIndex
 
 Text = str | tuple[str, str]
 
@@ -22,9 +22,8 @@ Text = str | tuple[str, str]
 class Corpus:
     """An index and the database that it was built from."""
 
-    lexical: MappedLexical
+    lexical: LexicalIndex
     connection: duckdb.DuckDBPyConnection
-    folder: Path
 
 
 def pair(text: Text) -> tuple[str, str]:
@@ -38,9 +37,8 @@ def build(folder: Path, texts: Sequence[Text], **options: Any) -> Corpus:
     rows = [(number, *pair(text)) for number, text in enumerate(texts)]
     if rows:
         connection.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
-    build_terms(connection, folder / "scratch", **options)
-    build_arrays(connection, folder / "lexical")
-    return Corpus(MappedLexical(folder / "lexical"), connection, folder / "lexical")
+    build_words(connection, folder / "scratch", **options)
+    return Corpus(LexicalIndex(connection), connection)
 
 
 # --- the oracle -------------------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def test_the_record_with_the_very_code_comes_first(corpus: Corpus) -> None:
 
 @pytest.mark.parametrize("operator", ["any", "all"])
 @pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (0.0, 0.0), (0.0, 1.0), (3.0, 1.0), (1.2, 0.0)])
-def test_arrays_sql_and_the_textbook_agree(corpus: Corpus, operator: str, k1: float, b: float) -> None:
+def test_the_index_and_the_textbook_agree(corpus: Corpus, operator: str, k1: float, b: float) -> None:
     """Scores to 1e-9, the same order; `score` gives the bits of `search`; no score is above the upper bound."""
     for query in (
         "retry the pool policy policy", '"connection pool" retry', "poli* OR parse_query_string -github", "数据 管理",
@@ -111,11 +111,18 @@ def test_arrays_sql_and_the_textbook_agree(corpus: Corpus, operator: str, k1: fl
         assert scored.found == len(expected)
         again = corpus.lexical.score(query, EVERYTHING, scored.numbers, k1=k1, b=b, operator=operator)
         assert again.tobytes() == scored.scores.tobytes()
-        rows = corpus.connection.execute(corpus.lexical.sql(query, k1=k1, b=b, operator=operator, depth=100)).fetchall()
-        assert [number for number, _ in rows] == scored.numbers.tolist()
-        assert [score for _, score in rows] == pytest.approx(scored.scores.tolist(), abs=1e-9)
         bound = corpus.lexical.upper_bound(query, EVERYTHING, k1=k1)
         assert bound * (1 + 1e-12) >= max(scored.scores.tolist(), default=0.0)
+
+
+@pytest.mark.parametrize("query", ["retry the pool policy policy", "to be", "'; -- it''s \\ %", "数"])
+def test_the_sql_that_is_shown_gives_the_scores_of_words(corpus: Corpus, query: str) -> None:
+    """To 1e-9, in the same order; what it leaves out is named in its first line."""
+    scored = corpus.lexical.search(query, EVERYTHING, 100, k1=0.9, b=0.4, operator="any")
+    rows = corpus.connection.execute(corpus.lexical.sql(query, k1=0.9, b=0.4, depth=100)).fetchall()
+    assert [number for number, _ in rows] == scored.numbers.tolist()
+    assert [score for _, score in rows] == pytest.approx(scored.scores.tolist(), abs=1e-9)
+    assert corpus.lexical.sql('"pool of" poli*', k1=0.9, b=0.4, depth=1).startswith("-- without the query's 2 phrases")
 
 
 def test_equal_scores_stand_by_number_at_any_depth(tmp_path: Path) -> None:
@@ -177,10 +184,7 @@ def test_an_empty_corpus_answers_nothing(tmp_path: Path) -> None:
         for query in ("pool", '"a b" c', "po*", "", "a -b"):
             for operator in ("any", "all"):
                 assert not found(index, query, operator).found
-            index.lexical.sql(query, k1=0.9, b=0.4, operator="any", depth=3)
-            assert not index.connection.execute(
-                index.lexical.sql(query, k1=0.9, b=0.4, operator="any", depth=3)
-            ).fetchall()
+            assert not index.connection.execute(index.lexical.sql(query, k1=0.9, b=0.4, depth=3)).fetchall()
         assert index.lexical.upper_bound("pool", EVERYTHING, k1=0.9) == 0.0
         assert index.lexical.frequencies(["pool"], EVERYTHING).tolist() == [0]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import unicodedata
 
 import duckdb
@@ -144,3 +146,16 @@ def test_parts_and_wholes_lie_inside_their_piece(text: str) -> None:
             inside = parts[whole.first : whole.first + whole.span]
             assert 1 <= len(inside) == whole.span <= tokens.MAX_PARTS
             assert whole.start <= inside[0].start < inside[-1].end <= whole.end <= len(piece)
+
+
+def test_the_version_of_the_words_is_raised_when_they_change() -> None:
+    """What these texts consist of belongs to version 2: if this fails on purpose, raise WORDS_VERSION, and set both here."""
+    said = (
+        "The runners' state-of-the-art getHttpClient, HTTPServer2 and snake_case_name: C++, C# or .NET; ACME-INV-49302, 10.0.0.1,"
+        " naïve Straße ﬁne x² mRNA Ångström Ωμέγα йод 日本語テキスト ภาษาไทย हिन्दी python3.11 v1.2.3 don't e\u0301te\u0301 iPhone"
+    )
+    pieces = tokens.PIECES.findall(said)
+    analysed = [[list(map(list, a.parts)), list(map(list, a.wholes)), a.symbol] for a in map(tokens.analyse, pieces)]
+    terms = tokens.stems([word for parts, wholes, _ in analysed for word, *_ in (*parts, *wholes)])
+    whole = json.dumps([pieces, analysed, terms, tokens.CONTEXT_GAP, tokens.SPAN_BITS], ensure_ascii=True)
+    assert (tokens.WORDS_VERSION, hashlib.sha256(whole.encode()).hexdigest()[:16]) == (2, "8ed8fe846836f3d2")

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench.errors import CorpusError, SettingError
@@ -313,29 +314,29 @@ class ShownPostings:
         self._inner, self._records, self._redactor = inner, records, redactor
         # By record: 0 not looked at, 1 shown as it is, 2 masked.
         self._looked = np.zeros(records.records_total, np.int8)
-        self._kept: OrderedDict[Matcher, Postings] = OrderedDict()
+        self._kept: LRUCache[Matcher, Postings] = LRUCache(_KEPT)
         self._lock = threading.Lock()
 
-    def read(self, matcher: Matcher) -> Postings:
+    def read(self, matchers: Collection[Matcher]) -> dict[Matcher, Postings]:
         """As `PostingsReader.read`, of the masked texts."""
         with self._lock:
-            if matcher in self._kept:
-                self._kept.move_to_end(matcher)
-                return self._kept[matcher]
-        found = self._inner.read(matcher)
+            kept = {m: self._kept[m] for m in matchers if m in self._kept}
+        stored = self._inner.read([m for m in matchers if m not in kept])
+        shown = {matcher: self._shown(matcher, found) for matcher, found in stored.items()}
+        with self._lock:
+            self._kept.update(shown)
+        return kept | shown
+
+    def _shown(self, matcher: Matcher, found: Postings) -> Postings:
         new = found.records[self._looked[found.records] == 0]
         masked = found.records[self._looked[found.records] == 2]
         texts = dict(self._texts(np.concatenate((new, masked)).tolist()))
-        if texts:
-            tfs = np.array(found.tfs)
-            places = np.searchsorted(found.records, np.fromiter(texts, np.int64, len(texts)))
-            tfs[places] = [occurrences(matcher, text) for text in texts.values()]
-            found = Postings(found.records[tfs > 0], tfs[tfs > 0])
-        with self._lock:
-            self._kept[matcher] = found
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return found
+        if not texts:
+            return found
+        tfs = np.array(found.tfs)
+        places = np.searchsorted(found.records, np.fromiter(texts, np.int64, len(texts)))
+        tfs[places] = [occurrences(matcher, text) for text in texts.values()]
+        return Postings(found.records[tfs > 0], tfs[tfs > 0])
 
     def _texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Number and shown text of those records where something is masked."""

@@ -1,33 +1,24 @@
-"""Builds the word index of a generation: the tables in `corpus.duckdb`, and the mapped arrays that answer.
+"""Builds the word index of a generation: two tables of `corpus.duckdb` that a keyword search reads.
 
-Tables, all sorted by their first columns:
+* `postings(term, word, records, tfs, positions)`: one row a folded word, sorted by the word's stem (`term`), then by the word:
+  the numbers of the records that hold it, ascending; how often each does; and the places of all its occurrences, record by
+  record, as (position << 5) | (span - 1), see `tokens`;
+* `lengths(number, length)`: the number of positions that a record fills;
 
-* `terms(term_number, term, df)`: the stems, in byte order; `df` is the number of records that hold the term;
-* `words(word_number, word, term_number, alone)`: the folded words behind the terms, in byte order, for prefixes;
-  `alone` where the term has no other word, so that its postings are the word's too;
-* `postings(term_number, number, tf, positions)`: `positions` INTEGER[] are (position << 5) | (span - 1), see `tokens`;
-* `word_postings(word_number, number, tf)`: for the words that are not alone;
-* `lengths(number, length)`: the number of positions a record fills.
+and `words_made_with(name, value)`, what decides which words a text has.
 
-DuckDB finds the pieces of every text (the one expression, `tokens.piece_sql`); what follows needs only whole numbers and
-is done in numpy, because the same grouping in SQL peaked near 2 GB at 200,000 records whatever its memory limit. Here memory
-is bounded by a block of records, the vocabulary, and a block of terms: runs of occurrences sorted by term are written beside
-the target, and merged a range of terms at a time. The same records give the same bytes, whether their words are found in their
-texts or read off the arrays of the generation before (`lexical_carried`).
-
-`build` is what a writer calls: it runs in a process of its own, so that all memory goes back when it ends.
+DuckDB finds the pieces of every text (`tokens.piece_sql`). What follows needs only whole numbers and is done in numpy, because
+the same grouping in SQL peaked near 2 GB at 200,000 records whatever its memory limit. Here memory is bounded by a block of
+records, the vocabulary and a block of words: occurrences are written as runs sorted by word, and merged a range of words at a
+time.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
-import threading
+import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +30,8 @@ from numpy.typing import NDArray
 from workbench import settings
 from workbench.errors import CorpusError
 from workbench.records import Progress
-from workbench.store.database import fetch, open_writing
+from workbench.store.database import Database, fetch
 from workbench.store.lexical import tokens
-from workbench.store.lexical.arrays import write_arrays
-from workbench.store.lexical.carried import Carried, made_alike, write_makers
-from workbench.store.lexical.runs import Occurrences, Vocabulary, merged_blocks, write_run
-from workbench.store.processes import end, start_python
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,114 +42,98 @@ BLOCK_CHARACTERS = 1 << 22
 RUN_PIECES = 1 << 21
 """Pieces of text whose words are sorted at once: what memory is proportional to."""
 
-TABLES = {
-    "terms": "term_number INTEGER NOT NULL, term VARCHAR NOT NULL, df INTEGER NOT NULL",
-    "words": "word_number INTEGER NOT NULL, word VARCHAR NOT NULL, term_number INTEGER NOT NULL, alone BOOLEAN NOT NULL",
-    "postings": "term_number INTEGER NOT NULL, number INTEGER NOT NULL, tf INTEGER NOT NULL, positions INTEGER[] NOT NULL",
-    "word_postings": "word_number INTEGER NOT NULL, number INTEGER NOT NULL, tf INTEGER NOT NULL",
-    "lengths": "number INTEGER NOT NULL, length INTEGER NOT NULL",
-}
+_POSITIONS = 1 << 26  # a place is an int32 with five bits for the span
 
-Tell = Callable[[Progress], None]
+Ints = NDArray[np.int64]
+Int32s = NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """The generation before: the folder of its arrays, and a file with the new number of each of its records (int32, -1 for
-    one that has gone), whose context and text are the same."""
-
-    folder: Path
-    numbers: Path
+def made_alike(database: duckdb.DuckDBPyConnection | Database) -> bool:
+    """Whether a database's words were made as they would be now."""
+    return dict(fetch(database, "SELECT name, value FROM words_made_with")) == _makers()
 
 
-def build(database: Path | str, folder: Path | str, progress: Tell | None = None, before: Before | None = None) -> int:
-    """Build tables and arrays in a process of its own.
+def _makers() -> dict[str, str]:
+    """What decides which words a text has: the rules here, and the versions of what they rest on."""
+    import duckdb
+    import Stemmer
 
-    Args:
-        database: A database file with the table `records`; nobody else may have it open.
-        folder: Where the arrays go; made if it is missing.
-        progress: Called with steps `words` (records read, sorted, written).
-        before: Where the words of records may be taken from; they are if it was made as it would be now.
-
-    Returns:
-        The number of terms.
-
-    Raises:
-        CorpusError: The process ended with an error; the message ends with its last words.
-    """
-    with tempfile.TemporaryFile() as errors:
-        process = start_python(
-            "workbench.store.lexical.build",
-            *(str(database), str(folder), *((str(before.folder), str(before.numbers)) if before is not None else ())),
-            stdout=subprocess.PIPE,
-            stderr=errors.fileno(),
-        )
-        terms = -1
-        try:
-            for line in process.stdout or ():
-                message = json.loads(line)
-                if "terms" in message:
-                    terms = int(message["terms"])
-                elif progress is not None:
-                    progress(Progress(**message))
-            code = process.wait()
-        finally:
-            end(process)
-        if code or terms < 0:
-            errors.seek(0)
-            last = (errors.read().decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"])[-1]
-            raise CorpusError(f"The word index could not be built: {last}", "Free memory or disk space and index again")
-    return terms
+    return {
+        "words": str(tokens.WORDS_VERSION),
+        "unicode": unicodedata.unidata_version,
+        "stemmer": str(Stemmer.version()),
+        "duckdb": str(duckdb.__version__),
+    }
 
 
-def build_here(
-    database: Path | str, folder: Path | str, progress: Tell | None = None, before: Before | None = None
-) -> int:
-    """Like `build`, in this process."""
-    connection = open_writing(Path(database))
-    try:
-        terms = build_terms(connection, Path(folder), progress, before=before)
-        build_arrays(connection, folder)
-        connection.execute("CHECKPOINT")
-    finally:
-        connection.close()
-    return terms
-
-
-def build_arrays(connection: duckdb.DuckDBPyConnection, folder: Path | str) -> None:
-    """Write the arrays that `MappedLexical` opens, from the tables. The folder is made if it is missing."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    write_arrays(connection, Path(folder))
-    write_makers(Path(folder))
-
-
-def build_terms(
+def build_words(
     connection: duckdb.DuckDBPyConnection,
     scratch: Path | None = None,
-    progress: Tell | None = None,
+    progress: Callable[[Progress], None] | None = None,
     *,
     run_pieces: int = RUN_PIECES,
-    before: Before | None = None,
 ) -> int:
     """Make the tables from the table `records` (number 0..n-1, context, text).
 
     Args:
         connection: A database open for writing.
         scratch: Folder for temporary files, made if it is missing; None takes the system's.
-        progress: Called after each block of records.
+        progress: Called with the step `words`.
         run_pieces: Pieces of text in a run.
-        before: See `build`.
 
     Returns:
-        The number of terms.
+        The number of distinct words.
+
+    Raises:
+        CorpusError: The records are not numbered from 0, or a record has too many words.
     """
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
-    for table, columns in TABLES.items():
-        connection.execute(f"CREATE TABLE {table} ({columns})")
+    connection.execute(
+        "CREATE TABLE postings (term VARCHAR NOT NULL, word VARCHAR NOT NULL, records INTEGER[] NOT NULL,"
+        " tfs INTEGER[] NOT NULL, positions INTEGER[] NOT NULL);"
+        "CREATE TABLE lengths (number INTEGER NOT NULL, length INTEGER NOT NULL);"
+        "CREATE TABLE words_made_with (name VARCHAR NOT NULL, value VARCHAR NOT NULL)"
+    )
+    connection.executemany("INSERT INTO words_made_with VALUES (?, ?)", list(_makers().items()))
     with tempfile.TemporaryDirectory(prefix=".words-", dir=scratch) as temporary:
-        return _Builder(connection, Path(temporary), tell, run_pieces, before).build()
+        folder = Path(temporary)
+        pieces, in_context, in_text = _read(connection, folder / "codes", report)
+        vocabulary = _Vocabulary.of(pieces)
+        per_record = in_context + in_text
+        codes = (
+            np.memmap(folder / "codes", np.int32, "r").view(np.ndarray) if per_record.sum() else np.zeros(0, np.int32)
+        )
+        ends = np.cumsum(per_record)
+        runs: list[_Occurrences] = []
+        lengths = np.zeros(len(per_record), np.int64)
+        for first, last in _blocks(per_record, run_pieces):
+            block = codes[int(ends[first] - per_record[first]) : int(ends[last - 1])]
+            run = _Occurrences.of(vocabulary, block, in_context[first:last], in_text[first:last], first, lengths)
+            runs.append(run.mapped(folder / f"run-{len(runs)}"))
+            report(Progress("words", last, len(per_record), detail="sorted"))
+        _insert(connection, "lengths", number=np.arange(len(lengths), dtype=np.int32), length=lengths.astype(np.int32))
+        for first, last, rows in _merged(runs, len(vocabulary.words), run_pieces):
+            _insert(
+                connection, "postings", term=vocabulary.terms[first:last], word=vocabulary.words[first:last], **rows
+            )
+            report(Progress("words", last, len(vocabulary.words), detail="written, of the words"))
+    connection.execute("CREATE INDEX postings_by_term ON postings(term)")  # a scan of the terms costs 15 ms at 500,000
+    return len(vocabulary.words)
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, **columns: Any) -> None:
+    import pyarrow as pa
+
+    connection.register("block", pa.table(columns))
+    try:
+        connection.execute(f"INSERT INTO {table} SELECT * FROM block")
+    finally:
+        connection.unregister("block")
+
+
+# --- pieces ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,123 +141,68 @@ class _Split:
     """The pieces of a range of records: distinct ones, each occurrence's code, and how many each record has."""
 
     pieces: list[str]
-    codes: NDArray[np.int32]
-    in_context: NDArray[np.int64]
-    in_text: NDArray[np.int64]
+    codes: Int32s
+    in_context: Ints
+    in_text: Ints
 
 
-class _Builder:
-    """One build; holds the state that its steps hand on."""
-
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, tell: Tell, run_pieces: int, before: Before | None
-    ) -> None:
-        self.connection, self.folder, self.tell, self.run_pieces = connection, folder, tell, run_pieces
-        self.total = int(fetch(connection, "SELECT count(*) FROM records")[0][0])
-        self.carried: Carried | None = None
-        self.fresh: NDArray[np.int64] = np.arange(self.total)
-        if before is not None and made_alike(before.folder):
-            numbers: NDArray[np.int32] = np.load(before.numbers)
-            self.carried = Carried(before.folder, numbers, run_pieces)
-            self.fresh = np.setdiff1d(self.fresh, numbers, assume_unique=False)
-
-    def build(self) -> int:
-        pieces, in_context, in_text = self._read()
-        vocabulary = Vocabulary.of(pieces, self.carried.words if self.carried is not None else ())
-        self._insert("words", vocabulary.words_table())
-        codes: NDArray[np.int32] = np.zeros(0, np.int32)
-        if in_context.sum() + in_text.sum():
-            codes = np.memmap(self.folder / "codes", np.int32, "r").view(np.ndarray)
-        lengths = np.zeros(self.total, np.int64)
-        runs: list[Occurrences] = []
-        if self.carried is not None:
-            self.carried.lengths(lengths)
-            runs.append(self.carried.write_run(self.folder / "carried", vocabulary))
-        per_record = in_context + in_text
-        ends = np.cumsum(per_record)
-        for first, last in _blocks(per_record, self.run_pieces):
-            block = slice(int(ends[first] - per_record[first]), int(ends[last - 1]))
-            name = self.folder / f"run-{len(runs)}"
-            rows = slice(first, last)
-            own = codes[block], in_context[rows], in_text[rows], self.fresh[rows]
-            runs.append(write_run(name, vocabulary, *own, lengths))
-            self.tell(Progress("words", last, len(self.fresh), detail="sorted"))
-        df = np.zeros(len(vocabulary.terms), np.int64)
-        for postings in merged_blocks(runs, vocabulary, self.run_pieces, mixed=self.carried is not None):
-            self._insert("postings", postings.table())
-            if postings.words is not None:
-                self._insert("word_postings", postings.words)
-            df += np.bincount(postings.terms, minlength=len(df))
-            self.tell(
-                Progress("words", int(postings.terms[-1]) + 1, len(vocabulary.terms), detail="written, of the terms")
-            )
-        self._insert("terms", vocabulary.terms_table(df))
-        self._insert("lengths", _table(number=np.arange(self.total, dtype=np.int32), length=lengths.astype(np.int32)))
-        return len(vocabulary.terms)
-
-    def _insert(self, table: str, rows: Any) -> None:
-        self.connection.register("block", rows)
-        try:
-            self.connection.execute(f"INSERT INTO {table} SELECT * FROM block")
-        finally:
-            self.connection.unregister("block")
-
-    def _read(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-        """Split every fresh record; codes go to the scratch file. Returns the distinct pieces and the counts of each record."""
-        numbers: dict[str, int] = {}
-        in_context, in_text = np.zeros(len(self.fresh), np.int64), np.zeros(len(self.fresh), np.int64)
-        with (self.folder / "codes").open("wb") as out:
-            for first, last, split in self._splits():
-                own = np.array([numbers.setdefault(piece, len(numbers)) for piece in split.pieces], np.int32)
-                (own[split.codes] if len(own) else own).tofile(out)
-                in_context[first:last], in_text[first:last] = split.in_context, split.in_text
-                self.tell(Progress("words", last, len(self.fresh), detail="read"))
-        return list(numbers), in_context, in_text
-
-    def _splits(self) -> Iterator[tuple[int, int, _Split]]:
-        """Ranges of the fresh records and their pieces, in order; split ahead by as many threads as the settings allow."""
-        rows = fetch(self.connection, "SELECT number, length(context) + length(text) FROM records ORDER BY number")
-        if any(number != expected for expected, (number, _) in enumerate(rows)):
-            raise CorpusError("The records are not numbered from 0", "Index again")
-        ranges = _blocks(np.array([size for _, size in rows], np.int64)[self.fresh], BLOCK_CHARACTERS)
-        workers = int(settings.get("threads"))
-        with ThreadPoolExecutor(workers) as pool:
-            waiting: deque[tuple[int, int, Future[_Split]]] = deque()
-            for first, last in ranges:
-                waiting.append((first, last, pool.submit(self._split, first, last)))
-                if len(waiting) > workers:
-                    begin, end, future = waiting.popleft()
-                    yield begin, end, future.result()
-            for begin, end, future in waiting:
-                yield begin, end, future.result()
-
-    def _split(self, first: int, last: int) -> _Split:
-        import pyarrow as pa
-
-        numbers = self.fresh[first:last]
-        where = f"number BETWEEN {int(numbers[0])} AND {int(numbers[-1])}"
-        if int(numbers[-1]) - int(numbers[0]) >= len(numbers):
-            where += f" AND number IN (SELECT unnest({numbers.tolist()}))"
-        cursor = self.connection.cursor()
-        try:
-            # A relation hands its rows to Arrow as they are; the DB-API's execute would copy them once more.
-            table: Any = cursor.sql(
-                f"SELECT {tokens.piece_sql('context')} AS context, {tokens.piece_sql('text')} AS text"
-                f" FROM records WHERE {where} ORDER BY number"
-            ).to_arrow_table()
-        finally:
-            cursor.close()
-        context, text = (table[name].combine_chunks() for name in ("context", "text"))
-        counts = [np.diff(_numpy(column.offsets)).astype(np.int64) for column in (context, text)]
-        both = pa.concat_arrays([context.flatten(), text.flatten()]).dictionary_encode()
-        codes = _numpy(both.indices)
-        # Context and text of each record stand side by side: sorted stably by record, context first.
-        rows = np.concatenate([np.repeat(np.arange(last - first), c) for c in counts])
-        codes = codes[np.argsort(rows, kind="stable")]
-        return _Split(both.dictionary.to_pylist(), codes.astype(np.int32, copy=False), counts[0], counts[1])
+def _read(
+    connection: duckdb.DuckDBPyConnection, target: Path, report: Callable[[Progress], None]
+) -> tuple[list[str], Ints, Ints]:
+    """Split every record; codes go to the target. Returns the distinct pieces and the counts of each record."""
+    rows = fetch(connection, "SELECT number, length(context) + length(text) FROM records ORDER BY number")
+    if any(number != expected for expected, (number, _) in enumerate(rows)):
+        raise CorpusError("The records are not numbered from 0", "Index again")
+    numbers: dict[str, int] = {}
+    in_context, in_text = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    ranges = _blocks(np.array([size for _, size in rows], np.int64), BLOCK_CHARACTERS)
+    with target.open("wb") as out:
+        for (first, last), split in _ahead(connection, ranges):
+            own = np.array([numbers.setdefault(piece, len(numbers)) for piece in split.pieces], np.int32)
+            (own[split.codes] if len(own) else own).tofile(out)
+            in_context[first:last], in_text[first:last] = split.in_context, split.in_text
+            report(Progress("words", last, len(rows), detail="read"))
+    return list(numbers), in_context, in_text
 
 
-def _blocks(sizes: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+def _ahead(
+    connection: duckdb.DuckDBPyConnection, ranges: Sequence[tuple[int, int]]
+) -> Iterator[tuple[tuple[int, int], _Split]]:
+    """Ranges of records with their pieces, in order; split ahead by as many threads as the settings allow."""
+    workers = int(settings.get("threads"))
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[tuple[tuple[int, int], Future[_Split]]] = deque()
+        for both in ranges:
+            waiting.append((both, pool.submit(_split, connection, *both)))
+            if len(waiting) > workers:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        for done, future in waiting:
+            yield done, future.result()
+
+
+def _split(connection: duckdb.DuckDBPyConnection, first: int, last: int) -> _Split:
+    import pyarrow as pa
+
+    cursor = connection.cursor()
+    try:
+        # A relation hands its rows to Arrow as they are; the DB-API's execute would copy them once more.
+        table: Any = cursor.sql(
+            f"SELECT {tokens.piece_sql('context')} AS context, {tokens.piece_sql('text')} AS text"
+            f" FROM records WHERE number BETWEEN {first} AND {last - 1} ORDER BY number"
+        ).to_arrow_table()
+    finally:
+        cursor.close()
+    context, text = (table[name].combine_chunks() for name in ("context", "text"))
+    counts = [np.diff(_numpy(column.offsets)).astype(np.int64) for column in (context, text)]
+    both = pa.concat_arrays([context.flatten(), text.flatten()]).dictionary_encode()
+    # A record's context and text follow each other: sorted stably by record, context first.
+    rows = np.concatenate([np.repeat(np.arange(last - first), c) for c in counts])
+    codes = _numpy(both.indices)[np.argsort(rows, kind="stable")]
+    return _Split(both.dictionary.to_pylist(), codes.astype(np.int32, copy=False), *counts)
+
+
+def _blocks(sizes: Ints, most: int) -> list[tuple[int, int]]:
     """Cuts 0..n into ranges whose sizes add up to about `most`, each at least one item."""
     if not len(sizes):
         return []
@@ -300,31 +216,142 @@ def _numpy(array: Any) -> NDArray[Any]:
     return values
 
 
-def _table(**columns: Any) -> Any:
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Vocabulary:
+    """The distinct words of all pieces, sorted by term and word, and what each piece consists of.
+
+    Attributes:
+        words, terms: In step; text compares by code points.
+        advance: int32 a piece, how many positions it fills.
+        starts: int64 a piece and one more, where its occurrences start in the next three.
+        word, offset, span: int32 an occurrence in a piece: word number, position within the piece, positions covered.
+    """
+
+    words: list[str]
+    terms: list[str]
+    advance: Int32s
+    starts: Ints
+    word: Int32s
+    offset: Int32s
+    span: Int32s
+
+    @classmethod
+    def of(cls, pieces: Sequence[str]) -> _Vocabulary:
+        numbers: dict[str, int] = {}
+        advance, counts, word, offset, span = [], [], [], [], []
+        for piece in pieces:
+            parts, wholes, _ = tokens.analyse(piece)
+            advance.append(len(parts))
+            found = [(i, 1, part.word) for i, part in enumerate(parts)]
+            if wholes:
+                found = sorted([*found, *((whole.first, whole.span, whole.word) for whole in wholes)])
+            counts.append(len(found))
+            for first, covered, text in found:
+                word.append(numbers.setdefault(text, len(numbers)))
+                offset.append(first)
+                span.append(covered)
+        rows = sorted(zip(tokens.stems(list(numbers)), numbers, strict=True))
+        place = np.zeros(len(rows), np.int32)
+        place[[numbers[text] for _, text in rows]] = np.arange(len(rows), dtype=np.int32)
+        return cls(
+            [text for _, text in rows],
+            [term for term, _ in rows],
+            np.array(advance, np.int32),
+            np.concatenate(([0], np.cumsum(np.array(counts, np.int64)))).astype(np.int64),
+            place[np.array(word, np.int64)],
+            np.array(offset, np.int32),
+            np.array(span, np.int32),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Occurrences:
+    """Occurrences sorted by (word, record, place); int32 arrays of one length."""
+
+    words: Int32s
+    records: Int32s
+    places: Int32s
+
+    @classmethod
+    def of(
+        cls, vocabulary: _Vocabulary, codes: Int32s, in_context: Ints, in_text: Ints, first: int, lengths: Ints
+    ) -> _Occurrences:
+        """Expand the pieces of a block of records.
+
+        Args:
+            vocabulary: What pieces consist of.
+            codes: Pieces in order: each record's context, then its text.
+            in_context, in_text: How many pieces each record has there.
+            first: Number of the first record.
+            lengths: Of all records: filled with the number of positions of each of these.
+        """
+        per_record = in_context + in_text
+        record = np.repeat(np.arange(len(per_record)), per_record)
+        before = np.concatenate(([0], np.cumsum(vocabulary.advance[codes].astype(np.int64))))
+        starts = np.cumsum(per_record) - per_record
+        positions = before[starts + per_record] - before[starts]
+        lengths[first : first + len(per_record)] = positions
+        if len(positions) and int(positions.max()) + tokens.CONTEXT_GAP >= _POSITIONS:
+            raise CorpusError(
+                f"A document has more than {_POSITIONS:,} words", "Split it, or leave it out of the index"
+            )
+        behind = np.arange(len(codes)) - starts[record] >= in_context[record]
+        gap = tokens.CONTEXT_GAP * (behind & (in_context[record] > 0))
+        position = before[:-1] - before[starts][record] + gap
+        piece, entry = expanded(vocabulary.starts[codes], np.diff(vocabulary.starts)[codes])
+        words = vocabulary.word[entry]
+        places = (position[piece] + vocabulary.offset[entry]) << tokens.SPAN_BITS | (vocabulary.span[entry] - 1)
+        order = _stable_order(words)
+        return cls(words[order], (record[piece][order] + first).astype(np.int32), places[order].astype(np.int32))
+
+    def mapped(self, path: Path) -> _Occurrences:
+        """The same, written to a file and mapped."""
+        if not len(self.words):
+            return self
+        np.stack((self.words, self.records, self.places)).tofile(path)
+        return _Occurrences(*np.memmap(path, np.int32, "r", shape=(3, len(self.words))).view(np.ndarray))
+
+
+def expanded(starts: NDArray[Any], counts: NDArray[Any]) -> tuple[Ints, Ints]:
+    """The numbers start, start + 1, ... of every range, one range after the other, and the range that each is of."""
+    counts = counts.astype(np.int64)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, (starts.astype(np.int64) - np.cumsum(counts) + counts)[owner] + np.arange(len(owner))
+
+
+def _stable_order(keys: Int32s) -> Ints:
+    packed = keys.astype(np.int64) << 32 | np.arange(len(keys))
+    packed.sort()
+    return packed & 0xFFFFFFFF
+
+
+def _merged(runs: Sequence[_Occurrences], words: int, most: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Columns of `postings` for ranges of words (first, one after the last), with about `most` occurrences each.
+
+    The runs hold ascending ranges of records, and every word occurs.
+    """
     import pyarrow as pa
 
-    return pa.table(columns)
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it is gone: then its end of the pipe to our standard input closes."""
-    while os.read(0, 1024):  # not sys.stdin: its lock, held by this thread, would stop the process from ending well
-        pass
-    os._exit(1)
-
-
-def _main(arguments: list[str]) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-    def tell(progress: Progress) -> None:
-        message = {"step": progress.step, "done": progress.done, "total": progress.total, "detail": progress.detail}
-        sys.stdout.write(json.dumps(message) + "\n")
-        sys.stdout.flush()
-
-    before = Before(Path(arguments[2]), Path(arguments[3])) if len(arguments) > 2 else None
-    terms = build_here(arguments[0], arguments[1], tell, before)
-    sys.stdout.write(json.dumps({"terms": terms}) + "\n")
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1:])
+    counts = np.zeros(words, np.int64)
+    for run in runs:
+        counts += np.bincount(run.words, minlength=words)
+    for low, high in _blocks(counts, most):
+        cuts = [slice(*np.searchsorted(run.words, (low, high)).tolist()) for run in runs]
+        word, record, place = (
+            np.concatenate([getattr(run, name)[cut] for run, cut in zip(runs, cuts, strict=True)])
+            for name in ("words", "records", "places")
+        )
+        order = _stable_order(word)
+        word, record, place = word[order], record[order], place[order]
+        starts = np.flatnonzero(np.r_[True, (np.diff(word) != 0) | (np.diff(record) != 0)])
+        of_word = np.searchsorted(word[starts], np.arange(low, high + 1)).astype(np.int32)
+        places = np.append(starts, len(word))[of_word].astype(np.int32)
+        lists = {
+            "records": (of_word, record[starts]),
+            "tfs": (of_word, np.diff(np.append(starts, len(word))).astype(np.int32)),
+            "positions": (places, place),
+        }
+        yield low, high, {name: pa.ListArray.from_arrays(pa.array(o), pa.array(v)) for name, (o, v) in lists.items()}

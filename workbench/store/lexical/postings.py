@@ -1,4 +1,4 @@
-"""Where a matcher occurs: the records, and how often in each, for terms, phrases and prefixes.
+"""Where things occur: the records, and how often in each, for terms, phrases and prefixes, read from DuckDB when asked.
 
 Whatever a principal may see, these are the postings over all records; the caller drops hidden ones. That is enough for a
 hidden record to change nothing: how often a phrase or a word with some prefix occurs in one record depends on that record alone.
@@ -7,155 +7,182 @@ hidden record to change nothing: how often a phrase or a word with some prefix o
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from workbench.store.database import Database, fetch_arrow
 from workbench.store.lexical import tokens
-from workbench.store.lexical.arrays import Arrays
+from workbench.store.lexical.build import expanded
 from workbench.store.lexical.query import Matcher, Path, Step
 
-_KEPT = 64
-_KEPT_TERMS = 4096
+CACHE_BYTES = 64_000_000
+"""Postings that are kept, of one generation."""
+
 _SPAN_MASK = (1 << tokens.SPAN_BITS) - 1
 
 Int64s = NDArray[np.int64]
 
 
 class Postings(NamedTuple):
-    """`records` int32, ascending; `tfs` of any integer type, at least 1, in the same order."""
+    """`records` int32, ascending; `tfs` int32, at least 1, in the same order."""
 
     records: NDArray[np.int32]
-    tfs: NDArray[Any]
+    tfs: NDArray[np.int32]
 
 
 class ReadsPostings(Protocol):
-    """What BM25 reads: `PostingsReader`, or what stands before it for a principal who sees masked texts."""
+    """What BM25 reads: `PostingsReader`, or what masks some texts before it (`access.redaction`)."""
 
-    def read(self, matcher: Matcher) -> Postings:
-        """Records that a matcher occurs in, and how often."""
+    def read(self, matchers: Collection[Matcher]) -> dict[Matcher, Postings]:
+        """Records that each matcher occurs in, and how often: for a phrase, at how many places it ends."""
+
+
+class _Word(NamedTuple):
+    """One row: the postings of a word, and where they have been read the places of all its occurrences."""
+
+    records: NDArray[np.int32]
+    tfs: NDArray[np.int32]
+    places: NDArray[np.int32]
 
 
 _NONE = Postings(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class PostingsReader:
-    """Postings of matchers over mapped arrays. Safe from several threads; keeps the last phrases and prefixes."""
+    """Postings of matchers, each term fetched once while it is kept. Safe from several threads."""
 
-    def __init__(self, arrays: Arrays) -> None:
-        self.arrays = arrays
-        self._kept: OrderedDict[Matcher, Postings] = OrderedDict()
-        self._terms: dict[str, Postings] = {}
+    def __init__(self, database: Database | Any) -> None:
+        self._database = database
+        self._kept: LRUCache[object, Any] = LRUCache(CACHE_BYTES, getsizeof=_bytes)
         self._lock = threading.Lock()
 
-    def read(self, matcher: Matcher) -> Postings:
-        """Records that a matcher occurs in, and how often: for a phrase, at how many places it ends."""
-        term = matcher.term
-        if term is not None:
-            return self._term(term)
+    def read(self, matchers: Collection[Matcher]) -> dict[Matcher, Postings]:
+        """Records that each matcher occurs in, and how often: for a phrase, at how many places it ends."""
         with self._lock:
-            if matcher in self._kept:
-                self._kept.move_to_end(matcher)
-                return self._kept[matcher]
-        found = self._phrase(matcher.steps) if matcher.steps else self._prefix(matcher.prefix)
+            found = {m: self._kept[m] for m in matchers if m in self._kept}
+        missing = [m for m in dict.fromkeys(matchers) if m not in found]
+        terms = {m.term for m in missing if m.term is not None}
+        longer = {term for m in missing if m.term is None for step in m.steps for path in step for term in path}
+        places = self._fetch(longer, "positions") if longer else {}
+        words = self._fetch(terms - longer, "NULL::INTEGER[]") if terms - longer else {}
+        for m in missing:
+            if m.term is not None:
+                found[m] = _merged((words | places).get(m.term, ()))
+            elif m.steps:
+                found[m] = _phrase(m.steps, places)
+            else:
+                found[m] = self._prefix(m.prefix)
         with self._lock:
-            self._kept[matcher] = found
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            for m in missing:
+                if _bytes(found[m]) <= CACHE_BYTES:
+                    self._kept[m] = found[m]
         return found
 
-    def _term(self, term: str) -> Postings:
-        found = self._terms.get(term)
-        if found is None:
-            number = self.arrays.terms.find(term)
-            found = self._numbered(number) if number >= 0 else _NONE
-            if len(self._terms) >= _KEPT_TERMS:
-                self._terms = {}
-            self._terms[term] = found
+    def _fetch(self, terms: Collection[str], places: str) -> dict[str, list[_Word]]:
+        """The words of each term."""
+        marks = ", ".join("?" * len(terms))
+        table = fetch_arrow(
+            self._database,
+            f"SELECT term, records, tfs, {places} AS positions FROM postings WHERE term IN ({marks})",
+            sorted(terms),
+        )
+        found: dict[str, list[_Word]] = {}
+        columns = zip(*(_lists(table[name]) for name in ("records", "tfs", "positions")), strict=True)
+        for term, word in zip(table["term"].to_pylist(), columns, strict=True):
+            found.setdefault(term, []).append(_Word(*word))
         return found
-
-    def _numbered(self, number: int) -> Postings:
-        a = self.arrays
-        start, end = a.term_starts[number : number + 2].tolist()
-        return Postings(a.records[start:end], a.tfs[start:end])
-
-    # --- prefixes -----------------------------------------------------------------------------------------------------
 
     def _prefix(self, prefix: str) -> Postings:
-        a = self.arrays
-        low, high = a.words.starting_with(prefix)
-        if low == high:
+        table = fetch_arrow(
+            self._database,
+            "SELECT records, tfs FROM postings WHERE starts_with(word, ?)",
+            [prefix.encode("utf-8", "replace").decode()],
+        )
+        empty = np.zeros(0, np.int32)
+        columns = zip(*(_lists(table[name]) for name in ("records", "tfs")), strict=True)
+        return _merged([_Word(records, tfs, empty) for records, tfs in columns])
+
+
+def _bytes(value: Postings) -> int:
+    return 200 + value.records.nbytes + value.tfs.nbytes
+
+
+def _lists(column: Any) -> list[NDArray[np.int32]]:
+    """A column of lists as one array a row; empty ones for NULL."""
+    return [row.values.to_numpy() if row.is_valid else np.zeros(0, np.int32) for row in column]
+
+
+def _merged(words: Sequence[_Word]) -> Postings:
+    """The postings of several words as one."""
+    if len(words) < 2:
+        return Postings(words[0].records, words[0].tfs) if words else _NONE
+    records = np.concatenate([word.records for word in words])
+    order = np.argsort(records, kind="stable")
+    records = records[order]
+    first = np.flatnonzero(np.r_[True, records[1:] != records[:-1]])
+    tfs = np.concatenate([word.tfs for word in words])[order]
+    return Postings(records[first], np.add.reduceat(tfs, first))
+
+
+# --- phrases ----------------------------------------------------------------------------------------------------------
+
+
+def _phrase(steps: Sequence[Step], words: dict[str, list[_Word]]) -> Postings:
+    candidates = _candidates(steps, words)
+    state: Int64s | None = None
+    for step in steps:
+        state = union([_advance(path, words, candidates, state) for path in step])
+        if not len(state):
             return _NONE
-        terms = a.word_terms[low:high]
-        own = a.word_starts[low + 1 : high + 1] - a.word_starts[low:high]
-        alone = own == 0
-        shared = _ranges(a.word_starts[low:high][~alone], own[~alone])
-        lone = _ranges(a.term_starts[terms[alone]], a.term_starts[terms[alone] + 1] - a.term_starts[terms[alone]])
-        records = np.concatenate((a.word_records[shared], a.records[lone]))
-        tfs = np.concatenate((a.word_tfs[shared], a.tfs[lone]))
-        total = np.bincount(records, weights=tfs, minlength=0)
-        numbers = np.flatnonzero(total)
-        return Postings(numbers.astype(np.int32), total[numbers].astype(np.int32))
+    assert state is not None
+    tfs = np.bincount(state >> 32, minlength=len(candidates))
+    found = np.flatnonzero(tfs)
+    return Postings(candidates[found], tfs[found].astype(np.int32))
 
-    # --- phrases ------------------------------------------------------------------------------------------------------
 
-    def _phrase(self, steps: Sequence[Step]) -> Postings:
-        candidates = self._candidates(steps)
-        if not len(candidates):
-            return _NONE
-        state: Int64s | None = None
-        for step in steps:
-            state = union([self._advance(path, candidates, state) for path in step])
-            if not len(state):
-                return _NONE
-        tfs = np.bincount(state >> 32, minlength=len(candidates))  # type: ignore[operator]  # there is at least one step
-        found = np.flatnonzero(tfs)
-        return Postings(candidates[found], tfs[found].astype(np.int32))
+def _candidates(steps: Sequence[Step], words: dict[str, list[_Word]]) -> NDArray[np.int32]:
+    """Records that hold the terms of some path of every step."""
+    records = {term: _merged(rows).records for term, rows in words.items()}
+    posted = [[[records.get(term, _NONE.records) for term in path] for path in step] for step in steps]
+    posted.sort(key=lambda step: sum(min(map(len, path)) for path in step))
+    candidates: NDArray[np.int32] = union([min(path, key=len) for path in posted[0]])
+    for step in posted:
+        holds = np.zeros(len(candidates), bool)
+        for path in step:
+            every = np.ones(len(candidates), bool)
+            for found in path:
+                every &= contains(found, candidates)
+            holds |= every
+        candidates = candidates[holds]
+    return candidates
 
-    def _candidates(self, steps: Sequence[Step]) -> NDArray[np.int32]:
-        """Records that hold the terms of some path of every step."""
-        posted = [[[self._term(term).records for term in path] for path in step] for step in steps]
-        rarest = min(posted, key=lambda step: sum(min(map(len, path)) for path in step))
-        shortest = [min(path, key=len) for path in rarest]
-        candidates = union(shortest)
-        for step in sorted(posted, key=lambda step: sum(min(map(len, path)) for path in step)):
-            holds = np.zeros(len(candidates), bool)
-            for path in step:
-                every = np.ones(len(candidates), bool)
-                for records in path:
-                    every &= contains(records, candidates)
-                holds |= every
-            candidates = candidates[holds]
-        return candidates
 
-    def _advance(self, path: Path, candidates: NDArray[np.int32], state: Int64s | None) -> Int64s:
-        """From the places where the next word must start to those after the path; None: it may start anywhere."""
-        for term in path:
-            starts, spans = self._places(term, candidates)
-            if state is not None:
-                here = contains(state, starts)
-                starts, spans = starts[here], spans[here]
-            state = _distinct(starts + spans)
-        return state if state is not None else np.zeros(0, np.int64)
+def _advance(path: Path, words: dict[str, list[_Word]], candidates: NDArray[np.int32], state: Int64s | None) -> Int64s:
+    """From the places where the next word must start to those after the path; None: it may start anywhere."""
+    for term in path:
+        found = [_places(word, candidates) for word in words.get(term, ())]
+        if not found:
+            return np.zeros(0, np.int64)
+        starts, spans = (np.concatenate(column) for column in zip(*found, strict=True))
+        if state is not None:
+            here = contains(state, starts)
+            starts, spans = starts[here], spans[here]
+        state = union([np.sort(starts + spans)])
+    return state if state is not None else np.zeros(0, np.int64)
 
-    def _places(self, term: str, candidates: NDArray[np.int32]) -> tuple[Int64s, Int64s]:
-        """Where a term starts in the candidates (index of the candidate << 32 | position), and its spans."""
-        a = self.arrays
-        number = a.terms.find(term)
-        if number < 0:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        records, tfs = self._numbered(number)
-        at = np.searchsorted(records, candidates)
-        held = np.flatnonzero(contains(records, candidates))
-        at = at[held]
-        counts = tfs.astype(np.int64)
-        first = a.place_starts[number] + np.cumsum(counts) - counts
-        places = a.places[_ranges(first[at], counts[at])].astype(np.int64)
-        key = np.repeat(held << 32, counts[at]) | (places >> tokens.SPAN_BITS)
-        return key, (places & _SPAN_MASK) + 1
+
+def _places(word: _Word, candidates: NDArray[np.int32]) -> tuple[Int64s, Int64s]:
+    """Where a word starts in the candidates (index of the candidate << 32 | position), and its spans."""
+    held = np.flatnonzero(contains(word.records, candidates))
+    at = np.searchsorted(word.records, candidates[held])
+    first = np.cumsum(word.tfs, dtype=np.int64) - word.tfs
+    owner, entries = expanded(first[at], word.tfs[at])
+    places = word.places[entries].astype(np.int64)
+    return held[owner] << 32 | (places >> tokens.SPAN_BITS), (places & _SPAN_MASK) + 1
 
 
 def contains(sorted_values: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
@@ -168,21 +195,8 @@ def contains(sorted_values: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bo
     return found
 
 
-def _ranges(starts: NDArray[Any], counts: NDArray[Any]) -> Int64s:
-    """The numbers start, start + 1, ... of every range, one range after the other."""
-    counts = counts.astype(np.int64)
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts.astype(np.int64) - before, counts) + np.arange(int(counts.sum()))
-
-
 def union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The distinct values of one or more ascending arrays, ascending."""
-    return parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
-
-
-def _distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Distinct values, ascending. Sorting beats np.unique's hash table several times on what is nearly sorted."""
-    values = np.sort(values, kind="stable")
-    first = np.ones(len(values), bool)
-    np.not_equal(values[1:], values[:-1], out=first[1:])
-    return values[first]
+    # Sorting beats np.unique's hash table several times on what is nearly sorted.
+    values = np.sort(np.concatenate(parts), kind="stable") if len(parts) > 1 else parts[0]
+    return values[np.r_[True, values[1:] != values[:-1]]] if len(values) else values
