@@ -17,7 +17,9 @@ demo: $(VENV)/.installed
 app: $(VENV)/.installed
 	$(BIN)/workbench app $(ARGS)
 
-test: lint test-all
+# Side by side: the linters use one core.
+test: $(VENV)/.installed-dev
+	$(MAKE) -j2 lint test-all
 
 test-all: $(VENV)/.installed-dev
 	$(PYTEST) $(ARGS)

@@ -146,7 +146,7 @@ def test_killed_before_the_job_is_written_down(docs: Path, tmp_path: Path):
     check(docs, corpus, before, tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("KILLS", "4"))))
 def test_killed_at_a_random_moment(docs: Path, tmp_path: Path, seed: int):
     """Between any two instructions, not only where there is a name for it."""
     corpus = tmp_path / "my.corpus"
