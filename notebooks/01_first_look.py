@@ -118,13 +118,13 @@ result.frame().head(5).select(
 wb.charts.rank_figure(result.hits, ["keyword", "vector"])
 
 # %% [markdown]
-# The funnel says how many candidates entered and left each step, and why.
+# The funnel shows how many candidates entered and left each step, and why.
 
 # %%
 result.funnel()
 
 # %% [markdown]
-# `explain` says where any document stands, also one that is not among the results, and what would bring it in.
+# `explain` shows where any document ranks, even one that is not among the results, and what would bring it in.
 
 # %%
 explanation = corpus.explain(result, "lib/tracemalloc.py")

@@ -56,7 +56,7 @@ pl.DataFrame(
 )
 
 # %% [markdown]
-# ## Where we stand
+# ## The starting point
 #
 # The plan to start from is what one would write down without measuring: put both sources' scores on one scale, and take half of
 # each (`tmm` is the scale, `fusion.alpha` the vector side's share). `low` and `high` are the ends of the 95 % interval: with
@@ -110,7 +110,7 @@ print(f"{measure}: start {figures[0]:.3f}, tuned {figures[1]:.3f}, the best plan
 # ## Against a plan that nobody tuned
 #
 # Better than a poor start is not yet good. Reciprocal rank fusion with k = 60 is what most systems ship, and it needs no judgments.
-# Where tuning cannot be told from it, `rrf` is the plan to use: it has less to go wrong on questions that nobody judged.
+# Where tuning cannot be distinguished from it, `rrf` is the plan to use: it has less to go wrong on questions that nobody judged.
 
 # %%
 shipped = corpus.evaluate(judgments, plan="rrf", measures=[measure]).named("rrf")
@@ -166,7 +166,7 @@ wb.charts.distribution_figure(distances.frame(), distances.axis, threshold)
 # One line. Move a slider: the ranks, the list and the measure of all judged questions move together, and nothing is searched
 # again. Choose another picture (`queries` are the bars from above, live) or another question. What BM25's `k1` and `b` change
 # must be retrieved, so after moving those a button offers to measure again.
-# A picture that stays empty was not loaded in time by a busy browser: run the cell once more.
+# A picture that stays empty was not loaded in time by a busy browser: run the cell again.
 
 # %%
 explorer = wb.explore(corpus, "when is the else branch of a loop executed", judgments, plan=start, measure=measure)
@@ -226,14 +226,14 @@ assert sweep.difference.significant == shown
 assert shown or "no difference" in sweep.verdict or "keep it" in sweep.verdict
 assert abs(wins["difference"].mean() - (after.mean(measure) - before.mean(measure))) < 1e-9
 
-# Between keyword alone and vector alone lies something at least as good as either.
+# Between keyword alone and vector alone is something at least as good as either.
 assert alphas["number"].to_list() == [n / 10 for n in range(11)]
 assert alphas["mean"].max() >= max(alphas["mean"][0], alphas["mean"][-1])
 
 # The threshold keeps its promise.
 assert lost <= 0.05 + 1 / len(distances.relevant)
 
-# Tuning beats half and half on questions that did not choose the plan, and cannot be told from rank fusion as shipped. (The
+# Tuning beats half and half on questions that did not choose the plan, and cannot be distinguished from rank fusion as shipped. (The
 # demo's files are those of the Python that runs this; in another version they and the figures differ a little.)
 if encoder is None and small and sys.version_info[:2] == (3, 11):
     assert sweep.difference.significant and sweep.difference.low > 0

@@ -15,7 +15,7 @@
 # # Chunkings and encoders compared
 #
 # Two choices come before any slider: how long a chunk is, and which model makes its vector. Both change what is stored, so
-# they are compared by corpora: the same files, cut or embedded otherwise, asked the same judged questions.
+# they are compared by corpora: the same files, chunked or embedded differently, with the same judged questions.
 #
 # That is fair only if the judgments do not know the chunks. Here they do not: a judgment is of a *passage*, a run of
 # characters of a document. A chunk inherits the judgment of a passage that it holds, and each passage counts once, at the
@@ -127,7 +127,7 @@ print(f"{len(judgments)} questions, passages of {min(lengths)} to {max(lengths)}
 # ## Which chunk size?
 #
 # The same plan in both corpora, by each source alone and by both. A long chunk's vector is an average of more things, a short
-# chunk may lack the words that were asked for: which weighs more, the questions say.
+# chunk may lack the words of the question: the questions decide which weighs more.
 
 # %%
 def measured(size, sources, mode="hybrid"):

@@ -115,7 +115,7 @@ for name, made in (("before", before), ("replanned", replanned), ("edited", edit
 before_verified
 
 # %% [markdown]
-# Is `before` still what the corpus says? The corpus has moved on, so its numbers cannot be asked again, and that is what is said:
+# Is `before` still what the corpus answers? The corpus has changed, so its numbers cannot be computed again, as the check reports:
 
 # %%
 with wb.open_corpus(place / "corpus") as corpus:
@@ -192,7 +192,7 @@ shared
 # ## What this notebook claims, checked
 
 # %%
-# A snapshot is what its corpus says, until the corpus moves on; then it says so.
+# A snapshot agrees with its corpus until the corpus changes; then `verify` reports it.
 assert all(one.ok and one.ran for one in (before_verified, replanned_verified, edited_verified))
 assert stale.ok and not stale.ran
 
@@ -200,7 +200,7 @@ assert stale.ok and not stale.ran
 assert before.to_bytes() == (place / "before.snapshot").read_bytes()
 assert wb.Snapshot.load(before.to_bytes()) == before
 
-# What changed is told apart: of one diff settings and no document, of the other documents and no setting.
+# The causes are separated: of one diff settings and no document, of the other documents and no setting.
 assert {row["setting"] for row in plan_changed.settings().to_dicts()} == {"fusion.k", "fusion.weights.vector"}
 assert plan_changed.documents().is_empty() and documents_changed.settings().is_empty()
 assert dict(documents_changed.documents().select("path", "change").iter_rows()) == {
