@@ -12,8 +12,7 @@ import pytest
 from cross_encoder_model import WORDS, make_cross_encoder
 
 from workbench.assist.cross_encoder import CrossEncoderReranker
-from workbench.assist.load import load_reranker
-from workbench.assist.protocol import rerank
+from workbench.assist.models import load_reranker
 from workbench.errors import AssistError
 
 pytestmark = pytest.mark.slow
@@ -53,15 +52,6 @@ def test_scores_are_the_logits_of_each_pair(reranker: CrossEncoderReranker, mode
         by_hand = [float(bare(**tokenizer(QUERY, text, return_tensors="pt")).logits[0, 0]) for text in given]
     np.testing.assert_allclose(scores, by_hand, atol=1e-5)
     assert len(set(scores.tolist())) > 10
-
-
-def test_the_order_is_by_score_and_equal_texts_keep_theirs(reranker: CrossEncoderReranker) -> None:
-    given = [*texts(9), *texts(9)]
-    scores, order = rerank(reranker, QUERY, given)
-    assert sorted(order.tolist()) == list(range(18))
-    assert (np.diff(scores[order]) <= 0).all()
-    place = {row: position for position, row in enumerate(order.tolist())}
-    assert all(place[row] < place[row + 9] for row in range(9))
 
 
 def test_a_score_does_not_depend_on_the_other_texts(reranker: CrossEncoderReranker) -> None:

@@ -31,8 +31,7 @@ pytest.importorskip("openai")
 from workbench.assist import endpoint as module
 from workbench.assist.answers import CONTEXT_CHARACTERS, PASSAGE_CHARACTERS, REQUEST_CHARACTERS
 from workbench.assist.endpoint import Endpoint, EndpointReranker, EndpointRewriter
-from workbench.assist.load import load_reranker, load_rewriter
-from workbench.assist.protocol import rerank
+from workbench.assist.models import load_reranker, load_rewriter
 from workbench.errors import AssistError
 
 KEY = "secret-key-7"
@@ -59,12 +58,11 @@ def failure(*behaviours: Behaviour, seconds: float = 10.0) -> tuple[AssistError,
         return caught.value, len(server.requests)
 
 
-def test_passages_are_scored_in_one_request_and_put_in_order() -> None:
-    """All passages go in one request, numbered from 1; equal scores keep the fused order."""
+def test_passages_are_scored_in_one_request() -> None:
+    """All passages go in one request, numbered from 1."""
     with serving(scores_by(lambda text: 9.5 if "retries" in text else 2)) as server:
-        scores, order = rerank(EndpointReranker(at(server)), "how do retries work", TEXTS)
+        scores = EndpointReranker(at(server)).scores("how do retries work", TEXTS)
     assert scores.tolist() == [2, 2, 9.5]
-    assert order.tolist() == [2, 0, 1]
     (request,) = server.requests
     assert request["model"] == "m"
     assert request["temperature"] == 0

@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.assist.load import load_reranker, load_rewriter
-from workbench.assist.plain import EchoRewriter, KeywordsRewriter, OverlapReranker
-from workbench.assist.protocol import Floats, rerank
+import workbench as wb
+from workbench.assist.models import (
+    EchoRewriter,
+    Floats,
+    KeywordsRewriter,
+    OverlapReranker,
+    load_reranker,
+    load_rewriter,
+)
 from workbench.errors import AssistError
 from workbench.settings import BY_NAME
 
@@ -31,7 +37,7 @@ def test_a_text_with_more_of_the_querys_words_is_better_and_a_denser_one_wins_a_
 
 
 def test_a_query_of_stop_words_is_taken_as_it_is() -> None:
-    assert rerank(OverlapReranker(), "to be or not", ["a cat", "to be or not to be"])[1].tolist() == [1, 0]
+    assert OverlapReranker().scores("to be or not", ["a cat", "to be or not to be"]).argmax() == 1
 
 
 @given(WORDS.map(" ".join), st.lists(WORDS.map(" ".join)))
@@ -77,9 +83,13 @@ class Wrong:
 
 
 @pytest.mark.parametrize("scores", [[1.0], [1.0, 2.0, 3.0], [1.0, float("nan")], [float("inf"), 0.0]])
-def test_a_reranker_that_does_not_score_each_text_is_refused(scores: list[float]) -> None:
-    with pytest.raises(AssistError, match="did not give one finite score for each of 2 texts"):
-        rerank(Wrong(scores), "q", ["a", "b"])
+def test_a_reranker_that_does_not_score_each_text_is_refused(
+    sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch, scores: list[float]
+) -> None:
+    """The fused order stays, with a warning."""
+    monkeypatch.setattr("workbench.retrieve.reranking.load_reranker", lambda model: Wrong(scores))
+    found = sample.search("how do retries work", plan="rerank.model=overlap rerank.top=2", bypass_cache=True)
+    assert "did not give one finite score" in " ".join(found.warnings)
 
 
 def test_names_mean_what_load_says() -> None:
@@ -101,7 +111,7 @@ def test_the_key_is_a_secret_and_the_endpoint_is_off_by_default() -> None:
 def test_loading_a_plain_model_loads_nothing_heavy() -> None:
     """The names are resolved without torch, LightGBM, or the endpoint's client."""
     code = (
-        "import sys; from workbench.assist.load import load_reranker, load_rewriter;"
+        "import sys; from workbench.assist.models import load_reranker, load_rewriter;"
         "load_reranker('overlap'), load_rewriter('keywords');"
         "print(sorted(set(sys.modules) & set(sys.argv[1:])))"
     )

@@ -95,11 +95,12 @@ def test_every_command_has_the_option(folder: Path, monkeypatch: pytest.MonkeyPa
         "tune": ["tune", own, "-g", "fusion.alpha=0.3,0.8", "--measure", "RR", "--folds", "0", *at],
         "threshold": ["threshold", own, *at],
         "run": ["run", "export", own, str(target), *at],
-        "table": ["table", own, "--keep", str(folder), "--folds", "2", "--measure", "RR"],
+        "table": [own, "--keep", str(folder), "--folds", "2", "--measure", "RR"],
     }
     wb.index([own], corpus=folder / "debates.one", encoder="hashing", workers=0, one_chunk_per_document=True)
     for name, words in commands.items():
-        by_itself, counted = runner.invoke(main, words), runner.invoke(main, [*words, "--no-drop-identical-ids"])
+        command = measured_collections.table if name == "table" else main
+        by_itself, counted = (runner.invoke(command, [*words, *more]) for more in ([], ["--no-drop-identical-ids"]))
         assert by_itself.exit_code == 0, by_itself.output
         assert counted.exit_code == (1 if name == "check" else 0), counted.output
         assert ("own document" in by_itself.output, "own document" in counted.output) == (True, False)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.assist.protocol import Floats
+from workbench.assist.models import Floats
 from workbench.errors import AssistError
 
 HIGHEST = 10

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from workbench import settings
-from workbench.assist.protocol import Floats
+from workbench.assist.models import Floats
 from workbench.encode.batching import readable
 from workbench.encode.models import offline
 from workbench.encode.sentence import quiet

@@ -28,8 +28,8 @@ import numpy as np
 
 from workbench import settings
 from workbench.assist import answers
-from workbench.assist.protocol import PREFIX as PREFIX
-from workbench.assist.protocol import Floats
+from workbench.assist.models import PREFIX as PREFIX
+from workbench.assist.models import Floats
 from workbench.errors import AssistError
 
 _PASSING = frozenset({408, 409, 429})

@@ -443,10 +443,11 @@ def export(
     replace(made, rankings=rankings).save_trec(target)
     output.warn((*made.warnings, *asked.notes), err=True)
     count = sum(map(len, rankings.values()))
-    if as_json:
-        output.print_json({"queries": len(rankings), "documents": count, "target": str(target), "name": made.name})
-    else:
-        output.say(f"{count:,} documents for {len(rankings):,} queries written to {target}")
+    output.show(
+        as_json,
+        {"queries": len(rankings), "documents": count, "target": str(target), "name": made.name},
+        f"{count:,} documents for {len(rankings):,} queries written to {target}",
+    )
 
 
 def _run_name(plan: Plan, mode: str) -> str:

@@ -61,10 +61,9 @@ def add(name: str, queries: tuple[str, ...], asker: options.Asker, as_json: bool
         sets = opened.judging.sets
         new = sets.add(name, queries, make=True, by=opened.judging.judge)
         total = len(sets.queries(name))
-    if as_json:
-        output.print_json({"set": name, "queries": total, "new_queries": new})
-    else:
-        output.say(f"{name}: {total} queries, {new} of them new")
+    output.show(
+        as_json, {"set": name, "queries": total, "new_queries": new}, f"{name}: {total} queries, {new} of them new"
+    )
 
 
 @judge.command()
@@ -75,10 +74,7 @@ def rename(name: str, new: str, asker: options.Asker, as_json: bool) -> None:
     """Give the set NAME the name NEW; its queries and judgments stay."""
     with asker.open() as opened:
         kept = opened.judging.sets.rename(name, new)
-    if as_json:
-        output.print_json({"renamed": name, "to": kept})
-    else:
-        output.say(f"{name} is {kept} now")
+    output.show(as_json, {"renamed": name, "to": kept}, f"{name} is {kept} now")
 
 
 @judge.command(name="import")
@@ -111,31 +107,18 @@ def import_(
         if only_queries:
             chosen = name or source.stem
             total, new = exchange.import_queries(opened.judging, source, chosen)
-            if as_json:
-                output.print_json({"set": chosen, "queries": total, "new_queries": new})
-            else:
-                output.say(f"{chosen}: {total} queries, {new} of them new")
+            data = {"set": chosen, "queries": total, "new_queries": new}
+            output.show(as_json, data, f"{chosen}: {total} queries, {new} of them new")
             return
         report = exchange.import_judgments(opened.judging, source, name, judge=who, split=split, topics=topics)
-    if as_json:
-        output.print_json(
-            {"set": report.name, "new_queries": report.queries, "judgments": report.judgments, "new": report.new,
-             "unchanged": report.unchanged, "unknown_documents": list(report.unknown)}
-        )  # fmt: skip
-        return
-    output.say(
-        f"{report.name}: {report.judgments:,} judgments, {report.new:,} new, {report.unchanged:,} there before; "
-        f"{report.queries:,} new queries"
-    )
-    if report.unknown:
+    data = {"set": report.name, "new_queries": report.queries, "unknown_documents": list(report.unknown)}
+    data |= {"judgments": report.judgments, "new": report.new, "unchanged": report.unchanged}
+    counts = f"{report.judgments:,} judgments, {report.new:,} new, {report.unchanged:,} there before"
+    output.show(as_json, data, f"{report.name}: {counts}; {report.queries:,} new queries")
+    if report.unknown and not as_json:
         some = ", ".join(report.unknown[:3]) + (", …" if len(report.unknown) > 3 else "")
-        output.say(
-            output.plain(
-                f"{len(report.unknown):,} documents are not in this corpus: {some}. Their judgments are kept, and count when "
-                "they are."
-            ),
-            err=True,
-        )
+        gone = f"{len(report.unknown):,} documents are not in this corpus: {some}"
+        output.say(f"{gone}. Their judgments are kept, and count when they are.", err=True)
 
 
 def _with(target: Path) -> tuple[Path, ...]:
@@ -166,10 +149,8 @@ def export(
     chosen = form or {".jsonl": "jsonl", ".csv": "csv", "": "beir"}.get(target.suffix.lower(), "trec")
     with asker.open() as opened:
         count = exchange.export_judgments(opened.judging, name, target, chosen, judges or None)
-    if as_json:
-        output.print_json({"set": name, "target": str(target), "format": chosen, "judgments": count})
-    else:
-        output.say(f"{count:,} judgments of {name} written to {target} ({chosen})")
+    data = {"set": name, "target": str(target), "format": chosen, "judgments": count}
+    output.show(as_json, data, f"{count:,} judgments of {name} written to {target} ({chosen})")
 
 
 @judge.command()
@@ -273,18 +254,12 @@ def machine(name: str, model: str, plans: options.ManyPlans, depth: int, asker: 
         )  # fmt: skip
         report = judge_by_machine(judging, endpoint, name, queries, pool, progress=progress)
         told = with_people(graded_by(judging.located(name)), report.judge)
+    people = None if told is None else told.words
     if as_json:
-        output.print_json(
-            {"judge": report.judge, "candidates": report.candidates, "graded": report.graded, "failed": report.failed,
-             "before": report.before, "left": report.left, "reasons": dict(report.reasons),
-             "with_people": None if told is None else told.words}
-        )  # fmt: skip
+        counts = {n: getattr(report, n) for n in ("judge", "candidates", "graded", "failed", "before", "left")}
+        output.print_json({**counts, "reasons": dict(report.reasons), "with_people": people})
     else:
-        output.say(report.words + ".")
-        output.say(
-            "No person has judged any of these passages: judge some on the Judge page before using its grades."
-            if told is None
-            else told.words + "."
-        )
+        nobody = "No person has judged any of these passages: judge some on the Judge page before using its grades"
+        output.say(f"{report.words}.\n{people or nobody}.")
     if report.candidates and not report.graded and not report.before:
         raise SystemExit(1)

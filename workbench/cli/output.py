@@ -63,6 +63,14 @@ def say(text: str, *, err: bool = False, nl: bool = True, raw: bool = False) -> 
     click.echo(text if raw and not stream.isatty() else plain(text), err=err, nl=nl)
 
 
+def show(as_json: bool, data: Any, text: str) -> None:
+    """One result: as JSON, or as a sentence."""
+    if as_json:
+        print_json(data)
+    else:
+        say(text)
+
+
 def warn(warnings: Iterable[str], *, err: bool = False) -> None:
     out = console(stderr=err)
     for warning in warnings:

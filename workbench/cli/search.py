@@ -237,16 +237,10 @@ def read(ctx: click.Context, path: str, at: str, asker: options.Asker, as_json: 
     with asker.open() as opened:
         found = find_cited(opened.engine, opened.principal, path, at)
     code = 0 if found.found else 2 if found.text.startswith("[ERROR: ACCESS_DENIED]") else 1
+    text, error = (found.asked, None) if found.found else ("", found.text)
     if as_json:
-        output.print_json(
-            {
-                "path": found.path or path,
-                "lines": found.lines,
-                "text": found.asked if found.found else "",
-                "error": None if found.found else found.text,
-                "note": found.note or None,
-            }
-        )
+        data = {"path": found.path or path, "lines": found.lines, "text": text, "error": error}
+        output.print_json({**data, "note": found.note or None})
     else:
         output.say(found.asked, err=bool(code), raw=not code)
     ctx.exit(code)

@@ -203,7 +203,7 @@ def verify(
 
 def _confirmed(loaded: Snapshot) -> bool:
     """Whether the models that nobody allowed yet may be loaded: asked on a terminal, else no."""
-    from workbench.assist.load import may_name
+    from workbench.assist.models import may_name
 
     asked = [output.plain(name) for name in loaded.models if not may_name(name)]
     if not asked or not sys.stdin.isatty():

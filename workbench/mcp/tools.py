@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, BeforeValidator, Field
 
-from workbench.assist.load import may_name
+from workbench.assist.models import may_name
 from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError, sentence
 from workbench.mcp import answers, text
 from workbench.mcp.answers import (

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.assist.load import check_named, load_reranker
-from workbench.assist.protocol import Floats, Ints
+from workbench.assist.models import Floats, check_named, load_reranker
 from workbench.errors import AssistError
 from workbench.plan.fields import OFF
 from workbench.plan.plan import Plan
+from workbench.ranking.candidates import Ints
 from workbench.records import Step
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, last_steps, show

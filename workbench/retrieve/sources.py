@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.assist.load import check_named, load_rewriter
+from workbench.assist.models import check_named, load_rewriter
 from workbench.errors import AssistError, CorpusDamaged, QueryError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.plan.fields import OFF, base_of, collection_of, encoder_of
 from workbench.records import Unavailable

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.assist.load import may_name
+from workbench.assist.models import may_name
 from workbench.errors import WorkbenchError
 from workbench.plan.plan import Plan
 from workbench.records import Principal

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.assist.load import BUILT_IN
+from workbench.assist.models import BUILT_IN
 from workbench.charts.search import Place
 from workbench.plan.fields import OFF
 from workbench.records import Hit, Label, Span

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from workbench.assist.load import may_name
+from workbench.assist.models import may_name
 from workbench.errors import SnapshotError, UsageError, WorkbenchError
 from workbench.snapshot import Snapshot
 from workbench.snapshot import exports as forms
