@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -160,3 +162,15 @@ def test_it_is_loaded_once_and_again_after_closing(
     with pytest.raises(EncoderError, match="closed"):
         encoder.encode_query("a")
     assert load_encoder(name, runtime) is not encoder
+
+
+def test_a_model_that_nobody_uses_is_let_go_of(tmp_path: Path) -> None:
+    """When enough others were asked for; whoever still holds one keeps it, and the last ones are loaded once."""
+    folders = [make_static(tmp_path / f"model{n}", ["still there"], shift=n) for n in range(8)]
+    held, unused = load_encoder(str(folders[0])), weakref.ref(load_encoder(str(folders[1])))
+    for folder in folders[2:]:
+        last = load_encoder(str(folder))
+    assert load_encoder(str(folders[-1])) is last
+    gc.collect()
+    assert unused() is None
+    assert held.encode_query("still there").shape == (held.identity.dim,)

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench import settings
@@ -150,7 +151,8 @@ class _Slot:
         self.value: Any = None
 
 
-_slots: dict[tuple[str, str], _Slot] = {}
+_MOST_KEPT = 4
+_slots: LRUCache[tuple[str, str], _Slot] = LRUCache(_MOST_KEPT)  # the last ones asked for
 _slots_lock = threading.Lock()
 
 

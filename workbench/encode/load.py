@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from cachetools import LRUCache
+
 from workbench import settings
 from workbench.encode.batching import Tokens
 from workbench.encode.hashing import IDENTITY as HASHING
@@ -32,7 +34,9 @@ class _Slot:
     encoder: Encoder | None = None
 
 
-_slots: dict[tuple[str, ...], _Slot] = {}
+_MOST_KEPT = 4
+_slots: LRUCache[tuple[str, ...], _Slot] = LRUCache(_MOST_KEPT)
+"""The last ones asked for: a model that no open corpus holds any more is let go of when four others were asked for."""
 _slots_lock = threading.Lock()
 
 
