@@ -7,15 +7,15 @@ import zipfile
 from collections.abc import Callable, Mapping
 
 import workbench as wb
-from workbench.snapshot import archive, parts
-from workbench.snapshot.model import About, Content
+from workbench.snapshot import archive
+from workbench.snapshot.schema import About, Content
 
 PAGE = b"<!doctype html><title>small</title>"
 
 
 def small(about: About, content: Content, **changed: bytes) -> wb.Snapshot:
     """A snapshot of a content whose page is a line; parts may be given other bytes (`searches_yaml=b"..."`)."""
-    data = {**parts.write(content), archive.PAGE: PAGE}
+    data = {**archive.write_parts(content), archive.PAGE: PAGE}
     for name, value in changed.items():
         stem, _, suffix = name.rpartition("_")
         data[f"{stem}.{suffix}"] = value

@@ -43,7 +43,7 @@ from workbench.plan.presets import PRESETS
 from workbench.retrieve.keywords import context_keywords, parse_keywords
 from workbench.retrieve.textform import format_text
 from workbench.snapshot import archive
-from workbench.snapshot.shelf import Shelf
+from workbench.snapshot.snapshot import Library
 from workbench.store.access import filters
 from workbench.store.lexical import query
 from workbench.store.lexical.synonyms import load_vocabulary
@@ -390,7 +390,7 @@ def test_addresses(own: wb.Corpus) -> None:
             sheet.html(sheet.page_at(sheet.offset_of(target)), target, (), None)
         judge_round.from_params(other, "me")
         with answered():
-            Shelf(own.path).get(other.get("id", ""))
+            Library(own.path).get(other.get("id", ""))
 
     drawn = st.tuples(st.fixed_dictionaries({}, optional=plain), st.fixed_dictionaries({}, optional=others))
     kept = [

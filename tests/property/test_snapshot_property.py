@@ -12,9 +12,9 @@ from snapshot_cases import shrunk, small
 import workbench as wb
 from workbench.plan.presets import EDITION
 from workbench.records import EncoderIdentity, Label, Step, Unavailable
-from workbench.snapshot import parts
-from workbench.snapshot.model import PLANS, TABLES, About, Content, Origin, SavedSearch, columns
-from workbench.snapshot.page import Room, _page
+from workbench.snapshot import archive
+from workbench.snapshot.page import Room, draw
+from workbench.snapshot.schema import PLANS, TABLES, About, Content, Origin, SavedSearch, columns
 
 # Any text that UTF-8 can hold, with what YAML, JSON and HTML find hard.
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=30) | st.sampled_from(
@@ -85,7 +85,7 @@ def test_write_read_write_changes_nothing(about: About, search: SavedSearch, fra
     for name, frame in frames.items():
         assert again.content.table(name).equals(frame)
     assert again.to_bytes() == data
-    assert parts.write(again.content) == parts.write(content)
+    assert archive.write_parts(again.content) == archive.write_parts(content)
 
 
 @settings(deadline=None, max_examples=40, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
@@ -93,7 +93,7 @@ def test_write_read_write_changes_nothing(about: About, search: SavedSearch, fra
 def test_any_content_has_a_page_and_a_diff(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
     """Whatever the texts, the page is drawn and a snapshot does not differ from itself."""
     content = Content((search,), (), (), frames)
-    text = _page(about, content, Room(200, 40))
+    text = draw(about, content, Room(200, 40))
     assert text.endswith("</html>\n")
     assert "\x00" not in text
     made = small(about, content)

@@ -11,7 +11,7 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.saved.jobs import recording
-from workbench.snapshot.shelf import Shelf
+from workbench.snapshot.snapshot import Library
 from workbench.store.catalogue import Catalogue
 from workbench.store.generations import private
 
@@ -92,7 +92,7 @@ def test_a_run_that_has_not_begun_is_known_by_its_flags_and_rules(folder: Path) 
 def test_files_of_a_corpus_are_their_owners_only(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder, and in it generations, desk, snapshots and pointer; the setting leaves them to the umask."""
     with wb.open_corpus(folder, ADMIN) as corpus:
-        Shelf(folder).keep(corpus.search("plain").snapshot("kept"))
+        Library(folder).keep(corpus.search("plain").snapshot("kept"))
     kept = (
         folder,
         folder / "current",

@@ -72,8 +72,8 @@ def snapshot(sample: wb.Corpus) -> wb.Snapshot:
     )
 
 
-def test_ten_thousand_damages_are_refused_or_harmless(snapshot: wb.Snapshot) -> None:
+def test_two_thousand_damages_are_refused_or_harmless(snapshot: wb.Snapshot) -> None:
     """No crash, and no wrong content that is taken for the saved one."""
-    refused, harmless = check(snapshot, 10_000, SEED)
-    assert refused + harmless == 10_000
-    assert refused > 8_000
+    refused, harmless = check(snapshot, 2_000, SEED)
+    assert refused + harmless == 2_000
+    assert refused > 1_600

@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.snapshot.exports import to_csv, to_json, to_trec
-from workbench.snapshot.model import SCHEMA
+from workbench.snapshot.schema import SCHEMA
 
 FOLDER = Path(__file__).parent / "snapshots"
 

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 import workbench as wb
 from workbench.errors import SnapshotError
 from workbench.snapshot.page import policy
-from workbench.snapshot.shelf import Shelf
+from workbench.snapshot.snapshot import Library
 from workbench.store.access.mask import load_policy
 from workbench.ui import snapshot_routes
 from workbench.ui.snapshot_access import allowed, kept, today
@@ -72,7 +72,7 @@ def test_a_model_that_a_snapshot_names_is_loaded_when_the_button_says_so(
 ) -> None:
     """One that the server's owner does not list is named, and its search is not run again."""
     with wb.open_corpus(corpus) as opened:
-        Shelf(corpus).keep(opened.search("retry", plan="rerank.model=/no/such/model").snapshot())
+        Library(corpus).keep(opened.search("retry", plan="rerank.model=/no/such/model").snapshot())
     at = open_page(open_app, corpus)
     assert "/no/such/model, which only verifying loads" in all_text(at)
     assert at.button(key=K + "verify").label == "Verify"
@@ -104,7 +104,7 @@ def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpu
         first = opened.search("retry pause", plan="rrf").snapshot("one")
         second = opened.search("retry pause", plan="rrf fusion.k=5").snapshot("two")
     for made in (first, second):
-        Shelf(corpus).keep(made)
+        Library(corpus).keep(made)
     at = open_page(open_app, corpus)
     at.multiselect(key=K + "compare").set_value([first.id, second.id])
     run(at)
@@ -115,7 +115,7 @@ def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpu
 def test_a_damaged_file_is_said_and_the_others_are_shown(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """One bad file hides nothing."""
     with wb.open_corpus(corpus) as opened:
-        Shelf(corpus).keep(opened.search("retry").snapshot("whole"))
+        Library(corpus).keep(opened.search("retry").snapshot("whole"))
     (corpus / "snapshots" / "bad.snapshot").write_bytes(b"nothing")
     said = all_text(open_page(open_app, corpus))
     assert "cannot be read as a zip" in said
@@ -140,7 +140,7 @@ def shelf(sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     shutil.copytree(sample_path, tmp_path, dirs_exist_ok=True)
     with wb.open_corpus(tmp_path, who) as corpus:
         made = corpus.search("runbook retry", plan="default vector.threshold=off limit=30").snapshot("of acme")
-    Shelf(tmp_path).keep(made)
+    Library(tmp_path).keep(made)
     return made
 
 
@@ -193,7 +193,7 @@ def test_masks_hold_in_a_snapshot_of_somebody_who_sees_more(
     with wb.open_corpus(sample_path, wb.Principal("acme", ("admin",)), policy=policy) as corpus:
         made = corpus.search("retries backoff", plan="default vector.threshold=off").snapshot("as admin")
     assert any("backoff" in h.text for h in made.hits())
-    Shelf(tmp_path).keep(made)
+    Library(tmp_path).keep(made)
     monkeypatch.setenv("WORKBENCH_TENANT", "acme")
     assert "replaced by citations" in ask(made.id).body.decode()
     with wb.open_corpus(tmp_path, wb.Principal("acme")) as corpus:
@@ -216,7 +216,7 @@ def test_a_snapshot_shows_others_what_they_may_see_today(
     boss, staff = wb.Principal("acme", ("boss",)), wb.Principal("acme", ("staff",))
     with wb.open_corpus(made_of.path, boss) as corpus:
         made = corpus.search("zebrafish", mode="keyword").snapshot("audit")
-    Shelf(made_of.path).keep(made)
+    Library(made_of.path).keep(made)
 
     def seen(who: wb.Principal) -> set[str]:
         with wb.open_corpus(made_of.path, who) as corpus:
@@ -243,7 +243,7 @@ def test_what_was_removed_is_not_served_again(
     """Though its page was drawn before."""
     monkeypatch.setenv("WORKBENCH_TENANT", "acme")
     assert ask(shelf.id).status_code == 200
-    Shelf(tmp_path).remove(shelf.id)
+    Library(tmp_path).remove(shelf.id)
     assert ask(shelf.id).status_code == 404
 
 
@@ -258,7 +258,7 @@ def test_a_file_under_another_snapshots_id_is_refused(shelf: wb.Snapshot, tmp_pa
     folder = tmp_path / "snapshots"
     shutil.copy(folder / f"{shelf.id}.snapshot", folder / ("a" * 16 + ".snapshot"))
     with pytest.raises(SnapshotError, match="another snapshot"):
-        Shelf(tmp_path).get("a" * 16)
+        Library(tmp_path).get("a" * 16)
 
 
 def test_another_host_name_is_refused(shelf: wb.Snapshot) -> None:

@@ -15,7 +15,7 @@ from snapshot_cases import members, shrunk, small, zipped
 
 import workbench as wb
 from workbench.errors import SnapshotError, SnapshotNewer
-from workbench.snapshot import archive, parts
+from workbench.snapshot import archive
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_bomb_is_refused_before_it_unfolds(files: dict[str, bytes]) -> None:
 def test_a_table_of_one_value_is_refused_before_it_unfolds(snapshot: wb.Snapshot, monkeypatch: Any) -> None:
     """A value repeated a million times takes a few bytes in the file; each table is bounded, and all of them."""
     row = snapshot.content.table("sources").head(1)
-    monkeypatch.setattr(parts, "MOST_TABLE_BYTES", 5 << 20)
+    monkeypatch.setattr(archive, "MOST_TABLE_BYTES", 5 << 20)
     for many, size in (
         (row.sample(50_000, with_replacement=True), 50_000 * 7 * 16),
         (row.with_columns(source=pl.lit("x" * 1000)).sample(6_000, with_replacement=True), 6_000 * (7 * 16 + 1000)),
@@ -91,19 +91,19 @@ def test_a_table_of_one_value_is_refused_before_it_unfolds(snapshot: wb.Snapshot
         assert len(data) < 100_000
         forged = small(snapshot.about, snapshot.content, sources_parquet=data).to_bytes()
         assert f"sources.parquet unfolds into {size:,} bytes, more than" in refused(forged).message
-    monkeypatch.setattr(parts, "MOST_TABLES_BYTES", 1_000)
+    monkeypatch.setattr(archive, "MOST_TABLES_BYTES", 1_000)
     assert "tables unfold into" in refused(snapshot.to_bytes()).message
 
 
 def test_a_text_of_too_many_values_is_refused_read_or_written(snapshot: wb.Snapshot, monkeypatch: Any) -> None:
     """Each takes a thousand bytes while it is read; what is written is bounded as what is read."""
     forged = small(snapshot.about, snapshot.content, searches_yaml=b"[" + b"1," * 3_000 + b"1]")
-    monkeypatch.setattr(parts, "MOST_VALUES", 2_000)
+    monkeypatch.setattr(archive, "MOST_VALUES", 2_000)
     assert "searches.yaml holds more than the 2,000 values" in refused(forged.to_bytes()).message
-    monkeypatch.setattr(parts, "MOST_VALUES", 100)
+    monkeypatch.setattr(archive, "MOST_VALUES", 100)
     with pytest.raises(SnapshotError, match=r"Save fewer searches"):
-        parts.write(snapshot.content)
-    monkeypatch.setattr(parts, "MOST_YAML_BYTES", 10_000)
+        archive.write_parts(snapshot.content)
+    monkeypatch.setattr(archive, "MOST_YAML_BYTES", 10_000)
     long = zipped({**members(forged.to_bytes()), "searches.yaml": b"#" * 20_000})
     assert "unfolds into 20,000 bytes, more than the 10,000" in refused(long).message
 

@@ -11,7 +11,7 @@ from snapshot_cases import members, shrunk, small
 import workbench as wb
 from workbench.demo import sample_folder
 from workbench.errors import PrincipalRequired
-from workbench.snapshot.model import Passages
+from workbench.snapshot.schema import Passages
 from workbench.store.access.visibility import HideSensitivities
 
 QUERY = "runbook retry deploy password"

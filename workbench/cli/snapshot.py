@@ -73,7 +73,7 @@ def save(
 ) -> None:
     """Search for each QUERY and save the results as one snapshot."""
     from workbench.snapshot import Snapshot
-    from workbench.snapshot.shelf import Shelf
+    from workbench.snapshot.snapshot import Library
 
     if not queries and judgments is None:
         raise UsageError("There is nothing to save", "Give one or more queries, or --judgments")
@@ -90,7 +90,7 @@ def save(
                 loaded = load_judgments(judgments)
                 items.append(opened.evaluate(loaded, chosen, asked, mode=mode, filters=filters, progress=progress))
         made = _cut(Snapshot.of(items, note=note, corpus=opened), redact, metadata_only)
-        path = made.save(out) if out is not None else Shelf(opened.path).keep(made)
+        path = made.save(out) if out is not None else Library(opened.path).keep(made)
     if as_json:
         output.print_json({"id": made.id, "path": str(path), "bytes": path.stat().st_size})
     else:
@@ -104,10 +104,10 @@ def save(
 @click.pass_context
 def listed(ctx: click.Context, corpus: Path | None, as_json: bool) -> None:
     """List the snapshots that the corpus keeps, newest first."""
-    from workbench.snapshot.shelf import Shelf
+    from workbench.snapshot.snapshot import Library
 
     rows: list[dict[str, Any]] = []
-    for one in Shelf(_corpus(corpus)).all():
+    for one in Library(_corpus(corpus)).all():
         if one.snapshot is None:
             rows.append({"id": one.path.name, "created": "", "by": "", "title": str(one.error)})
         else:
@@ -335,10 +335,10 @@ def _corpus(corpus: Path | None) -> Path:
 def _load(source: str, corpus: Path | None) -> Snapshot:
     """A snapshot by file or id. Raises SnapshotError."""
     from workbench.snapshot import Snapshot
-    from workbench.snapshot.shelf import Shelf
+    from workbench.snapshot.snapshot import Library
 
     if not Path(source).exists() and re.fullmatch("[0-9a-f]{16}", source):
-        return Shelf(_corpus(corpus)).get(source)
+        return Library(_corpus(corpus)).get(source)
     return Snapshot.load(source)
 
 

@@ -1,4 +1,4 @@
-"""A snapshot in other forms: the table of a result, CSV, a TREC run, JSON."""
+"""A snapshot in other forms: the table of a result, CSV, a TREC run, JSON, the page."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import UsageError
 from workbench.evaluate.run import Run
 from workbench.markup import csv_of
-from workbench.snapshot.view import rows_of
+from workbench.snapshot.verify import rankings_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from workbench.snapshot.model import Content
+    from workbench.snapshot.schema import Content
     from workbench.snapshot.snapshot import Snapshot
 
 
@@ -22,29 +22,14 @@ def candidates(content: Content, number: int) -> pl.DataFrame:
     """See `Snapshot.frame`."""
     import polars as pl
 
-    frame = rows_of(content.table("candidates"), number)
-    frame = frame.select(
-        "place",
-        pl.col("place").alias("rank"),
-        "path",
-        "start_line",
-        "end_line",
-        "label",
-        "score",
-        "chunk_id",
-        "document_id",
-    )
-    said = rows_of(content.table("sources"), number)
+    frame = content.rows("candidates", number).with_columns(rank="place")
+    names = ("place", "rank", "path", "start_line", "end_line", "label", "score", "chunk_id", "document_id")
+    frame, said = frame.select(names), content.rows("sources", number)
     for source in content.searches[number].sources:
-        mine = said.filter(pl.col("source") == source).select(
-            "place",
-            pl.col("rank").alias(f"{source}_rank"),
-            pl.col("score").alias(f"{source}_score"),
-            pl.col("contribution").alias(f"{source}_contribution"),
-        )
-        frame = frame.join(mine, on="place", how="left", maintain_order="left").with_columns(
-            pl.col(f"{source}_contribution").fill_null(0.0)
-        )
+        mine = said.filter(pl.col("source") == source)
+        mine = mine.select("place", *(pl.col(n).alias(f"{source}_{n}") for n in ("rank", "score", "contribution")))
+        added = pl.col(f"{source}_contribution").fill_null(0.0)
+        frame = frame.join(mine, on="place", how="left", maintain_order="left").with_columns(added)
     return frame.drop("place")
 
 
@@ -58,23 +43,14 @@ def to_csv(snapshot: Snapshot) -> str:
     import polars as pl
 
     content = snapshot.content
-    asked = pl.DataFrame(
-        {
-            "search": pl.Series(range(len(content.searches)), dtype=pl.Int64),
-            "query": pl.Series([s.query or s.keywords for s in content.searches], dtype=pl.String),
-            "mode": pl.Series([s.mode for s in content.searches], dtype=pl.String),
-            "plan": pl.Series([s.plan for s in content.searches], dtype=pl.String),
-        }
-    )
+    rows = [(n, s.title, s.mode, s.plan) for n, s in enumerate(content.searches)]
+    schema: dict[str, Any] = {"search": pl.Int64, **dict.fromkeys(("query", "mode", "plan"), pl.String)}
+    searches = pl.DataFrame(rows, schema=schema, orient="row")
     sources = content.table("sources").rename({"rank": "source_rank", "score": "source_score"})
-    frame = (
-        content.table("candidates")
-        .join(asked, on="search", how="left", maintain_order="left")
-        .join(sources, on=["search", "place"], how="left", maintain_order="left_right")
-    )
+    frame = content.table("candidates").join(searches, on="search", how="left", maintain_order="left")
+    frame = frame.join(sources, on=["search", "place"], how="left", maintain_order="left_right")
     first = ["search", "query", "mode", "plan", "rank", "shown", "path", "start_line", "end_line", "label", "score"]
-    frame = frame.select(*first, *(c for c in frame.columns if c not in first))
-    return csv_of(frame)
+    return csv_of(frame.select(*first, *(c for c in frame.columns if c not in first)))
 
 
 def to_trec(snapshot: Snapshot) -> str:
@@ -86,20 +62,14 @@ def to_trec(snapshot: Snapshot) -> str:
         UsageError: The snapshot holds no names of documents.
     """
     content = snapshot.content
-    if content.evaluations:
-        texts = []
-        for number, saved in enumerate(content.evaluations):
-            rankings: dict[str, list[str]] = {}
-            for row in rows_of(content.table("runs"), number).iter_rows(named=True):
-                rankings.setdefault(row["query_id"], []).append(row["document"])
-            texts.append(Run({i: tuple(keys) for i, keys in rankings.items()}, saved.name).to_trec())
-        text = "".join(texts)
-    else:
+    runs = [(rankings_of(content, n), saved.name) for n, saved in enumerate(content.evaluations)]
+    if not runs:
         rankings = {}
         for number in range(len(content.searches)):
-            ranked = rows_of(content.table("candidates"), number).drop_nulls("rank").sort("rank")
+            ranked = content.rows("candidates", number).drop_nulls("rank").sort("rank")
             rankings[str(number + 1)] = list(dict.fromkeys(p for p in ranked["path"] if p is not None))
-        text = Run({i: tuple(keys) for i, keys in rankings.items()}, f"snapshot-{snapshot.id}").to_trec()
+        runs = [(rankings, f"snapshot-{snapshot.id}")]
+    text = "".join(Run({i: tuple(keys) for i, keys in run.items()}, name).to_trec() for run, name in runs)
     if not text:
         raise UsageError("The snapshot holds no names of documents", "Export from one that was saved with them")
     return text
@@ -107,27 +77,27 @@ def to_trec(snapshot: Snapshot) -> str:
 
 def to_dict(snapshot: Snapshot) -> dict[str, Any]:
     """Everything but the page, as JSON values."""
-    content, about = snapshot.content, snapshot.about
-    searches = []
-    for number, search in enumerate(content.searches):
-        values = asdict(search)
-        values["candidates"] = candidates(content, number).to_dicts()
-        values["passages"] = rows_of(content.table("passages"), number).drop("search").to_dicts()
-        searches.append(values)
-    evaluations = []
-    for number, saved in enumerate(content.evaluations):
-        values = asdict(saved)
-        values["per_query"] = rows_of(content.table("measures"), number).drop("evaluation").to_dicts()
-        evaluations.append(values)
-    sweeps = []
-    for number, one in enumerate(content.sweeps):
-        points = rows_of(content.table("points"), number).drop("sweep").to_dicts()
-        sweeps.append({**asdict(one), "points": points})
-    return {
-        "id": snapshot.id, "schema": snapshot.manifest.schema, "title": snapshot.title, "about": asdict(about),
-        "models": list(snapshot.models),
-        "searches": searches, "evaluations": evaluations, "sweeps": sweeps, "documents": content.table("documents").to_dicts(),
-    }  # fmt: skip
+    content = snapshot.content
+
+    def rows(table: str, number: int, key: str) -> list[dict[str, Any]]:
+        return content.rows(table, number).drop(key).to_dicts()
+
+    searches = [
+        {**asdict(s), "candidates": candidates(content, n).to_dicts(), "passages": rows("passages", n, "search")}
+        for n, s in enumerate(content.searches)
+    ]
+    evaluations = [
+        {**asdict(e), "per_query": rows("measures", n, "evaluation")} for n, e in enumerate(content.evaluations)
+    ]
+    sweeps = [{**asdict(s), "points": rows("points", n, "sweep")} for n, s in enumerate(content.sweeps)]
+    head = {
+        "id": snapshot.id,
+        "schema": snapshot.manifest.schema,
+        "title": snapshot.title,
+        "about": asdict(snapshot.about),
+    }
+    body = {"searches": searches, "evaluations": evaluations, "sweeps": sweeps}
+    return {**head, "models": list(snapshot.models), **body, "documents": content.table("documents").to_dicts()}
 
 
 def to_json(snapshot: Snapshot) -> str:

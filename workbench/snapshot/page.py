@@ -1,9 +1,9 @@
 """`index.html`: the whole snapshot as one page that opens by itself.
 
-No server, no network, no framework: a style, plotly once, one script, and HTML. The policy in the page allows exactly these
-three by their digests and nothing else, so text that should get in anyway runs nothing. Texts of documents, paths and queries
-are HTML text, escaped by `markup`; the pictures' data is inert JSON of numbers and of ids, for which the script looks the names
-up in the page.
+No server, no network, no framework: a style, plotly once, one script, and HTML (`page.html`, `page.css`, `page.js`). The policy
+in the page allows exactly these three by their digests and nothing else, so text that should get in anyway runs nothing. Texts of
+documents, paths and queries are HTML text, escaped by `markup`; the pictures' data is inert JSON of numbers and of ids, for
+which the script looks the names up in the page. Without the script the page reads from top to bottom, pictures left out.
 
 The page stays under `MOST_BYTES`: passages and tables share what plotly leaves, and say how much they left out.
 """
@@ -14,43 +14,65 @@ import base64
 import functools
 import hashlib
 import html
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import Template
+from typing import Any
 
-from workbench.markup import attribute, visible
-from workbench.plan.plan import Plan
-from workbench.snapshot import page_assets
-from workbench.snapshot.audience import OMITTED
-from workbench.snapshot.model import About, Content, Passages
-from workbench.snapshot.page_measures import evaluation_section, sweep_section
-from workbench.snapshot.page_search import Room, search_section
-from workbench.snapshot.view import models_of
+from workbench import charts
+from workbench.charts.layout import BLUE, LABELS, SKY, VERMILION
+from workbench.charts.search import most_places
+from workbench.markup import attribute, excerpt, marked, visible
+from workbench.records import Label
+from workbench.snapshot.schema import About, Content, Passages, SavedSearch, name_of_row, placed, spans
 
 MOST_BYTES = 7_900_000
+PLACES, BEST = 20, 15
 _PASSAGE, _TABLE_ROWS = 6_000, 1_500
+_LEAST_PASSAGE, _LEAST_ROWS = 120, 40
+_CLASS = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid", Label.STRONGEST: "strongest"}
+OMITTED = (
+    "Rows of documents that the audience may not see were left out; ranks and scores are those of the whole result"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a page may show: characters of a passage, rows of a table. A table has room for every place of a picture."""
+
+    passage: int
+    rows: int
+
+    @property
+    def smallest(self) -> bool:
+        return self.passage <= _LEAST_PASSAGE and self.rows <= _LEAST_ROWS
+
+    def half(self) -> Room:
+        return Room(max(_LEAST_PASSAGE, self.passage // 2), max(_LEAST_ROWS, self.rows // 2))
 
 
 def page(about: About, content: Content) -> str:
     """The page of a snapshot, under `MOST_BYTES` bytes of UTF-8."""
-    room = first_room(content)
+    passages, searches = max(len(content.table("passages")), 1), max(len(content.searches), 1)
+    room = Room(max(120, min(_PASSAGE, 1_200_000 // passages)), max(40, min(300, _TABLE_ROWS // searches)))
     while True:
-        made = _page(about, content, room)
+        made = draw(about, content, room)
         if len(made.encode("utf-8")) <= MOST_BYTES or room.smallest:
             return made
         room = room.half()
 
 
-def first_room(content: Content) -> Room:
-    """What each search may take: less where there are many."""
-    passages = max(len(content.table("passages")), 1)
-    return Room(
-        max(120, min(_PASSAGE, 1_200_000 // passages)), max(40, min(300, _TABLE_ROWS // max(len(content.searches), 1)))
-    )
+# --- the constant parts ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
     """The constant parts of every page, and the policy that allows them."""
 
+    page: Template
     css: str
     script: str
     plotly: str
@@ -60,16 +82,29 @@ class _Fixed:
 
 @functools.cache
 def _fixed() -> _Fixed:
-    css, script, plotly = page_assets.css(), page_assets.script(), page_assets.plotly()
-    scripts = " ".join(f"'sha256-{_hash(text)}'" for text in (plotly, script))
+    import plotly.offline
+
+    here = Path(__file__).parent
+    shape, css, script = (here.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    colours = {
+        "blue": BLUE,
+        "sky": SKY,
+        "vermilion": VERMILION,
+        **{name: LABELS[label] for label, name in _CLASS.items()},
+    }
+    css = ":root{" + "".join(f"--{name}:{colour};" for name, colour in colours.items()) + "}\n" + css
+    source = str(plotly.offline.get_plotlyjs())
+    scripts = " ".join(f"'sha256-{_hash(text)}'" for text in (source, script))
     # plotly makes an empty style element and adds its rules through the object model, and sets styles on what it draws.
     styles = f"'sha256-{_hash(css)}' 'sha256-{_hash('')}'"
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    held = "".join(f'<i id="{name}" hidden></i>' for name in page_assets.unwanted_styles(plotly))
-    return _Fixed(css, script, plotly, policy, held)
+    # A bundled map library adds style elements unless an element has their ids: the page has no maps.
+    unwanted = dict.fromkeys(re.findall(r'getElementById\("([0-9a-f]{64})"\)', source))
+    held = "".join(f'<i id="{name}" hidden></i>' for name in unwanted)
+    return _Fixed(Template(shape), css, script, source, policy, held)
 
 
 def policy() -> str:
@@ -81,104 +116,341 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
-def _page(about: About, content: Content, room: Room) -> str:
-    fixed = _fixed()
-    title = page_title(about, content)
+def draw(about: About, content: Content, room: Room) -> str:
+    """The page with so much room."""
+    fixed, title = _fixed(), title_of(about, content)
     figures: dict[str, str] = {}
-    body = [search_section(content, n, room, figures) for n in range(len(content.searches))]
-    body += [sweep_section(content, n, room, figures) for n in range(len(content.sweeps))]
-    body += [evaluation_section(content, n, room, figures) for n in range(len(content.evaluations))]
-    data = "".join(f'<script type="application/json" id="{key}">{text}</script>\n' for key, text in figures.items())
-    parts = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(fixed.policy)}">\n',
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n<meta name="referrer" content="no-referrer">\n',
-        f"<title>{attribute(title)}</title>\n<style>{fixed.css}</style>\n</head>\n<body>\n",
-        f"<h1><bdi>{visible(title)}</bdi></h1>\n",
-        summary(about, content),
-        '<p class="soft nojs">The pictures need JavaScript; their numbers are in the tables.</p>\n',
-        _bar(),
-        _contents(content),
-        *body,
-        data,
-        f"{fixed.held}\n<script>{fixed.plotly}</script>\n<script>{fixed.script}</script>\n</body>\n</html>\n",
-    ]
-    return "".join(parts)
+    sections = [_search(content, n, room, figures) for n in _order(content)]
+    sections += [_sweep(content, n, room, figures) for n in range(len(content.sweeps))]
+    sections += [_evaluation(content, n, room, figures) for n in range(len(content.evaluations))]
+    return fixed.page.substitute(
+        policy=html.escape(fixed.policy),
+        title=attribute(title),
+        heading=visible(title),
+        css=fixed.css,
+        contents=_contents(content),
+        body="".join(sections),
+        summary=summary(about, content),
+        data="".join(f'<script type="application/json" id="{key}">{text}</script>\n' for key, text in figures.items()),
+        held=fixed.held,
+        plotly=fixed.plotly,
+        script=fixed.script,
+    )
 
 
-def page_title(about: About, content: Content) -> str:
+def _order(content: Content) -> list[int]:
+    """The searches, those that fuse several sources first: the answer that matters is on top."""
+    return sorted(range(len(content.searches)), key=lambda n: content.searches[n].mode != "hybrid")
+
+
+def title_of(about: About, content: Content) -> str:
     """The first line of the note, else the first query, else the first evaluation."""
-    names = [about.note.strip().split("\n")[0], *(s.query or s.keywords for s in content.searches)]
-    names += [e.name for e in content.evaluations]
+    names = [
+        about.note.strip().split("\n")[0],
+        *(s.title for s in content.searches),
+        *(e.name for e in content.evaluations),
+    ]
     return next((n.strip()[:200] for n in names if n.strip()), "Snapshot")
 
 
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
+def holds(content: Content) -> str:
+    """How many searches, evaluations and sweeps a snapshot has, in words."""
+    kinds = (
+        (content.searches, "search", "es"),
+        (content.evaluations, "evaluation", "s"),
+        (content.sweeps, "sweep", "s"),
+    )
+    return ", ".join(f"{len(held)} {word}{'' if len(held) == 1 else more}" for held, word, more in kinds if held)
+
+
+def when(about: About) -> str:
+    """When it was made, as people write it."""
+    return about.created.replace("T", " ").removesuffix("Z") + " UTC"
 
 
 def summary(about: About, content: Content) -> str:
     """Where the snapshot comes from, as an HTML list."""
     origin = about.origin
     who = "the local owner" if about.principal is None else _principal(about.principal.tenant, about.principal.roles)
-    holds = _counted(len(content.searches), "search", "searches")
-    holds += ", " + _counted(len(content.evaluations), "evaluation", "evaluations")
-    holds += f", {len(content.sweeps)} sweeps" if content.sweeps else ""
-    models = dict.fromkeys(name for search in content.searches for name in models_of(search))
+    models = dict.fromkeys(name for search in content.searches for name in search.models)
     records = f" in {origin.records:,} passages" if origin.records else ""
     rows = [
-        ("Made", f"{about.created}{f' by {about.by}' if about.by else ''}"),
-        ("Holds", holds),
-        ("Asked as", who),
+        ("Made", f"{when(about)}{f' by {about.by}' if about.by else ''}"),
+        ("Holds", holds(content)),
+        ("Searched as", who),
         ("Corpus", f"generation {origin.generation}, digest {origin.digest}, {origin.documents:,} documents{records}"),
         *(("Encoder", f"{e.name}, weights {e.digest[:16]}, {e.runtime}, {e.dim} dimensions") for e in origin.encoders),
         *(("Model", f"{name}, which only verifying loads, when it is allowed to") for name in models),
         ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(about.packages.items()))),
     ]
     if about.passages is not Passages.SHOWN:
-        rows.append(
-            ("Passages", "replaced by citations" if about.passages is Passages.REDACTED else "left out, with all paths")
-        )
+        gone = "replaced by citations" if about.passages is Passages.REDACTED else "left out, with all paths"
+        rows.append(("Passages", gone))
     if about.audience is not None:
         rows.append(("Cut for", _principal(about.audience.tenant, about.audience.roles)))
     rest = about.note.strip().partition("\n")[2].strip()  # its first line is the title
     note = f'<p class="note"><bdi>{visible(rest)}</bdi></p>\n' if rest else ""
-    listed = "".join(f"<dt>{visible(name)}</dt><dd><bdi>{visible(text)}</bdi></dd>" for name, text in rows)
     omitted = f'<p class="warning">{OMITTED}.</p>\n' if about.omitted else ""
-    return f"{note}<dl>{listed}</dl>\n{omitted}"
+    return note + _facts(rows) + omitted
 
 
 def _principal(tenant: str | None, roles: tuple[str, ...]) -> str:
     return f"{'tenant ' + tenant if tenant is not None else 'no tenant'}, {'roles ' + ', '.join(roles) if roles else 'no roles'}"
 
 
-def _bar() -> str:
-    return (
-        '<div class="bar js"><label for="find">Find</label><input id="find" type="search" autocomplete="off" '
-        'placeholder="words in passages and tables"><output id="found" class="soft" for="find"></output>'
-        '<button type="button" id="theme">Dark or light</button><button type="button" id="print">Print</button></div>\n'
-    )
-
-
 def _contents(content: Content) -> str:
     if len(content.searches) + len(content.evaluations) < 2:
         return ""
-    lines = [
-        f'<li><a href="#s{n}"><bdi>{visible((s.query or s.keywords)[:120])}</bdi></a> '
-        f'<span class="soft">{visible(plan_words(s.mode, s.plan))}</span></li>'
-        for n, s in enumerate(content.searches)
-    ]
-    lines += [
-        f'<li><a href="#w{n}"><bdi>Sweep of {visible(", ".join(s.fields))}</bdi></a> '
-        f'<span class="soft">by {visible(s.measure)}</span></li>'
-        for n, s in enumerate(content.sweeps)
-    ]
-    lines += [
-        f'<li><a href="#e{n}"><bdi>{visible(e.name[:120])}</bdi></a></li>' for n, e in enumerate(content.evaluations)
-    ]
-    return f'<nav aria-label="Contents"><ol>{"".join(lines)}</ol></nav>\n'
+    lines = [(f"s{n}", content.searches[n].title[:120], _plan_of(content.searches[n])) for n in _order(content)]
+    lines += [(f"w{n}", f"Sweep of {', '.join(s.fields)}", f"by {s.measure}") for n, s in enumerate(content.sweeps)]
+    lines += [(f"e{n}", e.name[:120], "") for n, e in enumerate(content.evaluations)]
+    items = "".join(
+        f'<li><a href="#{key}"><bdi>{visible(text)}</bdi></a> <span class="soft">{visible(more)}</span></li>'
+        for key, text, more in lines
+    )
+    return f'<nav aria-label="Contents"><ol>{items}</ol></nav>\n'
 
 
-def plan_words(mode: str, plan: str | Plan) -> str:
-    """Mode and plan in a few words."""
-    return f"{mode}: {plan}"
+def _plan_of(search: SavedSearch) -> str:
+    return f"{search.mode}: {search.plan}"
+
+
+# --- pieces ---------------------------------------------------------------------------------------------------------------
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> str:
+    listed = "".join(f"<dt>{visible(name)}</dt><dd><bdi>{visible(text)}</bdi></dd>" for name, text in rows if text)
+    return f"<dl>{listed}</dl>\n"
+
+
+def _warnings(texts: Sequence[str]) -> str:
+    return "".join(f'<p class="warning">{visible(text)}</p>' for text in texts)
+
+
+def _plot(figures: dict[str, str], key: str, figure: Any, caption: str) -> str:
+    """The place of a picture; its data goes into `figures`: JSON that may stand in a page, `<`, `>` and `&` as escapes."""
+    values = figure.to_plotly_json()
+    values["layout"].pop("template", None)
+    text = json.dumps(values, ensure_ascii=True, separators=(",", ":"), default=lambda value: value.tolist())
+    figures[key] = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    height = int(figure.layout.height or 300)
+    place = (
+        f'<div class="plot" data-figure="{key}" style="height:{height}px" role="img" aria-label="{attribute(caption)}">'
+    )
+    return f'<figure class="js-figure"><figcaption>{visible(caption)}</figcaption>{place}</div></figure>\n'
+
+
+def _cell(value: float | None, digits: int = 4) -> str:
+    """A number's cell; it sorts by the whole number and shows some digits."""
+    if value is None:
+        return '<td class="n"></td>'
+    shown = f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
+    return f'<td class="n" data-v="{value!r}">{shown}</td>'
+
+
+def _table(heads: Sequence[str], rows: Sequence[str], more: str = "", *, title: str = "", sortable: bool = True) -> str:
+    """A table; a head that begins with `#` is of numbers, with `##` of ranks; `more` says what is left out."""
+
+    def head(text: str) -> str:
+        kind = ' class="n rank"' if text.startswith("##") else ' class="n"' if text.startswith("#") else ""
+        return f"<th{kind}>{visible(text.lstrip('#'))}</th>"
+
+    kind = ' class="sortable"' if sortable else ""
+    body = f"<thead><tr>{''.join(map(head, heads))}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    left = f'<p class="soft">{more}</p>' if more else ""
+    return f'{f"<h3>{title}</h3>" if title else ""}\n<div class="scroll"><table{kind}>{body}</table></div>{left}\n'
+
+
+def _rest(shown: int, every: int, what: str, file: str) -> str:
+    return f"The other {every - shown:,} of {every:,} {what} are in {file}.parquet." if every > shown else ""
+
+
+def _section(key: str, title: str, parts: Sequence[str], first: bool = False) -> str:
+    kind = ' class="first"' if first else ""
+    head = f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h"{kind}><bdi>{visible(title)}</bdi></h2>\n'
+    return f"{head}{''.join(parts)}</section>\n"
+
+
+# --- searches -------------------------------------------------------------------------------------------------------------
+
+
+def _search(content: Content, number: int, room: Room, figures: dict[str, str]) -> str:
+    search = content.searches[number]
+    context = search.context[:300] or ("left out" if search.context_left_out else "")
+    times = ", ".join(f"{n.removesuffix('_ms')} {v:.1f}" for n, v in search.timings_ms.items())
+    rows = [("Mode", search.mode), ("Plan", search.plan), ("Keywords", search.keywords), ("Filter", search.filters)]
+    parts = [
+        _facts([*rows, ("Context", context), ("Milliseconds", times)]),
+        _warnings(
+            [*search.warnings, *(f"{u.source} could not run: {u.reason}. {u.remedy}." for u in search.unavailable)]
+        ),
+        "".join(f'<p class="soft">{visible(m)}</p>' for m in search.messages),
+        _pictures(content, number, figures),
+        _passages(content, number, room),
+        _candidates(content, number, room),
+        _funnel(search, number),
+    ]
+    return _section(f"s{number}", search.title, parts, first=number == _order(content)[0])
+
+
+def _pictures(content: Content, number: int, figures: dict[str, str]) -> str:
+    search, key = content.searches[number], f"s{number}"
+    reranked = any(content.rows("candidates", number)["rerank"].is_not_null())
+    most = min(PLACES, most_places(len(search.sources), reranked))
+    shown = placed(content, number, most, lambda row: f"⟦{key}-p{row['place']}⟧")
+    made = []
+    if shown and search.sources:
+        bump = charts.bump_figure(shown, search.sources, reranked=reranked, height=420)
+        made.append(("ranks", bump, "How the ranks moved from each source to the result"))
+        made.append(
+            ("added", charts.contribution_figure(shown, search.sources), "What each source added to each score")
+        )
+    if search.funnel:
+        steps = [replace(s, reason=f"⟦{key}-f{n}⟧") for n, s in enumerate(search.funnel)]
+        made.append(("funnel", charts.funnel_figure(steps), "How many candidates each step left"))
+    if search.timings_ms:
+        made.append(("times", charts.timing_figure({"this search": search.timings_ms}), "Milliseconds by step"))
+    drawn = "".join(_plot(figures, f"{key}-{name}", figure, caption) for name, figure, caption in made)
+    return f'<div class="plots js">{drawn}</div>\n' if drawn else ""
+
+
+def _passages(content: Content, number: int, room: Room) -> str:
+    rows = list(content.rows("passages", number).iter_rows(named=True))
+    if not rows:
+        return "<p>No passage was shown.</p>\n"
+    evidence = content.evidence(number)
+    return f"<h3>Passages</h3>\n{''.join(_passage(row, evidence.get(row['place'], []), room) for row in rows)}"
+
+
+def _passage(row: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], room: Room) -> str:
+    label = Label(row["label"])
+    rank = "" if row["added"] else f"<strong>{row['rank']}.</strong> "
+    score = "" if row["score"] is None or row["added"] else f" {row['score']:.4f}"
+    where = f'<span class="where">{rank}<bdi>{visible(row["citation"] or row["chunk_id"])}</bdi></span>'
+    parts = [f'<header>{where}<span class="soft">{label}{score}</span></header>']
+    title = " › ".join(dict.fromkeys(t for t in (row["title"], row["section"]) if t))
+    parts += [f"<div><bdi>{visible(title[:400])}</bdi></div>"] if title else []
+    if row["url"]:
+        # The original's address, as a link only where it is one of the web.
+        shown = visible(row["url"][:200])
+        web = row["url"].startswith(("https://", "http://"))
+        link = (
+            f'<a href="{attribute(row["url"])}" rel="noreferrer noopener">{shown}</a>' if web else f"<bdi>{shown}</bdi>"
+        )
+        parts.append(f'<div class="soft">{link}</div>')
+    sources = " · ".join(
+        f"{visible(s['source'])} {'absent' if s['rank'] is None else '#' + str(s['rank'])} (+{s['contribution']:.4f})"
+        for s in lines
+    )
+    parts += [f'<div class="soft">{sources}</div>'] if sources else []
+    if row["text"] is not None:
+        piece = excerpt(row["text"], spans(row), room.passage)
+        before = f'<span class="soft">… {piece.before:,} characters before</span>\n' if piece.before else ""
+        after = f'<span class="soft"> … {piece.after:,} more characters</span>' if piece.after else ""
+        parts.append(f'<div class="text">{before}{marked(piece.text, piece.matches)}{after}</div>')
+    return f'<article class="{_CLASS.get(label, "added")}">{"".join(parts)}</article>\n'
+
+
+def _candidates(content: Content, number: int, room: Room) -> str:
+    sources, every = content.searches[number].sources, content.rows("candidates", number)
+    if not len(every):
+        return ""
+    # Those with a rank first, in their final order: the pictures' places are always among them.
+    ordered = every.sort("rank", nulls_last=True, maintain_order=True).head(room.rows)
+    evidence, reranked = content.evidence(number), any(every["rerank"].is_not_null())
+    heads = ["##rank", "where", "label", "#score", *(["#rerank"] if reranked else [])]
+    heads += [f"{sign}{s} {what}" for s in sources for sign, what in (("##", "rank"), ("#", "score"), ("#", "added"))]
+    rows = []
+    for row in ordered.iter_rows(named=True):
+        by_source = {line["source"]: line for line in evidence.get(row["place"], [])}
+        why = row["label"] if row["duplicate_of"] is None else "the text of a better one"
+        cells = [
+            _cell(row["rank"]),
+            f'<td><bdi id="s{number}-p{row["place"]}">{visible(name_of_row(row)[:300])}</bdi></td>',
+        ]
+        cells += [f"<td>{visible(why)}</td>", _cell(row["score"]), *([_cell(row["rerank"])] if reranked else [])]
+        for source in sources:
+            line = by_source.get(source, {})
+            cells += [_cell(line.get(name)) for name in ("rank", "score", "contribution")]
+        kind = "" if row["shown"] else ' class="dropped"'
+        rows.append(f"<tr{kind}>{''.join(cells)}</tr>")
+    return _table(heads, rows, _rest(len(rows), len(every), "candidates", "candidates"), title="Candidates")
+
+
+def _funnel(search: SavedSearch, number: int) -> str:
+    rows = [
+        f"<tr><td>{visible(s.step)}</td><td>{visible(s.source)}</td>{_cell(s.entered)}{_cell(s.left)}"
+        f'{_cell(s.entered - s.left)}<td><bdi id="s{number}-f{n}">{visible(s.reason)}</bdi></td></tr>'
+        for n, s in enumerate(search.funnel)
+    ]
+    heads = ("step", "source", "#entered", "#left", "#dropped", "why")
+    return _table(heads, rows, title="Funnel", sortable=False) if rows else ""
+
+
+# --- evaluations and sweeps -----------------------------------------------------------------------------------------------
+
+
+def _evaluation(content: Content, number: int, room: Room, figures: dict[str, str]) -> str:
+    saved, key = content.evaluations[number], f"e{number}"
+    judged = saved.coverage.get("judged")
+    said = f"Judgments {saved.judgments_name or 'without a name'} ({saved.judgments_digest[:16]})"
+    said += "" if judged is None else f"; {judged:.0%} of the first 10 documents are judged"
+    means = charts.means_figure([(m.measure, m.mean, m.low, m.high) for m in saved.means])
+    picture = _plot(figures, f"{key}-means", means, "Means and their 95 % intervals")
+    rows = [
+        f"<tr><td>{visible(m.measure)}</td>{_cell(m.mean)}{_cell(m.low)}{_cell(m.high)}{_cell(m.queries)}</tr>"
+        for m in saved.means
+    ]
+    parts = [
+        f'<p class="soft"><bdi>{visible(said)}.</bdi> The intervals are 95 % bootstrap intervals over queries.</p>\n',
+        _warnings(saved.warnings),
+        f'<div class="plots js">{picture}</div>\n',
+        _table(("measure", "#mean", "#low", "#high", "#queries"), rows),
+        _queries(content, number, room),
+    ]
+    return _section(key, saved.name, parts)
+
+
+def _queries(content: Content, number: int, room: Room) -> str:
+    names = [m.measure for m in content.evaluations[number].means]
+    values: dict[str, dict[str, float]] = {}
+    for row in content.rows("measures", number).iter_rows(named=True):
+        values.setdefault(row["query_id"], {})[row["measure"]] = row["value"]
+    every, rows = content.rows("queries", number), []
+    for row in every.head(room.rows).iter_rows(named=True):
+        mine, text = values.get(row["query_id"], {}), row["query"] if row["query"] is not None else row["query_id"]
+        failed = f'<div class="soft">{visible(row["failure"])}</div>' if row["failure"] else ""
+        cells = "".join(_cell(mine.get(name)) for name in names) + _cell(row["latency_ms"], 1)
+        rows.append(f"<tr><td><bdi>{visible(text[:300])}</bdi>{failed}</td>{cells}</tr>")
+    heads = ("query", *(f"#{name}" for name in names), "#ms")
+    return _table(heads, rows, _rest(len(rows), len(every), "queries", "measures"), title="Queries")
+
+
+def _sweep(content: Content, number: int, room: Room, figures: dict[str, str]) -> str:
+    """What was chosen, and the plans by their means."""
+    import polars as pl
+
+    saved, key = content.sweeps[number], f"w{number}"
+    every = content.rows("points", number).filter(pl.col("measure") == saved.measure)
+    shown = every.sort("mean", descending=True, maintain_order=True).head(room.rows).to_dicts()
+    rows = [
+        f'<tr><td><bdi id="{key}-p{row["point"]}">{visible(row["changes"][:400])}</bdi></td>'
+        f"<td><bdi>{visible(row['plan'][:400])}</bdi></td>{_cell(row['mean'])}</tr>"
+        for row in shown
+    ]
+    means = [(f"{n}. ⟦{key}-p{row['point']}⟧", row["mean"], None, None) for n, row in enumerate(shown[:BEST], 1)]
+    said = [saved.verdict, saved.agreement, f"{saved.combinations:,} combinations requested by {saved.search} search."]
+    said += [] if saved.complete else ["It was stopped before the end."]
+    caption = "The plans with the best means, on the training queries"
+    parts = [
+        "".join(f"<p><bdi>{visible(t)}</bdi></p>" for t in said if t),
+        _warnings(saved.warnings),
+        _facts([("Best", saved.best), ("Compared with", saved.baseline)]),
+        f'<div class="plots js">{_plot(figures, f"{key}-best", charts.means_figure(means), caption)}</div>\n',
+        _table(
+            ("differs from the baseline in", "plan", f"#{saved.measure}"),
+            rows,
+            _rest(len(rows), len(every), "plans", "points"),
+        ),
+    ]
+    return _section(key, f"Sweep of {', '.join(saved.fields)}", parts)

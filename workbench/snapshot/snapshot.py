@@ -1,10 +1,11 @@
-"""The snapshot itself: made from results, saved, loaded, and asked."""
+"""The snapshot itself: made from results, saved, loaded, and read; and the library of those that a corpus keeps."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,18 +13,20 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import SnapshotError, UsageError
 from workbench.records import Hit, Principal
 from workbench.settings import path_of
-from workbench.snapshot import archive, audience, editions, parts
-from workbench.snapshot.model import About, Content, SavedEvaluation, SavedSearch, SavedSweep
+from workbench.snapshot import archive
+from workbench.snapshot.schema import About, Content, SavedEvaluation, SavedSearch, SavedSweep, hits, in_todays_words
+from workbench.store.generations import private
 
 if TYPE_CHECKING:
     import polars
 
     from workbench.corpus import Corpus
-    from workbench.snapshot.checking import Verification
     from workbench.snapshot.diff import SnapshotDiff
+    from workbench.snapshot.verify import Verification
     from workbench.store.access.visibility import Policy
 
-SUFFIX = ".snapshot"
+SUFFIX, FOLDER = ".snapshot", "snapshots"
+_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Snapshot:
@@ -31,15 +34,13 @@ class Snapshot:
 
     Attributes:
         manifest: What the file says of itself: where it comes from, and the digest of each part.
-        parts: Part -> bytes, as they stand in the file.
+        parts: Part -> bytes, as they are in the file.
     """
 
     def __init__(self, manifest: archive.Manifest, data: Mapping[str, bytes], content: Content | None = None) -> None:
         self.manifest = manifest
         self.parts = dict(data)
         self._content = content
-
-    # --- made ------------------------------------------------------------------------------------------------------
 
     @classmethod
     def of(
@@ -56,17 +57,16 @@ class Snapshot:
         Raises:
             UsageError: There is nothing to save, or the items are of several generations or principals.
         """
-        from workbench.snapshot.gather import gather
+        from workbench.snapshot.build import gather
 
-        about, content = gather(items, note=note, corpus=corpus, by=by)
-        return cls._made(about, content)
+        return cls._made(*gather(items, note=note, corpus=corpus, by=by))
 
     @classmethod
     def _made(cls, about: About, content: Content) -> Snapshot:
         """A snapshot of a content: its parts, its page, its manifest."""
         from workbench.snapshot.page import page
 
-        data = parts.write(content)
+        data = archive.write_parts(content)
         data[archive.PAGE] = page(about, content).encode("utf-8")
         return cls(archive.describe(about, data), data, content)
 
@@ -81,7 +81,7 @@ class Snapshot:
         if not isinstance(source, bytes):
             source = _read(path_of(source))
         manifest, data = archive.from_bytes(source)
-        return cls(manifest, data, editions.of_now(parts.read(data), manifest.about))
+        return cls(manifest, data, in_todays_words(archive.read_parts(data), manifest.about))
 
     def save(self, path: str | Path) -> Path:
         """Write the file, whole or not at all, and return its path; the suffix is `.snapshot` where none is given.
@@ -106,7 +106,7 @@ class Snapshot:
         """The file's bytes: the same for the same snapshot."""
         return archive.to_bytes(self.manifest, self.parts)
 
-    # --- asked -----------------------------------------------------------------------------------------------------
+    # --- read ------------------------------------------------------------------------------------------------------
 
     @property
     def id(self) -> str:
@@ -121,7 +121,9 @@ class Snapshot:
     @cached_property
     def content(self) -> Content:
         """Everything that the parts hold."""
-        return editions.of_now(parts.read(self.parts), self.about) if self._content is None else self._content
+        if self._content is not None:
+            return self._content
+        return in_todays_words(archive.read_parts(self.parts), self.about)
 
     @property
     def searches(self) -> tuple[SavedSearch, ...]:
@@ -143,21 +145,17 @@ class Snapshot:
         """The models and files that the plans name, as `rerank.model` and `rewrite.model` have them: whoever made the file chose
         them. Only `verify` loads any, and only those of the setting `allowed_models` unless it is told to load them all.
         """
-        from workbench.snapshot.view import models_of
-
-        return tuple(dict.fromkeys(name for search in self.searches for name in models_of(search)))
+        return tuple(dict.fromkeys(name for search in self.searches for name in search.models))
 
     @property
     def title(self) -> str:
         """The first line of the note, else the first query or evaluation."""
-        names = [*self.about.note.split("\n")[:1], *(s.query or s.keywords for s in self.searches)]
-        names += [e.name for e in self.evaluations]
-        return next((name.strip() for name in names if name.strip()), "Snapshot")
+        from workbench.snapshot.page import title_of
+
+        return title_of(self.about, self.content)
 
     def hits(self, search: int = 0) -> tuple[Hit, ...]:
         """The shown rows of a search, best first. Raises UsageError for one that is not there."""
-        from workbench.snapshot.view import hits
-
         self._check(search)
         return hits(self.content, search)
 
@@ -185,19 +183,22 @@ class Snapshot:
 
     def _check(self, search: int) -> None:
         if not 0 <= search < len(self.searches):
-            raise UsageError(
-                f"The snapshot has no search {search}", f"It has {len(self.searches)} searches, counted from 0"
-            )
+            has = f"It has {len(self.searches)} searches, counted from 0"
+            raise UsageError(f"The snapshot has no search {search}", has)
 
     # --- cut, checked, compared --------------------------------------------------------------------------------------
 
     def redacted(self) -> Snapshot:
         """The same with citations in the place of passages: no text, title, section, url, metadata or context."""
-        return self._made(*audience.redacted(self.about, self.content))
+        from workbench.snapshot import build
+
+        return self._made(*build.redacted(self.about, self.content))
 
     def metadata_only(self) -> Snapshot:
         """The same without anything of a document: ranks, scores and ids stay, paths and passages go."""
-        return self._made(*audience.metadata_only(self.about, self.content))
+        from workbench.snapshot import build
+
+        return self._made(*build.metadata_only(self.about, self.content))
 
     def for_audience(
         self, principal: Principal | None, policy: Policy | None = None, shown: Collection[str] | None = None
@@ -213,18 +214,20 @@ class Snapshot:
         Raises:
             PrincipalRequired: Nobody named, and some document has a tenant or roles.
         """
-        return self._made(*audience.for_audience(self.about, self.content, principal, policy, shown))
+        from workbench.snapshot import build
+
+        return self._made(*build.for_audience(self.about, self.content, principal, policy, shown))
 
     def verify(self, corpus: Corpus | str | Path | None = None, *, load_models: bool = False) -> Verification:
         """Check the digests, and where the generation is at hand run every search again and compare.
 
         Args:
-            corpus: An open corpus, or its folder (opened as the principal who asked then); None checks the digests and the
-                measures only.
+            corpus: An open corpus, or its folder (opened as the principal who searched then); None checks the digests and
+                the measures only.
             load_models: Load the models and files of `models`; else a search whose plan names one is not run again, unless
                 the setting `allowed_models` lists it. A corpus that is served to others loads none but those.
         """
-        from workbench.snapshot.checking import verify
+        from workbench.snapshot.verify import verify
 
         return verify(self, corpus, load_models=load_models)
 
@@ -233,10 +236,6 @@ class Snapshot:
         from workbench.snapshot.diff import diff
 
         return diff((self, *others))
-
-    def with_note(self, note: str) -> Snapshot:
-        """The same with another note."""
-        return self._made(dataclasses.replace(self.about, note=note), self.content)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and self.manifest.digest == other.manifest.digest
@@ -268,3 +267,81 @@ def _read(path: Path) -> bytes:
         ) from exc
     except OSError as exc:
         raise SnapshotError(f"The snapshot {path} cannot be read: {exc.strerror or exc}", "Check the path") from exc
+
+
+# --- the library of a corpus ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One file of a library: its snapshot, or the error that it gave."""
+
+    path: Path
+    snapshot: Snapshot | None
+    error: SnapshotError | None = None
+
+
+class Library:
+    """The snapshots that a corpus keeps: files in its folder `snapshots/`, named by their ids.
+
+    The folder is the list. A file that is no snapshot, or was changed, is listed with what is wrong; it is never opened as one.
+    """
+
+    def __init__(self, corpus: str | Path) -> None:
+        self.folder = Path(corpus) / FOLDER
+
+    def keep(self, snapshot: Snapshot) -> Path:
+        """Save a snapshot under its id, and return the path. Raises SnapshotError."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            private(self.folder)
+        except OSError as exc:
+            raise SnapshotError(
+                f"The folder {self.folder} cannot be made: {exc.strerror or exc}", "Save to a file of your own instead"
+            ) from exc
+        path = snapshot.save(self._path(snapshot.id))
+        private(path)
+        return path
+
+    def files(self) -> list[Path]:
+        """The files, newest first."""
+        found = [p for p in self.folder.glob(f"*{SUFFIX}") if p.is_file()] if self.folder.is_dir() else []
+        return sorted(found, key=lambda p: (-p.stat().st_mtime_ns, p.name))
+
+    @staticmethod
+    def read(path: Path) -> Listed:
+        """One file of a library, or what is wrong with it."""
+        try:
+            return Listed(path, Snapshot.load(path))
+        except SnapshotError as exc:
+            return Listed(path, None, exc)
+
+    def all(self) -> Iterator[Listed]:
+        """Every file, newest first, each opened when it is reached."""
+        return map(self.read, self.files())
+
+    def modified(self, id: str) -> int:
+        """When the file of a snapshot was written, nanoseconds since 1970. Raises SnapshotError where there is none."""
+        if not _ID.fullmatch(id) or not self._path(id).is_file():
+            raise SnapshotError(
+                "There is no snapshot with this id here", "The Snapshots page lists those that there are"
+            )
+        return self._path(id).stat().st_mtime_ns
+
+    def get(self, id: str) -> Snapshot:
+        """The snapshot with an id. Raises SnapshotError where there is none, or where it is damaged or another one."""
+        self.modified(id)  # refuses an id of another form before it becomes a path
+        snapshot = Snapshot.load(self._path(id))
+        if snapshot.id != id:
+            raise SnapshotError(
+                f"The file {id}{SUFFIX} holds another snapshot, {snapshot.id}", "Do not trust this file"
+            )
+        return snapshot
+
+    def remove(self, id: str) -> None:
+        """Delete a snapshot; one that is not there is no error."""
+        if _ID.fullmatch(id):
+            self._path(id).unlink(missing_ok=True)
+
+    def _path(self, id: str) -> Path:
+        return self.folder / f"{id}{SUFFIX}"

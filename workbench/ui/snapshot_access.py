@@ -16,8 +16,8 @@ import streamlit as st
 from workbench.errors import PrincipalRequired, SnapshotError, WorkbenchError
 from workbench.records import Principal
 from workbench.snapshot import Snapshot
-from workbench.snapshot.capture import policy_digest
-from workbench.snapshot.shelf import Listed, Shelf
+from workbench.snapshot.build import policy_digest
+from workbench.snapshot.snapshot import Library, Listed
 from workbench.store.access.visibility import Policy
 from workbench.store.types import Scope
 
@@ -86,7 +86,7 @@ def missing() -> SnapshotError:
 def kept(corpus: Corpus) -> list[Listed]:
     """The snapshots on the corpus's shelf that its principal may see, newest first; damaged files with what is wrong."""
     shown: list[Listed] = []
-    for path in Shelf(corpus.path).files()[:MOST_LISTED]:
+    for path in Library(corpus.path).files()[:MOST_LISTED]:
         stat = path.stat()
         one = _read(str(path), stat.st_mtime_ns, stat.st_size)
         if one.snapshot is None:
@@ -102,4 +102,4 @@ def kept(corpus: Corpus) -> list[Listed]:
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _read(path: str, modified: int, size: int) -> Listed:
     """A file of the shelf, read once as long as it does not change."""
-    return Shelf.read(Path(path))
+    return Library.read(Path(path))

@@ -68,16 +68,16 @@ def serve(request: Request) -> Response:
 
 def page_of(corpus: Corpus, id: str) -> str:
     """The page of a kept snapshot for the principal that the corpus is open for. Raises SnapshotError."""
-    from workbench.snapshot.shelf import Shelf
+    from workbench.snapshot.snapshot import Library
 
-    return _drawn(corpus.engine.key, id, Shelf(corpus.path).modified(id), corpus)
+    return _drawn(corpus.engine.key, id, Library(corpus.path).modified(id), corpus)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _drawn(state: str, id: str, modified: int, _corpus: Corpus) -> str:
-    from workbench.snapshot.shelf import Shelf
+    from workbench.snapshot.snapshot import Library
 
-    whole = Shelf(_corpus.path).get(id)
+    whole = Library(_corpus.path).get(id)
     return allowed(whole, _corpus.principal, _corpus.policy, today(_corpus)).html()
 
 

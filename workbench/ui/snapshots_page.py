@@ -12,7 +12,7 @@ from workbench.errors import SnapshotError, UsageError, WorkbenchError
 from workbench.snapshot import Snapshot
 from workbench.snapshot import exports as forms
 from workbench.snapshot.page import summary
-from workbench.snapshot.shelf import Shelf
+from workbench.snapshot.snapshot import Library
 from workbench.ui import cards, controls, resources, results, undo
 from workbench.ui import state as app_state
 from workbench.ui.snapshot_access import allowed, kept, today
@@ -77,7 +77,7 @@ def save_current(corpus: Corpus, note: str = "", carries: str = WHOLE) -> Snapsh
         raise UsageError("No column has an answer to save", "Change the query or the settings on the Search page")
     made = Snapshot.of(answers, note=note.strip(), by=resources.person())
     made = made.redacted() if carries == REDACTED else made.metadata_only() if carries == METADATA else made
-    Shelf(corpus.path).keep(made)
+    Library(corpus.path).keep(made)
     return made
 
 
@@ -124,7 +124,7 @@ def _upload(corpus: Corpus) -> Snapshot | None:
         return None
     keep = st.button("Keep it here", key=_KEY + "keep", help="Puts the file with the corpus, so that it has a link.")
     if keep:
-        Shelf(corpus.path).keep(loaded)
+        Library(corpus.path).keep(loaded)
         st.html(cards.note(f"Kept {loaded.id}: {loaded.title}"))
     return seen
 
@@ -223,7 +223,7 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
 
 def _remove(corpus: Corpus, one: Snapshot) -> None:
     """Take a snapshot from the shelf (a callback)."""
-    shelf = Shelf(corpus.path)
+    shelf = Library(corpus.path)
     whole = shelf.get(one.id)
     shelf.remove(one.id)
 
