@@ -40,8 +40,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=CASES)
-def encoder(request: pytest.FixtureRequest, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(cache))
+def encoder(request: pytest.FixtureRequest, cache: Path) -> Encoder:
     name, runtime = request.param
     return load_encoder(_named(name, cache), runtime)
 
