@@ -123,3 +123,19 @@ def test_every_test_that_a_page_for_developers_names_is_there() -> None:
     }
     assert named
     assert named <= there, sorted(named - there)
+
+
+def test_the_map_for_contributors_leads_to_what_it_names() -> None:
+    """Files and folders are there, and a name beside a file is in it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:workbench/)?[a-z_]+(?:/[\w.]*)+|[a-z_]+\.py)`(?: `([\w.]+)`)?", text)
+    assert len(named) > 25
+    for path, name in named:
+        if path.startswith("test_"):
+            continue  # the test above
+        found = [base / path for base in (ROOT, ROOT / "workbench") if (base / path).exists()]
+        assert found, path
+        assert not name or not found[0].is_file() or name.rpartition(".")[2] in found[0].read_text("utf-8"), (
+            path,
+            name,
+        )
