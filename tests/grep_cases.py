@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.store.grep.build import build_dictionary
 from workbench.store.grep.search import MappedGrep
-from workbench.store.grep.text import MappedText, build_text
+from workbench.store.grep.text import build_text
 from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
 from workbench.store.types import GrepAnswer, Scope
 
@@ -25,11 +24,9 @@ def make_grep(
     names: Sequence[str] | None = None,
     records: Sequence[RecordEntry] | None = None,
     most_lines: int = 50_000,
-    run_bytes: int = 1 << 25,
 ) -> MappedGrep:
     """An index over texts; records are chunks of `CHUNK` characters unless they are given."""
     build_text(folder, texts)
-    build_dictionary(folder, MappedText(folder), run_bytes=run_bytes)
     names = names or [f"d{n:04d}.txt" for n in range(len(texts))]
     if records is None:
         records = [
@@ -38,7 +35,7 @@ def make_grep(
             for start in range(0, len(text), CHUNK)
         ]
     build_record_spans(folder, [DocumentEntry(f"id-{name}", name) for name in names], records)
-    return MappedGrep(folder, folder, folder, most_lines=most_lines)
+    return MappedGrep(folder, folder, most_lines=most_lines)
 
 
 def run(

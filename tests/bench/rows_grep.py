@@ -31,13 +31,13 @@ _WITH_LITERALS = (r"{}\w+", r"\b{}[a-z]*\W", r"{}.{{0,30}}[0-9]", r"[A-Za-z_]+{}
 def rare(ground: Ground) -> Row:
     """Words that few chunks hold."""
     words = ground.words(2, 20, _PATTERNS)
-    return _row(ground, "grep.rare", "a literal in 2 to 20 chunks", words, 0.1)
+    return _row(ground, "grep.rare", "a literal in 2 to 20 chunks", words, 0.25)
 
 
 def frequent(ground: Ground) -> Row:
     """Words that at least one chunk in a hundred holds."""
     words = ground.words(ground.records // 100, ground.records, _PATTERNS)
-    return _row(ground, "grep.frequent", "a literal in 1 % of the chunks or more", words, 0.1)
+    return _row(ground, "grep.frequent", "a literal in 1 % of the chunks or more", words, 0.25)
 
 
 def regex(ground: Ground) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,9 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import QueryError
-from workbench.store.grep import search as grep_module
+from workbench.store.grep import search as grep_search
 from workbench.store.grep.pattern import compile_re2, prepare
-from workbench.store.grep.re2_syntax import All, Fragment, Needs, read_regex
-from workbench.store.lexical.characters import WORDS
+from workbench.store.grep.syntax import read_regex
 
 # é has no capital here, so that ignoring case means the same to both engines (re.ASCII folds ASCII only).
 ALPHABET = "abA_1- .é\n"
@@ -131,13 +131,12 @@ def test_hidden_documents_change_nothing(documents: list[str], pattern: str, dat
 @QUICK
 @given(texts, st.one_of(fixed.map(re.escape), regexes), st.booleans(), st.sampled_from([1, 4, 50_000]))
 def test_the_way_to_the_lines_never_shows(documents: list[str], pattern: str, word: bool, most: int) -> None:
-    """The dictionary, verified candidates and a scan of the text give the same answer, also where it is cut."""
+    """Looking for what every match holds, and scanning with the pattern, give the same answer, also where it is cut."""
     with tempfile.TemporaryDirectory() as folder:
         grep = make_grep(Path(folder), documents, most_lines=most)
         usual = run(grep, pattern, regex=True, word=word)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(grep_module, "MOST_CANDIDATES", -1)
-            patch.setattr(grep._words, "lines", lambda *_: None)
+            patch.setattr(grep_search, "prepare", lambda *a, **k: replace(prepare(*a, **k), needs=None))
             scanned = run(grep, pattern, regex=True, word=word)
     assert usual.passages == scanned.passages
     assert usual.complete == scanned.complete
@@ -156,7 +155,7 @@ def test_reading_a_pattern_does_not_change_it(pattern: str, line: str, ignore: b
     But for `\\w` and `\\b`, which RE2 knows for ASCII only.
     """
     assume(not re.search(r"\\[wWbB]", pattern))
-    reading = read_regex(pattern, ignore, False)
+    reading = read_regex(pattern, ignore=ignore)
     assert reading is not None
     original = compile_re2(f"(?-m:{pattern})" if "(?m" not in pattern else pattern, ignore).search(line.encode())
     data = f"x\n{line}\ny".encode()
@@ -167,26 +166,18 @@ def test_reading_a_pattern_does_not_change_it(pattern: str, line: str, ignore: b
         assert (found.start() - start, found.end() - start) == original.span()
 
 
-def _holds(needs: Needs, line: str, ignore: bool) -> bool:
-    """Whether a line has what a pattern needs, by going through its words."""
-    if isinstance(needs, Fragment):
-        text = f"{'^' if needs.start else ''}(?:{needs.text}){'$' if needs.end else ''}"
-        return any(compile_re2(text, ignore).search(word.encode()) for word in WORDS.findall(line))
-    return (all if isinstance(needs, All) else any)(_holds(part, line, ignore) for part in needs.parts)
-
-
 @settings(max_examples=300, deadline=None)
 @given(regexes, st.text(ALPHABET.replace("\n", ""), max_size=8), st.booleans(), st.booleans())
 def test_a_matching_line_has_what_the_pattern_needs(pattern: str, line: str, ignore: bool, word: bool) -> None:
-    """No line that matches lacks what was read from the pattern; inside words, having it is matching."""
-    reading = read_regex(pattern, ignore, word)
+    """No line that matches lacks what was read from the pattern; where that is all there is, having it is matching."""
+    reading = read_regex(pattern, ignore=ignore, whole_word=word)
     assert reading is not None
     search = prepare(pattern, regex=True, case="ignore" if ignore else "sensitive", word=word).search
     matches = search(line.encode(), 0, len(line.encode()))[0] >= 0
-    if reading.needs is not None:
-        assert _holds(reading.needs, line, ignore) >= matches
-    if reading.in_word and reading.needs is not None:
-        assert _holds(reading.needs, line, ignore) == matches
+    held = reading.needs.lower() in line.lower() if ignore else reading.needs in line
+    assert held >= matches
+    if reading.exact and not word:
+        assert held == matches
 
 
 @settings(max_examples=200, deadline=None)

@@ -332,7 +332,7 @@ def test_the_comparison_notices_what_leaks(
     corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     """Statistics over all records, fields of all documents, or lines of hidden ones make some answer another."""
-    from workbench.store.grep.search import MappedGrep
+    from workbench.store.grep.scan import scan
     from workbench.store.lexical.search import LexicalIndex
     from workbench.store.records import StoredRecords
     from workbench.store.types import Scope
@@ -344,7 +344,7 @@ def test_the_comparison_notices_what_leaks(
     elif broken == "fields":
         monkeypatch.setattr(StoredRecords, "_known_keys", lambda self, who, seen: keys(self, who, None))
     else:
-        monkeypatch.setattr(MappedGrep, "_allowed_lines", lambda self, lines, allowed: lines)
+        monkeypatch.setattr("workbench.store.grep.search.scan", lambda text, documents, *rest: scan(text, None, *rest))
     with (
         wb.open_corpus(corpora["all"], PRINCIPALS["support"], policy=POLICY) as whole,
         wb.open_corpus(corpora["support"], PRINCIPALS["support"], policy=POLICY) as without,

@@ -21,7 +21,7 @@ from workbench.store.reader import open_generation
 pytestmark = pytest.mark.slow
 
 STEPS = (
-    "read", "embedded", "tables", "database", "texts", "vectors", "words", "lines", "manifest", "tried", "renamed",
+    "read", "embedded", "tables", "database", "texts", "vectors", "words", "manifest", "tried", "renamed",
     "pointer-written", "swapped",
 )  # fmt: skip
 

@@ -124,7 +124,7 @@ def test_every_empty_line_but_none_at_the_end(tmp_path: Path) -> None:
     ],
 )
 def test_case_and_scripts(tmp_path: Path, text: str, pattern: str, case: str, hit: bool) -> None:
-    """Case as RE2 folds it, in the dictionary as in the text; words of any script and length; the span is right."""
+    """Case as RE2 folds it, words of any script and length; the span is right."""
     answer = run(make_grep(tmp_path, ["before\n" + text + "\nafter"]), pattern, case=case)
     assert bool(answer.passages) is hit
     for passage in answer.passages:
@@ -214,7 +214,7 @@ def test_pages_of_the_first_match(tmp_path: Path) -> None:
     make_grep(tmp_path, texts)
     documents = [DocumentEntry("p", "a.pdf", (0, 4, 8)), DocumentEntry("t", "b.txt")]
     build_record_spans(tmp_path, documents, [])
-    grep = MappedGrep(tmp_path, tmp_path, tmp_path)
+    grep = MappedGrep(tmp_path, tmp_path)
     assert [p.citation for p in run(grep, "three", context=0).passages] == ["a.pdf#page=3"]
     assert [p.citation for p in run(grep, "one", context=0).passages] == ["a.pdf#page=1", "b.txt:1-1"]
 
@@ -234,23 +234,13 @@ def test_threads_and_repeats_give_the_same(tmp_path: Path) -> None:
     words = np.array(["alpha", "beta", "->", "Gamma", "delta_1", "é"])
     texts = [" ".join(words[rng.integers(0, 6, 9)]) + "\n" for _ in range(300)]
     texts = ["".join(rng.permutation(texts)[: int(n)]) for n in rng.integers(0, 400, 300)]
-    grep = make_grep(tmp_path, texts, run_bytes=100_000, most_lines=2000)
+    grep = make_grep(tmp_path, texts, most_lines=2000)
     queries = [("alpha", False), ("->", False), (r"-> \S+ ->", True), (r"[A-Z]\w+ é$", True), ("é delta_1", False)]
     alone = [run(grep, p, regex=r, depth=20).passages for p, r in queries]
     assert all(alone)
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda q: run(grep, q[0], regex=q[1], depth=20).passages, queries * 8))
     assert answers == alone * 8
-
-
-def test_runs_and_repeats_give_the_same_bytes(tmp_path: Path) -> None:
-    """The dictionary's bytes do not depend on how many runs it was sorted in."""
-    texts = [f"word{n} common w{n % 7}\nsecond Common line {n}" for n in range(200)] + ["x" * 5000]
-    make_grep(tmp_path / "one", texts)
-    make_grep(tmp_path / "many", texts, run_bytes=1)
-    files = sorted(p.name for p in (tmp_path / "one").iterdir())
-    assert files == sorted(p.name for p in (tmp_path / "many").iterdir())
-    assert all((tmp_path / "one" / f).read_bytes() == (tmp_path / "many" / f).read_bytes() for f in files)
 
 
 def test_asking_for_nothing_is_refused(tmp_path: Path) -> None:
@@ -263,11 +253,11 @@ def test_asking_for_nothing_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_of_another_build_are_refused(tmp_path: Path) -> None:
-    """Text, dictionary and spans must be of one build."""
+    """Text and spans must be of one build."""
     make_grep(tmp_path, ["a", "b"])
     build_text(tmp_path / "other", ["a"])
     with pytest.raises(UsageError, match="one generation"):
-        MappedGrep(tmp_path / "other", tmp_path, tmp_path)
-    (tmp_path / "word_grams.npy").unlink()
+        MappedGrep(tmp_path / "other", tmp_path)
+    (tmp_path / "text_lower.bin").unlink()
     with pytest.raises(CorpusDamaged, match="is missing"):
-        MappedGrep(tmp_path, tmp_path, tmp_path)
+        MappedGrep(tmp_path, tmp_path)

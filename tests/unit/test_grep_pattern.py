@@ -12,15 +12,8 @@ from grep_cases import make_grep, run
 from workbench.errors import QueryError
 from workbench.store.grep import scan as grep_scan
 from workbench.store.grep.pattern import compile_re2, prepare
-from workbench.store.grep.re2_syntax import All, Any, Fragment, has_capital, read_fixed, read_regex
-from workbench.store.lexical.characters import (
-    RE2_MARKS,
-    RE2_SEPARATOR,
-    RE2_SEPARATORS,
-    RE2_WORDS,
-    WORDS,
-    is_word_character,
-)
+from workbench.store.grep.syntax import has_capital, read_regex
+from workbench.store.lexical.characters import RE2_SEPARATOR, RE2_SEPARATORS, RE2_WORDS, WORDS, is_word_character
 
 
 @pytest.mark.parametrize(
@@ -106,42 +99,20 @@ def test_smart_case_looks_at_letters(pattern: str, regex: bool, capital: bool) -
     assert has_capital(pattern, regex) is capital
 
 
-def _fragment(text: str, literal: str = "", start: bool = False, end: bool = False, length: int = 1) -> Fragment:
-    return Fragment(text, literal, start, end, length)
-
-
 @pytest.mark.parametrize(
-    ("pattern", "needs", "in_word"),
+    ("pattern", "needs", "exact"),
     [
-        (r"retry_\w+", _fragment(f"retry_[{RE2_WORDS}]+", length=7), True),
-        ("abc", _fragment("abc", "abc", length=3), True),
-        (r"\bfoo\b", _fragment("foo", "foo", start=True, end=True, length=3), True),
-        (r"\bfoo\B", _fragment(f"foo[{RE2_WORDS}]", start=True, length=4), True),
-        ("é", _fragment("(?:é|e\u0301)"), True),
-        (r"a\bb", All((_fragment("a", "a", end=True), _fragment("b", "b", start=True))), False),
-        (r"foo\b.+", _fragment("foo", "foo", length=3), False),
-        ("^foo", _fragment("^foo", length=3), False),
-        ("a-b", All((_fragment("a", "a", end=True), _fragment("b", "b", start=True))), False),
-        (r"max-\d{2,}x", All((_fragment("max", "max", end=True, length=3), _fragment(r"\d{2,}x", start=True, length=3))), False),
-        ("a.*b", All((_fragment("a", "a"), _fragment("b", "b"))), False),
-        ("a b?c", All((_fragment("a", "a", end=True), _fragment("b?c", start=True))), False),
-        ("cat|dog", Any((_fragment("cat", "cat", length=3), _fragment("dog", "dog", length=3))), True),
-        ("cat|.", None, False),
-        ("(cat|dog)+", _fragment("(?:cat|dog)+", length=3), True),
-        ("(?:a b|c)d", All((Any((All((_fragment("a", "a", end=True), _fragment("b", "b", start=True))), _fragment("c", "c"))),
-                            _fragment("d", "d"))), False),
-        ("(a b)?", None, False), (r"\d*", None, False), ("->", None, False), ("", None, False),
-        ("(?i)a", _fragment("(?i:a)"), True),
-        (r"\pL\p{Nd}", _fragment(f"(?:\\pL{RE2_MARKS}*)(?:\\p{{Nd}}{RE2_MARKS}*)", length=2), True),
-        (r"\p{Greek}\PL[^a]\W", None, False),
+        ("abc", "abc", True), (r"retry_\w+", "retry_", False), (r"\bfoo\b", "foo", False), ("^foo", "foo", False),
+        (r"max-\d{2,}x", "max-", False), ("a.*bcd", "bcd", False), ("(foo bar)+z", "foo bar", False), ("ab?c", "a", False),
+        ("cat|dog", "", False), ("(a b)?", "", False), (r"\d*", "", False), ("", "", False), ("(?i)a", "", False),
+        ("éab", "ab", False), (r"\pLabc", None, None), ("a(?i:b)cd", "cd", False), (r"\x{61}\Qb.\E", "ab.", True),
+        ("re(?:try|do)_xy", "_xy", False), (r"a\.b", "a.b", True),
     ],
 )  # fmt: skip
-def test_what_a_pattern_needs(pattern: str, needs: object, in_word: bool) -> None:
-    """Parts that match word characters only become fragments, with what is known of their place in the word."""
-    reading = read_regex(pattern, False, False)
-    assert reading is not None
-    assert reading.needs == needs
-    assert reading.in_word is in_word
+def test_what_every_match_holds(pattern: str, needs: str | None, exact: bool | None) -> None:
+    """The longest run of fixed text; nothing is known of alternatives, other cases, or what only RE2 reads."""
+    reading = read_regex(pattern)
+    assert (reading and reading.needs, reading and reading.exact) == (needs, exact)
 
 
 @pytest.mark.parametrize(
@@ -160,33 +131,10 @@ def test_what_stands_between_words_is_not_guessed(tmp_path: Path, part: str) -> 
     assert answer.passages[0].matched_lines == wanted
 
 
-def test_fixed_text_needs_its_words() -> None:
-    """Interior words are whole, the first may be a word's end and the last its beginning; whole words are whole."""
-    first, middle, last = (
-        _fragment("ab", "ab", False, True, 2),
-        _fragment("cd", "cd", True, True, 2),
-        _fragment("e", "e", True),
-    )
-    assert read_fixed("ab cd e", False).needs == All((first, middle, last))
-    assert read_fixed("ab", True).needs == _fragment("ab", "ab", True, True, 2)
-    assert read_fixed("ab", True).in_word
-    assert not read_fixed("ab cd", True).in_word
-
-
-def test_many_alternatives_are_looked_for_at_once(tmp_path: Path) -> None:
-    """A pattern of very many alternatives needs one fragment, and finds what each would."""
-    words = [f"w{n:03d}x" for n in range(500)]
-    reading = read_regex("|".join(words), False, False)
-    assert reading is not None
-    assert isinstance(reading.needs, Fragment)
-    grep = make_grep(tmp_path, ["\n".join(words), "other"])
-    assert run(grep, "|".join(words[:250]), regex=True).lines == 250
-
-
 def test_deep_nesting_is_scanned(tmp_path: Path) -> None:
     """Brackets nested deeper than is read are still answered."""
     deep = "(a" * 600 + ")" * 600
-    assert read_regex(deep, False, False) is None
+    assert read_regex(deep) is None
     assert run(make_grep(tmp_path, ["a" * 600, "a" * 599]), deep, regex=True).files == 1
 
 

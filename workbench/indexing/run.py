@@ -65,7 +65,7 @@ def index(
         corpus: The corpus folder; made where it does not exist.
         collections: Named parts of the corpus that the documents go to; rules in `corpus.yaml` may say otherwise.
         progress: Called with a Progress now and then: steps `walk`, `compare`, `read`, `embed`, `tables`, `text`, `vectors`,
-            `graph`, `words`, `dictionary`, `publish`. From `vectors` to `dictionary` the work is done at the same time, and
+            `graph`, `words`, `publish`. From `vectors` to `words` the work is done at the same time, and
             told in this order.
         abort: Asked often; True stops the run. Any other exception, KeyboardInterrupt too, does the same.
         encoder: The encoder's name, or several: each record then has a vector of each, the first is the corpus's own and

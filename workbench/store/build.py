@@ -1,6 +1,6 @@
 """Building the next generation: tables, columns and texts, then vectors, words and lines, then the manifest and the swap.
 
-The tables come first, then the texts for grep, which are read from them; vectors, words and grep's dictionary need nothing of
+The tables come first, then the texts for grep, which are read from them; vectors and words need nothing of
 each other and are built at the same time, as many as the setting `threads` allows. Everything is built from two
 read-only files: the old generation and what the run staged.
 """
@@ -103,7 +103,6 @@ def build_generation(
         for key, (identity, journal) in sorted(journals.items())
     }
     parts["words"] = partial(_build_words, folder)
-    parts["lines"] = partial(_build_lines, folder)
     threads = int(settings.get("threads"))
     built = build_together(parts, tell, threads, lambda name: step(name.partition(" ")[0]))
     warnings = [warning for warning in built.values() if warning]
@@ -317,7 +316,7 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-# --- words and lines -------------------------------------------------------------------------------------------------
+# --- words and texts -------------------------------------------------------------------------------------------------
 
 
 def _build_words(folder: Path, tell: ProgressCallback) -> str:
@@ -330,15 +329,6 @@ def _build_words(folder: Path, tell: ProgressCallback) -> str:
         connection.execute("CHECKPOINT")
     finally:
         connection.close()
-    return ""
-
-
-def _build_lines(folder: Path, tell: ProgressCallback) -> str:
-    """Write grep's dictionary of the text file."""
-    from workbench.store.grep.build import build_dictionary
-    from workbench.store.grep.text import MappedText
-
-    build_dictionary(folder / "text", MappedText(folder / "text"), tell)
     return ""
 
 

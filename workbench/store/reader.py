@@ -197,7 +197,7 @@ class Generation:
                 from workbench.store.grep.search import MappedGrep
 
                 text = self.folder / "text"
-                self._files.grep = MappedGrep(text, text, text)
+                self._files.grep = MappedGrep(text, text)
             return self._files.grep
 
     def vectors(self, encoder: str = "") -> MappedVectors:

@@ -30,7 +30,7 @@ from workbench.ingest.rules import policy_values
 from workbench.records import Document, Principal
 from workbench.store.access.visibility import MASK, Policy, holds_one
 from workbench.store.grep.pattern import Search, compile_re2, matcher, matches
-from workbench.store.grep.re2_syntax import read_regex
+from workbench.store.grep.syntax import read_regex
 from workbench.store.lexical.characters import MARKS
 from workbench.store.overlaps import joined
 
@@ -144,7 +144,7 @@ def _searches(pattern: str) -> tuple[Search, ...]:
 
     try:
         found = [matcher(compile_re2(pattern, False, lines=False))]
-        reading = read_regex(unicodedata.normalize("NFC", pattern), False, False, lines=False)
+        reading = read_regex(unicodedata.normalize("NFC", pattern), lines=False)
         if reading is not None:
             compiled = compile_re2(reading.text, False, reading.edged, lines=False)
             found.append(matcher(compiled, reading.edged))

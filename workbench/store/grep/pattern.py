@@ -6,6 +6,7 @@ pattern is compiled so that no match crosses a newline (`never_nl`) and that `^`
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 import re2
 
 from workbench.errors import QueryError
-from workbench.store.grep.re2_syntax import Needs, has_capital, read_fixed, read_regex
+from workbench.store.grep.syntax import has_capital, quote, read_fixed, read_regex
 from workbench.store.lexical.characters import RE2_SEPARATOR, letters
 
 MOST_CHARACTERS = 4_000
@@ -27,6 +28,7 @@ LARGEST_PROGRAM = 100_000
 _SHOWN = 60
 _LINES = "(?m)"
 _BYTE_ESCAPE = "\\C"
+_ASCII = re.compile(r"[\x00-\x7f]+")
 
 Search = Callable[[Any, int, int], tuple[int, int]]
 """Bytes, first and last offset -> first and last offset of the leftmost match, or (-1, -1)."""
@@ -39,8 +41,10 @@ class GrepPattern:
     Attributes:
         source: The pattern as it was given.
         ignore: Whether case is ignored.
-        needs: What the words of a matching line must match, or None.
-        in_word: Whether the dictionary alone answers.
+        needs: Finds text that every match holds, over the text or, where case is ignored, over the text in small letters; or
+            None where there is nothing to tell.
+        exact: Whether a line that holds it matches.
+        odd: Whether characters beyond ASCII may be a case of one of its letters: the Kelvin sign and the long s.
         program: Instructions that the pattern unfolds to.
         literal: The bytes to look for, where the pattern is fixed text that need not be whole words; else b"".
         search: Finds the leftmost match; with whole words, the character before and after may be part of it.
@@ -50,8 +54,9 @@ class GrepPattern:
 
     source: str
     ignore: bool
-    needs: Needs | None
-    in_word: bool
+    needs: Search | None
+    exact: bool
+    odd: bool
     program: int
     literal: bytes
     search: Search
@@ -141,7 +146,7 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
         raise QueryError(f"{case!r} is no way to treat case", "It must be smart, sensitive or ignore")
     ignore = case == "ignore" or (case == "smart" and not has_capital(pattern, regex))
     composed = unicodedata.normalize("NFC", pattern)
-    reading = read_regex(composed, ignore, word) if regex else read_fixed(composed, word)
+    reading = read_regex(composed, ignore=ignore, whole_word=word) if regex else read_fixed(composed)
     if reading is None and _BYTE_ESCAPE in pattern.replace("\\\\", ""):
         raise QueryError(
             f"{_shown(pattern)} cannot be used: \\C matches single bytes, and text is searched by characters",
@@ -162,16 +167,24 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
         search = matcher(_compile(pattern, bounded, ignore))
         inner = f"(?:^|{RE2_SEPARATOR})({text})(?:$|{RE2_SEPARATOR})"
         spans = matcher(_compile(pattern, inner, ignore, groups=True), groups=True)
-    needs = reading.needs if reading is not None else None
+    held = reading.needs if reading is not None else ""
+    if ignore:
+        held = max(_ASCII.findall(held), key=len, default="").lower()
+    needs = _held(held) if held and "\n" not in held else None
+    exact = reading is not None and reading.exact and not word and held in (reading.needs, reading.needs.lower())
+    odd = ignore and not {"k", "s"}.isdisjoint(held)
     literal = b"" if regex or word or any(len(ways) > 1 for ways in letters(pattern)) else pattern.encode("utf-8")
-    in_word = reading is not None and reading.in_word
     note = ""
     if reading is not None and reading.ascii_borders:
         note = (
             f"{_shown(pattern)} has a \\b that knows letters of ASCII only, because what stands beside it may or may not be"
             " a word; write it next to a letter, a space or the end of the pattern"
         )
-    return GrepPattern(pattern, ignore, needs, in_word, plain.programsize, literal, search, spans, note)
+    return GrepPattern(pattern, ignore, needs, exact, odd, plain.programsize, literal, search, spans, note)
+
+
+def _held(text: str) -> Search:
+    return matcher(compile_re2("".join(map(quote, text)), False))
 
 
 def _compile(source: str, text: str, ignore: bool, groups: bool = False) -> Any:

@@ -1,12 +1,8 @@
 """grep over a generation: passages of lines around matches, in whole documents, with RE2's semantics.
 
-A search goes three steps. *Which lines match*, for each pattern: where the pattern can only match inside words, the
-dictionary of the corpus's words answers, and no text is read; where it must hold certain words, the dictionary gives
-candidate lines and RE2 verifies them; else RE2 scans the allowed documents in two threads. *Which passages*: arithmetic
-on line numbers (`grep_passages`). *What they show*: text is read for the best `depth` of them only.
-
-The three ways to find lines give the same lines, so which one was taken never shows. What bounds an answer is one rule:
-of each pattern, the first `MOST_LINES` matched lines are taken, in document number order (path order) and line order
+A search goes three steps. *Which lines match*, for each pattern: RE2 scans the allowed documents (`scan`). *Which passages*:
+arithmetic on line numbers (`passages`). *What they show*: text is read for the best `depth` of them only. What bounds an answer
+is one rule: of each pattern, the first `MOST_LINES` matched lines are taken, in document number order (path order) and line order
 within the allowed documents; passages, scores and counts are over those, and `complete` is False if there were more.
 Documents that the scope hides are left out before a line is counted, so they change nothing.
 """
@@ -22,19 +18,15 @@ from numpy.typing import NDArray
 
 from workbench.errors import QueryError, UsageError
 from workbench.records import Passage
-from workbench.store.grep.dictionary import WordDictionary
 from workbench.store.grep.passages import PassageWriter, group, reached
 from workbench.store.grep.pattern import GrepPattern, prepare
-from workbench.store.grep.scan import scan, verify
+from workbench.store.grep.scan import scan
 from workbench.store.grep.text import MappedText
 from workbench.store.record_spans import RecordSpans
 from workbench.store.types import GrepAnswer, Scope
 
 MOST_LINES = 50_000
 """Matched lines of one pattern that are ranked: the first ones in (path, line) order."""
-
-MOST_CANDIDATES = 50_000
-"""Candidate lines that are verified one by one; beyond, scanning is faster."""
 
 MOST_PATTERNS = 100
 
@@ -46,26 +38,18 @@ class MappedGrep:
 
     Args:
         text: The text file, or the folder that `build_text` wrote.
-        dictionary: The dictionary, or the folder that `build_dictionary` wrote.
         spans: The record spans, or the folder that `build_record_spans` wrote.
         most_lines: Matched lines of one pattern that are ranked.
 
     Raises:
         CorpusDamaged: A file is missing, or its arrays do not fit each other.
-        UsageError: The three are not of one generation.
+        UsageError: The two are not of one generation.
     """
 
     def __init__(
-        self,
-        text: MappedText | Path | str,
-        dictionary: WordDictionary | Path | str,
-        spans: RecordSpans | Path | str,
-        *,
-        most_lines: int = MOST_LINES,
+        self, text: MappedText | Path | str, spans: RecordSpans | Path | str, *, most_lines: int = MOST_LINES
     ) -> None:
         self._text = text if isinstance(text, MappedText) else MappedText(text)
-        lines = self._text.lines_total
-        self._words = dictionary if isinstance(dictionary, WordDictionary) else WordDictionary(dictionary, lines)
         self._spans = spans if isinstance(spans, RecordSpans) else RecordSpans(spans)
         self._most_lines = most_lines
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="grep")
@@ -144,22 +128,6 @@ class MappedGrep:
         )
 
     def _matched(self, pattern: GrepPattern, allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-        """A pattern's matched lines in allowed documents, ascending: all, or the first `most_lines` + 1 and perhaps more."""
-        text = self._text
-        documents: NDArray[np.int64] | None = None
-        if pattern.needs is not None:
-            lines = self._words.lines(pattern.needs, pattern.ignore)
-            if lines is not None:
-                lines = self._allowed_lines(lines, allowed)
-                if pattern.in_word:
-                    return lines
-                if len(lines) <= MOST_CANDIDATES:
-                    return verify(text, lines, pattern)
-        if allowed is not None:
-            documents = np.flatnonzero(allowed)
-        return scan(text, documents, pattern, self._most_lines + 1, self._pool)
-
-    def _allowed_lines(self, lines: NDArray[np.int64], allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-        if allowed is None:
-            return lines
-        return lines[allowed[np.searchsorted(self._text.first_lines, lines, side="right") - 1]]
+        """A pattern's matched lines in allowed documents, ascending: all, or the first `most_lines` + 1."""
+        documents = None if allowed is None else np.flatnonzero(allowed)
+        return scan(self._text, documents, pattern, self._most_lines + 1, self._pool)

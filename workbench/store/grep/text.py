@@ -9,7 +9,9 @@ Files in the folder: `text.bin`, `text_starts.npy` and `text_ends.npy` (int64, b
 (int64, byte where each line starts, and the file's size at the end), `text_first_lines.npy` (int64, number of each
 document's first line, and the number of lines at the end), `text_characters.npy` (int64, characters before each block),
 `text_lengths.npy` (int64, characters of each document), `text_long_lines.npy` (int64, numbers of the lines of more than
-`LONG_LINE` bytes). Each text ends
+`LONG_LINE` bytes); and for searches that ignore case `text_lower.bin` (the text with ASCII capitals made small, so that its
+offsets are the same) and `text_odd_lines.npy` (int64, lines with a character beyond ASCII that is a case of an ASCII letter: the
+Kelvin sign or the long s). Each text ends
 with a newline in the file, added where it lacks one, so that no match runs from one document into the next. A newline
 ends a line: `a` and `a` with a newline are one line, the empty text is none.
 """
@@ -17,6 +19,7 @@ ends a line: `a` and `a` with a newline are one line, the empty text is none.
 from __future__ import annotations
 
 import mmap
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,7 @@ LONG_LINE = 1000
 """Lines of more bytes than this are listed, since showing them takes cutting them."""
 
 _SLAB = 1 << 22
+_ODD_CASES = re.compile("\u212a|\u017f".encode())
 
 
 class _Column:
@@ -81,12 +85,13 @@ def build_text(folder: Path | str, texts: Iterable[str], progress: Callable[[Pro
         "text_first_lines",
         "text_characters",
         "text_long_lines",
+        "text_odd_lines",
     )
-    starts, ends, lengths, lines, first_lines, characters, long_lines = (
+    starts, ends, lengths, lines, first_lines, characters, long_lines, odd_lines = columns = tuple(
         _Column(folder / f"{name}.npy") for name in names
     )
     size = in_block = counted = documents = 0
-    with (folder / "text.bin").open("wb") as out:
+    with (folder / "text.bin").open("wb") as out, (folder / "text_lower.bin").open("wb") as lowered:
         for text in texts:
             data = text.encode("utf-8")
             starts.append(np.array([size], np.int64))
@@ -96,11 +101,14 @@ def build_text(folder: Path | str, texts: Iterable[str], progress: Callable[[Pro
             if data and not data.endswith(b"\n"):
                 data += b"\n"
             out.write(data)
+            lowered.write(data.lower())
             raw = np.frombuffer(data, np.uint8)
             newlines = np.flatnonzero(raw == 10)
             if len(newlines):
                 line_starts = np.concatenate(([0], newlines[:-1] + 1))
                 long_lines.append(np.flatnonzero(newlines - line_starts > LONG_LINE) + lines.length)
+                odd = [at.start() for at in _ODD_CASES.finditer(data)]
+                odd_lines.append(np.unique(np.searchsorted(line_starts, odd, side="right") - 1) + lines.length)
                 lines.append(line_starts + size)
             for at in range(0, len(raw), _SLAB):
                 sums, in_block, counted = _block_counts(raw[at : at + _SLAB], (size + at) % BLOCK, in_block, counted)
@@ -112,7 +120,7 @@ def build_text(folder: Path | str, texts: Iterable[str], progress: Callable[[Pro
     characters.append(np.array([counted] if in_block or not characters.length else [], np.int64))
     lines.append(np.array([size], np.int64))
     first_lines.append(np.array([lines.length - 1], np.int64))
-    for column in (starts, ends, lengths, lines, first_lines, characters, long_lines):
+    for column in columns:
         column.close()
     if progress is not None:
         progress(Progress("text", documents, documents))
@@ -166,11 +174,12 @@ class MappedText:
         folder: Where `build_text` wrote.
 
     Attributes:
-        data: The mapped bytes.
+        data, lowered: The mapped bytes, and the same with ASCII capitals made small.
         starts, ends: int64 (d,), bytes of each document's text in the file; the end leaves out an added newline.
         lengths: int64 (d,), characters of each document's text.
         line_starts: int64 (lines + 1,), byte where each line of the file starts; the last is the file's size.
         long_lines: int64, numbers of the lines of more than `LONG_LINE` bytes, ascending.
+        odd_lines: int64, numbers of the lines with a character beyond ASCII that is a case of an ASCII letter, ascending.
         first_lines: int64 (d + 1,), number in the file of each document's first line; the last is the number of lines.
 
     Raises:
@@ -186,9 +195,11 @@ class MappedText:
         self.line_starts = load_array(folder / "text_lines.npy")
         self.first_lines = load_array(folder / "text_first_lines.npy")
         self.long_lines = load_array(folder / "text_long_lines.npy")
+        self.lowered = map_bytes(folder / "text_lower.bin")
+        self.odd_lines = load_array(folder / "text_odd_lines.npy")
         self._characters = load_array(folder / "text_characters.npy")
         fits = len(self.starts) == len(self.ends) == len(self.first_lines) - 1
-        if not fits or int(self.line_starts[-1]) != len(self.data):
+        if not fits or not int(self.line_starts[-1]) == len(self.data) == len(self.lowered):
             raise damaged(folder / "text.bin", "does not fit its lines")
 
     def __len__(self) -> int:
