@@ -49,7 +49,7 @@ MODULES: tuple[str, ...] = tuple(
     textwrap threading timeit tomllib/_parser traceback tracemalloc types unittest/case unittest/mock
     unittest/runner urllib/parse urllib/request urllib/robotparser uuid warnings weakref xml/etree/ElementTree
     xml/sax/saxutils zoneinfo/_zoneinfo
-    """.split()  # noqa: SIM905 - one long list reads better as words
+    """.split()
 )
 """Paths below the library folder, without `.py`."""
 SMALL_MODULES: tuple[str, ...] = tuple(
@@ -58,7 +58,7 @@ SMALL_MODULES: tuple[str, ...] = tuple(
     base64 bisect contextlib copy filecmp getpass graphlib heapq hmac importlib/util json/__init__ json/decoder mimetypes
     queue random sched secrets shelve shlex socketserver tempfile textwrap timeit tomllib/_parser tracemalloc
     urllib/robotparser weakref xml/sax/saxutils zoneinfo/_zoneinfo
-    """.split()  # noqa: SIM905 - one long list reads better as words
+    """.split()
 )
 """The modules of the small part: those relevant to a judged question, of at most 35,000 characters in Python 3.11."""
 

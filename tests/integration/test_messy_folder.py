@@ -72,7 +72,7 @@ def test_every_file_is_accounted_for_with_a_reason(folder: Path, corpus: Path) -
         "binary.txt": "It is a binary file, not text",
         "broken.docx": "It is broken: it ends too early, or its table of contents is damaged",
     }
-    assert told["text.docx"].reason == "It is called .docx and is none: it was read as text"
+    assert told["text.docx"].reason == "It is not .docx, despite its name: it was read as text"
     assert told["all.zip"].reason.startswith("Left out: ../evil.txt: The member")
     assert sum(kind.files for kind in by_kind(report)) == report.found
 

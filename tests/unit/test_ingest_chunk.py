@@ -11,7 +11,7 @@ from ingest_cases import check_chunks, count_words, cut_file, found, write
 from workbench.ingest import FileRules, Problem, TokenCounter, chunk_document
 from workbench.ingest.chunking import Piece, cheapest_cut
 from workbench.ingest.outline import Outline
-from workbench.ingest.readers.markdown import markdown_outline
+from workbench.ingest.readers.text import markdown_outline
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 
 

@@ -210,7 +210,7 @@ def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path: Pat
         ("a.bin", bytes(range(256)) * 8, FileStatus.SKIPPED, "binary"),
         ("a.docx", b"PK\x03\x04", FileStatus.FAILED, "broken"),
         ("a.mp3", b"ID3\x03 words", FileStatus.SKIPPED, "no reader for .mp3 yet"),
-        ("a.pdf", bytes(range(256)), FileStatus.FAILED, "called a PDF"),
+        ("a.pdf", bytes(range(256)), FileStatus.FAILED, "not a PDF"),
         ("a.pdf", b"%PDF-1.4 rubbish", FileStatus.FAILED, "broken"),
     ],
 )
@@ -230,7 +230,7 @@ def test_a_file_that_vanished_or_a_reader_that_breaks_is_a_read_error(
     with pytest.raises(ReadError, match="no such file"):
         list(read_documents(item, FileRules()))
     file = write(tmp_path, {"b.md": "x"}) / "b.md"
-    monkeypatch.setattr("workbench.ingest.readers.markdown.markdown_outline", lambda *_: 1 / 0)
+    monkeypatch.setattr("workbench.ingest.readers.text.markdown_outline", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in error(file).message
 
 

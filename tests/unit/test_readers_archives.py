@@ -11,8 +11,8 @@ import pytest
 from reader_files import docx, mail, read, saved, zipped
 
 from workbench.ingest import ReadError
-from workbench.ingest.readers.outlook import unpack_rtf
-from workbench.ingest.unpacking import safe_name
+from workbench.ingest.readers.archives import safe_name
+from workbench.ingest.readers.mail import unpacked_rtf
 from workbench.reports import FileStatus
 
 
@@ -144,8 +144,10 @@ def test_mail_that_breaks_its_own_rules_is_read(tmp_path: Path, raw: bytes) -> N
 
 
 def test_compressed_rtf_of_a_message_is_unpacked() -> None:
-    """The example of [MS-OXRTFCP] 4.1.1."""
+    """The example of [MS-OXRTFCP] 4.1.1, and what is damaged."""
     packed = bytes.fromhex(
         "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
     )
-    assert unpack_rtf(packed).startswith(b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}")
+    assert unpacked_rtf(packed) == "hello world\n"
+    with pytest.raises(ReadError, match="damaged"):
+        unpacked_rtf(packed[:-3])

@@ -11,8 +11,8 @@ from ingest_cases import count_words, cut_file, found
 from reader_files import docx, epub, ods, odt, pptx, read, saved, xlsx, zipped
 
 from workbench.ingest import FileRules, ReadError, read_documents
-from workbench.ingest.readers.numbering import formatted
 from workbench.ingest.readers.sheets import format_kind, plain_number, shown_number
+from workbench.ingest.readers.word import formatted
 from workbench.locators import locate
 from workbench.records import Chunk
 from workbench.reports import FileStatus

@@ -302,4 +302,4 @@ def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path: 
     )
     (page,), problems = read(saved(tmp_path, "plan.doc", raw))
     assert (page.text, page.type) == ("The plan.\n", "html")
-    assert [p.reason for p in problems] == ["It is called .doc and is none: it was read as mail"]
+    assert [p.reason for p in problems] == ["It is not .doc, despite its name: it was read as mail"]

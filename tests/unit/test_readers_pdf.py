@@ -8,7 +8,7 @@ import pytest
 from ingest_cases import pdf
 from reader_files import read, saved
 
-from workbench.ingest.readers.pdf_text import Box, column_order, join_words, without_furniture
+from workbench.ingest.readers.pdf import Box, column_order, join_words, without_furniture
 
 LEFT = [
     "Reading order is what people expect",
@@ -121,4 +121,4 @@ def test_a_text_that_is_called_a_pdf_is_read_and_the_report_says_so(tmp_path: Pa
     """An error page that was saved under the name of the report."""
     (document,), problems = read(saved(tmp_path, "a.pdf", "<html><body><p>Not found</p></body></html>"))
     assert document.type == "html"
-    assert problems[0].reason == "It is called .pdf and is none: it was read as html"
+    assert problems[0].reason == "It is not .pdf, despite its name: it was read as html"

@@ -12,8 +12,8 @@ from ingest_cases import count_words, cut_file, found
 from reader_files import read, saved
 
 from workbench.ingest import FileRules, ReadError, read_documents
-from workbench.ingest.readers.delimited import find_delimiter
-from workbench.ingest.writing import find_header
+from workbench.ingest.outline import find_header
+from workbench.ingest.readers.tables import find_delimiter
 from workbench.locators import Place, joined, locate, locator
 from workbench.records import Chunk, Document
 
@@ -237,6 +237,6 @@ def test_images_are_read_by_what_is_written_into_them(tmp_path: Path) -> None:
 def test_a_text_that_is_called_a_word_file_is_read_and_a_binary_called_text_is_not(tmp_path: Path) -> None:
     (document,), problems = read(saved(tmp_path, "a.docx", "Plain words"))
     assert document.text == "Plain words"
-    assert problems[0].reason == "It is called .docx and is none: it was read as text"
+    assert problems[0].reason == "It is not .docx, despite its name: it was read as text"
     with pytest.raises(ReadError, match="binary"):
         read(saved(tmp_path, "a.txt", bytes(range(256)) * 4))

@@ -1,16 +1,33 @@
-"""What a reader knows of a text's shape: its headings, and the blocks that should stay in one piece.
+"""What a reader knows of a text's shape: its headings, tables and the blocks that should stay in one piece.
 
 Offsets are characters of the document's text. A section runs from its heading to the next heading; its path is made from
-the levels, so a reader only says where a heading is and how deep.
+the levels, so a reader only says where a heading is and how deep. Readers of structured files write their text with a
+`TextWriter`: blocks are set apart by a blank line, so that the chunker finds its cuts; headings are written as `# Title`;
+the rows of a table are one line each with ` | ` between the cells, as everywhere in the workbench.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from workbench.ingest.encoding import normalise
+from workbench.locators import Place
 from workbench.records import Span
+
+CELLS = " | "
+_ROWS_FOR_HEADER = 10
+_EMPTY_TITLE = re.compile(
+    r"(?i)[\W_]*(?:(?:untitled|unbenannt|anonymous|unspecified|title|titel)(?: ?(?:document|dokument|presentation|spreadsheet))?"
+    r"|(?:slide|folie|page|sheet|document|book|presentation) ?\d+"
+    r"|(?:power ?point|microsoft (?:power ?point|word|excel|office)) ?(?:presentation|document|worksheet)?"
+    r"|microsoft (?:word|powerpoint|excel|office \w+) ?- .*"
+    r"|(?:paper|document) title\b.*"
+    r"|(?:table of )?contents|inhalt(?:sverzeichnis)?|table des mati\u00e8res|\u00edndice"
+    r"|.*\.(?:docx?|pptx?|xlsx?|indd|tex|dvi|pdf|odt|ods|odp|rtf|pub|qxd|pmd))?[\W_]*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +49,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, a row a line. A chunk that begins among its rows is given the header as context.
-
-    Attributes:
-        start, end: Characters of all of it.
-        body: First character after the header's line.
-        header: The header as one line.
-    """
+    """A table, a row a line. A chunk that begins among its rows (from `body`) is given the header, one line, as context."""
 
     start: int
     body: int
@@ -71,45 +82,214 @@ class Outline:
         return self.front if text[self.front :].strip() else 0
 
     def first_title(self) -> str:
-        """The first heading's words, or ""."""
         return next((section.title for section in self.sections if section.title), "")
 
 
 class Lines:
-    """Offsets and numbers of a text's lines. A line ends at `\\n` and nowhere else."""
+    """Offsets and numbers of a text's lines. A line ends at `\\n` and nowhere else. Indexes count from 0, numbers from 1."""
 
     __slots__ = ("starts", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        starts = [0]
+        self.starts: list[int] = [0]
         find, position = text.find, text.find("\n")
         while position >= 0:
-            starts.append(position + 1)
+            self.starts.append(position + 1)
             position = find("\n", position + 1)
-        self.starts: list[int] = starts
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def number(self, offset: int) -> int:
-        """Line of a character, from 1."""
         return bisect_right(self.starts, offset)
 
     def start(self, index: int) -> int:
-        """Offset of line `index`, from 0; the text's length for lines past the end."""
+        """Offset of line `index`; the text's length for lines past the end."""
         return self.starts[index] if index < len(self.starts) else len(self.text)
 
     def line(self, index: int) -> str:
-        """Line `index`, from 0, without its line end."""
+        """Line `index` without its line end."""
         end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[index] : end]
 
 
-def separate(spans: Sequence[Span]) -> tuple[Span, ...]:
+def separate(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Spans in order, without those that overlap an earlier one."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
         if span.end > span.start and (not kept or span.start >= kept[-1].end):
             kept.append(span)
     return tuple(kept)
+
+
+class TextWriter:
+    """Writes the text of one document and notes its shape and places.
+
+    In all methods `at` is the locator of the words in the original; "": where the text before them is.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self.length = 0
+        self._sections: list[Section] = []
+        self._blocks: list[Span] = []
+        self._tables: list[Table] = []
+        self._breaks: list[int] = []
+        self._places: list[Place] = []
+        self._gap = self._break = self._ending = False
+
+    def finish(self) -> tuple[str, Outline, tuple[Place, ...]]:
+        """The text, its shape and its places."""
+        blocks = separate(self._blocks)
+        outline = Outline(tuple(self._sections), blocks, tables=tuple(self._tables), breaks=tuple(self._breaks))
+        return "".join(self._parts), outline, tuple(self._places)
+
+    def gap(self) -> None:
+        """A blank line before what comes next."""
+        self._gap = True
+
+    def apart(self) -> None:
+        """No chunk holds what comes next together with what was before."""
+        self._gap = self._break = True
+
+    def unheaded(self) -> None:
+        """What comes next is under no heading but the title of the whole."""
+        if self._sections and self._sections[-1].title:
+            self._gap = self._ending = True
+
+    def line(self, text: str, at: str = "") -> None:
+        """One or more lines of text; blank ones at the edges are dropped."""
+        words = normalise(text).strip("\n").rstrip()
+        if words.strip():
+            self._begin(at)
+            self._write(words + "\n")
+
+    def paragraph(self, text: str, at: str = "") -> None:
+        """Lines of text with a blank line before and after them."""
+        if text.strip():
+            self.gap()
+            self.line(text, at)
+            self.gap()
+
+    def heading(self, title: str, level: int, at: str = "") -> None:
+        """A heading, `level` 1 for the outermost, 0 for the title over all of them."""
+        words = " ".join(normalise(title).split())
+        if words:
+            self.gap()
+            start = self._begin(at)
+            self._write(f"{'#' * min(max(level, 1), 6)} {words}\n")
+            self._sections.append(Section(start, self.length, level, words))
+            self.gap()
+
+    def block(self, text: str, at: str = "") -> None:
+        """Text that should stay in one piece, such as code; its indentation is kept."""
+        words = normalise(text).strip("\n").rstrip()
+        if words.strip():
+            self.gap()
+            start = self._begin(at)
+            self._write(words + "\n")
+            self._blocks.append(Span(start, self.length))
+            self.gap()
+
+    def table(self, rows: Iterable[tuple[Sequence[str], str]], *, header: int | None = None, carried: str = "") -> str:
+        """A table.
+
+        Args:
+            rows: Cells and locator of each row, in order; a row without words is left out.
+            header: Which row is the header, from 0; None: found by its look; -1: none.
+            carried: The header of the table that this one goes on with, used where it has none of its own.
+
+        Returns:
+            The header as one line, or "".
+        """
+        written = [
+            (" ".join(CELLS.join(trimmed(cells)).split()), cells, at)
+            for cells, at in rows
+            if any(map(str.strip, cells))
+        ]
+        if not written:
+            return carried
+        if header is None:
+            header = find_header([cells for _, cells, _ in written])
+        self.gap()
+        start = body = -1
+        for index, (words, _, at) in enumerate(written):
+            begin = self._begin(at)
+            start = begin if start < 0 else start
+            self._write(normalise(words) + "\n")
+            body = self.length if index == header else body
+        self._blocks.append(Span(start, self.length))
+        words = normalise(written[header][0]) if header >= 0 else carried
+        if words:
+            self._tables.append(Table(start, body if header >= 0 else start, self.length, words))
+        self.gap()
+        return words
+
+    def html(self, source: str, at: str = "") -> None:
+        """The text of a piece of HTML, with its headings and tables."""
+        from workbench.ingest.readers.html import html_text  # which uses this module
+
+        self.shaped(*html_text(source), at)
+
+    def shaped(self, text: str, outline: Outline, at: str = "") -> None:
+        """Text whose shape is known, without blank lines before it."""
+        text = normalise(text).strip("\n")
+        if not text.strip():
+            return
+        self.gap()
+        base = self._begin(at)
+        self._write(text.rstrip() + "\n")
+        self._sections += [Section(s.start + base, s.body + base, s.level, s.title) for s in outline.sections]
+        self._blocks += [Span(b.start + base, b.end + base) for b in outline.blocks]
+        self._tables += [Table(t.start + base, t.body + base, t.end + base, t.header) for t in outline.tables]
+        self.gap()
+
+    def _begin(self, at: str) -> int:
+        """Write what is due before the next words; where they begin."""
+        if self._gap and self.length:
+            self._write("\n")
+        if self._break and self.length:
+            self._breaks.append(self.length)
+        if self._ending:
+            self._sections.append(Section(self.length, self.length, 1, ""))
+        self._gap = self._break = self._ending = False
+        if at and (not self._places or self._places[-1].locator != at):
+            self._places.append(Place(self.length, at))
+        return self.length
+
+    def _write(self, text: str) -> None:
+        self._parts.append(text)
+        self.length += len(text)
+
+
+def trimmed(cells: Sequence[str]) -> Sequence[str]:
+    """Cells without the empty ones at the end."""
+    last = len(cells)
+    while last and not cells[last - 1].strip():
+        last -= 1
+    return cells[:last]
+
+
+def find_header(rows: Sequence[Sequence[str]]) -> int:
+    """Which row is a table's header: the first that fills half of the columns with words and no numbers; -1 for none."""
+    width = max((len(trimmed(row)) for row in rows[:_ROWS_FOR_HEADER]), default=0)
+    for index, row in enumerate(rows[:_ROWS_FOR_HEADER] if len(rows) > 1 else ()):
+        cells = [cell.strip() for cell in row if cell.strip()]
+        if any(map(is_number, cells)):
+            return -1
+        if len(cells) * 2 >= width and (len(cells) > 1 or width == 1):
+            return index if index + 1 < len(rows) else -1
+    return -1
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, an amount, a time or a date in figures."""
+    plain = cell.replace(",", "").replace(" ", "").strip("%$€£+-()")
+    return plain.replace(".", "", 1).replace("-", "").replace(":", "").replace("/", "").isdigit()
+
+
+def useful_title(title: str) -> str:
+    """A title as one line, or "" where it says nothing about the document, as what programs put into its properties."""
+    words = " ".join(title.split())
+    return "" if _EMPTY_TITLE.fullmatch(words) else words

@@ -68,9 +68,9 @@ def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument
         if not source.head():
             raise skip("It is empty", "Nothing needs to be done")
         reader = readers.reader_for(source)
-        told = readers.misnamed(source, reader)
-        if told is not None:
-            yield told
+        misnamed = readers.misnamed(source, reader)
+        if misnamed is not None:
+            yield misnamed
         for item in reader.read(source):
             if isinstance(item, Problem):
                 problems.append(item)

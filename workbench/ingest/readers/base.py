@@ -1,7 +1,7 @@
 """What a reader is: a name, what it recognises, and one function from a source to what it holds.
 
-To add a reader, write one small module with a `READER` and name the module in the registry (`readers/__init__.py`).
-Everything heavy is imported inside the function, so that the registry costs nothing.
+To add a reader, write one small module with a `READER` and name it in the registry (`readers/__init__.py`). Everything
+heavy is imported inside the function, so that the registry costs nothing.
 """
 
 from __future__ import annotations
@@ -9,20 +9,23 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
+from workbench import settings
 from workbench.ingest.encoding import declared_encoding, decode
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline
-from workbench.ingest.unpacking import Unpacking
 from workbench.ingest.walk import FoundFile, open_found, relative_path
 from workbench.locators import Place
 
 HEAD = 4096
 """How many bytes of a file are looked at to recognise it."""
+LOCKED = ("It is locked with a password", "Save it without the password, and index that")
+RESAVE = "Open it in its program, and save it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Parsed:
         metadata: Front matter or record: JSON values, visibility claims included.
         page_starts: Offset of each page's first character.
         record: For records only.
-        places: Where the text stands in a file without lines or pages of its own, in order.
+        places: Where the text is in a file without lines or pages of its own, in order.
     """
 
     text: str
@@ -89,28 +92,86 @@ class Member:
     name: str
     data: bytes
     modified: datetime | None = None
-    read: Callable[[Source], Iterator[Parsed | Member | Problem]] | None = None
+    read: ReadFunction | None = None
+
+
+class Unpacking:
+    """What is left to take out of one file on disk, shared by everything inside it, however deep.
+
+    A bomb of a few kilobytes must cost neither the memory nor the disk of a run: members together may not be more, larger or
+    deeper (`deepest`) than the settings allow. All methods raise ReadError beyond them.
+    """
+
+    _BLOCK = 1 << 20
+    _RATIO, _RATIO_FROM = (
+        200,
+        8 << 20,
+    )  # a part of some size that shrank more than this is a bomb; text shrinks 3 to 30 times
+
+    def __init__(self) -> None:
+        self.left_bytes = int(settings.get("max_unpacked_mb")) << 20
+        self.left_members = int(settings.get("max_members"))
+        self.deepest = int(settings.get("max_nesting"))
+
+    def count(self) -> None:
+        """One more member."""
+        self.left_members -= 1
+        if self.left_members < 0:
+            self._refuse("holds more members than the {:,}", "max_members")
+
+    def take(self, number: int) -> None:
+        """Some bytes came out."""
+        self.left_bytes -= number
+        if self.left_bytes < 0:
+            self._refuse("unpacks to more than the {:,} MB", "max_unpacked_mb")
+
+    def _refuse(self, what: str, name: str) -> None:
+        reason = f"It {what.format(settings.get(name))} of the setting {name}"
+        raise ReadError(reason, f"Raise {name}, or unpack it and index what is in it")
+
+    def drain(self, stream: IO[bytes], packed: int = 0) -> bytes:
+        """Everything that a decompressing stream gives; `packed` is how many bytes it is made from, 0 if not known."""
+        parts: list[bytes] = []
+        size = 0
+        while block := stream.read(self._BLOCK):
+            size += len(block)
+            self.take(len(block))
+            if packed and size > self._RATIO_FROM and size > packed * self._RATIO:
+                reason = f"It is packed {self._RATIO} times or more, as bombs are"
+                raise ReadError(reason, "Unpack it, and index what is in it")
+            parts.append(block)
+        return b"".join(parts)
+
+    def part(self, package: zipfile.ZipFile, which: str | zipfile.ZipInfo) -> bytes:
+        """One part of a zip package. Raises KeyError (there is none of that name), zipfile.BadZipFile."""
+        info = package.getinfo(which) if isinstance(which, str) else which
+        if info.flag_bits & 1:
+            raise ReadError(*LOCKED)
+        with package.open(info) as stream:
+            return self.drain(stream, info.compress_size)
 
 
 class Source:
-    """A file, or a member of one, as a reader sees it. The bytes are read once, when they are first asked for.
+    """A file, or a member of one, as a reader sees it. The bytes are read once, when they are first needed.
+
+    All methods raise ReadError for a file that the system does not let us read.
 
     Attributes:
         found: The file. For a member the path is `outer!/inner`, and `absolute` is that of the file on disk.
         depth: 0 for a file on disk, 1 for a member of it, and so on.
         limits: What is left to unpack of the file on disk, shared by all members inside it.
         read: How a member says it is read; None: a reader is looked for.
-        told: What was found to be wrong with its parts while it was read, for its reader to tell.
+        problems: What was found to be wrong with its parts while it was read, for its reader to report.
     """
 
-    __slots__ = ("_bytes", "_head", "depth", "found", "limits", "read", "told")
+    __slots__ = ("_bytes", "_head", "depth", "found", "limits", "problems", "read")
 
     def __init__(self, found: FoundFile, *, limits: Unpacking | None = None) -> None:
         self.found = found
         self.depth = 0
         self.read: ReadFunction | None = None
         self.limits = limits or Unpacking()
-        self.told: list[Problem] = []
+        self.problems: list[Problem] = []
         self._bytes: bytes | None = None
         self._head: bytes | None = None
 
@@ -126,54 +187,46 @@ class Source:
 
     @property
     def name(self) -> str:
-        """File name."""
         return self.found.path.rpartition("!/")[2].rpartition("/")[2]
 
     @property
     def suffix(self) -> str:
-        """Suffix in lower case with its dot, or ""; a name such as `.bashrc` has none."""
+        """In lower case with its dot, or ""; a name such as `.bashrc` has none."""
         return os.path.splitext(self.name)[1].lower()
 
     def head(self) -> bytes:
-        """The first bytes, at most `HEAD`. Raises ReadError."""
+        """The first bytes, at most `HEAD`."""
         if self._head is None:
-            if self._bytes is not None:
-                self._head = self._bytes[:HEAD]
-            else:
-                try:
-                    with open_found(self.found) as stream:
-                        self._head = stream.read(HEAD)
-                except OSError as exc:
-                    raise unreadable(exc) from exc
+            self._head = self._bytes[:HEAD] if self._bytes is not None else _read(self.found, HEAD)
         return self._head
 
     def bytes(self) -> bytes:
-        """The whole file. Raises ReadError."""
         if self._bytes is None:
-            try:
-                with open_found(self.found) as stream:
-                    self._bytes = stream.read()
-            except OSError as exc:
-                raise unreadable(exc) from exc
+            self._bytes = _read(self.found)
         return self._bytes
 
     def stream(self) -> BinaryIO:
-        """The file, open from its start. Raises ReadError."""
-        if self._bytes is not None:
-            return io.BytesIO(self._bytes)
+        """The file, open from its start."""
         try:
-            return open_found(self.found)
+            return io.BytesIO(self._bytes) if self._bytes is not None else open_found(self.found)
         except OSError as exc:
             raise unreadable(exc) from exc
 
     def sha256(self) -> str:
-        """Hex digest of the whole file. Raises ReadError."""
         return hashlib.sha256(self.bytes()).hexdigest()
 
     def text(self) -> tuple[str, dict[str, Any]]:
-        """The decoded, normalised text, and metadata that names its encoding unless it is UTF-8. Raises ReadError."""
+        """The decoded, normalised text, and metadata that names its encoding unless it is UTF-8."""
         text, encoding = decode(self.bytes(), declared_encoding(self.head()))
         return text, ({} if encoding == "utf-8" else {"encoding": encoding})
+
+
+def _read(found: FoundFile, size: int = -1) -> bytes:
+    try:
+        with open_found(found) as stream:
+            return stream.read(size)
+    except OSError as exc:
+        raise unreadable(exc) from exc
 
 
 def unreadable(exc: OSError) -> ReadError:

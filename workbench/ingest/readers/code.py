@@ -16,23 +16,20 @@ from workbench.ingest.errors import Problem
 from workbench.ingest.outline import Lines, Outline, Section
 from workbench.ingest.readers.base import Parsed, Reader, Source
 
-LANGUAGES = {
-    ".py": "python", ".pyi": "python", ".pyw": "python", ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript",
-    ".jsx": "javascript", ".ts": "typescript", ".tsx": "typescript", ".java": "java", ".kt": "kotlin", ".kts": "kotlin",
-    ".scala": "scala", ".go": "go", ".rs": "rust", ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp",
-    ".hpp": "cpp", ".hh": "cpp", ".cs": "csharp", ".fs": "fsharp", ".swift": "swift", ".m": "objective-c", ".rb": "ruby",
-    ".php": "php", ".pl": "perl", ".pm": "perl", ".lua": "lua", ".r": "r", ".jl": "julia", ".dart": "dart", ".ex": "elixir",
-    ".exs": "elixir", ".erl": "erlang", ".hs": "haskell", ".ml": "ocaml", ".clj": "clojure", ".el": "elisp", ".vim": "vim",
-    ".sh": "shell", ".bash": "shell", ".zsh": "shell", ".fish": "shell", ".ps1": "powershell", ".psm1": "powershell",
-    ".psd1": "powershell", ".bat": "batch", ".cmd": "batch", ".sql": "sql", ".proto": "protobuf", ".graphql": "graphql",
-    ".css": "css", ".scss": "scss", ".less": "less", ".vue": "vue", ".svelte": "svelte", ".tf": "terraform",
-    ".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".ini": "ini", ".cfg": "ini",
-    ".cmake": "cmake", ".gradle": "groovy", ".groovy": "groovy", ".nix": "nix", ".zig": "zig", ".asm": "assembly",
-}  # fmt: skip
-NAMES = {
-    "makefile": "make", "dockerfile": "dockerfile", "containerfile": "dockerfile", "cmakelists.txt": "cmake",
-    "jenkinsfile": "groovy", "rakefile": "ruby", "gemfile": "ruby", "justfile": "just",
-}  # fmt: skip
+_TABLE = (
+    "python .py .pyi .pyw; javascript .js .mjs .cjs .jsx; typescript .ts .tsx; java .java; kotlin .kt .kts; "
+    "scala .scala; go .go; rust .rs; c .c .h; cpp .cc .cpp .cxx .hpp .hh; csharp .cs; fsharp .fs; swift .swift; "
+    "objective-c .m; ruby .rb rakefile gemfile; php .php; perl .pl .pm; lua .lua; r .r; julia .jl; dart .dart; "
+    "elixir .ex .exs; erlang .erl; haskell .hs; ocaml .ml; clojure .clj; elisp .el; vim .vim; shell .sh .bash "
+    ".zsh .fish; powershell .ps1 .psm1 .psd1; batch .bat .cmd; sql .sql; protobuf .proto; graphql .graphql; css "
+    ".css; scss .scss; less .less; vue .vue; svelte .svelte; terraform .tf; yaml .yaml .yml; toml .toml; ini "
+    ".ini .cfg; cmake .cmake cmakelists.txt; groovy .gradle .groovy jenkinsfile; nix .nix; zig .zig; assembly "
+    ".asm; make makefile; dockerfile dockerfile containerfile; just justfile"
+)
+_LANGUAGES = {name: own[0] for own in map(str.split, _TABLE.split(";")) for name in own[1:]}
+"""Suffix, or whole file name in lower case -> language."""
+_NAMES = frozenset(_LANGUAGES)
+_DOTTED = frozenset(name for name in _NAMES if name[0] == ".")
 _DATA = frozenset({"yaml", "toml", "ini", "css", "scss", "less"})
 _SHEBANG = re.compile(rb"#!.*?\b(python|bash|zsh|sh|node|ruby|perl|lua|php)")
 _SHELLS = {"bash": "shell", "zsh": "shell", "sh": "shell", "node": "javascript"}
@@ -65,12 +62,12 @@ def _is_script(head: bytes) -> bool:
     return bool(_SHEBANG.match(head.partition(b"\n")[0]))
 
 
-READER = Reader("code", _read, frozenset(LANGUAGES), frozenset(NAMES), _is_script)
+READER = Reader("code", _read, _NAMES & _DOTTED, _NAMES - _DOTTED, _is_script)
 
 
 def language_of(source: Source) -> str:
     """Name of the programming language by name, suffix or the script's first line, or ""."""
-    name = NAMES.get(source.name.lower()) or LANGUAGES.get(source.suffix)
+    name = _LANGUAGES.get(source.name.lower()) or _LANGUAGES.get(source.suffix)
     if name:
         return name
     shebang = _SHEBANG.match(source.head().partition(b"\n")[0])

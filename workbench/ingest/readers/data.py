@@ -1,10 +1,14 @@
-"""JSON and XML: what is written in them, not their brackets.
+"""JSON, XML and notebooks: what is written in them, not their brackets.
 
 A JSON file of records (an array of objects with `text`) is read as a JSONL file is. Any other JSON keeps its own lines, which a
 citation then names; one without line ends is laid out first. XML becomes one line an element that holds words, `name: words`,
 and its place is the line of the file on which the element begins, `line=57`. HTML inside an element, as feeds have it, is read
 as HTML; an Office file that was saved as XML is read as the Office file that it is. Entities that a file declares are refused,
 external ones are never fetched.
+
+In a notebook a place is the cell's number from 1, `cell=4`, and `cell=4&output=1` for an output. No chunk mixes code and output:
+an answer that quotes a printed table is not an answer about the code that printed it. Pictures are left out, what describes
+them in text is kept; very long outputs are cut.
 """
 
 from __future__ import annotations
@@ -12,21 +16,26 @@ from __future__ import annotations
 import json
 import re
 import xml.parsers.expat as expat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from workbench.ingest.encoding import clean
-from workbench.ingest.errors import Problem
-from workbench.ingest.outline import Outline
-from workbench.ingest.readers import flat
+from workbench.ingest.encoding import clean, normalise
+from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.outline import Outline, TextWriter
+from workbench.ingest.readers import archives, html
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.ingest.readers.records import read_objects
-from workbench.ingest.writing import TextWriter
+from workbench.ingest.readers.text import markdown_outline
 from workbench.locators import locator
 
 _LONG_LINE = 2000
 _TAGS = re.compile(r"<(?:p|br|div|a|b|i|img|ul|li|h\d|table|span|em|strong)\b[^<>]*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _HTML_ROOT = re.compile(r"(?is)^\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype\s+html|<html\b)")
+_COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+_PICTURE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=]{400,}")
+_NO_WORDS = re.compile(r"\s*<[\w.]+ object(?: at 0x[0-9a-f]+)?>\s*|\s*<[\w.]+ at 0x[0-9a-f]+>\s*")
+_LONGEST_OUTPUT = 20_000
 
 
 def _read_json(source: Source) -> Iterator[Parsed | Problem]:
@@ -45,9 +54,6 @@ def _read_json(source: Source) -> Iterator[Parsed | Problem]:
     yield Parsed(text, "code", Outline(prose=False), language="json", metadata=metadata)
 
 
-JSON = Reader("json", _read_json, frozenset({".json", ".geojson", ".webmanifest"}))
-
-
 class _Entities(Exception):
     """The file declares entities."""
 
@@ -55,23 +61,19 @@ class _Entities(Exception):
 def _read_xml(source: Source) -> Iterator[Parsed | Member | Problem]:
     raw, metadata = source.text()
     if _HTML_ROOT.match(raw[:4096]):
-        from workbench.ingest.readers.html import READER as HTML
-
-        yield from HTML.read(source)
+        yield from html.READER.read(source)
         return
-    if flat.is_flat(raw):
-        yield from flat.read(source, raw)
+    if archives.is_flat(raw):
+        yield from archives.read_flat(source, raw)
         return
-    tree = _Xml()
     try:
-        tree.parse(raw)
+        tree = _Xml(raw)
     except _Entities:
-        yield Problem(
-            "It declares entities, which are not followed, and was read as text", "Write the words themselves"
-        )
+        reason = "It declares entities, which are not followed, and was read as text"
+        yield Problem(reason, "Write the words themselves")
     except expat.ExpatError as exc:
-        words = expat.ErrorString(exc.code)
-        yield Problem(f"It is not well-formed XML ({words}) and was read as text", "Mend it", exc.lineno)
+        reason = f"It is not well-formed XML ({expat.ErrorString(exc.code)}) and was read as text"
+        yield Problem(reason, "Correct it", exc.lineno)
     else:
         text, outline, places = tree.writer.finish()
         if text.strip():
@@ -80,47 +82,45 @@ def _read_xml(source: Source) -> Iterator[Parsed | Member | Problem]:
     yield Parsed(raw, "xml", Outline(prose=False), metadata=metadata)
 
 
-XML = Reader(
-    "xml", _read_xml, frozenset({".xml", ".rss", ".atom", ".xsd", ".xsl", ".xslt", ".kml", ".gpx", ".dita", ".opml", ".wsdl",
-        ".fodt", ".fods", ".fodp", ".fodg"}),
-    sniff=lambda head: bool(re.match(rb"\s*(?:\xef\xbb\xbf)?<\?xml\b", head)),
-)  # fmt: skip
-
-
 class _Xml:
-    """Writes the words of an XML file as its elements end; no recursion, so depth costs nothing."""
+    """Writes the words of an XML file as its elements end; no recursion, so depth costs nothing.
 
-    def __init__(self) -> None:
+    Raises ExpatError, _Entities.
+    """
+
+    def __init__(self, raw: str) -> None:
         self.writer = TextWriter()
         self.title = self.language = ""
-        self._parser = expat.ParserCreate("utf-8", " ")
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._words
-        self._parser.EntityDeclHandler = self._entity
-        # For each open element: name, line, attributes, the words since its start or last child, had words beside children.
-        self._open: list[list[object]] = []
-        self._text: list[list[str]] = []
-
-    def parse(self, raw: str) -> None:
-        """Read a whole file. Raises ExpatError, _Entities."""
+        self._parser = parser = expat.ParserCreate("utf-8", " ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._words
+        parser.EntityDeclHandler = self._entity
+        self._open: list[tuple[str, int]] = []  # name and line of each open element
+        self._attributes: list[str] = []  # those of each that are not written yet
+        self._text: list[list[str]] = []  # the words of each since its start or last child
         declaration = _DECLARATION.match(raw)
         if declaration is not None:  # the declared encoding was that of the bytes; line numbers stay
             raw = "\n" * declaration[0].count("\n") + raw[declaration.end() :]
-        self._parser.Parse(raw.lstrip(" \t") if raw[:1] in (" ", "\t") else raw, True)
+        parser.Parse(raw.lstrip(" \t"), True)
 
     def _entity(self, *_: object) -> None:
         raise _Entities
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if self._text:
+        if self._open:
             self._flush()
-        short = name.rpartition(" ")[2]
-        said = [f"{key.rpartition(' ')[2]}={value!r}" for key, value in attributes.items() if self._worth(key, value)]
-        if not self._open:
+        else:
             self.language = next((v for k, v in attributes.items() if k.endswith("lang")), "").partition("-")[0].lower()
-        self._open.append([short, self._parser.CurrentLineNumber, " ".join(said)])
+        # Names of schemas and identifiers of the format are noise.
+        shown = [
+            f"{key.rpartition(' ')[2]}={value!r}"
+            for key, value in attributes.items()
+            if value.strip() and "schemaLocation" not in key and not value.startswith("http://www.w3.org/")
+        ]
+        self._open.append((name.rpartition(" ")[2], self._parser.CurrentLineNumber))
+        self._attributes.append(" ".join(shown))
         self._text.append([])
 
     def _words(self, data: str) -> None:
@@ -128,17 +128,16 @@ class _Xml:
             self._text[-1].append(data)
 
     def _end(self, _name: str) -> None:
-        self._flush(ending=True)
-        self._open.pop()
-        self._text.pop()
+        self._flush()
+        for stack in (self._open, self._attributes, self._text):
+            stack.pop()
 
-    def _flush(self, ending: bool = False) -> None:
-        """Write what the innermost element has said so far."""
+    def _flush(self) -> None:
+        """Write what the innermost element holds so far."""
         words = "".join(self._text[-1]).strip()
-        self._text[-1] = []
-        name, line, said = self._open[-1]
-        self._open[-1][2] = ""
-        if not words and not said:
+        (name, line), attributes = self._open[-1], self._attributes[-1]
+        self._text[-1], self._attributes[-1] = [], ""
+        if not words and not attributes:
             return
         at = locator(line=line)
         if words and _TAGS.search(words):
@@ -150,12 +149,91 @@ class _Xml:
             self.title = " ".join(words.split())
         if name in ("item", "entry", "record", "row"):
             self.writer.gap()
-        label = f"{name} {said}".strip()
+        label = f"{name} {attributes}".strip()
         self.writer.line(f"{label}: {words}" if words else label, at)
         if len(words) > 200:
             self.writer.gap()
 
-    @staticmethod
-    def _worth(key: str, value: str) -> bool:
-        """Attributes that hold words or numbers; names of schemas and identifiers of the format are noise."""
-        return bool(value.strip()) and "schemaLocation" not in key and not value.startswith("http://www.w3.org/")
+
+def _read_notebook(source: Source) -> Iterator[Parsed | Problem]:
+    raw, metadata = source.text()
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError) as exc:
+        raise ReadError("It is a broken notebook: it is not JSON", "Open it in Jupyter, and save it again") from exc
+    data = data if isinstance(data, dict) else {}
+    cells = data.get("cells")
+    if not isinstance(cells, list):  # version 3 kept them in worksheets
+        sheets = data.get("worksheets")
+        if not isinstance(sheets, list):
+            raise ReadError("It is not a notebook: it has no cells", "Give it the suffix .json")
+        cells = [cell for sheet in sheets if isinstance(sheet, dict) for cell in sheet.get("cells", ())]
+    writer = TextWriter()
+    cut = sum(_cell(writer, cell, number) for number, cell in enumerate(cells, 1) if isinstance(cell, dict))
+    if cut:
+        reason = f"{cut} outputs were cut to their first {_LONGEST_OUTPUT:,} characters"
+        yield Problem(reason, "Nothing needs to be done")
+    text, outline, places = writer.finish()
+    inner = data.get("metadata")
+    parts = [inner.get(name) for name in ("language_info", "kernelspec")] if isinstance(inner, dict) else [None, None]
+    names = [
+        str(part.get(key) or "")
+        for part, key in zip(parts, ("name", "language"), strict=True)
+        if isinstance(part, dict)
+    ]
+    language = next(filter(None, names), "")
+    yield Parsed(text, "notebook", outline, language=language, metadata=metadata, places=places)
+
+
+def _cell(writer: TextWriter, cell: Mapping[str, Any], number: int) -> int:
+    """Write a cell and its outputs; returns how many outputs were cut."""
+    at = locator(cell=number)
+    words = _joined(cell.get("source", cell.get("input", "")))
+    kind = cell.get("cell_type")
+    if kind == "heading":
+        level = cell.get("level", 1)
+        writer.heading(words, level if isinstance(level, int) else 1, at)
+    elif kind == "code":
+        writer.block(words, at)
+    else:
+        words = _PICTURE.sub("[picture]", words)
+        writer.shaped(words, markdown_outline(normalise(words).strip("\n")), at)
+    cut = 0
+    outputs = cell.get("outputs")
+    for index, output in enumerate(outputs if isinstance(outputs, list) else (), 1):
+        words = _output(output) if isinstance(output, dict) else ""
+        if words.strip():
+            cut += len(words) > _LONGEST_OUTPUT
+            writer.apart()
+            writer.block(words[:_LONGEST_OUTPUT], locator(cell=number, output=index))
+            writer.apart()
+    return cut
+
+
+def _output(output: Mapping[str, Any]) -> str:
+    if output.get("output_type") in ("error", "pyerr"):
+        trace = output.get("traceback")
+        words = "\n".join(map(str, trace)) if isinstance(trace, list) and trace else ""
+        return _COLOURS.sub("", words or f"{output.get('ename', '')}: {output.get('evalue', '')}")
+    data = output.get("data", output)
+    if not isinstance(data, dict):
+        return ""
+    for name in ("text/markdown", "text/plain", "text/latex", "text"):
+        words = _joined(data.get(name))
+        if name in data and not _NO_WORDS.fullmatch(words):
+            return _PICTURE.sub("[picture]", _COLOURS.sub("", words))
+    return html.html_text(_joined(data.get("text/html")))[0] or _joined(data.get("text/plain"))
+
+
+def _joined(value: Any) -> str:
+    return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+JSON = Reader("json", _read_json, frozenset({".json", ".geojson", ".webmanifest"}))
+XML = Reader(
+    "xml",
+    _read_xml,
+    frozenset(".xml .rss .atom .xsd .xsl .xslt .kml .gpx .dita .opml .wsdl .fodt .fods .fodp .fodg".split()),
+    sniff=lambda head: bool(re.match(rb"\s*(?:\xef\xbb\xbf)?<\?xml\b", head)),
+)
+NOTEBOOK = Reader("notebook", _read_notebook, frozenset({".ipynb"}))

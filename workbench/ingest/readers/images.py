@@ -10,8 +10,8 @@ from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.readers.base import Parsed, Reader, Source
 
-_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".ico"})
-_MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\x00", b"MM\x00*", b"BM")
+_SUFFIXES = frozenset(".png .jpg .jpeg .gif .webp .tif .tiff .bmp .ico".split())
+_MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\x00", b"MM\x00*")
 _NAMES = {
     270: "description", 271: "make", 272: "model", 305: "software", 306: "changed", 315: "artist", 33432: "copyright",
     36867: "taken", 37510: "comment", 40091: "title", 40092: "comment", 40093: "artist", 40094: "keywords", 40095: "subject",
@@ -19,32 +19,9 @@ _NAMES = {
 _EXIF, _GPS = 0x8769, 0x8825
 _LONGEST = 2000
 _PASSED = frozenset(
-    {
-        "exif",
-        "icc_profile",
-        "xmp",
-        "dpi",
-        "photoshop",
-        "jfif",
-        "jfif_version",
-        "jfif_density",
-        "jfif_unit",
-        "adobe",
-        "mp",
-    }
-    | {
-        "adobe_transform",
-        "transparency",
-        "background",
-        "version",
-        "duration",
-        "loop",
-        "extension",
-        "gamma",
-        "srgb",
-        "sizes",
-    }
-    | {"chromaticity", "interlace", "aspect", "progressive", "progression", "compression", "resolution", "mpoffset"}
+    "exif icc_profile xmp dpi photoshop jfif jfif_version jfif_density jfif_unit adobe mp adobe_transform"
+    " transparency background version duration loop extension gamma srgb sizes chromaticity interlace aspect"
+    " progressive progression compression resolution mpoffset".split()
 )
 
 
@@ -65,7 +42,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     yield Parsed("\n".join(lines) + "\n", "image", title=found.get("title", "") or source.name, metadata=dict(found))
 
 
-READER = Reader("image", _read, _SUFFIXES, sniff=lambda head: head.startswith(_MAGIC[:6]), certain=True)
+READER = Reader("image", _read, _SUFFIXES, sniff=lambda head: head.startswith(_MAGIC), certain=True)
 
 
 def _known(image: Any) -> dict[str, str]:

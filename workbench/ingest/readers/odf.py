@@ -1,9 +1,8 @@
 """OpenDocument: text (ODT), sheets (ODS) and slides (ODP), from `content.xml`.
 
 Places are those of the Office formats: `paragraph=12` outside of tables, `table=2&row=3`, `sheet=Sales&row=12`, `slide=3`.
-Charts, formulas and tables of other programs stand where they are shown. What tracked changes have deleted is not there.
-Heads and feet of the pages, from `styles.xml`, come once, at the end. Hidden sheets and slides are read too, and said to be
-hidden.
+Charts, formulas and tables of other programs come where they are shown. What tracked changes have deleted is not there.
+Heads and feet of the pages, from `styles.xml`, come once, at the end. Hidden sheets and slides are read too, and marked.
 """
 
 from __future__ import annotations
@@ -12,48 +11,44 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.readers.base import Member, Parsed, Source
-from workbench.ingest.readers.numbering import OpenLists
+from workbench.ingest.outline import TextWriter, trimmed
+from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
 from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
 from workbench.ingest.readers.sheets import Row, write_sheet
-from workbench.ingest.writing import TextWriter, trimmed
+from workbench.ingest.readers.word import LONGEST_CELL, OpenLists
 from workbench.locators import locator, whole_number
 
-_PASSED = frozenset(
-    {"tracked-changes", "note-citation", "sequence-decls", "forms", "annotation-end", "ruby-text", "page-number"}
-)
+_PASSED = frozenset("tracked-changes note-citation sequence-decls forms annotation-end ruby-text page-number".split())
 _FILES = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp")
 _MOST_REPEATED = 1000
-_LONGEST_CELL = 500
 
 
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
     """Read an ODT, ODS or ODP."""
     with opened(source) as package:
-        manifest = package.xml("META-INF/manifest.xml")
-        if manifest is not None and next(descendants(manifest, "encryption-data"), None) is not None:
-            raise ReadError("It is locked with a password", "Save it without the password, and index that")
-        body = child(package.must("content.xml"), "body")
+        if next(descendants(package.xml("META-INF/manifest.xml"), "encryption-data"), None) is not None:
+            raise ReadError(*LOCKED)
+        root, styles = package.must("content.xml"), package.xml("styles.xml")
+        body = child(root, "body")
         content = next((n for n in body if isinstance(n.tag, str)), None) if body is not None else None
         if content is None:
-            raise ReadError("It is broken: it has no body", "Open it in its program, and save it anew")
+            raise ReadError("It is broken: it has no body", RESAVE)
         writer = TextWriter()
         kind = local(content)
-        styles = package.xml("styles.xml")
-        unseen = _unseen_styles(package.must("content.xml"))
+        hiding = _hiding_styles(root)
         hidden: list[str] = []
         if kind == "spreadsheet":
             for table in _own(content, "table"):
-                secret = attribute(table, "style-name") in unseen
-                hidden += [f"sheet {attribute(table, 'name')}"] if secret else []
-                write_sheet(writer, attribute(table, "name"), _sheet_rows(table), secret)
+                name, secret = attribute(table, "name"), attribute(table, "style-name") in hiding
+                hidden += [f"sheet {name}"] if secret else []
+                write_sheet(writer, name, _sheet_rows(table), secret)
         elif kind == "presentation":
             for number, page in enumerate(descendants(content, "page"), 1):
-                secret = attribute(page, "style-name") in unseen
+                secret = attribute(page, "style-name") in hiding
                 hidden += [f"slide {number}"] if secret else []
                 _slide(writer, page, number, secret, package)
         else:
-            _Text(writer, OpenLists(package.must("content.xml"), styles), package).blocks(content)
+            _Text(writer, OpenLists(root, styles), package).blocks(content)
             _heads_and_feet(writer, styles)
         text, outline, places = writer.finish()
         title, language, metadata = properties(package.xml("meta.xml"))
@@ -66,24 +61,28 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
                 yield Member(name, package.read(name))
 
 
-def words_of(node: Any) -> str:
+def _words(node: Any) -> str:
     """The words of a paragraph with its spaces, tabs and line ends, without its notes."""
     found: list[str] = [node.text or ""]
     for inner in node:
         name = local(inner)
         if name == "s":
-            count = attribute(inner, "c")
-            found.append(" " * min(whole_number(count, 1), 200))
-        elif name == "tab":
-            found.append("\t")
-        elif name == "line-break":
-            found.append("\n")
-        elif name in _PASSED or name in ("note", "annotation", "frame", "text-box"):
-            pass
-        else:
-            found.append(words_of(inner))
+            found.append(" " * min(whole_number(attribute(inner, "c"), 1), 200))
+        elif name in ("tab", "line-break"):
+            found.append("\t" if name == "tab" else "\n")
+        elif name not in _PASSED and name not in ("note", "annotation", "frame", "text-box"):
+            found.append(_words(inner))
         found.append(inner.tail or "")
     return "".join(found)
+
+
+def _lines(node: Any) -> str:
+    """The paragraphs below a node, a line each."""
+    return "\n".join(_words(p).strip() for p in descendants(node, "p", "h"))
+
+
+def _cell(node: Any) -> str:
+    return " ".join(" ".join(_words(p) for p in descendants(node, "p", "h")).split())
 
 
 class _Text:
@@ -94,22 +93,12 @@ class _Text:
         self._paragraphs = self._tables = 0
 
     def blocks(self, node: Any, depth: int = -1) -> None:
+        """Write what is below a node; `depth` of the list that it is in, -1 outside of lists."""
         for inner in node:
             name = local(inner)
-            if name == "h":
+            if name in ("h", "p"):
                 self._paragraphs += 1
-                level = attribute(inner, "outline-level")
-                self._out.heading(words_of(inner), whole_number(level, 1), self._at())
-                self._hanging(inner)
-            elif name == "p":
-                self._paragraphs += 1
-                words = words_of(inner)
-                if depth >= 0:
-                    label = self._lists.label(depth) if words.strip() else ""
-                    self._out.line(f"{'  ' * depth}{label}{words.strip()}" if words.strip() else "", self._at())
-                else:
-                    self._out.paragraph(words, self._at())
-                self._hanging(inner)
+                self._paragraph(inner, depth, locator(paragraph=self._paragraphs))
             elif name == "list":
                 self._lists.open(inner, depth + 1)
                 self.blocks(inner, depth + 1)
@@ -124,50 +113,46 @@ class _Text:
             elif name not in _PASSED and isinstance(inner.tag, str):
                 self.blocks(inner, depth)
 
-    def _at(self) -> str:
-        return locator(paragraph=self._paragraphs)
-
-    def _hanging(self, node: Any) -> None:
-        """Notes, remarks, text boxes and objects that hang on a paragraph, after it."""
+    def _paragraph(self, node: Any, depth: int, at: str) -> None:
+        words = _words(node)
+        if local(node) == "h":
+            self._out.heading(words, whole_number(attribute(node, "outline-level"), 1), at)
+        elif depth < 0:
+            self._out.paragraph(words, at)
+        elif words.strip():
+            self._out.line(f"{'  ' * depth}{self._lists.label(depth)}{words.strip()}", at)
+        # Notes, remarks, text boxes and objects that hang on a paragraph, after it.
         for inner in descendants(node, "note-body", "annotation", "text-box", "object"):
             if local(inner) == "object":
-                words = _object(inner, self._package)
-            elif next(inner.iterancestors("{*}object"), None) is not None:
-                continue  # the object's own words have it
-            else:
-                words = "\n".join(words_of(p).strip() for p in descendants(inner, "p", "h"))
-            self._out.paragraph(words, self._at())
+                self._out.paragraph(_object(inner, self._package), at)
+            elif next(inner.iterancestors("{*}object"), None) is None:  # else the object's own words have it
+                self._out.paragraph(_lines(inner), at)
 
     def _table(self, node: Any, number: int) -> None:
         rows = list(_own(node, "table-row"))
         cells = [[_cell(cell) for cell in row if local(cell) in ("table-cell", "covered-table-cell")] for row in rows]
-        if (
-            max((len(c) for row in cells for c in row), default=0) > _LONGEST_CELL
-            or max(map(len, cells), default=0) < 2
-        ):
+        longest = max((len(c) for row in cells for c in row), default=0)
+        if longest > LONGEST_CELL or max(map(len, cells), default=0) < 2:
             for index, row in enumerate(rows, 1):
                 for paragraph in descendants(row, "p", "h"):
-                    self._out.paragraph(words_of(paragraph), locator(table=number, row=index))
-            return
-        self._out.table((row, locator(table=number, row=index)) for index, row in enumerate(cells, 1))
+                    self._out.paragraph(_words(paragraph), locator(table=number, row=index))
+        else:
+            self._out.table((row, locator(table=number, row=index)) for index, row in enumerate(cells, 1))
 
 
 def _heads_and_feet(writer: TextWriter, styles: Any) -> None:
-    """Heads and feet of the pages, each once however many kinds of page have it; page numbers alone are none."""
-    masters = list(descendants(styles, "master-page")) if styles is not None else []
+    """Heads and feet of the pages, each once however many kinds of page have it; page numbers alone are not shown."""
     for name in ("header", "footer"):
-        found: dict[str, None] = {}
-        for node in (
-            inner for master in masters for inner in descendants(master, name, f"{name}-first", f"{name}-left")
-        ):
-            found.setdefault("\n".join(words_of(p).strip() for p in descendants(node, "p", "h")).strip())
+        names = (name, f"{name}-first", f"{name}-left")
+        nodes = [node for master in descendants(styles, "master-page") for node in descendants(master, *names)]
+        found = dict.fromkeys(_lines(node).strip() for node in nodes)
         for number, words in enumerate((words for words in found if any(map(str.isalpha, words))), 1):
             writer.apart()
             writer.unheaded()
             writer.paragraph(words, locator(**{name: number}))
 
 
-def _unseen_styles(root: Any) -> frozenset[str]:
+def _hiding_styles(root: Any) -> frozenset[str]:
     """Names of the styles that hide their sheet or slide."""
     return frozenset(
         attribute(style, "name")
@@ -180,7 +165,7 @@ def _unseen_styles(root: Any) -> frozenset[str]:
 
 def _own(node: Any, wanted: str) -> Iterator[Any]:
     """Rows of a table or tables of a spreadsheet, also those in groups, headers and links, not those inside another one."""
-    for inner in node:
+    for inner in node if node is not None else ():
         name = local(inner)
         if name == wanted:
             yield inner
@@ -188,26 +173,19 @@ def _own(node: Any, wanted: str) -> Iterator[Any]:
             yield from _own(inner, wanted)
 
 
-def _cell(node: Any) -> str:
-    return " ".join(" ".join(words_of(p) for p in descendants(node, "p", "h")).split())
-
-
 def _sheet_rows(table: Any) -> Iterator[Row]:
     number = 0
     for row in _own(table, "table-row"):
-        repeated = attribute(row, "number-rows-repeated")
-        times = whole_number(repeated, 1)
+        times = whole_number(attribute(row, "number-rows-repeated"), 1)
         cells: dict[int, str] = {}
         column = 0
         for cell in row:
-            if local(cell) not in ("table-cell", "covered-table-cell"):
-                continue
-            wide = attribute(cell, "number-columns-repeated")
-            count = whole_number(wide, 1)
-            words = _cell(cell) or " ".join(attribute(cell, "string-value").split())
-            if words:
-                cells |= {column + n: words for n in range(min(count, _MOST_REPEATED))}
-            column += count
+            if local(cell) in ("table-cell", "covered-table-cell"):
+                count = whole_number(attribute(cell, "number-columns-repeated"), 1)
+                words = _cell(cell) or " ".join(attribute(cell, "string-value").split())
+                if words:
+                    cells |= {column + n: words for n in range(min(count, _MOST_REPEATED))}
+                column += count
         if cells:
             for n in range(min(times, _MOST_REPEATED)):
                 yield number + n + 1, cells
@@ -221,33 +199,29 @@ def _object(node: Any, package: Package) -> str:
         root = package.xml(f"{attribute(node, 'href').removeprefix('./')}/content.xml")
     if root is None:
         root = child(node, "math")
-    if root is None:
-        return ""
-    if local(root) == "math":
+    if root is not None and local(root) == "math":
         return " ".join(words for part in root.itertext() if (words := part.strip()))
     chart = next((node for node in descendants(root, "chart") if child(node, "plot-area") is not None), None)
-    return "\n".join(words for words in (_chart(chart) if chart is not None else _lines(root)) if words.strip())
+    return "\n".join(words for words in (_chart(chart) if chart is not None else _inner(root)) if words.strip())
 
 
-def _lines(root: Any) -> Iterator[str]:
+def _inner(root: Any) -> Iterator[str]:
     """Rows and paragraphs of an embedded text or sheet, in their order; those of a table as cells."""
-    body = child(root, "body")
-    for node in descendants(body, "table-row", "p", "h") if body is not None else ():
+    for node in descendants(child(root, "body"), "table-row", "p", "h"):
         if local(node) == "table-row":
             yield " | ".join(trimmed([_cell(cell) for cell in node if local(cell) == "table-cell"]))
         elif next(node.iterancestors("{*}table-cell"), None) is None:
-            yield words_of(node).strip()
+            yield _words(node).strip()
 
 
 def _chart(chart: Any) -> Iterator[str]:
     """Titles of a chart and its axes, then its series: `name: category value, ...`."""
     for title in descendants(chart, "title", "subtitle"):
-        yield " ".join(words_of(p).strip() for p in descendants(title, "p"))
-    table = child(chart, "table")
-    rows = [[_cell(cell) for cell in row] for row in _own(table, "table-row")] if table is not None else []
+        yield " ".join(_words(p).strip() for p in descendants(title, "p"))
+    rows = [[_cell(cell) for cell in row] for row in _own(child(chart, "table"), "table-row")]
     for column in range(1, max(map(len, rows), default=0)):
         points = [(row[0], row[column]) for row in rows[1:] if len(row) > column and row[column]]
-        pairs = ", ".join(f"{category} {value}".strip() for category, value in points)
+        pairs = ", ".join(f"{category} {number}".strip() for category, number in points)
         name = rows[0][column] if len(rows[0]) > column else ""
         yield f"{name}: {pairs}" if name and pairs else name or pairs
 
@@ -258,9 +232,7 @@ def _slide(writer: TextWriter, page: Any, number: int, hidden: bool, package: Pa
     notes = child(page, "notes")
     frames = [n for n in page if isinstance(n.tag, str) and n is not notes]
     title = next((f for f in frames if attribute(f, "class") == "title"), None)
-    words = " ".join(words_of(p) for p in descendants(title, "p", "h")) if title is not None else ""
-    if hidden:
-        words = f"{words} (hidden slide)"
+    words = " ".join(_words(p) for p in descendants(title, "p", "h")) + " (hidden slide)" * hidden
     if words.strip():
         writer.heading(words, 1, at)
     else:
@@ -268,14 +240,12 @@ def _slide(writer: TextWriter, page: Any, number: int, hidden: bool, package: Pa
     for frame in frames:
         if frame is title:
             continue
-        drawn = next(descendants(frame, "object"), None)
+        embedded = next(descendants(frame, "object"), None)
         table = next(descendants(frame, "table"), None)
-        if drawn is not None:
-            writer.paragraph(_object(drawn, package), at)
+        if embedded is not None:
+            writer.paragraph(_object(embedded, package), at)
         elif table is not None:
             writer.table(([_cell(c) for c in row if local(c) == "table-cell"], at) for row in _own(table, "table-row"))
         else:
-            writer.paragraph("\n".join(words_of(p).strip() for p in descendants(frame, "p", "h")), at)
-    if notes is not None:
-        words = "\n".join(words_of(p).strip() for p in descendants(notes, "p"))
-        writer.paragraph(words, locator(slide=number, part="notes"))
+            writer.paragraph(_lines(frame), at)
+    writer.paragraph("\n".join(_words(p).strip() for p in descendants(notes, "p")), locator(slide=number, part="notes"))

@@ -27,14 +27,11 @@ from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.frontmatter import json_values
 from workbench.ingest.outline import Outline
 from workbench.ingest.readers.base import Parsed, Reader, Record, Source, unreadable
-from workbench.ingest.readers.markdown import markdown_outline
+from workbench.ingest.readers.text import markdown_outline
 from workbench.ingest.rules import collection_names
 
 BEIR_CORPUS = "corpus.jsonl"
-_OWN = frozenset(
-    {"_id", "id", "text", "title", "url", "source_url", "path", "file_path", "created_at", "collection", "language"}
-    | {"metadata"}
-)
+_OWN = frozenset("_id id text title url source_url path file_path created_at collection language metadata".split())
 _MOST_REPORTED = 100
 _FIRST_LOOK = 20
 
@@ -62,7 +59,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     held: list[Problem] = []
     for number, line in _lines(source):
         try:
-            parsed = _record(line, beir)
+            parsed = _parsed(_object(line), beir)
             _remember(parsed, seen)
         except _BadLine as exc:
             bad += 1
@@ -136,19 +133,12 @@ def _wide(head: bytes) -> str:
 
 
 def _remember(parsed: Parsed, seen: set[bytes]) -> None:
-    """Remember a record's id. Raises _BadLine if the file has had it before."""
     record = parsed.record
-    identity = blake2b((record.id if record else "").encode(), digest_size=8).digest()
+    name = record.id if record is not None else ""
+    identity = blake2b(name.encode(), digest_size=8).digest()
     if identity in seen:
-        raise _BadLine(
-            f"The id {record.id if record else ''!r} is used by an earlier line", "Give each record its own id"
-        )
+        raise _BadLine(f"The id {name!r} is used by an earlier line", "Give each record its own id")
     seen.add(identity)
-
-
-def _record(line: bytes | str, beir: bool) -> Parsed:
-    """One line as a document. Raises _BadLine."""
-    return _parsed(_object(line), beir)
 
 
 def _parsed(data: dict[str, Any], beir: bool) -> Parsed:

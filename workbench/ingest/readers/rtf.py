@@ -14,92 +14,60 @@ from dataclasses import dataclass, replace
 
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.outline import TextWriter
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
-from workbench.ingest.writing import TextWriter
 from workbench.locators import locator
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([\r\n]+)|([^\\{}\r\n]+)", re.DOTALL
 )
 _CHARSETS = {
-    0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "big5",
-    161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874",
-    238: "cp1250", 254: "cp437", 255: "cp850",
-}  # fmt: skip
+    int(number): codec
+    for number, codec in (
+        pair.split("=")
+        for pair in "0=cp1252 2=cp1252 77=mac_roman 128=cp932 129=cp949 130=johab 134=gbk 136=big5 161=cp1253 162=cp1254"
+        " 163=cp1258 177=cp1255 178=cp1256 186=cp1257 204=cp1251 222=cp874 238=cp1250 254=cp437 255=cp850".split()
+    )
+}
 _SPECIAL = {
-    "tab": "\t", "line": "\n", "emdash": "\u2014", "endash": "\u2013", "bullet": "\u2022", "lquote": "\u2018",
-    "rquote": "\u2019", "ldblquote": "\u201c", "rdblquote": "\u201d", "emspace": " ", "enspace": " ", "qmspace": " ",
-    "softline": "\n", "column": "\n", "zwj": "\u200d", "zwnj": "\u200c", "ltrmark": "\u200e", "rtlmark": "\u200f",
-}  # fmt: skip
+    **dict.fromkeys(("emspace", "enspace", "qmspace"), " "),
+    **dict.fromkeys(("line", "softline", "column"), "\n"),
+    "tab": "\t",
+    "emdash": "\u2014",
+    "endash": "\u2013",
+    "bullet": "\u2022",
+    "lquote": "\u2018",
+    "rquote": "\u2019",
+    "ldblquote": "\u201c",
+    "rdblquote": "\u201d",
+    "zwj": "\u200d",
+    "zwnj": "\u200c",
+    "ltrmark": "\u200e",
+    "rtlmark": "\u200f",
+}
 _SKIPPED = frozenset(
-    {
-        "colortbl",
-        "pict",
-        "objclass",
-        "objname",
-        "themedata",
-        "colorschememapping",
-        "datastore",
-        "latentstyles",
-        "listtable",
-    }
-    | {"listoverridetable", "list", "listlevel", "leveltext", "listname", "rsidtbl", "generator", "xmlnstbl", "filetbl"}
-    | {
-        "revtbl",
-        "fldinst",
-        "bkmkstart",
-        "bkmkend",
-        "nonshppict",
-        "pgptbl",
-        "operator",
-        "datafield",
-        "panose",
-        "falt",
-        "fname",
-    }
-    | {
-        "sp",
-        "sn",
-        "sv",
-        "template",
-        "mmathPr",
-        "private",
-        "ftnsep",
-        "ftnsepc",
-        "aftnsep",
-        "aftnsepc",
-        "userprops",
-        "xe",
-        "tc",
-    }
-    | {
-        "pnseclvl",
-        "pn",
-        "atrfstart",
-        "atrfend",
-        "atnid",
-        "atnref",
-        "atntime",
-        "atndate",
-        "creatim",
-        "revtim",
-        "printim",
-    }
-    | {"buptim", "mhtmltag", "htmltag"}
+    "colortbl pict objclass objname themedata colorschememapping datastore latentstyles listtable"
+    " listoverridetable list listlevel leveltext listname rsidtbl generator xmlnstbl filetbl revtbl fldinst"
+    " bkmkstart bkmkend nonshppict pgptbl operator datafield panose falt fname sp sn sv template mmathPr private"
+    " ftnsep ftnsepc aftnsep aftnsepc userprops xe tc pnseclvl pn atrfstart atrfend atnid atnref atntime atndate"
+    " creatim revtim printim buptim mhtmltag htmltag".split()
 )
-_INFO = frozenset({"title", "author", "subject", "keywords", "doccomm"})
+_STARRED = frozenset(
+    "shptxt shpinst objdata annotation fldrslt listtext pntext".split()
+)  # read although they may be skipped
+_INFO = frozenset("title author subject keywords doccomm".split())
 _ASIDE = {
-    "footnote": "footnote", "annotation": "comment", "header": "header", "headerl": "header", "headerr": "header",
-    "headerf": "header", "footer": "footer", "footerl": "footer", "footerr": "footer", "footerf": "footer",
-}  # fmt: skip
+    "footnote": "footnote",
+    "annotation": "comment",
+    **dict.fromkeys(("header", "headerl", "headerr", "headerf"), "header"),
+    **dict.fromkeys(("footer", "footerl", "footerr", "footerf"), "footer"),
+}
 _EMBEDDED = (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04", b"%PDF-")
 _HEADING = re.compile(r"(?i)heading (\d)")
 
 
 def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
-    document = _Document()
-    document.parse(source.bytes())
-    document.end()
+    document = _Document(source.bytes())
     text, outline, places = document.writer.finish()
     metadata = {name: words for name, words in document.info.items() if name != "title"}
     for number, data in enumerate(document.objects, 1):
@@ -114,10 +82,7 @@ READER = Reader("rtf", _read, frozenset({".rtf"}), sniff=lambda head: head.lstri
 
 def rtf_text(data: bytes) -> str:
     """The words of an RTF text. Raises ReadError."""
-    document = _Document()
-    document.parse(data)
-    document.end()
-    return document.writer.finish()[0]
+    return _Document(data).writer.finish()[0]
 
 
 @dataclass(slots=True)
@@ -131,9 +96,9 @@ class _Group:
 
 
 class _Document:
-    """Reads one RTF file."""
+    """Reads one RTF file. Raises ReadError if it is not RTF."""
 
-    def __init__(self) -> None:
+    def __init__(self, data: bytes) -> None:
         self.writer = TextWriter()
         self.info: dict[str, str] = {}
         self.closed = False
@@ -153,12 +118,18 @@ class _Document:
         self._in_table = False
         self._number = 0
         self._asides: list[tuple[str, str]] = []
+        self._parse(data)
+        self._flush()
+        self._paragraph()
+        self._table()
+        for name, words in dict.fromkeys(self._asides):
+            self.writer.apart()
+            self.writer.paragraph(words, locator(part=name))
 
-    def parse(self, data: bytes) -> None:
-        """Read the file. Raises ReadError if it is no RTF."""
+    def _parse(self, data: bytes) -> None:
         begin = data.find(b"{\\rtf")
         if begin < 0:
-            raise ReadError("It is called RTF and is none", "Give it the name of what it is")
+            raise ReadError("It is not RTF, despite its name", "Give it the name of what it is")
         position, end = begin, len(data)
         while position < end:
             match = _TOKEN.match(data, position)
@@ -194,15 +165,6 @@ class _Document:
             elif text:
                 self._bytes(text)
 
-    def end(self) -> None:
-        """Write what is left."""
-        self._flush()
-        self._paragraph()
-        self._table()
-        for name, words in dict.fromkeys(self._asides):
-            self.writer.apart()
-            self.writer.paragraph(words, locator(part=name))
-
     def _close(self, outer: _Group) -> None:
         target = self._group.target
         self._group = outer
@@ -219,15 +181,7 @@ class _Document:
 
     def _word(self, word: str, number: int | None) -> None:
         group = self._group
-        if self._ignorable and word not in (
-            "shptxt",
-            "shpinst",
-            "objdata",
-            "annotation",
-            "fldrslt",
-            "listtext",
-            "pntext",
-        ):
+        if self._ignorable and word not in _STARRED:
             self._ignorable = False
             group.target = "-"
             return
@@ -244,7 +198,10 @@ class _Document:
         elif word == "uc":
             group.skip = number or 0
         elif word == "ansicpg" and number:
-            self._codepage = _known(f"cp{number}")
+            try:
+                self._codepage = codecs.lookup(f"cp{number}").name
+            except LookupError:
+                self._codepage = "cp1252"
         elif word in ("mac", "pc", "pca"):
             self._codepage = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
         elif word == "deff":
@@ -262,23 +219,20 @@ class _Document:
             self._flush()
             group.hidden, group.font = False, -1
         elif group.target == "stylesheet":
-            self._style_word(word, number)
+            if word == "s":
+                self._defining = -2 - (number or 0)
         elif word in _SPECIAL:
-            self._say(_SPECIAL[word])
+            self._put_apart(_SPECIAL[word])
         elif group.target in ("", *_ASIDE):
             self._block_word(word, number)
-
-    def _style_word(self, word: str, number: int | None) -> None:
-        if word == "s":
-            self._defining = -2 - (number or 0)
 
     def _block_word(self, word: str, number: int | None) -> None:
         if word in ("par", "sect", "page"):
             self._flush()
             if self._group.target:
-                self._say("\n")
+                self._put_apart("\n")
             elif self._in_table or self._cells:
-                self._say(" ")
+                self._put_apart(" ")
             else:
                 self._paragraph()
         elif self._group.target:
@@ -306,9 +260,9 @@ class _Document:
         if symbol in b"\\{}":
             self._bytes(symbol)
         elif symbol == b"~":
-            self._say(" ")
+            self._put_apart(" ")
         elif symbol == b"_":
-            self._say("-")
+            self._put_apart("-")
         elif symbol in b"\r\n":
             self._block_word("par", None)
 
@@ -318,10 +272,10 @@ class _Document:
             self._half = unit
         elif 0xDC00 <= unit < 0xE000:
             if self._half:
-                self._say(chr(0x10000 + ((self._half - 0xD800) << 10) + unit - 0xDC00))
+                self._put_apart(chr(0x10000 + ((self._half - 0xD800) << 10) + unit - 0xDC00))
             self._half = 0
         else:
-            self._say(chr(unit))
+            self._put_apart(chr(unit))
         self._pending = self._group.skip
 
     def _bytes(self, data: bytes) -> None:
@@ -363,7 +317,7 @@ class _Document:
             self._put(self._decoder.decode(b"", True))
             self._decoder.reset()
 
-    def _say(self, words: str) -> None:
+    def _put_apart(self, words: str) -> None:
         if self._group.target != "-":
             self._flush()
             self._put(words)
@@ -387,10 +341,3 @@ class _Document:
         if self._rows:
             self.writer.table(([" ".join(clean(cell).split()) for cell in cells], at) for cells, at in self._rows)
             self._rows = []
-
-
-def _known(name: str) -> str:
-    try:
-        return codecs.lookup(name).name
-    except LookupError:
-        return "cp1252"

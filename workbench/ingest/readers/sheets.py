@@ -2,12 +2,13 @@
 
 A place is the sheet and the row as the program numbers it: `sheet=Sales&row=12`. Cells are read as they are shown where that
 changes the words: dates as dates, percentages as percentages, numbers without the noise of floating point; formulas by their
-last result. Text boxes come after the rows of their sheet. Hidden sheets are read too, and said to be hidden in their heading;
+last result. Text boxes come after the rows of their sheet. Hidden sheets are read too, and marked as hidden in their heading;
 hidden rows and columns in the metadata. The XML is read as a stream, so that a sheet with one cell in its last row costs nothing.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,19 +16,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError, skip
-from workbench.ingest.readers.base import Member, Parsed, Source
-from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
-from workbench.ingest.readers.word import embedded, main_part
-from workbench.ingest.writing import TextWriter
+from workbench.ingest.outline import TextWriter
+from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
+from workbench.ingest.readers.package import attribute, child, descendants, local, opened, properties, text_of
+from workbench.ingest.readers.word import embedded
 from workbench.locators import locator, whole_number
 
 Row = tuple[int, Mapping[int, str]]
 """A row's number from 1, and its cells that are not empty by their column from 0."""
-
 _CELL = re.compile(r"([A-Z]{1,3})(\d+)")
 _FORMAT_NOISE = re.compile(r'"[^"]*"|\\.|\[(?![hms]+\])[^\]]*\]|_.|\*.')
-_DATES = {14, 15, 16, 17, 22, 27, 30, 36, 50, 57} | set(range(27, 32))
-_TIMES = {18, 19, 20, 21, 45, 46, 47, 32, 33}
+_DATES = frozenset({14, 15, 16, 17, *range(27, 32), 36, 50, 57})
+_TIMES = frozenset({18, 19, 20, 21, 45, 46, 47, 32, 33})
 _WIDEST_GAP = 64
 
 
@@ -67,20 +67,20 @@ def _write_block(writer: TextWriter, name: str, block: list[Row], header: str) -
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
     """Read an XLSX."""
     with opened(source) as package:
-        main = main_part(package, "xl/workbook.xml")
+        main = package.main("xl/workbook.xml")
         if main.endswith(".bin"):
             raise skip("It is a binary workbook (XLSB), which is not read", "Save it as XLSX or CSV")
         relations = package.relations(main)
         parts = dict(relations.values())
         book = package.must(main)
         title, language, metadata = properties(package.xml("docProps/core.xml"))
-        shared = _shared(package.xml(parts.get("sharedStrings", "xl/sharedStrings.xml")))
+        strings = package.xml(parts.get("sharedStrings", "xl/sharedStrings.xml"))
+        shared = [_rich(item) for item in strings if local(item) == "si"] if strings is not None else []
         formats = _formats(package.xml(parts.get("styles", "xl/styles.xml")))
-        dated = child(book, "workbookPr")
-        from_1904 = dated is not None and attribute(dated, "date1904") in ("1", "true")
+        from_1904 = attribute(child(book, "workbookPr"), "date1904") in ("1", "true")
         writer = TextWriter()
-        problems: list[Problem] = []
         hidden: list[str] = []
+        problems: list[Problem] = []
         for sheet in descendants(book, "sheet"):
             name = attribute(sheet, "name")
             key = next((v for k, v in sheet.attrib.items() if k.endswith("}id")), "")
@@ -92,8 +92,13 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
                 secret = attribute(sheet, "state") in ("hidden", "veryHidden")
                 hidden += [f"sheet {name}"] if secret else [f"{kind} of {name}" for kind in _hidden_parts(data)]
                 write_sheet(writer, name, _rows(data, shared, formats, from_1904), secret)
-                _boxes(writer, package, part, name)
-                _comments(writer, package, part, name)
+                for drawing in package.related(part, "drawing"):
+                    for body in descendants(drawing, "txBody"):
+                        lines = (text_of(p, "t").strip() for p in descendants(body, "p"))
+                        writer.paragraph("\n".join(line for line in lines if line), locator(sheet=name))
+                for comments in package.related(part, "comments"):
+                    for comment in descendants(comments, "comment"):
+                        writer.paragraph(_rich(comment), locator(sheet=name, comment=attribute(comment, "ref")))
             except ReadError as exc:
                 problems.append(Problem(f"The sheet {name} cannot be read: {exc.message}", exc.remedy))
         text, outline, places = writer.finish()
@@ -111,26 +116,14 @@ def _hidden_parts(data: bytes) -> list[str]:
     return [kind for kind, mark in marks if re.search(mark + rb'["\'](?:1|true)', data)]
 
 
-def _boxes(writer: TextWriter, package: Package, part: str, name: str) -> None:
-    """The words of text boxes and shapes that lie on a sheet."""
-    for kind, target in package.relations(part).values():
-        root = package.xml(target) if kind == "drawing" else None
-        for body in descendants(root, "txBody") if root is not None else ():
-            lines = ("".join(n.text or "" for n in descendants(p, "t")).strip() for p in descendants(body, "p"))
-            writer.paragraph("\n".join(line for line in lines if line), locator(sheet=name))
-
-
 def _rows(data: bytes, shared: list[str], formats: list[str], from_1904: bool) -> Iterator[Row]:
     """The rows of a sheet that are not empty. Raises ReadError for a sheet that ends too early."""
-    import io
-
     from lxml import etree
 
     number = 0
     try:
         for _, row in etree.iterparse(io.BytesIO(data), tag="{*}row", resolve_entities=False, no_network=True):
-            said = row.get("r") or ""
-            number = whole_number(said, number + 1)
+            number = whole_number(row.get("r") or "", number + 1)
             cells: dict[int, str] = {}
             column = -1
             for cell in row:
@@ -145,7 +138,7 @@ def _rows(data: bytes, shared: list[str], formats: list[str], from_1904: bool) -
             if cells:
                 yield number, cells
     except etree.XMLSyntaxError as exc:
-        raise ReadError("it is not well-formed XML", "Open it in its program, and save it anew") from exc
+        raise ReadError("it is not well-formed XML", RESAVE) from exc
 
 
 def _column(letters: str) -> int:
@@ -158,7 +151,7 @@ def _column(letters: str) -> int:
 def _value(cell: Any, shared: list[str], formats: list[str], from_1904: bool) -> str:
     kind = cell.get("t") or "n"
     if kind == "inlineStr":
-        return _joined(_rich(cell))
+        return _rich(cell)
     node = child(cell, "v")
     raw = (node.text or "") if node is not None else ""
     if kind == "s":
@@ -167,10 +160,9 @@ def _value(cell: Any, shared: list[str], formats: list[str], from_1904: bool) ->
         return {"1": "TRUE", "0": "FALSE"}.get(raw, raw)
     if kind != "n" or not raw:
         return _joined(raw)
-    style = cell.get("s") or "0"
-    shown = formats[at] if (at := whole_number(style, len(formats))) < len(formats) else ""
+    at = whole_number(cell.get("s") or "0", len(formats))
     try:
-        return shown_number(float(raw), shown, from_1904)
+        return shown_number(float(raw), formats[at] if at < len(formats) else "", from_1904)
     except (ValueError, OverflowError):
         return raw
 
@@ -190,18 +182,12 @@ def shown_number(number: float, shown: str, from_1904: bool = False) -> str:
 
 def plain_number(number: float) -> str:
     """The shortest text of a number with at most 15 digits, which is what spreadsheets show."""
-    if number == int(number) and abs(number) < 1e15:
-        return str(int(number))
-    return f"{number:.15g}"
-
-
-def _shared(root: Any) -> list[str]:
-    return [_joined(_rich(item)) for item in root if local(item) == "si"] if root is not None else []
+    return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:.15g}"
 
 
 def _rich(node: Any) -> str:
     """Text of a string with formatting, without its phonetic hints."""
-    return "".join(n.text or "" for n in descendants(node, "t") if local(n.getparent()) != "rPh")
+    return _joined("".join(n.text or "" for n in descendants(node, "t") if local(n.getparent()) != "rPh"))
 
 
 def _joined(text: str) -> str:
@@ -210,8 +196,6 @@ def _joined(text: str) -> str:
 
 def _formats(root: Any) -> list[str]:
     """For each cell style what its number format shows."""
-    if root is None:
-        return []
     own = {attribute(n, "numFmtId"): attribute(n, "formatCode") for n in descendants(root, "numFmt")}
     styles = child(root, "cellXfs")
     return [format_kind(attribute(n, "numFmtId"), own) for n in styles] if styles is not None else []
@@ -233,68 +217,55 @@ def format_kind(key: str, own: Mapping[str, str]) -> str:
     return "datetime" if number == 22 else "date" if number in _DATES else "time" if number in _TIMES else ""
 
 
-def _comments(writer: TextWriter, package: Package, part: str, name: str) -> None:
-    for kind, target in package.relations(part).values():
-        root = package.xml(target) if kind == "comments" else None
-        for comment in descendants(root, "comment") if root is not None else ():
-            writer.paragraph(_joined(_rich(comment)), locator(sheet=name, comment=attribute(comment, "ref")))
-
-
 def read_xls(source: Source) -> Iterator[Parsed | Problem]:
     """Read an old workbook (XLS)."""
-    import io
-
     import xlrd
 
+    faults = (xlrd.XLRDError, xlrd.compdoc.CompDocError, struct.error, AssertionError, LookupError, ValueError)
     try:
         book = xlrd.open_workbook(
             file_contents=source.bytes(), on_demand=True, logfile=io.StringIO(), formatting_info=True
         )
-    except (xlrd.XLRDError, xlrd.compdoc.CompDocError, struct.error, AssertionError, LookupError, ValueError) as exc:
+    except faults as exc:
         if "password" in str(exc).lower() or "encrypted" in str(exc).lower():
-            raise ReadError("It is locked with a password", "Save it without the password, and index that") from exc
+            raise ReadError(*LOCKED) from exc
         raise ReadError("It is broken: it cannot be opened as a workbook", "Open it, and save it as XLSX") from exc
     writer = TextWriter()
     hidden: list[str] = []
     for name in book.sheet_names():
         sheet = book.sheet_by_name(name)
         if hasattr(sheet, "nrows"):
-            write_sheet(writer, name, _xls_rows(book, sheet), sheet.visibility != 0)
+            rows = ((index + 1, _xls_cells(book, sheet.row(index))) for index in range(sheet.nrows))
+            write_sheet(writer, name, (row for row in rows if row[1]), sheet.visibility != 0)
             hidden += [f"sheet {name}"] if sheet.visibility else []
             for (row, column), note in sorted(sheet.cell_note_map.items()):
                 writer.paragraph(_joined(str(note.text)), locator(sheet=name, comment=xlrd.cellname(row, column)))
         book.unload_sheet(name)
     text, outline, places = writer.finish()
-    author = " ".join(str(book.user_name or "").split())
-    said = {"author": author, "hidden": "; ".join(hidden)}
-    yield Parsed(text, "sheet", outline, metadata={key: words for key, words in said.items() if words}, places=places)
+    metadata = {"author": " ".join(str(book.user_name or "").split()), "hidden": "; ".join(hidden)}
+    metadata = {key: words for key, words in metadata.items() if words}
+    yield Parsed(text, "sheet", outline, metadata=metadata, places=places)
 
 
-def _xls_rows(book: Any, sheet: Any) -> Iterator[Row]:
+def _xls_cells(book: Any, row: Iterable[Any]) -> dict[int, str]:
     import xlrd
 
-    for index in range(sheet.nrows):
-        cells: dict[int, str] = {}
-        for column, cell in enumerate(sheet.row(index)):
-            if cell.ctype == xlrd.XL_CELL_TEXT:
-                words = _joined(str(cell.value))
-            elif cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
-                words = shown_number(float(cell.value), _xls_format(book, cell), bool(book.datemode))
-            elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
-                words = "TRUE" if cell.value else "FALSE"
-            elif cell.ctype == xlrd.XL_CELL_ERROR:
-                words = str(xlrd.error_text_from_code.get(cell.value, "#ERROR"))
-            else:
-                continue
-            if words:
-                cells[column] = words
-        if cells:
-            yield index + 1, cells
-
-
-def _xls_format(book: Any, cell: Any) -> str:
-    try:
-        key = book.xf_list[cell.xf_index].format_key
-        return format_kind(str(key), {str(key): book.format_map[key].format_str})
-    except (IndexError, KeyError, TypeError):
-        return ""
+    cells: dict[int, str] = {}
+    for column, cell in enumerate(row):
+        words = ""
+        if cell.ctype == xlrd.XL_CELL_TEXT:
+            words = _joined(str(cell.value))
+        elif cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
+            try:
+                key = book.xf_list[cell.xf_index].format_key
+                shown = format_kind(str(key), {str(key): book.format_map[key].format_str})
+            except (IndexError, KeyError, TypeError):
+                shown = ""
+            words = shown_number(float(cell.value), shown, bool(book.datemode))
+        elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
+            words = "TRUE" if cell.value else "FALSE"
+        elif cell.ctype == xlrd.XL_CELL_ERROR:
+            words = str(xlrd.error_text_from_code.get(cell.value, "#ERROR"))
+        if words:
+            cells[column] = words
+    return cells

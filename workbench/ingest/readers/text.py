@@ -1,39 +1,393 @@
-"""Plain text and reStructuredText; also every file that nobody else claims and that is no binary.
+"""Texts whose lines stay those of the file: plain text, Markdown, reStructuredText, LaTeX, Org, AsciiDoc; and subtitles.
 
-A `.txt` file that holds an underlined heading and reStructuredText marks is read as reStructuredText. In other texts
-underlined lines are headings too, where the line above them stands alone. A text whose lines are all cut by the same number of
-tabs is a table, as programs of measuring and statistics write it.
+The text is not changed, so the lines of a citation are those of the file; a reader only finds its headings, listings and
+tables. Plain text is every file that nobody else claims and that is no binary: one that holds an underlined heading and
+reStructuredText marks is read as reStructuredText, one whose lines are all cut by the same number of tabs is a table.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 from workbench.ingest.errors import Problem
 from workbench.ingest.frontmatter import read_front_matter
-from workbench.ingest.outline import Lines, Outline
-from workbench.ingest.readers import delimited
+from workbench.ingest.outline import CELLS, Lines, Outline, Section, Table, TextWriter, separate, trimmed
+from workbench.ingest.readers import tables
 from workbench.ingest.readers.base import Parsed, Reader, Source
-from workbench.ingest.readers.rst import rst_blocks, rst_tables, underlined_headings
+from workbench.locators import locator
+from workbench.records import Span
 
-_MARKS = re.compile(r"(?m)^\.\. [\w|\[]|^\.\. _|:[\w:+.-]+:`[^`\n]+`|::[ \t]*\n[ \t]*\n[ \t]+\S")
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_RST_MARKS = re.compile(r"(?m)^\.\. [\w|\[]|^\.\. _|:[\w:+.-]+:`[^`\n]+`|::[ \t]*\n[ \t]*\n[ \t]+\S")
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*")
+_SIMPLE_TABLE = re.compile(r"[ \t]*=+([ \t]+=+)+[ \t]*")
+_CODE = re.compile(
+    r"([ \t]*)\.\. (code-block|code|sourcecode|literalinclude|highlight|parsed-literal|list-table|csv-table|table"
+    r"|math|graphviz|productionlist|snippet|doctest|testcode)::"
+)
+_LABEL = re.compile(
+    r"\.\. (?:_[^`\n]+|__.*|(?:index|module|currentmodule|setting|templatetag|templatefilter|fieldlookup|highlight)::.*)"
+)
+_ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)\s*(?:<[^`]*>)?`")
+_LINK = re.compile(r"`([^`<]+?)\s*<[^`]*>`__?")
+_GAP, _EMPHASIS = re.compile(r"[ \t]{2,}"), re.compile(r"[`*]")
+_LEVELS = {
+    name: level
+    for level, names in enumerate(
+        ("part chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph"), 1
+    )
+    for name in names.split()
+}
+_LATEX = re.compile(rf"(?m)^[ \t]*\\({'|'.join(_LEVELS)})\*?(?:\[[^\]\n]*\])?\{{")
+_ABSTRACT = re.compile(r"(?m)^[ \t]*\\begin\{abstract\}.*$")
+_LATEX_TITLE = re.compile(r"(?m)^[ \t]*\\title(?:\[[^\]\n]*\])?\{")
+_ENVIRONMENT = re.compile(
+    r"(?s)\\begin\{(verbatim|lstlisting|minted|equation|align|gather|table|tabular|figure|algorithm|tikzpicture)(\*?)\}.*?\\end\{\1\2\}"
+)
+_COMMAND = re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\]]*\])?\s*")
+_ORG = re.compile(
+    r"(?m)^(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?(\S.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*$"
+)
+_ORG_BLOCK = re.compile(r"(?ims)^[ \t]*#\+begin_(\w+)\b.*?^[ \t]*#\+end_\1\b[^\n]*|(?:^[ \t]*\|[^\n]*\n?)+")
+_ORG_TITLE = re.compile(r"(?im)^#\+title:[ \t]*(\S.*)$")
+_ADOC = re.compile(r"(?m)^(={1,6})[ \t]+(\S.*?)[ \t]*$")
+_ADOC_BLOCK = re.compile(r"(?ms)^(----+|\.\.\.\.+|\|===+)[ \t]*$.*?^\1[ \t]*$")
+_TIMES = re.compile(r"[ \t]*(?:(\d+):)?(\d{1,2}):(\d{2})[,.]\d{1,3}[ \t]*-->[ \t]*[\d:.,]+.*")
+_TAGS = re.compile(r"</?(?:[bius]|font|v|c|lang|ruby|rt|\d)[^<>]*>|\{\\[^{}]*\}")
+_SPEAKER = re.compile(r"<v(?:\.[^ <>]*)? ([^<>]+)>")
+_PAUSE = 5  # seconds
 
 
-def _read(source: Source) -> Iterator[Parsed | Problem]:
+def _text(source: Source) -> Iterator[Parsed | Problem]:
     text, metadata = source.text()
-    if delimited.is_table(text):
-        yield from delimited.read(source)
+    if tables.is_table(text):
+        yield from tables.read(source)
         return
     front = read_front_matter(text)
     if front.problem is not None:
         yield front.problem
     lines = Lines(text)
     sections = underlined_headings(lines, front.end)
-    rst = source.suffix in {".rst", ".rest"} or bool(sections and _MARKS.search(text))
-    blocks = rst_blocks(lines) if rst else ()
-    outline = Outline(sections, blocks, front.metadata_end, tables=rst_tables(lines) if rst else ())
+    rst = source.suffix in (".rst", ".rest") or bool(sections and _RST_MARKS.search(text))
+    outline = Outline(sections, front=front.metadata_end)
+    if rst:
+        outline = replace(outline, blocks=rst_blocks(lines), tables=rst_tables(lines))
     yield Parsed(text, "rst" if rst else "text", outline, metadata={**metadata, **front.values})
 
 
-READER = Reader("text", _read, frozenset({".txt", ".text", ".rst", ".rest", ".log"}))
+def _markdown(source: Source) -> Iterator[Parsed | Problem]:
+    text, metadata = source.text()
+    front = read_front_matter(text)
+    if front.problem is not None:
+        yield front.problem
+    outline = replace(markdown_outline(text, front.end), front=front.metadata_end)
+    yield Parsed(text, "markdown", outline, metadata={**metadata, **front.values})
+
+
+def markdown_outline(text: str, front: int = 0) -> Outline:
+    """Headings, code blocks and tables of a Markdown text whose front matter ends at `front`.
+
+    Only blocks are parsed; inline markup is looked at in headings alone, which is three times as fast. Headings inside
+    quotations and lists are no sections.
+    """
+    lines = Lines(text)
+    # The parser counts lines from where it starts; the front matter always ends at a line's start.
+    shift = lines.number(front) - 1
+    sections: list[Section] = []
+    blocks: list[Span] = []
+    headed: list[Table] = []
+    tokens = _block_parser().parse(text[front:])
+    for position, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        start, end = lines.start(token.map[0] + shift), lines.start(token.map[1] + shift)
+        if token.type == "heading_open" and token.level == 0:
+            sections.append(Section(start, end, int(token.tag[1:]), _plain(tokens[position + 1].content)))
+        elif token.type in ("fence", "code_block", "table_open", "html_block"):
+            blocks.append(Span(start, end))
+            header = _table_heads(tokens, position) if token.type == "table_open" else ""
+            if header:  # the rows begin after it and the rule below it
+                headed.append(Table(start, lines.start(token.map[0] + 2 + shift), end, header))
+    return Outline(tuple(sections), separate(blocks), front, tables=tuple(headed))
+
+
+def _table_heads(tokens: list[Token], position: int) -> str:
+    """The heads of the table that opens here, as one line."""
+    heads: list[str] = []
+    for token in tokens[position:]:
+        if token.type == "thead_close":
+            break
+        if token.type == "inline":
+            heads.append(_plain(token.content))
+    return CELLS.join(trimmed(heads))
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
+
+
+def _plain(content: str) -> str:
+    """A heading's words without markup; attributes such as `{#anchor}` are dropped too."""
+    content = content.partition(" {#")[0]
+    if content.isalnum():
+        return content
+    words: list[str] = []
+    for token in (inner for block in _inline_parser().parseInline(content) for inner in block.children or ()):
+        if token.type in ("text", "code_inline", "text_special", "image"):
+            words.append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            words.append(" ")
+    return " ".join("".join(words).split())
+
+
+def underlined_headings(lines: Lines, front: int = 0) -> tuple[Section, ...]:
+    """Headings with an underline at least as long as the title (or an overline too), after the front matter.
+
+    docutils would parse all of reStructuredText at a hundred times the cost and refuse Sphinx's own directives. Levels come
+    from the order in which the styles of adornment first appear
+    (https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections).
+    """
+    found: list[Section] = []
+    styles: list[tuple[str, bool]] = []
+    index = lines.number(front) - 1
+    while index < len(lines):
+        heading = _heading_at(lines, index)
+        if heading is None:
+            index += 1
+            continue
+        title, style, length = heading
+        if style not in styles:
+            styles.append(style)
+        start, body = lines.start(_labels_above(lines, index, front)), lines.start(index + length)
+        found.append(Section(start, body, styles.index(style) + 1, title))
+        index += length
+    return tuple(found)
+
+
+def _heading_at(lines: Lines, index: int) -> tuple[str, tuple[str, bool], int] | None:
+    """Title, style (character, overlined) and number of lines of a heading that starts at this line, or None."""
+    first = lines.line(index)
+    if not first or first.isspace() or index + 1 >= len(lines):
+        return None
+    above = lines.line(index - 1) if index else ""
+    second = lines.line(index + 1)
+    if _ADORNMENT.fullmatch(first):
+        if index + 2 >= len(lines) or not second.strip() or _ADORNMENT.fullmatch(second):
+            return None
+        matches = lines.line(index + 2).rstrip() == first.rstrip() and _width(second.strip()) <= len(first.rstrip())
+        return (_plain_rst(second), (first[0], True), 3) if matches else None
+    if first[0].isspace() or (above.strip() and not _ADORNMENT.fullmatch(above)):
+        return None
+    if not _ADORNMENT.fullmatch(second) or not any(c.isalnum() for c in first):
+        return None
+    long = len(second.rstrip()) >= max(3, _width(first.rstrip()))
+    return (_plain_rst(first), (second[0], False), 2) if long else None
+
+
+def _labels_above(lines: Lines, index: int, front: int) -> int:
+    """First of the link targets and index marks right above a heading, which belong to it."""
+    first = index
+    while index > 0 and lines.start(index - 1) >= front:
+        line = lines.line(index - 1)
+        if _LABEL.fullmatch(line):
+            first = index - 1
+        elif line.strip():
+            break
+        index -= 1
+    return first
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes: wide East Asian characters take two, combining marks none."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _plain_rst(title: str) -> str:
+    """A heading's words without roles, links and emphasis."""
+    title = _LINK.sub(r"\1", _ROLE.sub(r"\1", title))
+    return " ".join(re.sub(r"[`*\\]", "", title).split())
+
+
+def rst_blocks(lines: Lines) -> tuple[Span, ...]:
+    """Literal blocks, code directives and simple tables."""
+    found: list[Span] = []
+    index = 0
+    while index < len(lines):
+        line = lines.line(index)
+        end = index + 1
+        if _SIMPLE_TABLE.fullmatch(line):
+            end = _table_end(lines, index)
+        elif _CODE.match(line) or (line.rstrip().endswith("::") and not line.lstrip().startswith(".. ")):
+            end = _indented_end(lines, index)
+        if end > index + 1:
+            found.append(Span(lines.start(index), lines.start(end)))
+        index = end
+    return separate(found)
+
+
+def rst_tables(lines: Lines) -> tuple[Table, ...]:
+    """The simple tables that have a header: the lines between their first two borders, if a third one ends the rows."""
+    found: list[Table] = []
+    index = 0
+    while index < len(lines):
+        end = _table_end(lines, index) if _SIMPLE_TABLE.fullmatch(lines.line(index)) else index + 1
+        borders = [at for at in range(index, end) if _SIMPLE_TABLE.fullmatch(lines.line(at))]
+        if len(borders) == 3 and borders[1] == index + 2:
+            heads = (" ".join(_EMPHASIS.sub("", cell).split()) for cell in _GAP.split(lines.line(index + 1).strip()))
+            body = lines.start(borders[1] + 1)
+            found.append(Table(lines.start(index), body, lines.start(end), CELLS.join(heads)))
+        index = end
+    return tuple(found)
+
+
+def _indented_end(lines: Lines, index: int) -> int:
+    """Line after the last one that is indented more than line `index`; blank lines at the end do not belong."""
+
+    def indent(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    depth, end = indent(lines.line(index)), index + 1
+    for position in range(index + 1, len(lines)):
+        line = lines.line(position)
+        if line.strip() and indent(line) <= depth:
+            break
+        end = position + 1 if line.strip() else end
+    return end
+
+
+def _table_end(lines: Lines, index: int) -> int:
+    """Line after a simple table: after its third border, or its second if a blank line follows that."""
+    borders = 1
+    for position in range(index + 1, len(lines)):
+        if not _SIMPLE_TABLE.fullmatch(lines.line(position)):
+            continue
+        borders += 1
+        following = lines.line(position + 1) if position + 1 < len(lines) else ""
+        if borders >= 3 or not following.strip():
+            return position + 1
+    return index + 1
+
+
+def _latex(source: Source) -> Iterator[Parsed | Problem]:
+    text, metadata = source.text()
+    lines = Lines(text)
+
+    def section(start: int, end: int, level: int, title: str) -> Section:
+        return Section(start, lines.start(lines.number(end)), level, title)
+
+    sections = []
+    for match in _LATEX.finditer(text):
+        title, end = _braces(text, match.end())
+        if title:
+            sections.append(section(match.start(), end, _LEVELS[match[1]], title))
+    sections += [section(m.start(), m.end(), 2, "Abstract") for m in _ABSTRACT.finditer(text)]
+    blocks = separate(Span(*m.span()) for m in _ENVIRONMENT.finditer(text))
+    found = _LATEX_TITLE.search(text)
+    title = _braces(text, found.end())[0] if found is not None else ""
+    ordered = tuple(sorted(sections, key=lambda s: s.start))
+    yield Parsed(text, "latex", Outline(ordered, blocks), title, metadata=metadata)
+
+
+def _braces(text: str, start: int) -> tuple[str, int]:
+    """The words up to the brace that closes, without commands, and where it is."""
+    depth, position = 1, start
+    while position < len(text) and position - start < 2000:
+        sign = text[position]
+        if sign == "\\":
+            position += 1
+        elif sign in "{}":
+            depth += 1 if sign == "{" else -1
+            if not depth:
+                break
+        position += 1
+    words = _COMMAND.sub(" ", text[start:position].replace("\\\\", " ")).replace("~", " ")
+    return " ".join(words.replace("{", "").replace("}", "").split()), position
+
+
+def _org(source: Source) -> Iterator[Parsed | Problem]:
+    text, metadata = source.text()
+    title = _ORG_TITLE.search(text)
+    outline = _marked_headings(text, _ORG, _ORG_BLOCK)
+    yield Parsed(text, "org", outline, title[1] if title else "", metadata=metadata)
+
+
+def _asciidoc(source: Source) -> Iterator[Parsed | Problem]:
+    text, metadata = source.text()
+    yield Parsed(text, "asciidoc", _marked_headings(text, _ADOC, _ADOC_BLOCK), metadata=metadata)
+
+
+def _marked_headings(text: str, pattern: re.Pattern[str], block: re.Pattern[str]) -> Outline:
+    """Blocks, and headings outside of them; the marks before a title are its level."""
+    lines = Lines(text)
+    blocks = separate(Span(*m.span()) for m in block.finditer(text))
+    found: list[Section] = []
+    following = 0
+    for match in pattern.finditer(text):
+        start = match.start()
+        while following < len(blocks) and blocks[following].end <= start:
+            following += 1
+        if following == len(blocks) or start < blocks[following].start:
+            found.append(Section(start, lines.start(lines.number(start)), len(match[1]), match[2].strip()))
+    return Outline(tuple(found), blocks)
+
+
+def _subtitles(source: Source) -> Iterator[Parsed | Problem]:
+    """What is said, one cue after the other; a place is the moment, `time=00:01:02`."""
+    text, metadata = source.text()
+    lines = text.split("\n")
+    starts = [(index, match) for index, line in enumerate(lines) if (match := _TIMES.fullmatch(line)) is not None]
+    if not starts:
+        yield Problem("It has no times as subtitles have them, and was read as text", "Nothing needs to be done")
+        yield Parsed(text, "text", metadata=metadata)
+        return
+    writer = TextWriter()
+    last = 0
+    for number, (index, match) in enumerate(starts):
+        end = starts[number + 1][0] if number + 1 < len(starts) else len(lines)
+        cue = lines[index + 1 : end]
+        if number + 1 < len(starts) and cue and _names_next(cue):
+            cue = cue[:-1]
+        seconds = int(match[1] or 0) * 3600 + int(match[2]) * 60 + int(match[3])
+        if seconds - last > _PAUSE:
+            writer.gap()
+        last = seconds
+        spoken = (line for line in cue if not line.startswith("NOTE"))
+        words = " ".join(_TAGS.sub("", _SPEAKER.sub(r"\1: ", line)) for line in spoken)
+        at = locator(time=f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}")
+        writer.line(" ".join(words.split()), at)
+    written, outline, places = writer.finish()
+    yield Parsed(written, "subtitles", outline, metadata=metadata, places=places)
+
+
+def _names_next(cue: list[str]) -> bool:
+    """Whether the last line before the next times is the number or name of that cue."""
+    last = cue[-1].strip()
+    return bool(last) and (last.isdigit() or not any(line.strip() for line in cue[-2:-1]))
+
+
+TEXT = Reader("text", _text, frozenset({".txt", ".text", ".rst", ".rest", ".log"}))
+MARKDOWN = Reader("markdown", _markdown, frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"}))
+LATEX = Reader("latex", _latex, frozenset({".tex", ".latex", ".ltx"}))
+ORG = Reader("org", _org, frozenset({".org"}))
+ASCIIDOC = Reader("asciidoc", _asciidoc, frozenset({".adoc", ".asciidoc"}))
+SUBTITLES = Reader("subtitles", _subtitles, frozenset({".srt", ".vtt"}))

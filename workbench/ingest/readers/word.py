@@ -4,7 +4,8 @@ Read from the XML itself: the libraries for DOCX leave out text boxes, content c
 that cannot find a footnote is wrong about the document. Deleted text of tracked changes is not there, inserted text is.
 
 Word files have no pages until they are printed, so a place is a paragraph outside of tables (`paragraph=12`, from 1), a row of
-a table (`table=2&row=3`), or a note, comment, header or footer by its number.
+a table (`table=2&row=3`), or a note, comment, header or footer by its number. The numbers of lists and headings are not in
+the text, and people search for "4.2 Scope" all the same: they are counted here, for OpenDocument too.
 """
 
 from __future__ import annotations
@@ -14,25 +15,42 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.ingest.errors import Problem
+from workbench.ingest.outline import TextWriter, trimmed
 from workbench.ingest.readers.base import Member, Parsed, Source
-from workbench.ingest.readers.numbering import Numbering
-from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
-from workbench.ingest.writing import TextWriter, trimmed
+from workbench.ingest.readers.package import (
+    Package,
+    Relations,
+    attribute,
+    child,
+    descendants,
+    local,
+    opened,
+    properties,
+    value,
+)
 from workbench.locators import locator, whole_number
 
+LONGEST_CELL = 500
+"""Characters of a cell above which a table is a frame around text."""
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_PASSED = frozenset(
-    {"pPr", "rPr", "instrText", "del", "moveFrom", "delText", "rt", "fldData", "sectPr", "tblPr", "tcPr"}
-)
-_NOTES = (("footnotes", "footnote"), ("endnotes", "endnote"), ("comments", "comment"))
-_LONGEST_CELL = 500
+_PASSED = frozenset("pPr rPr instrText del moveFrom delText rt fldData sectPr tblPr tcPr".split())
+_NOTES = {"footnotes": "footnote", "endnotes": "endnote", "comments": "comment"}
 _EMBEDDED = re.compile(r"(?i)\.(docx|xlsx|pptx|docm|xlsm|pdf|rtf|txt|csv|html?|mht|eml|msg|odt|ods|bin)$")
+_OPEN_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_PART = re.compile(r"%(\d)")
+_ROMAN = dict(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        ["m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"],
+        strict=True,
+    )
+)
 
 
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
     """Read a DOCX."""
     with opened(source) as package:
-        main = main_part(package, "word/document.xml")
+        main = package.main("word/document.xml")
         relations = package.relations(main)
         title, language, metadata = properties(package.xml("docProps/core.xml"))
         writer = _Writer(package, relations)
@@ -41,18 +59,12 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         text, outline, places = writer.out.finish()
         if writer.hidden:
             metadata["hidden"] = f"text in {writer.hidden} paragraphs"
-        yield Parsed(
-            text, "word", outline, title or writer.title, language=language, metadata=metadata, places=places
-        )  # fmt: skip
+        title = title or writer.title
+        yield Parsed(text, "word", outline, title, language=language, metadata=metadata, places=places)
         yield from embedded(package, relations)
 
 
-def main_part(package: Package, usual: str) -> str:
-    """The part that the package says is its document."""
-    return next((target for kind, target in package.relations("").values() if kind == "officeDocument"), usual)
-
-
-def embedded(package: Package, relations: dict[str, tuple[str, str]]) -> Iterator[Member]:
+def embedded(package: Package, relations: Relations) -> Iterator[Member]:
     """Files that lie in the package as they are: embedded documents and imported pieces."""
     wanted = {target for kind, target in relations.values() if kind in ("aFChunk", "subDocument")}
     for name in package.names:
@@ -68,60 +80,52 @@ class _Styles:
         self.numbering: dict[str, tuple[str, str]] = {}
         self.title: set[str] = set()
         parents: dict[str, str] = {}
-        for style in descendants(root, "style") if root is not None else ():
-            key = attribute(style, "styleId")
-            name = child(style, "name")
-            named = attribute(name, "val") if name is not None else ""
-            based = child(style, "basedOn")
-            parents[key] = attribute(based, "val") if based is not None else ""
-            match = _HEADING.fullmatch(named)
-            outline = child(style, "pPr", "outlineLvl")
-            if named.lower() == "title":
+        for style in descendants(root, "style"):
+            key, name = attribute(style, "styleId"), value(style, "name")
+            parents[key] = value(style, "basedOn")
+            match = _HEADING.fullmatch(name)
+            depth = whole_number(value(style, "pPr", "outlineLvl"), 9)
+            if name.lower() == "title":
                 self.title.add(key)
                 self.level[key] = 0
             elif match is not None:
                 self.level[key] = int(match[1])
-            elif outline is not None and whole_number(attribute(outline, "val"), 9) < 9:
-                self.level[key] = whole_number(attribute(outline, "val"), 0) + 1
+            elif depth < 9:
+                self.level[key] = depth + 1
             number = child(style, "pPr", "numPr")
             if number is not None:
-                self.numbering[key] = number_of(number)
-        for key in parents:
-            seen, up = {key}, parents[key]
+                self.numbering[key] = _number_of(number)
+        for key, parent in parents.items():
+            seen, up = {key}, parent
             while up and up not in seen:
                 seen.add(up)
-                if key not in self.level and up in self.level:
-                    self.level[key] = self.level[up]
-                if key not in self.numbering and up in self.numbering:
-                    self.numbering[key] = self.numbering[up]
+                if up in self.level:
+                    self.level.setdefault(key, self.level[up])
+                if up in self.numbering:
+                    self.numbering.setdefault(key, self.numbering[up])
                 up = parents.get(up, "")
 
 
-def number_of(node: Any) -> tuple[str, str]:
+def _number_of(node: Any) -> tuple[str, str]:
     """List id and level of a `numPr`."""
-    number, level = child(node, "numId"), child(node, "ilvl")
-    return (
-        attribute(number, "val") if number is not None else "",
-        attribute(level, "val") if level is not None else "0",
-    )
+    return value(node, "numId"), value(node, "ilvl") if child(node, "ilvl") is not None else "0"
 
 
 class _Writer:
-    """Writes one document."""
+    """Writes one document; `hidden` counts the paragraphs with text that the program does not show."""
 
-    def __init__(self, package: Package, relations: dict[str, tuple[str, str]]) -> None:
+    def __init__(self, package: Package, relations: Relations) -> None:
         self.out = TextWriter()
         self.title = ""
+        self.hidden = 0
         self._package, self._relations = package, relations
         parts = dict(relations.values())
         self._styles = _Styles(package.xml(parts.get("styles", "word/styles.xml")))
-        self._numbers = Numbering(package.xml(parts.get("numbering", "word/numbering.xml")))
+        self._numbers = _Numbering(package.xml(parts.get("numbering", "word/numbering.xml")))
         self._paragraphs = self._tables = 0
-        self.hidden = 0  # paragraphs with text that the program does not show
 
     def body(self, node: Any) -> None:
-        """All blocks of the body."""
-        for block in blocks(node):
+        for block in _blocks(node):
             if local(block) == "p":
                 self._paragraphs += 1
                 self._paragraph(block, locator(paragraph=self._paragraphs))
@@ -132,17 +136,16 @@ class _Writer:
     def rest(self) -> None:
         """Notes, comments, headers and footers, each apart from the body."""
         targets = sorted(set(self._relations.values()))
-        for part, name in _NOTES:
-            for _, target in (pair for pair in targets if pair[0] == part):
-                root = self._package.xml(target)
-                for note in descendants(root, name) if root is not None else ():
+        for kind, name in _NOTES.items():
+            for part in (target for own, target in targets if own == kind):
+                for note in descendants(self._package.xml(part), name):
                     if attribute(note, "type") not in ("separator", "continuationSeparator", "continuationNotice"):
                         self._apart(note, locator(**{name: attribute(note, "id")}), attribute(note, "author"))
         seen: set[str] = set()
         for name in ("header", "footer"):
-            for number, (_, target) in enumerate((pair for pair in targets if pair[0] == name), 1):
-                root = self._package.xml(target)
-                words = "\n".join(_texts(root)) if root is not None else ""
+            for number, part in enumerate((target for own, target in targets if own == name), 1):
+                root = self._package.xml(part)
+                words = "\n".join(_texts(root))
                 if any(map(str.isalpha, words)) and words not in seen:  # page numbers alone are passed over
                     seen.add(words)
                     self._apart(root, locator(**{name: number}), "")
@@ -155,17 +158,15 @@ class _Writer:
             self.out.paragraph(f"{author}: {words}" if author else words, at)
 
     def _paragraph(self, node: Any, at: str) -> None:
-        style = child(node, "pPr", "pStyle")
-        key = attribute(style, "val") if style is not None else ""
-        direct = child(node, "pPr", "outlineLvl")
+        key = value(node, "pPr", "pStyle")
         level = self._styles.level.get(key, -1)
-        depth = None if direct is None else whole_number(attribute(direct, "val"), None)
-        if depth is not None:
-            level = depth + 1 if depth < 9 else -1
-        words = paragraph_text(node)
+        direct = whole_number(value(node, "pPr", "outlineLvl"), None)
+        if direct is not None:
+            level = direct + 1 if direct < 9 else -1
+        words = _paragraph_text(node)
         self.hidden += any(_is_hidden(run) for run in descendants(node, "r"))
         numbered = child(node, "pPr", "numPr")
-        listed = number_of(numbered) if numbered is not None else self._styles.numbering.get(key, ("", "0"))
+        listed = _number_of(numbered) if numbered is not None else self._styles.numbering.get(key, ("", "0"))
         label, bullet, depth = self._numbers.next(*listed) if words.strip() else ("", False, 0)
         if level >= 0 and words.strip():
             if key in self._styles.title and not self.title:
@@ -175,17 +176,17 @@ class _Writer:
             self.out.line("  " * depth + f"{label or '-'} {words.strip()}", at)
         else:
             self.out.paragraph(words, at)
-        for box in text_boxes(node):
+        for box in _text_boxes(node):
             for words in _texts(box):
                 self.out.paragraph(words, at)
 
     def _table(self, node: Any, number: int) -> None:
-        rows = list(_rows(node))
-        cells = [[_cell(cell) for cell in _cells(row)] for row in rows]
+        rows = list(_below(node, "tr"))
+        cells = [[_cell(cell) for cell in _below(row, "tc")] for row in rows]
         longest = max((len(cell) for row in cells for cell in row), default=0)
-        if longest > _LONGEST_CELL or max(map(len, cells), default=0) < 2:  # a frame around text, or a layout
+        if longest > LONGEST_CELL or max(map(len, cells), default=0) < 2:  # a frame around text, or a layout
             for index, row in enumerate(rows, 1):
-                for cell in _cells(row):
+                for cell in _below(row, "tc"):
                     for words in _texts(cell):
                         self.out.paragraph(words, locator(table=number, row=index))
             return
@@ -193,30 +194,35 @@ class _Writer:
         filled = [i for i, row in enumerate(cells) if any(c.strip() for c in row)]
         header = filled.index(marked[-1]) if marked and marked[-1] in filled else None
         spread = [_spread(row, texts) for row, texts in zip(rows, cells, strict=True)]
-        self.out.table(
-            ((row, locator(table=number, row=index)) for index, row in enumerate(spread, 1)), header=header
-        )  # fmt: skip
+        lines = ((row, locator(table=number, row=index)) for index, row in enumerate(spread, 1))
+        self.out.table(lines, header=header)
 
 
-def blocks(node: Any) -> Iterator[Any]:
+def _blocks(node: Any) -> Iterator[Any]:
     """Paragraphs and tables right below a node, through content controls and tracked insertions."""
     for inner in node if node is not None else ():
         name = local(inner)
         if name in ("p", "tbl"):
             yield inner
         elif name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "body"):
-            yield from blocks(inner)
+            yield from _blocks(inner)
         elif name == "AlternateContent":
-            yield from blocks(_choice(inner))
+            yield from _blocks(chosen(inner))
 
 
-def paragraph_text(node: Any) -> str:
+def chosen(node: Any) -> Any:
+    """The first choice of an alternative, else its fallback: with both, each would come twice."""
+    choice = child(node, "Choice")
+    return choice if choice is not None else child(node, "Fallback")
+
+
+def _paragraph_text(node: Any) -> str:
     """The words of a paragraph as they are shown, without those of text boxes that hang on it."""
     return "".join(_words(node)).strip("\n")
 
 
 def _words(node: Any) -> Iterator[str]:
-    for inner in node:
+    for inner in node if node is not None else ():
         name = local(inner)
         if name in _PASSED or name == "txbxContent":
             continue
@@ -231,11 +237,8 @@ def _words(node: Any) -> Iterator[str]:
         elif name == "docPr":
             described = attribute(inner, "descr").strip()
             yield f"[{described}]" if described else ""
-        elif name == "AlternateContent":
-            chosen = _choice(inner)
-            yield from _words(chosen) if chosen is not None else ()
         else:
-            yield from _words(inner)
+            yield from _words(chosen(inner) if name == "AlternateContent" else inner)
 
 
 def _is_hidden(run: Any) -> bool:
@@ -243,45 +246,30 @@ def _is_hidden(run: Any) -> bool:
     return mark is not None and attribute(mark, "val") not in ("0", "false", "off") and child(run, "t") is not None
 
 
-def _choice(node: Any) -> Any:
-    chosen = child(node, "Choice")
-    return chosen if chosen is not None else child(node, "Fallback")
-
-
-def text_boxes(node: Any) -> Iterator[Any]:
-    """Contents of the text boxes on a paragraph; of an alternative only the first choice, or each would come twice."""
-    for inner in node:
+def _text_boxes(node: Any) -> Iterator[Any]:
+    """Contents of the text boxes on a paragraph."""
+    for inner in node if node is not None else ():
         name = local(inner)
         if name == "txbxContent":
             yield inner
-        elif name == "AlternateContent":
-            chosen = _choice(inner)
-            yield from text_boxes(chosen) if chosen is not None else ()
         elif name not in _PASSED:
-            yield from text_boxes(inner)
+            yield from _text_boxes(chosen(inner) if name == "AlternateContent" else inner)
 
 
 def _texts(node: Any) -> Iterator[str]:
     """Every paragraph's words below a node, those of tables and boxes too."""
-    for block in blocks(node):
+    for block in _blocks(node):
         if local(block) == "p":
-            yield paragraph_text(block)
-            for box in text_boxes(block):
+            yield _paragraph_text(block)
+            for box in _text_boxes(block):
                 yield from _texts(box)
         else:
-            for row in _rows(block):
-                yield " | ".join(trimmed([_cell(cell) for cell in _cells(row)]))
-
-
-def _rows(table: Any) -> Iterator[Any]:
-    return _below(table, "tr")
-
-
-def _cells(row: Any) -> Iterator[Any]:
-    return _below(row, "tc")
+            for row in _below(block, "tr"):
+                yield " | ".join(trimmed([_cell(cell) for cell in _below(row, "tc")]))
 
 
 def _below(node: Any, wanted: str) -> Iterator[Any]:
+    """Rows of a table, cells of a row."""
     for inner in node:
         if local(inner) == wanted:
             yield inner
@@ -295,12 +283,117 @@ def _cell(node: Any) -> str:
 
 def _spread(row: Any, texts: Iterable[str]) -> list[str]:
     """Texts of a row's cells with empty ones for the columns before the first and for those that a wide cell covers."""
-    found = [""] * _columns(child(row, "trPr", "gridBefore"))
-    for cell, words in zip(_cells(row), texts, strict=True):
-        found += [words, *[""] * (_columns(child(cell, "tcPr", "gridSpan")) - 1)]
+    found = [""] * min(whole_number(value(row, "trPr", "gridBefore"), 0), 100)
+    for cell, words in zip(_below(row, "tc"), texts, strict=True):
+        found += [words, *[""] * (min(whole_number(value(cell, "tcPr", "gridSpan"), 0), 100) - 1)]
     return found
 
 
-def _columns(node: Any) -> int:
-    said = attribute(node, "val") if node is not None else ""
-    return min(whole_number(said, 0), 100)
+class _Numbering:
+    """Counts the lists of one document, from the root of `numbering.xml` or None."""
+
+    def __init__(self, root: Any) -> None:
+        self._levels: dict[str, dict[int, tuple[str, str, int]]] = {}
+        self._lists: dict[str, str] = {}
+        self._starts: dict[str, dict[int, int]] = {}
+        self._counts: dict[str, dict[int, int]] = {}
+        self._begun: set[str] = set()
+        for abstract in descendants(root, "abstractNum"):
+            self._levels[attribute(abstract, "abstractNumId")] = {
+                whole_number(attribute(level, "ilvl"), 0): (
+                    value(level, "numFmt"),
+                    value(level, "lvlText"),
+                    whole_number(value(level, "start"), 1),
+                )
+                for level in abstract
+                if local(level) == "lvl"
+            }
+        for number in (n for n in root if local(n) == "num") if root is not None else ():
+            key = attribute(number, "numId")
+            self._lists[key] = value(number, "abstractNumId")
+            for override in (n for n in number if local(n) == "lvlOverride"):
+                start = value(override, "startOverride")
+                if start:
+                    depth = whole_number(attribute(override, "ilvl"), 0)
+                    self._starts.setdefault(key, {})[depth] = whole_number(start, 1)
+
+    def next(self, number: str, level: str) -> tuple[str, bool, int]:
+        """The label of the next paragraph of a list: its number, whether it is a bullet instead, and its depth from 0."""
+        abstract = self._lists.get(number, "")
+        levels = self._levels.get(abstract, {})
+        depth = whole_number(level, 0)
+        if not number or number == "0" or depth not in levels:
+            return "", bool(number) and number != "0", depth
+        kind, text, start = levels[depth]
+        if kind in ("bullet", "none", ""):
+            return "", kind == "bullet", depth
+        counts = self._counts.setdefault(abstract, {})
+        if number not in self._begun:
+            self._begun.add(number)
+            for at, first in self._starts.get(number, {}).items():
+                counts[at] = first - 1
+        for upper in range(depth):  # a level that was left out has begun too: the next item on it is its second
+            counts.setdefault(upper, levels.get(upper, ("", "", 1))[2])
+        counts[depth] = counts.get(depth, start - 1) + 1
+        for deeper in [d for d in counts if d > depth]:
+            del counts[deeper]
+
+        def shown(match: re.Match[str]) -> str:
+            at = int(match[1]) - 1
+            own, _, first = levels.get(at, ("decimal", "", 1))
+            return formatted(counts.get(at, first), own)
+
+        return _PART.sub(shown, text).strip(), False, depth
+
+
+class OpenLists:
+    """Counts the lists of an OpenDocument text, from its content and its styles (None where there are none)."""
+
+    def __init__(self, content: Any, styles: Any) -> None:
+        self._levels: dict[str, dict[int, tuple[str, str, str, int]]] = {}
+        for style in (*descendants(styles, "list-style"), *descendants(content, "list-style")):
+            self._levels[attribute(style, "name")] = {
+                whole_number(attribute(level, "level"), 1) - 1: (
+                    _OPEN_FORMATS.get(attribute(level, "num-format"), ""),
+                    attribute(level, "num-prefix"),
+                    attribute(level, "num-suffix"),
+                    whole_number(attribute(level, "start-value"), 1),
+                )
+                for level in descendants(style, "list-level-style-number")
+            }
+        self._styles: dict[int, str] = {}
+        self._counts: dict[int, int] = {}
+        self._last: dict[tuple[str, int], int] = {}  # where the lists of a style have ended, for those that go on
+        self._labels: dict[int, str] = {}
+
+    def open(self, node: Any, depth: int) -> None:
+        """A list begins, `depth` from 0; without a style of its own it has the one around it."""
+        self._styles[depth] = attribute(node, "style-name") or self._styles.get(depth - 1, "")
+        goes_on = attribute(node, "continue-numbering") == "true" or bool(attribute(node, "continue-list"))
+        self._counts[depth] = self._last.get((self._styles[depth], depth), 0) if goes_on else 0
+
+    def item(self, node: Any, depth: int) -> None:
+        style = self._styles.get(depth, "")
+        kind, before, after, start = self._levels.get(style, {}).get(depth, ("", "", "", 1))
+        following = self._counts.get(depth, 0) + 1 if self._counts.get(depth) else start
+        count = whole_number(attribute(node, "start-value"), following)
+        self._counts[depth] = self._last[style, depth] = count
+        self._labels[depth] = f"{before}{formatted(count, kind)}{after} " if kind else "- "
+
+    def label(self, depth: int) -> str:
+        """What comes before the next paragraph: its item's number or bullet before the first, nothing before the others."""
+        return self._labels.pop(depth, "  ")
+
+
+def formatted(number: int, kind: str) -> str:
+    """A number in one of Word's formats; those of other scripts as digits."""
+    if kind.endswith("Letter") and 0 < number <= 780:  # as far as Word goes
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letters.upper() if kind.startswith("upper") else letters
+    if kind.endswith("Roman") and 0 < number < 4000:
+        found = ""
+        for size, sign in _ROMAN.items():
+            found += sign * (number // size)
+            number %= size
+        return found.upper() if kind.startswith("upper") else found
+    return f"{number:02d}" if kind == "decimalZero" else str(number)

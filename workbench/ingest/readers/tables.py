@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import Outline, Table
+from workbench.ingest.outline import CELLS, Outline, Table, find_header, trimmed
 from workbench.ingest.readers.base import Parsed, Reader, Source
-from workbench.ingest.writing import CELLS, find_header, trimmed
 from workbench.locators import Place, locator
 from workbench.records import Span
 

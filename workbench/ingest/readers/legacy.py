@@ -1,0 +1,372 @@
+"""Old Office files and Outlook messages: whatever is an OLE compound file, by what is in it and not by its name.
+
+Word 97 to 2003 is read from its piece table ([MS-DOC] 2.4.1), which gives the words in order without their looks; workbooks by
+xlrd; messages by their properties. A new Office file with a password is an OLE file too, and is reported as locked.
+
+A presentation (PowerPoint 97 to 2003, [MS-PPT]) is a stream of records to which each save appends: which of several versions of
+a slide counts is said by a directory of the last save, so the stream is entered there (2.1.2) and not read from its start,
+which would bring back what was deleted. The words of a title or body may be in the document's outline, with the slide pointing
+at them. A place is the slide, as in PPTX: `slide=3`, `slide=3&part=notes`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workbench.ingest.encoding import normalise
+from workbench.ingest.errors import Problem, ReadError, skip
+from workbench.ingest.outline import TextWriter, useful_title
+from workbench.ingest.readers import sheets
+from workbench.ingest.readers.base import LOCKED, Member, Parsed, Reader, Source
+from workbench.ingest.readers.mail import read_outlook
+from workbench.locators import locator
+
+_BROKEN = (
+    "It is broken: it cannot be opened as an Office file",
+    "Get it again, or open it in its program and save it again",
+)
+_FIELD_CODE = re.compile("\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")
+_ANCHORS = re.compile("[\x01\x02\x03\x04\x05\x08\x0b\x0e\x1e\x1f\xa0]")
+_SHOWN = {"\x0b": "\n", "\x0e": "\n", "\x1e": "-", "\xa0": " "}
+_PACKED = ("\x01Ole10Native", "Package", "CONTENTS")
+_PROPERTIES = {2: "title", 3: "subject", 4: "author", 5: "keywords"}
+_DOCUMENT, _SLIDE, _SLIDE_ATOM, _NOTES, _EDIT, _DIRECTORY = 0x03E8, 0x03EE, 0x03EF, 0x03F0, 0x0FF5, 0x1772
+_LIST, _LISTED, _OUTLINE_TEXT, _KIND, _CHARS, _BYTES, _TEXTBOX = 0x0FF0, 0x03F3, 0x0F9E, 0x0F9F, 0x0FA0, 0x0FA8, 0xF00D
+_SLIDES, _NOTE_PAGES, _NOTES_KIND = 0, 2, 2
+_TITLE_KINDS = frozenset({0, 6})
+_LOCKED_TOKEN = 0xF3D1C4DF
+_DEEPEST = 32
+_MOST_READ = 4
+"""Times the stream's length: a sound file is read about twice, one whose objects share their bytes without end."""
+
+
+def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
+    import olefile
+
+    try:
+        with source.stream() as stream, olefile.OleFileIO(stream) as ole:
+            yield from _parts(ole, source)
+    except (OSError, ValueError, IndexError, KeyError, struct.error) as exc:
+        raise ReadError(*_BROKEN) from exc
+
+
+READER = Reader(
+    "ole",
+    _read,
+    frozenset({".doc", ".dot", ".xls", ".xlt", ".ppt", ".pps", ".msg"}),
+    sniff=lambda head: head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+    certain=True,
+)
+
+
+def _parts(ole: Any, source: Source) -> Iterator[Parsed | Member | Problem]:
+    if ole.exists("EncryptedPackage"):
+        raise ReadError(*LOCKED)
+    if ole.exists("__properties_version1.0"):
+        yield from read_outlook(ole, source.limits)
+        return
+    if ole.exists("WordDocument"):
+        yield _word(ole)
+    elif ole.exists("Workbook") or ole.exists("Book"):
+        yield from sheets.read_xls(source)
+    elif ole.exists("PowerPoint Document"):
+        title, metadata = _summary(ole)
+        yield replace(_slides(ole), title=title, metadata=metadata)
+    elif not any(entry[-1] in _PACKED for entry in ole.listdir()):
+        raise skip("It is an OLE file of a kind that is not read", "Save it as PDF or text")
+    for entry in ole.listdir():  # files that were put into a document as they are
+        data = ole.openstream(entry).read() if entry[-1] in _PACKED else b""
+        name = f"{entry[-2] if len(entry) > 1 else 'object'}.bin"
+        if entry[-1] == "\x01Ole10Native":
+            name, data = _native(data, name)
+        if data:
+            yield Member(name.strip("\x00\x01\x03_") or "object.bin", data)
+
+
+def _native(data: bytes, name: str) -> tuple[str, bytes]:
+    """Name and bytes of a packaged file ([MS-OLEDS] 2.3.6): size, flags, label, path, then the path again and the bytes."""
+    try:
+        label, _, rest = data[6:].partition(b"\x00")
+        rest = rest.partition(b"\x00")[2]
+        (size,) = struct.unpack_from("<I", rest, 4)
+        (count,) = struct.unpack_from("<I", rest, 8 + size)
+    except struct.error:
+        return name, b""
+    shown = label.decode("cp1252", "replace").replace("\\", "/").rpartition("/")[2]
+    return shown or name, rest[12 + size : 12 + size + count]
+
+
+def _summary(ole: Any) -> tuple[str, dict[str, Any]]:
+    """Title and metadata ([MS-OLEPS] 2.21); what cannot be read of them is not there.
+
+    Read here and not by olefile, which follows any count that a damaged file states, for hours.
+    """
+    name = "\x05SummaryInformation"
+    found: dict[str, str] = {}
+    with contextlib.suppress(OSError, struct.error, LookupError):
+        data = ole.openstream(name).read() if ole.exists(name) else b""
+        (start,) = struct.unpack_from("<I", data, 44)
+        (count,) = struct.unpack_from("<I", data, start + 4)
+        places = dict(struct.unpack_from("<2I", data, start + 8 + 8 * n) for n in range(min(count, 64)))
+        codepage = struct.unpack_from("<H", data, start + places[1] + 4)[0] if 1 in places else 1252
+        encoding = {1200: "utf-16-le", 65001: "utf-8"}.get(codepage, f"cp{codepage}")
+        for key, place in sorted(places.items()):
+            if key in _PROPERTIES:
+                kind, size = struct.unpack_from("<2I", data, start + place)
+                raw = data[start + place + 8 :][: size * 2 if kind == 0x1F else size]
+                words = raw.decode("utf-16-le" if kind == 0x1F else encoding, "replace") if kind in (0x1E, 0x1F) else ""
+                plain = "".join(c if c.isprintable() else " " for c in normalise(words.partition("\x00")[0]))
+                found[_PROPERTIES[key]] = " ".join(plain.replace("\ufffd", " ").split())
+    return useful_title(found.pop("title", "")), {key: words for key, words in found.items() if words}
+
+
+def _word(ole: Any) -> Parsed:
+    """A Word 97 to 2003 document. Raises ReadError."""
+    stream = ole.openstream("WordDocument").read()
+    if len(stream) < 0x1AA or struct.unpack_from("<H", stream, 0)[0] != 0xA5EC:
+        raise ReadError("It is a document of Word 95 or older, which is not read", "Save it as DOCX or PDF")
+    flags = struct.unpack_from("<H", stream, 0x0A)[0]
+    if flags & 0x0100:
+        raise ReadError(*LOCKED)
+    table = "1Table" if flags & 0x0200 else "0Table"
+    counts = struct.unpack_from("<11i", stream, 0x4C)  # ccpText, ccpFtn, ccpHdd, ccpMcr, ccpAtn, ccpEdn, ccpTxbx, ...
+    start, size = struct.unpack_from("<2I", stream, 0x1A2)  # fcClx, lcbClx
+    text = _pieces(stream, ole.openstream(table).read()[start : start + size])
+    writer = TextWriter()
+    position = 0
+    for name, count in zip(("", "footnote", "header", "", "comment", "endnote", "box"), counts, strict=False):
+        part, position = text[position : position + max(count, 0)], position + max(count, 0)
+        if name:
+            writer.apart()
+        _write_part(writer, part, name or "paragraph")
+    written, outline, places = writer.finish()
+    title, metadata = _summary(ole)
+    return Parsed(written, "word", outline, title, metadata=metadata, places=places)
+
+
+def _pieces(stream: bytes, clx: bytes) -> str:
+    """The characters of all parts of a document, in order, from its piece table."""
+    position = 0
+    while position < len(clx) and clx[position] == 1:  # formatting that pieces refer to
+        position += 3 + struct.unpack_from("<H", clx, position + 1)[0]
+    if position >= len(clx) or clx[position] != 2:
+        raise ReadError(*_BROKEN)
+    count = (struct.unpack_from("<I", clx, position + 1)[0] - 4) // 12
+    base = position + 5
+    ends = struct.unpack_from(f"<{count + 1}I", clx, base)
+    found = []
+    for index in range(count):
+        (place,) = struct.unpack_from("<I", clx, base + 4 * (count + 1) + 8 * index + 2)
+        length = ends[index + 1] - ends[index]
+        if place & 0x40000000:
+            begin = (place & 0x3FFFFFFF) // 2
+            found.append(stream[begin : begin + length].decode("cp1252", "replace"))
+        else:
+            # Counts are of UTF-16 units: a character of two is put together only after the parts are cut.
+            units = struct.unpack_from(f"<{min(length, (len(stream) - place) // 2)}H", stream, place)
+            found.append("".join(map(chr, units)))
+    return "".join(found)
+
+
+def _write_part(writer: TextWriter, part: str, name: str) -> None:
+    """Paragraphs end in `\\r`, cells of a table in `\\x07`, a row in an empty cell."""
+    part = part.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    for _ in range(20):  # fields lie in one another: what is shown of the inner ones stays
+        fewer = _FIELD_CODE.sub(lambda m: m[1] or "", part)
+        if fewer == part:
+            break
+        part = fewer
+    part = _ANCHORS.sub(lambda m: _SHOWN.get(m[0], ""), part).replace("\x0c", "\r")
+    number = 0
+    cells: list[str] = []
+    rows: list[tuple[list[str], str]] = []
+    held = ""  # paragraphs inside a cell that ends later
+    for words, end in re.findall("([^\r\x07]*)([\r\x07]|$)", part):
+        number += bool(words or end)
+        at = locator(**{name: number})
+        if end == "\x07":
+            if words or held or not cells:
+                cells.append(f"{held} {words}".strip())
+            else:
+                rows.append((cells, at))
+                cells = []
+            held = ""
+        elif any(cells):
+            held = f"{held} {words}".strip()
+        elif words or end:
+            cells = []  # an empty cell alone was the end of a row whose last cell was empty
+            if rows and words.strip():
+                writer.table(rows)
+                rows = []
+            writer.paragraph(words, at)
+    if cells:
+        rows.append(([*cells, held] if held else cells, locator(**{name: number})))
+    writer.table(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A record of a presentation: its kind, its instance, where its contents start and end, and whether they are records."""
+
+    kind: int
+    instance: int
+    start: int
+    end: int
+    holds: bool
+
+
+@dataclass(slots=True)
+class _Listed:
+    """An entry of a list of slides or notes: which object it is, its id, and the texts of its outline with their kinds."""
+
+    reference: int
+    identity: int
+    texts: list[tuple[int, str]] = field(default_factory=list)
+
+
+def _slides(ole: Any) -> Parsed:
+    user = ole.openstream("Current User").read()
+    token, edit = struct.unpack_from("<2I", user, 12)
+    if token == _LOCKED_TOKEN or ole.exists("EncryptedSummary"):
+        raise ReadError(*LOCKED)
+    return _Presentation(ole.openstream("PowerPoint Document").read(), edit).parsed()
+
+
+class _Presentation:
+    """The records of one file. Raises KeyError, IndexError or struct.error where they are broken."""
+
+    def __init__(self, data: bytes, edit: int) -> None:
+        self._data = data
+        self._left = _MOST_READ * len(data)
+        self._objects: dict[int, int] = {}
+        root, seen = 0, set[int]()
+        while edit and edit not in seen:  # from the last save to the first: what a later one says counts
+            seen.add(edit)
+            record = self._record(edit, len(data), _EDIT)
+            before, directory, document = struct.unpack_from("<3I", data, record.start + 8)
+            root = root or document
+            self._persisted(self._record(directory, len(data), _DIRECTORY))
+            edit = before
+        lists = {r.instance: r for r in self._inside(self._object(root, _DOCUMENT)) if r.kind == _LIST}
+        self._slides = list(self._listed(lists.get(_SLIDES)))
+        self._notes = {item.identity: item for item in self._listed(lists.get(_NOTE_PAGES))}
+
+    def parsed(self) -> Parsed:
+        """All slides in their order."""
+        writer = TextWriter()
+        for number, listed in enumerate(self._slides, 1):
+            at = locator(slide=number)
+            slide = self._object(listed.reference)
+            texts = list(self._texts(slide, listed.texts)) if slide.kind == _SLIDE else listed.texts
+            title = next((words for kind, words in texts if kind in _TITLE_KINDS and words.strip()), "")
+            writer.apart()
+            if title:
+                writer.heading(_lines(title), 1, at)
+            else:
+                writer.unheaded()
+            for _, words in texts:
+                self._spend(len(words))
+                if words is not title:
+                    writer.paragraph(_lines(words), at)
+            for words in self._notes_of(slide):
+                self._spend(len(words))
+                writer.paragraph(_lines(words), locator(slide=number, part="notes"))
+        text, outline, places = writer.finish()
+        return Parsed(text, "slides", outline, places=places)
+
+    def _notes_of(self, slide: _Record) -> Iterator[str]:
+        atom = next((r for r in self._inside(slide) if r.kind == _SLIDE_ATOM), None)
+        identity = struct.unpack_from("<I", self._data, atom.start + 16)[0] if atom is not None else 0
+        listed = self._notes.get(identity) if identity else None
+        if listed is not None and listed.reference in self._objects:
+            page = self._object(listed.reference)
+            if page.kind == _NOTES:
+                yield from (words for kind, words in self._texts(page, listed.texts) if kind == _NOTES_KIND)
+
+    def _texts(self, page: _Record, outline: list[tuple[int, str]], depth: int = 0) -> Iterator[tuple[int, str]]:
+        """Kind and words of each text box of a page, in the order in which they are drawn."""
+        for record in self._inside(page):
+            if record.kind == _TEXTBOX:
+                yield from self._boxed(record, outline)
+            elif record.holds and depth < _DEEPEST:
+                yield from self._texts(record, outline, depth + 1)
+
+    def _boxed(self, box: _Record, outline: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        kind = -1
+        for record in self._inside(box):
+            if record.kind == _KIND:
+                kind = self._number(record.start)
+            elif record.kind == _OUTLINE_TEXT:
+                at = self._number(record.start)
+                if at < len(outline):
+                    yield outline[at]
+            elif record.kind in (_CHARS, _BYTES):
+                yield kind, self._words(record)
+
+    def _listed(self, held: _Record | None) -> Iterator[_Listed]:
+        found: list[_Listed] = []
+        kind = -1
+        for record in self._inside(held) if held is not None else ():
+            if record.kind == _LISTED:
+                reference, _, _, identity = struct.unpack_from("<4I", self._data, record.start)
+                found.append(_Listed(reference, identity))
+            elif record.kind == _KIND:
+                kind = self._number(record.start)
+                if found:
+                    found[-1].texts.append((kind, ""))  # a text of the outline may be empty, and counts all the same
+            elif record.kind in (_CHARS, _BYTES) and found and found[-1].texts:
+                found[-1].texts[-1] = (kind, self._words(record))
+        yield from found
+
+    def _persisted(self, directory: _Record) -> None:
+        """Number of each object to its place, where no later save has set it ([MS-PPT] 2.3.4)."""
+        at = directory.start
+        while at + 4 <= directory.end:
+            packed = self._number(at)
+            first, count = packed & 0xFFFFF, packed >> 20
+            self._spend(4 + 4 * count)
+            for number, place in enumerate(struct.unpack_from(f"<{count}I", self._data, at + 4), first):
+                self._objects.setdefault(number, place)
+            at += 4 + 4 * count
+
+    def _spend(self, size: int) -> None:
+        """Count what was read. Raises KeyError where it is more than the file can hold."""
+        self._left -= size
+        if self._left < 0:
+            raise KeyError(size)
+
+    def _object(self, number: int, kind: int = -1) -> _Record:
+        return self._record(self._objects[number], len(self._data), kind)
+
+    def _record(self, at: int, end: int, wanted: int = -1) -> _Record:
+        """The record at a place, of the wanted kind if there is one; KeyError for another."""
+        self._spend(1)
+        head, kind, size = struct.unpack_from("<2HI", self._data, at)
+        if wanted not in (-1, kind):
+            raise KeyError(at)
+        return _Record(kind, head >> 4, at + 8, min(at + 8 + size, end), head & 15 == 15)
+
+    def _inside(self, record: _Record) -> Iterator[_Record]:
+        at = record.start
+        while at + 8 <= record.end:
+            inner = self._record(at, record.end)
+            yield inner
+            at = inner.end
+
+    def _number(self, at: int) -> int:
+        return int(struct.unpack_from("<I", self._data, at)[0])
+
+    def _words(self, record: _Record) -> str:
+        raw = self._data[record.start : record.end]
+        return raw.decode("utf-16-le", "replace") if record.kind == _CHARS else raw.decode("latin-1")
+
+
+def _lines(words: str) -> str:
+    """A text as lines, without those that only hold the place of a field, such as the slide's number."""
+    lines = words.replace("\r", "\n").replace("\x0b", "\n").split("\n")
+    return "\n".join(line for line in lines if line.strip() != "*")
