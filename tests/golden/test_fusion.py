@@ -13,10 +13,10 @@ import pytest
 from workbench.errors import PlanError, UsageError
 from workbench.plan.fusion import FusionPlan
 from workbench.plan.plan import Plan
+from workbench.ranking.batch import Batch, Judged
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import at_least, to_threshold
 from workbench.ranking.fuse import Fused, fuse, passthrough
-from workbench.ranking.many import Batch, ranks_of, top_of
 from workbench.records import Kind, Label
 
 NAN = float("nan")
@@ -283,7 +283,4 @@ def test_a_weight_of_0_times_a_score_below_0_is_0_and_not_minus_0() -> None:
 def test_many_convex_plans_at_once_give_the_order_of_each() -> None:
     """Alpha 0.8 ranks b, a, d, c; alpha 0 is keyword alone: a, b, c, d; ranks of rows a, b, c, d."""
     plans = [FusionPlan("convex", alpha=alpha, normalise=BOTH) for alpha in (0.8, 0.0)]
-    assert ranks_of(four(), plans, [0, 1, 2, 3]).tolist() == [[2, 1, 4, 3], [1, 2, 3, 4]]
-    assert top_of(four(), plans, 2).tolist() == [[1, 0], [0, 1]]
-    with pytest.raises(UsageError, match="grouped for the sources keyword, and"):
-        ranks_of(four(), Batch(plans, ["keyword"]), [0])
+    assert Batch.of([Judged(four(), np.arange(4))]).ranks(plans).tolist() == [[2, 1, 4, 3], [1, 2, 3, 4]]

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.ranking.candidates import Candidates
-from workbench.ranking.many import Batch
 
 
 @pytest.fixture
@@ -107,7 +106,7 @@ def test_a_sweep_gives_the_means_that_ranx_gives() -> None:
         candidates = Candidates.from_rankings(rankings)
         asked.append((candidates, np.sort(random.choice(len(candidates), 10, replace=False))))
     grid = rows_sweep.fusions()
-    means = rows_sweep.figures(asked, Batch(grid, ["keyword", "vector"])).mean(axis=0)
+    means = rows_sweep.figures(asked, grid).mean(axis=0)
     peer, apart = rows_sweep._ranx(asked, grid, means)
     assert peer.figure is not None
     # Equal ranks in the two sources tie in rrf, and ranx settles ties its own way: at most a few places move.

@@ -6,10 +6,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from ranking_cases import SOURCES, candidate_sets, candidates_of, cases, column, fusion_plans, with_columns
+from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, with_columns
 
 from workbench.plan import fields as plan_fields
 from workbench.plan.fusion import FusionPlan
@@ -17,7 +16,6 @@ from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import drop_unretrieved, retrieved_rows, to_depth
 from workbench.ranking.evidence import RANK_METHODS
 from workbench.ranking.fuse import Fused, fuse, passthrough
-from workbench.ranking.many import ranks_of, top_of
 from workbench.ranking.methods import METHODS
 from workbench.ranking.normalise import NORMALISERS
 from workbench.records import Label
@@ -180,52 +178,6 @@ def test_what_is_cut_adds_nothing(case: tuple[Candidates, FusionPlan]) -> None:
             Label.HYBRID if len(kinds) == 2 else {"lexical": Label.EXACT, "semantic": Label.SEMANTIC}[kinds.pop()]
         )  # fmt: skip
         assert all(fused.contributions[c.source][position] == 0.0 for c in candidates.columns if c.cut[row])
-
-
-@fast
-@given(candidate_sets(), st.lists(fusion_plans(("rrf", "weighted", "max", "combmnz")), min_size=1, max_size=6))
-def test_many_plans_at_once_give_the_ranks_of_each(candidates: Candidates, plans: list[FusionPlan]) -> None:
-    """ranks_of and top_of agree with fuse for every row, ties included, and in documents too."""
-    rows = list(range(len(candidates)))
-    ranks = ranks_of(candidates, plans, rows)
-    many = ranks_of(candidates, plans, rows * 8)  # beyond the number where it sorts instead of comparing
-    in_documents = ranks_of(candidates, plans, rows, documents=True)
-    first = ranks_of(candidates, plans, rows, cutoff=1)
-    tops = top_of(candidates, plans, 3)
-    for at, plan in enumerate(plans):
-        fused = fuse(candidates, plan)
-        expected = [fused.position(row) for row in rows]
-        assert ranks[at].tolist() == expected
-        assert many[at].tolist() == expected * 8
-        assert first[at].tolist() == [rank if rank == 1 else 0 for rank in expected]
-        documents = list(dict.fromkeys(fused.document_ids))
-        found = [documents.index(d) + 1 if d in documents else 0 for d in candidates.document_ids]
-        assert in_documents[at].tolist() == found
-        listed = [r for r in tops[at].tolist() if r >= 0]
-        ids = candidates.chunk_ids if plan.unit == "chunk" else candidates.document_ids
-        assert [ids[r] for r in listed] == list(fused.chunk_ids if plan.unit == "chunk" else fused.document_ids)[:3]
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("sources", [("keyword", "vector"), ("grep", "keyword", "vector")])
-def test_leaving_out_hopeless_items_changes_no_rank_within_the_cutoff(seed: int, sources: tuple[str, ...]) -> None:
-    """400 rows with many equal scores, every additive method, weights of 0 among them: ranks as without a cutoff."""
-    rng = np.random.default_rng(seed)
-    columns = []
-    for source in sources:
-        scores = np.round(rng.random(400), 2)
-        order = np.argsort(-scores, kind="stable").tolist()
-        columns.append(column(source, order, [float(scores[row]) for row in order], 250, 400))
-    candidates = candidates_of(columns, list(range(400)), [False] * 400)
-    weights = [{"keyword": float(a), "vector": float(b), "grep": 0.3} for a in (0, 0.5, 1) for b in (0, 0.7, 1)]
-    plans = [
-        FusionPlan(m, missing=x, weights=w) for m in ("rrf", "weighted") for x in plan_fields.MISSING for w in weights
-    ]
-    plans += [FusionPlan("max"), FusionPlan("combmnz")]
-    plans += [FusionPlan("convex", alpha=alpha, weights=w) for alpha in (0.0, 0.3, 1.0) for w in weights]
-    whole = ranks_of(candidates, plans, range(400))
-    for cutoff in (1, 7, 40):
-        assert (ranks_of(candidates, plans, range(400), cutoff=cutoff) == np.where(whole <= cutoff, whole, 0)).all()
 
 
 @fast

@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from workbench.errors import PlanError
-from workbench.ranking.normalise import NORMALISERS, normalise
+from workbench.ranking.normalise import NORMALISERS, Lists
+from workbench.ranking.normalise import normalise as normalise_lists
 from workbench.records import Kind
+
+
+def normalise(name: str, scores: np.ndarray, ranks: np.ndarray, kind: Kind):
+    own, put = normalise_lists(name, Lists(scores, ranks, np.zeros(len(scores), np.int64), 1, kind))
+    return own, lambda s: put(s, np.zeros(len(s), np.int64))
+
 
 # name, kind, the list's scores, its normalised scores, scores of rows that are not in the list, their normalised scores
 CASES = [

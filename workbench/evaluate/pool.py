@@ -51,9 +51,8 @@ class Pooled:
         keys: What each row stands for in the judgments: its document's key, or those of the judged passages that it has; nothing
             for the query's own document where that is left out.
         single: The key of each row, "" for the query's own document; None where some row has several.
-        targets: int64 (t,), the first row of each judged key that was retrieved, and of the query's own document, last.
-        own: The query's own document was retrieved, and is left out.
-        judged: The judged keys that were retrieved, aligned with `targets`.
+        targets: int64 (t,), the first row of each judged key that was retrieved.
+        judged: These keys.
         grades: int64 (t,), aligned.
         twice: Some text stands in more than one row.
         twins: Some text stands in rows of more than one document.
@@ -66,33 +65,12 @@ class Pooled:
     keys: tuple[tuple[str, ...], ...]
     single: tuple[str, ...] | None
     targets: NDArray[np.int64]
-    own: bool
     judged: tuple[str, ...]
     grades: NDArray[np.int64]
     twice: bool
     twins: bool
     shared: bool
     merged: bool
-
-    def reach(self, cutoff: int | None) -> int | None:
-        """How far to rank, so that the ranks to the cutoff are known after `closed_up`."""
-        return cutoff if cutoff is None or not self.own else cutoff + 1
-
-    def closed_up(self, ranks: NDArray[np.int64], cutoff: int | None) -> NDArray[np.int64]:
-        """Ranks of the targets, to `reach`, without the query's own document: what is below it moves up.
-
-        Args:
-            ranks: int64 (..., targets), 0 where not returned.
-            cutoff: Ranks beyond it become 0.
-
-        Returns:
-            int64 (..., judged).
-        """
-        if not self.own:
-            return ranks
-        ranks, own = ranks[..., :-1], ranks[..., -1:]
-        ranks = ranks - ((own > 0) & (ranks > own))
-        return ranks if cutoff is None else np.where(ranks > cutoff, 0, ranks)
 
 
 class Pool:
@@ -255,7 +233,6 @@ class Pool:
             for key in own:
                 first.setdefault(key, row)
         single = tuple([(*own, "")[0] for own in keys]) if all(len(own) < 2 for own in keys) else None
-        mine = [row for row, own in enumerate(keys) if not own][:1]
         qrels = self.judgments.qrels[topic.query_id]
         judged = [(first[key], key, grade) for key, grade in qrels.items() if key in first]
         _, place, number = np.unique(columns.text_keys, return_inverse=True, return_counts=True)
@@ -266,8 +243,7 @@ class Pool:
             retrieved,
             keys,
             single,
-            np.array([*(row for row, _, _ in judged), *mine], np.int64),
-            bool(mine),
+            np.array([row for row, _, _ in judged], np.int64),
             tuple([key for _, key, _ in judged]),
             np.array([grade for _, _, grade in judged], np.int64),
             bool(len(again)),

@@ -19,7 +19,7 @@ from workbench.evaluate.folds import Choice, deal, nested
 from workbench.evaluate.grid import Space, Values
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
-from workbench.evaluate.refusing import ranking_of
+from workbench.evaluate.refusion import ranking_of
 from workbench.evaluate.run import Run
 from workbench.evaluate.scoring import Stopped, score
 from workbench.evaluate.swept import Sweep

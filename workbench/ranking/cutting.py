@@ -32,20 +32,20 @@ def to_depth(candidates: Candidates, depths: Mapping[str, int], *, documents: bo
         computed score kept.
     """
     codes = document_codes(candidates.document_ids) if documents else None
+    return _with_columns(candidates, lambda c: cut_to_depth(c, depths[c.source], codes) if c.source in depths else c)
 
-    def cut(column: Column) -> Column:
-        depth = depths.get(column.source)
-        if depth is None:
-            return column
-        last = depth if codes is None else _rank_of_document(column.rank, codes, depth)
-        beyond = column.rank > last
-        if not beyond.any():
-            return column
-        return replace(
-            column, rank=np.where(beyond, 0, column.rank), score=np.where(beyond, np.nan, column.score)
-        )  # fmt: skip
 
-    return _with_columns(candidates, cut)
+def cut_to_depth(
+    column: Column, depth: int, documents: Ints | None = None, query: Ints | None = None, queries: int = 1
+) -> Column:
+    """One source's ranking cut at a depth, counted in documents where the rows' documents are given; the rows may be those of
+    several queries (`query` int64 (n,), rising), each of which is cut.
+    """
+    last: int | Ints = depth if documents is None else _last_ranks(column.rank, depth, documents, query, queries)
+    past = column.rank > last
+    if not past.any():
+        return column
+    return replace(column, rank=np.where(past, 0, column.rank), score=np.where(past, np.nan, column.score))
 
 
 def to_threshold(candidates: Candidates, source: str, threshold: float | str | None, metric: str) -> Candidates:
@@ -64,17 +64,15 @@ def to_threshold(candidates: Candidates, source: str, threshold: float | str | N
     Raises:
         PlanError: An unknown metric.
     """
-    off = threshold is None or threshold == plan_fields.OFF
+    return _with_columns(candidates, lambda c: cut_to_threshold(c, threshold, metric) if c.source == source else c)
 
-    def cut(column: Column) -> Column:
-        if column.source != source:
-            return column
-        if off:
-            return replace(column, cut=np.zeros(len(column.cut), bool))
-        score = np.where(column.rank > 0, column.score, column.computed)
-        return replace(column, cut=beyond(score, column.kind, float(threshold or 0.0), metric))
 
-    return _with_columns(candidates, cut)
+def cut_to_threshold(column: Column, threshold: float | str | None, metric: str) -> Column:
+    """One source's rows beyond a threshold marked as cut."""
+    if threshold is None or threshold == plan_fields.OFF:
+        return replace(column, cut=np.zeros(len(column.cut), bool))
+    score = np.where(column.rank > 0, column.score, column.computed)
+    return replace(column, cut=beyond(score, column.kind, float(threshold), metric))
 
 
 def beyond(scores: Floats, kind: Kind, threshold: float, metric: str) -> Bools:
@@ -155,20 +153,35 @@ def document_codes(document_ids: tuple[str, ...]) -> Ints:
     return np.asarray(codes, dtype=np.int64)
 
 
+def renumbered(codes: Ints) -> Ints:
+    """Codes numbered from 0 in the order in which each stands there first."""
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[place]
+
+
 def first_of_each(codes: Ints, order: Ints) -> Ints:
     """Of positions in a preferred order, the first of each code, in that order; int64."""
     _, first = np.unique(codes[order], return_index=True)
     return order[np.sort(first)]
 
 
-def _rank_of_document(rank: Ints, codes: Ints, depth: int) -> int:
-    """The last rank that belongs to the first `depth` documents' part of the list."""
-    ranked: Bools = rank > 0
-    rows = np.flatnonzero(ranked)
-    if not len(rows):
-        return 0
-    firsts = first_of_each(codes, rows[np.argsort(rank[rows], kind="stable")])
-    return int(rank[firsts[depth]]) - 1 if depth < len(firsts) else int(rank.max())
+def _last_ranks(rank: Ints, depth: int, documents: Ints, query: Ints | None, queries: int) -> Ints:
+    """For each row the last rank that belongs to the first `depth` documents' part of its query's list."""
+    owner = np.zeros(len(rank), np.int64) if query is None else query
+    rows = np.flatnonzero(rank > 0)
+    firsts = first_of_each(documents, rows[np.lexsort((rank[rows], owner[rows]))])
+    beyond_it = firsts[counted(owner[firsts]) == depth + 1]
+    last = np.full(queries, np.iinfo(np.int64).max)
+    last[owner[beyond_it]] = rank[beyond_it] - 1
+    return last[owner]
+
+
+def counted(query: Ints) -> Ints:
+    """Number of each entry within its query, from 1; entries of a query are side by side."""
+    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    return np.arange(1, len(query) + 1) - np.repeat(starts, np.diff(np.append(starts, len(query))))
 
 
 def _with_columns(candidates: Candidates, change: Callable[[Column], Column]) -> Candidates:

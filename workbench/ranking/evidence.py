@@ -16,15 +16,16 @@ normalised score of the source's list. A source with an empty list says nothing 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from workbench.errors import UsageError
 from workbench.plan.fusion import FusionPlan
-from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
-from workbench.ranking.cutting import document_codes, first_of_each, retrieved_rows
-from workbench.ranking.normalise import Map, normalise
+from workbench.ranking.candidates import Bools, Column, Floats, Ints
+from workbench.ranking.cutting import counted, first_of_each, renumbered
+from workbench.ranking.normalise import Lists, normalise
 from workbench.records import Kind
 
 RANK_METHODS = frozenset({"rrf"})  # methods that read ranks and no scores
@@ -58,6 +59,7 @@ class Table:
         rows: int64 (m,), rising: the item's row; for a document the first of its rows.
         alive: int64 (a,), rising: every row that some source retrieved.
         codes: int64 (a,), the item of each of these rows.
+        query: int64 (m,), rising, the query of each item.
         evidence: One a source.
         coverage: int64 (m,), number of sources that retrieved the item.
     """
@@ -65,36 +67,64 @@ class Table:
     rows: Ints
     alive: Ints
     codes: Ints
+    query: Ints
     evidence: tuple[Evidence, ...]
     coverage: Ints
 
 
-def tabulate(candidates: Candidates, fusion: FusionPlan) -> Table:
+def tabulate(
+    columns: Sequence[Column],
+    fusion: FusionPlan,
+    documents: Ints | None = None,
+    query: Ints | None = None,
+    queries: int = 1,
+) -> Table:
     """Evidence for a plan's method, normalisations, missing scores and unit; k, weights and alpha do not matter.
+
+    Args:
+        columns: One a source, on n rows: of one query, or of several end to end.
+        fusion: The plan.
+        documents: int64 (n,), each row's document, another one in each query; read for unit `document` only.
+        query: int64 (n,), rising, each row's query; None is one query.
+        queries: How many queries.
 
     Raises:
         UsageError: A retrieved row without a finite score.
         PlanError: An unknown normalisation.
     """
-    alive = retrieved_rows(candidates)
+    columns = sorted(columns, key=lambda c: c.source)
+    alive = np.flatnonzero(np.logical_or.reduce([c.retrieved for c in columns])) if columns else np.zeros(0, np.int64)
+    owner = np.zeros(len(alive), np.int64) if query is None else query[alive]
+    codes, rows = np.arange(len(alive)), alive
     if fusion.unit == "document":
-        codes = document_codes(tuple(candidates.document_ids[r] for r in alive.tolist()))
-        items = int(codes.max()) + 1 if len(codes) else 0
+        if documents is None:
+            raise UsageError("Documents are ranked, and the rows' documents are not given", "Pass them")
+        codes = renumbered(documents[alive])
         rows = alive[np.unique(codes, return_index=True)[1]]
-    else:
-        codes, items, rows = np.arange(len(alive)), len(alive), alive
-    evidence = tuple(
-        _evidence(column, alive, codes, items, fusion) for column in sorted(candidates.columns, key=lambda c: c.source)
-    )
-    coverage = np.zeros(items, np.int64)
+    base = _Rows(alive, codes, owner, np.zeros(len(rows), np.int64), queries)
+    base.of_item[codes] = owner
+    evidence = tuple(_evidence(column, base, fusion) for column in columns)
+    coverage = np.zeros(len(rows), np.int64)
     for e in evidence:
         coverage += e.rank > 0
-    return Table(rows, alive, codes, evidence, coverage)
+    return Table(rows, alive, codes, base.of_item, evidence, coverage)
 
 
-def _evidence(column: Column, alive: Ints, codes: Ints, items: int, fusion: FusionPlan) -> Evidence:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The alive rows: which, their items and queries, and the query of each item."""
+
+    alive: Ints
+    codes: Ints
+    query: Ints
+    of_item: Ints
+    queries: int
+
+
+def _evidence(column: Column, base: _Rows, fusion: FusionPlan) -> Evidence:
+    alive, codes, items = base.alive, base.codes, len(base.of_item)
     raw_rank, cut, hit = column.rank[alive], column.cut[alive], column.retrieved[alive]
-    places = np.flatnonzero(hit)  # this source's list, as positions in `alive`
+    places = np.flatnonzero(hit)  # this source's lists, as positions in `alive`
     ranks, scores = raw_rank[places], column.score[alive[places]]
     if not np.isfinite(scores).all():
         raise UsageError(
@@ -103,40 +133,39 @@ def _evidence(column: Column, alive: Ints, codes: Ints, items: int, fusion: Fusi
         )
     best = places  # the record of each item that counts
     if fusion.unit == "document":
-        best = first_of_each(codes, places[np.argsort(ranks, kind="stable")])
+        best = first_of_each(codes, places[np.lexsort((ranks, base.query[places]))])
     rank, record = np.zeros(items, np.int64), np.full(items, -1, np.int64)
     collapsed = fusion.unit == "document" and fusion.renumber
-    rank[codes[best]] = np.arange(1, len(best) + 1) if collapsed else raw_rank[best]
+    rank[codes[best]] = counted(base.query[best]) if collapsed else raw_rank[best]
     record[codes[best]] = alive[best]
     value, scored = np.zeros(items), rank > 0
     if fusion.method not in RANK_METHODS and len(places):
-        if collapsed:
-            ranks, scores = rank[codes[best]], column.score[alive[best]]
-        normalised, mapped = normalise(fusion.normalisation(column.source), scores, ranks, column.kind)
-        if fusion.unit == "document" and not collapsed:
-            # Every record is in the list; the document takes the value of its best one.
-            of_row = np.zeros(len(alive))
-            of_row[places] = normalised
-            value[codes[best]] = of_row[best]
-        else:
-            value[codes[best]] = normalised
+        listed = best if collapsed else places
+        ranks, scores = (rank[codes[best]] if collapsed else ranks), column.score[alive[listed]]
+        lists = Lists(scores, ranks, base.query[listed], base.queries, column.kind)
+        normalised, mapped = normalise(fusion.normalisation(column.source), lists)
+        # Where every record is in the list, a document takes the value of its best one.
+        of_row = np.zeros(len(alive))
+        of_row[listed] = normalised
+        value[codes[best]] = of_row[best]
+        says = ~np.isnan(lists.high)[base.of_item]  # a source with an empty list says nothing
         if fusion.missing == "floor":
-            bar = np.ones(items, bool)
-            bar[codes[~cut]] = False  # an item is cut where all of its rows are
-            missing = ~scored & ~bar
-            value[missing] = normalised.min()
+            barred = np.ones(items, bool)
+            barred[codes[~cut]] = False  # an item is cut where all of its rows are
+            missing = ~scored & ~barred & says
+            value[missing] = lists.each(np.minimum, normalised)[base.of_item[missing]]
             scored = scored | missing
         elif fusion.missing == "computed":
-            found, filled = _computed(column.computed[alive], ~cut, codes, ~scored, mapped)
-            value[found] = filled
+            found, best_score = _computed(column.computed[alive], ~cut, codes, ~scored & says)
+            value[found] = mapped(best_score, base.of_item[found])
             scored[found] = True
     return Evidence(column.source, column.kind, rank, record, value, scored)
 
 
-def _computed(computed: Floats, kept: Bools, codes: Ints, missing: Bools, mapped: Map) -> tuple[Ints, Floats]:
-    """Items without a retrieved record that have a computed score, and its normalised value."""
+def _computed(computed: Floats, kept: Bools, codes: Ints, missing: Bools) -> tuple[Ints, Floats]:
+    """Items without a retrieved record that have a computed score, and the best one among their rows."""
     rows = np.flatnonzero(missing[codes] & kept & ~np.isnan(computed))
     best = np.full(len(missing), -np.inf)
     np.maximum.at(best, codes[rows], computed[rows])
     items = np.flatnonzero(best > -np.inf)
-    return items, mapped(best[items])
+    return items, best[items]

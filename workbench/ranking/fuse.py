@@ -18,6 +18,7 @@ import numpy as np
 from workbench.errors import UsageError
 from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
+from workbench.ranking.cutting import document_codes
 from workbench.ranking.evidence import Table, tabulate
 from workbench.ranking.methods import Parameters, check, contributions
 from workbench.ranking.order import best_first
@@ -101,7 +102,7 @@ def fuse(candidates: Candidates | Mapping[str, Sequence[tuple[str, float]]], fus
         candidates = Candidates.from_rankings(candidates)
     plan = fusion or FusionPlan()
     check(plan, [c.source for c in candidates.columns])
-    table = tabulate(candidates, plan)
+    table = _tabulated(candidates, plan)
     # Adding 0.0 turns -0.0 (weight 0 times a negative score) into 0.0, which prints and compares as people expect.
     parts = [p + 0.0 for p in contributions(table.evidence, plan.method, parameters(plan, table))]
     scores = exact_sum(parts) if parts else np.zeros(0)
@@ -129,11 +130,16 @@ def passthrough(candidates: Candidates, source: str, fusion: FusionPlan | None =
         raise UsageError(f"There is no source {source!r} among the candidates", f"The sources are {names}")
     plan = replace(fusion or FusionPlan(), method="rrf")
     check(plan)
-    table = tabulate(replace(candidates, columns=columns), plan)
+    table = _tabulated(replace(candidates, columns=columns), plan)
     (evidence,) = table.evidence
     scores = columns[0].score[evidence.record] + 0.0
     nothing = np.full(len(scores), np.nan)
     return _fused(candidates, plan, table, [scores], [nothing], scores, np.argsort(evidence.rank, kind="stable"))
+
+
+def _tabulated(candidates: Candidates, plan: FusionPlan) -> Table:
+    documents = document_codes(candidates.document_ids) if plan.unit == "document" else None
+    return tabulate(candidates.columns, plan, documents)
 
 
 def parameters(fusion: FusionPlan, table: Table) -> Parameters:

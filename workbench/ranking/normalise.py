@@ -3,7 +3,7 @@
 Each one is fitted on the retrieved list of that source alone (after depth and threshold) and gives a rising map from raw
 to normalised scores. The same map is then applied to the computed scores of rows that the source did not retrieve, so a
 row just below the list's end gets a value just below the last hit's, not a cliff. Maps that are affine stay affine there:
-values below 0 are possible for `minmax` and `zscore`, and honest.
+values below 0 are possible for `minmax` and `zscore`, and honest. Lists of many queries are fitted at once (`Lists`).
 
 | name | formula over the list's scores s | list of one, or all equal |
 |---|---|---|
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,73 +37,133 @@ from workbench.errors import PlanError
 from workbench.ranking.candidates import Floats, Ints
 from workbench.records import Kind
 
-Map = Callable[[Floats], Floats]
-Fit = Callable[[Floats, Kind], Map]
+Map = Callable[[Floats, Ints], Floats]
+"""Raw scores, and the query (position of its list) that each belongs to, to normalised scores."""
 
 
-def none(listed: Floats, kind: Kind) -> Map:
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """One source's retrieved lists for q queries, end to end; a query whose list is empty has no entry.
+
+    Attributes:
+        scores: float64 (n,), raw scores.
+        ranks: int64 (n,), from 1 in each list.
+        query: int64 (n,), rising, the query of each entry, 0 to q - 1.
+        queries: q.
+        kind: Decides the least possible score.
+    """
+
+    scores: Floats
+    ranks: Ints
+    query: Ints
+    queries: int
+    kind: Kind
+
+    @property
+    def starts(self) -> Ints:
+        """Where each list that is not empty begins."""
+        return np.flatnonzero(np.diff(self.query, prepend=-1))
+
+    def each(self, ufunc: np.ufunc, values: Floats | Ints) -> Floats:
+        """A ufunc's reduction of each list's values, float64 (q,); NaN where the list is empty."""
+        result = np.full(self.queries, np.nan)
+        starts = self.starts
+        if len(starts):
+            result[self.query[starts]] = ufunc.reduceat(values, starts)
+        return result
+
+    @property
+    def low(self) -> Floats:
+        """Each list's least score, float64 (q,)."""
+        return self.each(np.minimum, self.scores)
+
+    @property
+    def high(self) -> Floats:
+        """Each list's greatest score, float64 (q,)."""
+        return self.each(np.maximum, self.scores)
+
+    def moments(self) -> tuple[Floats, Floats, Floats]:
+        """Count, mean and sum of squared deviations of each list, float64 (q,): correctly rounded sums, so that the rows' order
+        changes no bit.
+        """
+        count, mean, squares = np.zeros(self.queries), np.zeros(self.queries), np.zeros(self.queries)
+        for listed, start in zip(np.split(self.scores, self.starts[1:]), self.starts.tolist(), strict=False):
+            at = self.query[start]
+            count[at], mean[at] = len(listed), listed[0]
+            if listed.min() != listed.max():
+                mean[at] = math.fsum(listed.tolist()) / len(listed)
+                squares[at] = math.fsum(((listed - mean[at]) ** 2).tolist())
+        return count, mean, squares
+
+
+def none(lists: Lists) -> Map:
     """Raw scores as they are."""
-    return lambda s: s
+    return lambda s, q: s
 
 
-def minmax(listed: Floats, kind: Kind) -> Map:
+def minmax(lists: Lists) -> Map:
     """The list's last hit 0 and its first 1; a list of equal scores 1 (and 0 for anything below it)."""
-    low, high = listed.min(), listed.max()
-    if high == low:
-        return lambda s: np.where(s >= high, 1.0, 0.0)
-    return lambda s: (s - low) / (high - low)
+    low, high = lists.low, lists.high
+    flat, span = high == low, _divisor(high - low)
+    return lambda s, q: np.where(flat[q], np.where(s >= high[q], 1.0, 0.0), (s - low[q]) / span[q])
 
 
-def tmm(listed: Floats, kind: Kind) -> Map:
+def tmm(lists: Lists) -> Map:
     """The least score that the source could give 0 and the list's first hit 1; all 0 where the first hit has that least."""
-    low, high = (0.0 if kind is Kind.LEXICAL else -1.0), listed.max()
-    if high <= low:
-        return np.zeros_like
-    return lambda s: (s - low) / (high - low)
+    low, high = (0.0 if lists.kind is Kind.LEXICAL else -1.0), lists.high
+    flat, span = high <= low, _divisor(high - low)
+    return lambda s, q: np.where(flat[q], 0.0, (s - low) / span[q])
 
 
-def zscore(listed: Floats, kind: Kind) -> Map:
+def zscore(lists: Lists) -> Map:
     """Standard deviations above the list's mean; 0 for a list of equal scores."""
-    mean, squares = _moments(listed)
-    sd = math.sqrt(squares / len(listed))
-    if sd == 0.0:
-        return np.zeros_like
-    return lambda s: (s - mean) / sd
+    count, mean, squares = lists.moments()
+    sd = np.sqrt(squares / np.maximum(count, 1))
+    return lambda s, q: np.where(sd[q] == 0.0, 0.0, (s - mean[q]) / _divisor(sd)[q])
 
 
-def rank(listed: Floats, kind: Kind) -> Map:
+def rank(lists: Lists) -> Map:
     """The place that a score would take in the list, after any equal ones: 1 first, 0 after the last hit.
 
     For rows of the list itself `normalise` uses their ranks, which also settle ties.
     """
-    rising = np.sort(listed)
-    return lambda s: np.searchsorted(rising, s, side="left") / len(rising)
+    starts = lists.starts
+    rising = {
+        int(lists.query[start]): np.sort(listed)
+        for listed, start in zip(np.split(lists.scores, starts[1:]), starts.tolist(), strict=False)
+    }
+
+    def mapped(s: Floats, q: Ints) -> Floats:
+        places = np.zeros(len(s))
+        for at in np.unique(q).tolist():
+            own, listed = q == at, rising.get(at, _EMPTY)
+            places[own] = np.searchsorted(listed, s[own], side="left") / max(len(listed), 1)
+        return places
+
+    return mapped
 
 
-def dbsf(listed: Floats, kind: Kind) -> Map:
+def dbsf(lists: Lists) -> Map:
     """Three standard deviations below the list's mean 0, three above 1; 1/2 for a list of equal scores."""
-    mean, squares = _moments(listed)
-    sd = math.sqrt(squares / (len(listed) - 1)) if len(listed) > 1 else 0.0
+    count, mean, squares = lists.moments()
+    sd = np.sqrt(squares / np.maximum(count - 1, 1))
     low, high = mean - 3.0 * sd, mean + 3.0 * sd
-    if high <= low:
-        return lambda s: np.full_like(s, 0.5)
-    return lambda s: np.clip((s - low) / (high - low), 0.0, 1.0)
+    flat, span = high <= low, _divisor(high - low)
+    return lambda s, q: np.where(flat[q], 0.5, np.clip((s - low[q]) / span[q], 0.0, 1.0))
 
 
-def top(listed: Floats, kind: Kind) -> Map:
+def top(lists: Lists) -> Map:
     """Share of the list's first score; negative scores count as 0."""
-    high = listed.max()
-    if high <= 0.0:
-        return np.zeros_like
-    return lambda s: np.maximum(s, 0.0) / high
+    high = lists.high
+    return lambda s, q: np.where(high[q] <= 0.0, 0.0, np.maximum(s, 0.0) / _divisor(np.maximum(high, 0.0))[q])
 
 
-def clip(listed: Floats, kind: Kind) -> Map:
+def clip(lists: Lists) -> Map:
     """Raw scores, negative ones as 0."""
-    return lambda s: np.maximum(s, 0.0)
+    return lambda s, q: np.maximum(s, 0.0)
 
 
-NORMALISERS: Mapping[str, Fit] = {
+NORMALISERS: Mapping[str, Callable[[Lists], Map]] = {
     "none": none,
     "minmax": minmax,
     "tmm": tmm,
@@ -114,17 +175,15 @@ NORMALISERS: Mapping[str, Fit] = {
 }
 
 
-def normalise(name: str, listed: Floats, ranks: Ints, kind: Kind) -> tuple[Floats, Map]:
-    """Fit a normalisation on a source's list.
+def normalise(name: str, lists: Lists) -> tuple[Floats, Map]:
+    """Fit a normalisation on a source's lists.
 
     Args:
         name: A key of `NORMALISERS`.
-        listed: float64 (n,), n >= 1, raw scores of the retrieved rows, in any order.
-        ranks: int64 (n,), their ranks, from 1.
-        kind: Lexical or semantic: decides the least possible score.
+        lists: The retrieved rows of each query.
 
     Returns:
-        The list's normalised scores, float64 (n,), and the map for scores of rows that are not in the list.
+        The lists' normalised scores, float64 (n,), and the map for scores of rows that are not in them.
 
     Raises:
         PlanError: An unknown normalisation.
@@ -132,15 +191,15 @@ def normalise(name: str, listed: Floats, ranks: Ints, kind: Kind) -> tuple[Float
     fit = NORMALISERS.get(name)
     if fit is None:
         raise PlanError(f"There is no normalisation called {name!r}", "The names are " + ", ".join(NORMALISERS))
-    mapped = fit(listed, kind)
+    mapped = fit(lists)
     if name == "rank":
-        return 1.0 - (ranks - 1) / ranks.max(), mapped
-    return mapped(listed), mapped
+        return 1.0 - (lists.ranks - 1) / lists.each(np.maximum, lists.ranks)[lists.query], mapped
+    return mapped(lists.scores, lists.query), mapped
 
 
-def _moments(listed: Floats) -> tuple[float, float]:
-    """Mean and sum of squared deviations, correctly rounded sums: the rows' order changes no bit."""
-    if listed.min() == listed.max():
-        return float(listed[0]), 0.0
-    mean = math.fsum(listed.tolist()) / len(listed)
-    return mean, math.fsum(((listed - mean) ** 2).tolist())
+def _divisor(values: Floats) -> Floats:
+    """Values to divide by: 1 in the place of those whose result is not used."""
+    return np.where(values > 0.0, values, 1.0)
+
+
+_EMPTY = np.zeros(0)

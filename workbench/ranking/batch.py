@@ -1,0 +1,383 @@
+"""Many fusion plans over the candidates of many queries, for sweeps and for the figure beside a slider.
+
+Query by query, what a plan costs is mostly the calls. So the candidates of all queries are laid end to end, in blocks that fit a
+processor's cache, and a plan is some forty numpy calls a block. Plans that differ only in k, rank base, weights and alpha
+share the evidence (`evidence.tabulate`, as in `fuse`). Measures need the ranks of judged documents only, so what scores less than
+all of them, or less than enough others where a measure looks at the first ranks only, is never sorted. Scores, order and ties are
+those of `fuse`.
+
+Ranks are counted in documents: a document is ranked by its best row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import UsageError
+from workbench.plan.fusion import FusionPlan
+from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
+from workbench.ranking.cutting import counted, cut_to_depth, cut_to_threshold, document_codes, first_of_each
+from workbench.ranking.evidence import RANK_METHODS, Evidence, tabulate
+from workbench.ranking.methods import Parameters, check, contributions
+from workbench.ranking.summation import exact_sum
+
+_BLOCK = 1 << 16  # rows of one block: half a megabyte a column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """One query's candidates, and the rows whose documents' ranks are wanted.
+
+    Attributes:
+        candidates: n rows.
+        targets: int64 (t,), row numbers.
+        documents: What each row's document is called; "" for one that is left out of the ranking after equal texts were
+            dropped. None: the candidates' document ids.
+        texts: uint64 (n,), equal where the rows' texts are equal; None where all differ.
+    """
+
+    candidates: Candidates
+    targets: Ints
+    documents: tuple[str, ...] | None = None
+    texts: NDArray[np.uint64] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """The candidates of q queries, n rows end to end.
+
+    Attributes:
+        columns: One a source, sorted; a query that a source did not answer has rank 0 there, which adds nothing.
+        query: int64 (n,), rising.
+        queries: q.
+        documents: int64 (n,), another one in each query.
+        texts: int64 (n,), another one in each query; None where no text stands twice.
+        left_out: bool (n,), rows that are not ranked.
+        targets: int64 (t,), rows, query after query.
+        sizes: int64 (q,), how many of the targets are each query's.
+    """
+
+    columns: tuple[Column, ...]
+    query: Ints
+    queries: int
+    documents: Ints
+    texts: Ints | None
+    left_out: Bools
+    targets: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, queries: Sequence[Judged]) -> Batch:
+        """Lay queries end to end."""
+        lengths = [len(q.candidates) for q in queries]
+        starts = np.cumsum([0, *lengths])
+        names = [q.candidates.document_ids if q.documents is None else q.documents for q in queries]
+        texts = None
+        if any(q.texts is not None for q in queries):
+            texts = _joined([
+                np.arange(len(q.candidates)) if q.texts is None else np.unique(q.texts, return_inverse=True)[1]
+                for q in queries
+            ])  # fmt: skip
+        return cls(
+            _columns([q.candidates for q in queries]),
+            np.repeat(np.arange(len(queries)), lengths),
+            len(queries),
+            _joined([document_codes(n) for n in names]),
+            texts,
+            np.concatenate([np.array([not name for name in n], bool) for n in names] or [np.zeros(0, bool)]),
+            np.concatenate([q.targets + start for q, start in zip(queries, starts, strict=False)] or [_NONE]),
+            np.array([len(q.targets) for q in queries], np.int64),
+        )
+
+    def cut(
+        self,
+        depths: Mapping[str, int],
+        thresholds: Mapping[str, float | str | None],
+        metric: str,
+        *,
+        documents: bool = False,
+    ) -> Batch:
+        """The batch under depths and thresholds by source, cut as `cutting` cuts the candidates of one query."""
+        made = []
+        for column in self.columns:
+            if column.source in depths:
+                own = self.documents if documents else None
+                column = cut_to_depth(column, depths[column.source], own, self.query, self.queries)
+            if column.source in thresholds:
+                column = cut_to_threshold(column, thresholds[column.source], metric)
+            made.append(column)
+        return replace(self, columns=tuple(made))
+
+    def ranks(
+        self,
+        fusions: Sequence[FusionPlan],
+        *,
+        cutoff: int | None = None,
+        threshold: float | None = None,
+        dedupe: bool = False,
+        passthrough: bool = False,
+    ) -> Ints:
+        """The rank that the document of each target has under each plan.
+
+        Args:
+            fusions: p plans.
+            cutoff: Ranks beyond it do not matter (10 for nDCG@10); much quicker for many plans where it is small.
+            threshold: Rows with a lower fused score are not ranked; None ranks all.
+            dedupe: Rank only the first row of each text.
+            passthrough: The list of a query that one source alone answered keeps its order, and no fused threshold cuts it.
+
+        Returns:
+            int64 (p, t), from 1; 0 where no source retrieved the document, it is not ranked, or stands beyond the cutoff.
+
+        Raises:
+            PlanError, UsageError: As `fuse`; or texts are to be compared where documents are ranked.
+        """
+        sources = [c.source for c in self.columns]
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for n, fusion in enumerate(fusions):
+            check(fusion, sources)
+            groups.setdefault(shared_evidence(fusion, sources), []).append(n)
+        result = np.zeros((len(fusions), len(self.targets)), np.int64)
+        for part, targets in self.blocks():
+            for members in groups.values():
+                ready = part.ready(fusions[members[0]], cutoff=cutoff, dedupe=dedupe, passthrough=passthrough)
+                for n in members:
+                    result[n, targets] = ready.ranks(fusions[n], threshold)
+        if cutoff is not None:
+            result[result > cutoff] = 0
+        return result
+
+    def blocks(self) -> Iterator[tuple[Batch, slice]]:
+        """The batch in parts of whole queries, and which of the targets are each part's."""
+        ends = np.searchsorted(self.query, np.arange(self.queries), side="right")
+        targets = np.cumsum([0, *self.sizes])
+        first = row = 0
+        while first < self.queries:
+            last = max(first + 1, int(np.searchsorted(ends, row + _BLOCK, side="right")))
+            rows, own = slice(row, int(ends[last - 1])), slice(int(targets[first]), int(targets[last]))
+            columns = (
+                Column(c.source, c.kind, c.rank[rows], c.score[rows], c.computed[rows], c.cut[rows])
+                for c in self.columns
+            )
+            yield (
+                Batch(
+                    tuple(columns),
+                    self.query[rows] - first,
+                    last - first,
+                    self.documents[rows],
+                    None if self.texts is None else self.texts[rows],
+                    self.left_out[rows],
+                    self.targets[own] - row,
+                    self.sizes[first:last],
+                ),
+                own,
+            )
+            first, row = last, rows.stop
+
+    def ready(
+        self, fusion: FusionPlan, *, cutoff: int | None = None, dedupe: bool = False, passthrough: bool = False
+    ) -> Ready:
+        """The evidence for plans that differ from this one in k, rank base, weights and alpha only; arguments as in `ranks`."""
+        texts = self.texts if dedupe else None
+        if texts is not None and fusion.unit == "document":
+            raise UsageError("Documents are not compared by their text", "Pass dedupe only for plans with unit chunk")
+        table = tabulate(self.columns, fusion, self.documents, self.query, self.queries)
+        order = np.lexsort((-table.coverage, table.query))  # what settles ties; rows stand in the order of the rest
+        query, rows = table.query[order], table.rows[order]
+        evidence = tuple(
+            Evidence(e.source, e.kind, e.rank[order], e.record[order], e.value[order], e.scored[order])
+            for e in table.evidence
+        )
+        alone = np.zeros(len(rows), bool)
+        if passthrough:
+            lists = sum(np.bincount(query[e.rank > 0], minlength=self.queries) > 0 for e in evidence)
+            alone = np.asarray(lists)[query] == 1
+        left_out, known = self.left_out[rows], np.unique(self.documents[rows])
+        item, wanted = np.searchsorted(known, self.documents[rows]), self.documents[self.targets]
+        at = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+        targets = np.where(known[at] == wanted, at, -1) if len(known) else np.full(len(wanted), -1)
+        texts = None if texts is None else np.unique(texts[rows], return_inverse=True)[1]
+        once = None if texts is None else np.bincount(texts)[texts] == 1
+        single = ~left_out if once is None else ~left_out & once
+        aimed = np.zeros(len(known), bool)
+        aimed[targets[targets >= 0]] = True
+        return Ready(
+            fusion.method,
+            evidence,
+            query,
+            np.arange(self.queries),
+            item,
+            None if len(known) == len(rows) else len(known),
+            None if once is None or once.all() else texts,
+            left_out if left_out.any() else None,
+            alone if alone.any() else None,
+            targets,
+            np.flatnonzero(aimed[item]),
+            None if cutoff is None else _rivals(evidence, cutoff, query, self.queries, item, single),
+            cutoff,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ready:
+    """A batch made ready for plans that differ in k, rank base, weights and alpha only.
+
+    Items stand query by query, in the order that settles ties.
+
+    Attributes:
+        method: Of the plans.
+        evidence: One a source.
+        query: int64 (m,), the query of each item.
+        queries: int64 (q,), all of them.
+        document: int64 (m,), the document of each item, numbered without gaps.
+        documents: How many, where some have several items; else None.
+        texts: int64 (m,), the items' texts, where some are equal; else None.
+        left_out: bool (m,), items that are not ranked; None where all are.
+        alone: bool (m,), items of queries whose only list is passed through; None where there are none.
+        targets: int64 (t,), the wanted documents; -1 for one without items.
+        aimed: Items of wanted documents.
+        rivals: int64 (q, r), items of as many documents that are likely to be among the first, -1 after their end; None without
+            a cutoff.
+        cutoff: Ranks beyond it do not matter.
+    """
+
+    method: str
+    evidence: tuple[Evidence, ...]
+    query: Ints
+    queries: Ints
+    document: Ints
+    documents: int | None
+    texts: Ints | None
+    left_out: Bools | None
+    alone: Bools | None
+    targets: Ints
+    aimed: Ints
+    rivals: Ints | None
+    cutoff: int | None
+
+    def ranks(self, fusion: FusionPlan, threshold: float | None = None) -> Ints:
+        """Ranks of the targets under one plan, int64 (t,), as `Batch.ranks` gives them."""
+        if not len(self.aimed):
+            return np.zeros(len(self.targets), np.int64)
+        weights = tuple(fusion.weight(e.source) for e in self.evidence)
+        numbers = Parameters(float(fusion.k), float(fusion.rank_base), float(fusion.alpha), weights)
+        fused = scores = exact_sum(contributions(self.evidence, self.method, numbers))
+        if self.alone is not None:
+            scores = np.where(self.alone, -np.sum([e.rank for e in self.evidence], axis=0), scores)
+        places = np.flatnonzero(scores >= self._least(scores)[self.query])
+        if threshold is not None:
+            listed = fused[places] >= threshold
+            places = places[listed if self.alone is None else listed | self.alone[places]]
+        places = places[best_first_of_each(scores[places], self.query[places], len(self.queries))]
+        if self.texts is not None:
+            places = places[_firsts(self.texts[places], len(self.texts))]
+        if self.left_out is not None:
+            places = places[~self.left_out[places]]
+        if self.documents is not None:
+            places = places[_firsts(self.document[places], self.documents)]
+        query = self.query[places]
+        begins = np.searchsorted(query, self.queries)
+        ranks = np.zeros(len(self.query), np.int64)
+        ranks[self.document[places]] = np.arange(1, len(places) + 1) - begins[query]
+        return np.where(self.targets >= 0, ranks[self.targets], 0)
+
+    def _least(self, scores: Floats) -> Floats:
+        """The least score that matters in each query, float64 (q,): that of its wanted items, or of the `cutoff` best rivals."""
+        least = np.full(len(self.queries), np.inf)
+        owner = self.query[self.aimed]
+        starts = np.flatnonzero(np.diff(owner, prepend=-1))
+        least[owner[starts]] = np.minimum.reduceat(scores[self.aimed], starts)
+        if self.rivals is not None and self.cutoff is not None and self.rivals.shape[1] >= self.cutoff:
+            best = np.where(self.rivals >= 0, scores[self.rivals], -np.inf)
+            at = self.rivals.shape[1] - self.cutoff
+            least = np.maximum(least, np.partition(best, at, axis=1)[:, at])
+        return least
+
+
+def shared_evidence(fusion: FusionPlan, sources: Sequence[str]) -> tuple[object, ...]:
+    """Equal for plans that share the evidence of candidates with these sources."""
+    scores = () if fusion.method in RANK_METHODS else (fusion.missing, *(fusion.normalisation(s) for s in sources))
+    return fusion.method, fusion.unit, fusion.renumber, scores
+
+
+def _rivals(
+    evidence: Sequence[Evidence], cutoff: int, query: Ints, queries: int, documents: Ints, single: Bools
+) -> Ints:
+    """Items of different documents of each query, with a good rank in some source, of which none can be dropped, int64 (q, r)."""
+    best = np.min([np.where(e.rank > 0, e.rank, len(query) + 1) for e in evidence], axis=0)
+    items = np.flatnonzero(single & (best <= 3 * cutoff))
+    items = first_of_each(documents, items[np.lexsort((best[items], query[items]))])
+    place = counted(query[items]) - 1
+    items, place = items[place < 4 * cutoff], place[place < 4 * cutoff]
+    rivals = np.full((queries, int(place.max()) + 1 if len(place) else 0), -1)
+    rivals[query[items], place] = items
+    return rivals
+
+
+def best_first_of_each(scores: Floats, query: Ints, queries: int) -> Ints:
+    """Positions query by query, each query's best first: score down, position up; int64.
+
+    Args:
+        scores: float64 (n,), finite.
+        query: int64 (n,), rising.
+        queries: How many.
+    """
+    begins, ends = np.searchsorted(query, np.arange(queries)), np.searchsorted(query, np.arange(queries), side="right")
+    width = int((ends - begins).max(initial=0))
+    # One line a query: lines are sorted several times as fast as the whole is sorted by two keys.
+    there = np.arange(width) < (ends - begins)[:, None]
+    lines = np.full((queries, width), np.inf)
+    lines[there] = -scores
+    order = np.argsort(lines, axis=1)
+    lines = np.take_along_axis(lines, order, axis=1)
+    # Equal scores stand together, in any order: their positions are sorted within each run of them.
+    run = np.cumsum(lines != np.roll(lines, 1, axis=1), axis=1) if width > 1 else order
+    return (np.sort(run * width + order, axis=1) % max(width, 1) + begins[:, None])[there]
+
+
+def _columns(queries: Sequence[Candidates]) -> tuple[Column, ...]:
+    """Every source's columns end to end; rows of a query that lacks a source are not retrieved by it."""
+    kinds = {c.source: c.kind for candidates in queries for c in candidates.columns}
+    made = []
+    for source in sorted(kinds):
+        parts = [[c for c in candidates.columns if c.source == source] for candidates in queries]
+        whole = [own[0] if own else _empty(source, kinds, len(q)) for own, q in zip(parts, queries, strict=True)]
+        made.append(
+            Column(
+                source,
+                kinds[source],
+                np.concatenate([c.rank for c in whole]),
+                np.concatenate([c.score for c in whole]),
+                np.concatenate([c.computed for c in whole]),
+                np.concatenate([c.cut for c in whole]),
+            )
+        )
+    return tuple(made)
+
+
+def _empty(source: str, kinds: Mapping[str, object], rows: int) -> Column:
+    nothing = np.full(rows, np.nan)
+    return Column(source, kinds[source], np.zeros(rows, np.int64), nothing, nothing, np.zeros(rows, bool))  # type: ignore[arg-type]
+
+
+def _joined(codes: Sequence[Ints]) -> Ints:
+    """Codes of each query, numbered on from query to query."""
+    made, total = [_NONE], 0
+    for own in codes:
+        made.append(own + total)
+        total += int(own.max()) + 1 if len(own) else 0
+    return np.concatenate(made)
+
+
+def _firsts(codes: Ints, many: int) -> Ints:
+    """Positions at which one of `many` codes stands for the first time, rising."""
+    first = np.zeros(many, np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # of repeated places numpy keeps the last one written
+    return np.flatnonzero(first[codes] == np.arange(len(codes)))
+
+
+_NONE = np.zeros(0, np.int64)
