@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from workbench.records import Progress
-from workbench.store.together import Tell, build_together
+from workbench.records import Progress, ProgressCallback
+from workbench.store.together import build_together
 
 
 def test_what_is_told_comes_in_the_order_of_the_parts() -> None:
@@ -16,14 +16,14 @@ def test_what_is_told_comes_in_the_order_of_the_parts() -> None:
     told: list[tuple[str, int]] = []
     finished: list[str] = []
 
-    def first(tell: Tell) -> str:
+    def first(tell: ProgressCallback) -> str:
         assert second_done.wait(30)
         tell(Progress("vectors", 1, 1))
         tell(Progress("graph", 1, 2))
         tell(Progress("graph", 2, 2))
         return "one"
 
-    def second(tell: Tell) -> str:
+    def second(tell: ProgressCallback) -> str:
         tell(Progress("words", 1, 2))
         tell(Progress("words", 2, 2))
         second_done.set()
@@ -56,7 +56,7 @@ def test_a_part_that_fails_ends_the_others() -> None:
     """Its own error is raised, even by the last part, and when it is raised no part is running."""
     running, ended = threading.Event(), threading.Event()
 
-    def endless(tell: Tell) -> str:
+    def endless(tell: ProgressCallback) -> str:
         try:
             while True:
                 running.set()
@@ -64,7 +64,7 @@ def test_a_part_that_fails_ends_the_others() -> None:
         finally:
             ended.set()
 
-    def failing(tell: Tell) -> str:
+    def failing(tell: ProgressCallback) -> str:
         assert running.wait(30)
         raise ValueError("no room")
 
@@ -77,12 +77,12 @@ def test_whoever_is_told_may_stop_the_build() -> None:
     """An exception from there ends every part and is what is raised; parts that did not begin never do."""
     begun: list[str] = []
 
-    def endless(tell: Tell) -> str:
+    def endless(tell: ProgressCallback) -> str:
         begun.append("a")
         while True:
             tell(Progress("vectors", 0, 1))
 
-    def other(tell: Tell) -> str:
+    def other(tell: ProgressCallback) -> str:
         begun.append("b")
         return ""
 
