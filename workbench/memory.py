@@ -117,7 +117,7 @@ def _moment(value: datetime | str | None) -> str:
     try:
         moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value or datetime.now(UTC)
     except ValueError as exc:
-        raise UsageError(f"created_at is {value!r}, which is no time", "Write it as 2024-05-31T12:00:00Z") from exc
+        raise UsageError(f"created_at is {value!r}, which is not a time", "Write it as 2024-05-31T12:00:00Z") from exc
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return moment.astimezone(UTC).isoformat()
 

@@ -87,10 +87,10 @@ class Principal:
         many = isinstance(self.roles, Collection) and not isinstance(self.roles, str)
         if not many or not all(isinstance(role, str) for role in self.roles):
             raise UsageError(
-                f"The roles {self.roles!r} are no names in a tuple", "Write for example roles=('support',)"
+                f"The roles {self.roles!r} are not names in a tuple", "Write for example roles=('support',)"
             )
         if self.tenant is not None and not isinstance(self.tenant, str):
-            raise UsageError(f"The tenant {self.tenant!r} is no text", "Write for example tenant='acme'")
+            raise UsageError(f"The tenant {self.tenant!r} is not text", "Write for example tenant='acme'")
         object.__setattr__(self, "roles", tuple(sorted(set(self.roles))))
 
 

@@ -271,7 +271,7 @@ def _file_values() -> Mapping[str, Any]:
     except UnicodeDecodeError as exc:
         raise SettingError(f"The settings file {path} is not UTF-8: {exc.reason}", "Save it as UTF-8") from exc
     except (OSError, ValueError) as exc:
-        raise SettingError(f"The settings file {path} cannot be read: {exc}", "Mend it, or move it away") from exc
+        raise SettingError(f"The settings file {path} cannot be read: {exc}", "Fix it, or move it away") from exc
     if not isinstance(values, dict):
         raise SettingError(
             f"The settings file {path} is not a list of names and values", "Write one `name: value` a line"
@@ -304,7 +304,7 @@ def read_yaml(text: str, first: int = 1) -> Any:
     except yaml.YAMLError as exc:
         raise ValueError(str(exc).partition("\n")[0].rstrip(".")) from exc
     except (ValueError, RecursionError, OverflowError, TypeError, LookupError, AttributeError) as exc:
-        raise ValueError("it has a value that is none of its kind") from exc
+        raise ValueError("it has a value of the wrong type") from exc
     left, level = _MOST_YAML_VALUES, [value]
     for _ in range(_DEEPEST_YAML):
         inner: list[Any] = []

@@ -248,7 +248,7 @@ def table(
     for folder in folders:
         if missing := missing_parts(folder):
             raise UsageError(
-                f"{folder} is no judged collection: it lacks {', '.join(missing)}", "Give folders in the BEIR form"
+                f"{folder} is not a judged collection: it lacks {', '.join(missing)}", "Give folders in the BEIR form"
             )
     here = machine.describe()
     made: list[Measured] = []

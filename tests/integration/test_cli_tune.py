@@ -144,7 +144,7 @@ def test_judges_are_named_for_query_sets_only(place: Path) -> None:
     """A file does not say who judged: to leave the judge out silently would measure something else than was asked."""
     done = run(place, "eval", "--judge", "ann")
     assert done.exit_code == 2
-    assert "is no query set" in done.stderr
+    assert "is not a query set" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,6 @@ def test_a_folder_that_lacks_a_part_is_refused_before_the_first_is_measured(fold
     bare = tmp_path / "bare"
     bare.mkdir()
     (bare / "queries.jsonl").write_text("")
-    with pytest.raises(UsageError, match=r"bare is no judged collection: it lacks corpus.jsonl, qrels.tsv"):
+    with pytest.raises(UsageError, match=r"bare is not a judged collection: it lacks corpus.jsonl, qrels.tsv"):
         run(folder, bare, "--keep", tmp_path / "kept")
     assert not (tmp_path / "kept").exists()

@@ -89,7 +89,7 @@ def test_queries_are_read_as_lines_or_records(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_query_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "q.jsonl").write_text('{"text": "fine"}\n' + text + "\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"Line 2 of .*q\.jsonl is no query"):
+    with pytest.raises(UsageError, match=r"Line 2 of .*q\.jsonl is not a query"):
         read_queries(tmp_path / "q.jsonl")
 
 

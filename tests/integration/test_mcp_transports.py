@@ -274,8 +274,8 @@ def test_what_cannot_be_served_is_said_at_the_start(sample_path: Path, tmp_path:
         who = ["--tenant", "acme"]
         for given, words in [
             (["--corpus", str(tmp_path / "none")], "corpus"),
-            (["--corpus", str(sample_path)], "nobody said who asks"),
-            (["--corpus", str(sample_path), *who, "--http", "here"], "is no address"),
+            (["--corpus", str(sample_path)], "no principal was given"),
+            (["--corpus", str(sample_path), *who, "--http", "here"], "is not an address"),
             (["--corpus", str(sample_path), *who, "--http", port], "Cannot listen on"),
             (["--corpus", str(sample_path), *who, "--preset", "best"], "no preset called"),
         ]:

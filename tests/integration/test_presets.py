@@ -93,7 +93,7 @@ def test_scoped_refuses_an_anonymous_call(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.md").write_text("apples")
     wb.index([tmp_path / "files"], corpus=tmp_path / "corpus", encoder="hashing")
-    with wb.open_corpus(tmp_path / "corpus") as anonymous, pytest.raises(PrincipalRequired, match="who asks"):
+    with wb.open_corpus(tmp_path / "corpus") as anonymous, pytest.raises(PrincipalRequired, match="principal"):
         anonymous.search("apples", plan="scoped")
 
 

@@ -54,7 +54,7 @@ def test_the_corpus_keeps_what_has_no_file(tmp_path: Path) -> None:
     assert "Verified" in run("snapshot", "verify", made["id"], "-c", corpus).output
     (corpus / "snapshots" / "bad.snapshot").write_bytes(b"no zip")
     listed = json.loads(run("snapshot", "list", "-c", corpus, "--json").output)
-    assert any("no snapshot" in row["title"] for row in listed)
+    assert any("not a snapshot" in row["title"] for row in listed)
     assert "no snapshot with this id" in run("snapshot", "show", "0" * 16, "-c", corpus, code=2).stderr
 
 

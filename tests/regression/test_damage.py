@@ -172,7 +172,7 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
     (whole.parent / "docs" / "later.md").write_text("# Later\n")
     index([whole.parent / "docs"], corpus, encoder="hashing", collections=("docs", "artifacts"))
     (whole.parent / "docs" / "later.md").unlink()
-    for expected in ("an older state", "No generation is whole"):
+    for expected in ("an older state", "No generation is intact"):
         database = generation_of(corpus) / "corpus.duckdb"
         data = bytearray(database.read_bytes())
         data[len(data) // 2] ^= 1

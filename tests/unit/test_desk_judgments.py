@@ -152,7 +152,7 @@ def test_several_judges_give_the_median(make_corpus: Make) -> None:
 def test_other_grades_are_refused(make_corpus: Make, grade: int) -> None:
     """0 to 3, and nothing is written."""
     corpus = make_corpus(FILES)
-    with pytest.raises(JudgmentError, match="is no grade"):
+    with pytest.raises(JudgmentError, match="is not a grade"):
         corpus.judging.grade(beta(corpus), grade, "q")
     assert corpus.judging.located("search") == ()
 

@@ -198,7 +198,7 @@ def test_a_reader_keeps_its_generation_and_follows_when_asked(docs: Path, corpus
 
 def test_a_folder_of_other_files_does_not_become_a_corpus(docs: Path, tmp_path: Path):
     """Nor does a file."""
-    with pytest.raises(UsageError, match="is no corpus"):
+    with pytest.raises(UsageError, match="is not a corpus"):
         run(docs, docs / "sub")
     with pytest.raises(UsageError, match="cannot be made"):
         run(docs, docs / "a.md")

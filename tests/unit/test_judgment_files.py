@@ -60,14 +60,14 @@ def test_a_field_of_any_length_is_read(tmp_path: Path) -> None:
     ("row", "said"),
     [
         ('{"query_id": "1", "query": "x", "document": "a", "grade": ' + "1" * 5000 + "}", "not JSON: Exceeds the limit"),
-        ('{"_id": "1", "text": "x", "relevant": {"a": 1, "a": 0}}', "'a' stands twice in one object"),
-        ('{"query_id": "1", "query": "x", "document": "a", "grade": 1, "grade": 2}', "'grade' stands twice"),
+        ('{"_id": "1", "text": "x", "relevant": {"a": 1, "a": 0}}', "'a' occurs twice in one object"),
+        ('{"query_id": "1", "query": "x", "document": "a", "grade": 1, "grade": 2}', "'grade' occurs twice"),
         ('{"query_id": "1", "query": "\\ud800", "document": "a", "grade": 1}', "half of a character"),
         ('{"query_id": "1\\u0000", "query": "x", "document": "a", "grade": 1}', "has a control character"),
     ],
 )  # fmt: skip
 def test_json_that_would_lose_or_break_something_is_refused_with_its_line(tmp_path: Path, row: str, said: str) -> None:
-    """Numbers beyond reading, a name that stands twice, half characters and control characters in query ids name their line."""
+    """Numbers beyond reading, a name that occurs twice, half characters and control characters in query ids name their line."""
     good = json.dumps({"query_id": "2", "query": "y \U0001f600", "document": "b", "grade": 1}) + "\n"
     assert load(tmp_path, "good.jsonl", good).topics["2"].text == "y \U0001f600"
     with pytest.raises(JudgmentError, match=r"j\.jsonl, line 2: .*" + said):

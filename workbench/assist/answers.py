@@ -85,7 +85,7 @@ def read_grades(answer: str, count: int, model: str) -> tuple[int, ...]:
     """
     given = _read(answer, count, model, "grades", HIGHEST_GRADE, "the model's name")
     if any(grade != int(grade) for grade in given):
-        raise _nonsense(model, "has grades that are no whole numbers", "the model's name")
+        raise _nonsense(model, "has grades that are not whole numbers", "the model's name")
     return tuple(map(int, given))
 
 
@@ -107,7 +107,7 @@ def _read(answer: str, count: int, model: str, name: str, highest: int, field: s
     try:
         value = json.loads(_bare(answer), object_pairs_hook=_once, parse_constant=_refuse)
     except (ValueError, RecursionError) as exc:
-        raise _nonsense(model, f"is not the JSON that was asked for: {_start(answer)}", field) from exc
+        raise _nonsense(model, f"is not the requested JSON: {_start(answer)}", field) from exc
     scores = value.get(name) if isinstance(value, dict) and len(value) == 1 else None
     if not isinstance(scores, dict):
         raise _nonsense(model, f'is not one object with "{name}": {_start(answer)}', field)
@@ -168,7 +168,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _nonsense(model: str, what: str, field: str = "rerank.model") -> AssistError:

@@ -75,7 +75,7 @@ class CrossEncoderReranker:
                     )
                 result[row] = self._score(query, readable(text[:room]))
         if not np.isfinite(result).all():
-            raise AssistError(f"The model {self.name} gave scores that are no numbers", "Choose another model")
+            raise AssistError(f"The model {self.name} gave scores that are not numbers", "Choose another model")
         return result
 
     def _score(self, query: str, text: str) -> float:

@@ -268,7 +268,7 @@ def _content(body: bytes, endpoint: Endpoint) -> str:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise endpoint._strange("answered JSON that is no chat completion")
+        raise endpoint._strange("answered JSON that is not a chat completion")
     if choice.get("finish_reason") == "length":
         raise AssistError(
             f"The answer of the model {endpoint.model} was cut off by its own limit", "Choose another model"

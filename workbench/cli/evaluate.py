@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "others",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Another corpus of the same files, cut or embedded otherwise: each plan runs there too; may be repeated.",
+    help="Another corpus of the same files, chunked or embedded differently: each plan runs there too; may be repeated.",
 )
 @click.option(
     "--with-run",
@@ -371,7 +371,9 @@ def _print_thresholds(rows: list[dict[str, Any]], queries: int) -> None:
     frame = pl.DataFrame(
         [{**{n: v for n, v in r.items() if n not in {"of", "now", "field"}},
           "threshold": f"{r['threshold']:g}" if r["threshold"] is not None else ""} for r in rows]
-    ).rename({"lose": "may lose %", "loses": "loses %", "drops": "drops of others %", "not_found": "not found"})  # fmt: skip
+    ).rename(
+        {"lose": "max recall loss %", "loses": "recall loss %", "drops": "non-relevant removed %", "not_found": "not found"}
+    )  # fmt: skip
     shown.print(output.frame_table(frame, f"Thresholds on {queries} judged queries", digits=1))
     axes = dict.fromkeys(f"{r['source']}: {r['of']}" for r in rows)
     shown.print(Text("; ".join(axes), style="dim"), soft_wrap=True)

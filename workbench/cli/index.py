@@ -52,7 +52,7 @@ _MANY_FILES = 20
 @click.option("--strict", is_flag=True, help="Exit with 1 when a file failed.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
 @click.option("--watch", "watching", is_flag=True, help="Index, then again after every change, until Ctrl-C.")
-@click.option("--list", "list_files", is_flag=True, help="List every file with what became of it.")
+@click.option("--list", "list_files", is_flag=True, help="List every file and its status.")
 @options.CORPUS
 @options.JSON
 @click.pass_context

@@ -43,7 +43,7 @@ def _mapping(_: click.Context, __: click.Parameter, value: str | None) -> str | 
     try:
         return filter_text(json.loads(value))
     except ValueError as exc:
-        raise FilterError(f"The filter is no JSON object: {exc}", 'Write for example {"type": "note"}') from exc
+        raise FilterError(f"The filter is not a JSON object: {exc}", 'Write for example {"type": "note"}') from exc
 
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -241,8 +241,8 @@ def _read_text(file: Path) -> str:
 def takes_asker(function: F) -> F:
     """`--tenant`, `--role` and `--corpus`, handed to the command as `asker`."""
     function = CORPUS(_gathering(function, "asker", Asker))
-    function = click.option("--role", "roles", multiple=True, help="A role of who asks; may be repeated.")(function)
-    return click.option("--tenant", help="The tenant of who asks.")(function)
+    function = click.option("--role", "roles", multiple=True, help="Role to search as; may be repeated.")(function)
+    return click.option("--tenant", help="Tenant to search as.")(function)
 
 
 def takes_plan(function: F) -> F:
@@ -296,7 +296,7 @@ def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: 
 
     Raises:
         JudgmentError: There is neither, or it has no judgments.
-        UsageError: Judges are named, and it is no query set.
+        UsageError: Judges are named, and it is not a query set.
     """
     from workbench.errors import UsageError
     from workbench.judgments.qrels import load_judgments
@@ -307,7 +307,7 @@ def read_judgments(source: str | Path, split: str | None, asker: Asker, judges: 
                 return opened.judgments(str(source), judges or None)
     if judges:
         raise UsageError(
-            f"{source} is no query set, and does not say who judged",
+            f"{source} is not a query set, and does not say who judged",
             "Leave out --judge, or import it: workbench judge import",
         )
     return load_judgments(source, split=split)

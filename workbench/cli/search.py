@@ -149,7 +149,7 @@ def explain(
     asker: options.Asker,
     as_json: bool,
 ) -> None:
-    """Say where TARGET (a path, path:line or chunk id) stands in the search for QUERY, and what would bring it in."""
+    """Explain where TARGET (a path, path:line or chunk id) ranks in the search for QUERY, and what would bring it in."""
     chosen = plan.read()
     with asker.open() as opened:
         result = opened.search(query, keywords=keywords, mode=mode, plan=chosen, filters=filters)

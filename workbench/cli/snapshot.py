@@ -302,7 +302,9 @@ def export(
 def _audience(loaded: Snapshot, tenant: str | None, roles: tuple[str, ...], same: bool) -> Principal | None:
     """For whom it is written; asked on a terminal. None where every document is everyone's. Raises UsageError."""
     if same and (tenant or roles):
-        raise UsageError("--audience-same stands beside --audience-tenant or --audience-role", "Give one of them")
+        raise UsageError(
+            "--audience-same cannot be combined with --audience-tenant or --audience-role", "Give one of them"
+        )
     if same:
         return loaded.about.principal
     documents = loaded.documents()
@@ -311,7 +313,7 @@ def _audience(loaded: Snapshot, tenant: str | None, roles: tuple[str, ...], same
     if not tenant and not roles:
         if not sys.stdin.isatty():
             raise UsageError(
-                "This snapshot has documents of tenants or roles, and nobody said who will read it",
+                "This snapshot has documents of tenants or roles, and no audience was given",
                 "Add --audience-tenant and --audience-role, or --audience-same",
             )
         tenant = click.prompt(

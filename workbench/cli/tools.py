@@ -82,7 +82,7 @@ def _field_name(field: plan_fields.Field) -> str:
 def app(asker: options.Asker, port: int, host: str, no_browser: bool) -> None:
     """Open the workbench in the browser, on this machine only unless --host says otherwise.
 
-    Everybody who reaches the page looks as --tenant and --role, unless people sign in (the setting oidc_secrets).
+    Everybody who reaches the page searches as --tenant and --role, unless people sign in (the setting oidc_secrets).
     """
     from workbench.ui.launch import run_app
 
@@ -108,7 +108,7 @@ def app(asker: options.Asker, port: int, host: str, no_browser: bool) -> None:
 def mcp(address: str | None, tokens: Path | None, plan: options.OnePlan, asker: options.Asker) -> None:
     """Serve the corpus to agents and editors (MCP), over standard input and output unless --http is given.
 
-    Who asks (--tenant, --role) and what may be read are fixed here: no call can change them. The plan is that of the
+    The principal (--tenant, --role) and what may be read are fixed here: no call can change them. The plan is that of the
     setting `mcp_plan` unless another is given.
     """
     try:
@@ -126,7 +126,9 @@ def mcp(address: str | None, tokens: Path | None, plan: options.OnePlan, asker: 
         if address is None:
             raise UsageError("--tokens belongs to --http", "Give --http PORT too; standard input serves who starts it")
         if asker.principal is not None:
-            raise UsageError("--tokens says who asks", "Leave out --tenant and --role, and the settings of these names")
+            raise UsageError(
+                "--tokens names the principals", "Leave out --tenant and --role, and the settings of these names"
+            )
         from workbench.corpus import open_corpus
         from workbench.mcp.people import People, read_people
 
@@ -384,7 +386,7 @@ def _examine_database(path: Path) -> list[Finding]:
                 "desk", FILE, "fault", f"{reason}. Run `workbench doctor --repair --corpus {shlex.quote(str(path))}`"
             )
         ]
-    return [Finding("desk", FILE, "ok", "its structure is whole")] if (path / FILE).exists() else []
+    return [Finding("desk", FILE, "ok", "its structure is intact")] if (path / FILE).exists() else []
 
 
 def _repair(path: Path) -> list[Finding]:

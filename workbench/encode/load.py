@@ -143,7 +143,7 @@ def _load(model: Model, how: str) -> Encoder:
         return fast
     if how == "openvino":
         raise EncoderError(
-            f"OpenVINO cannot stand in for the model {model.name}: {reason}", "Set encoder_runtime to auto or torch"
+            f"OpenVINO cannot replace the model {model.name}: {reason}", "Set encoder_runtime to auto or torch"
         )
     return SentenceEncoder(model, (f"torch runs the model {model.name}, slower than OpenVINO would: {reason}",))
 

@@ -68,7 +68,7 @@ class Model:
         except OSError as exc:
             raise EncoderError(
                 f"The weights of the model {self.name} cannot be read: {exc}",
-                "Mend the folder, or fetch the model again",
+                "Fix the folder, or fetch the model again",
             ) from exc
         if self.name == PACKAGED and digest != PACKAGED_DIGEST:
             raise EncoderError(

@@ -100,7 +100,7 @@ def check(
     """
     wrong = next((measure for measure, least in minimums.items() if not math.isfinite(least)), None)
     if wrong is not None:
-        raise UsageError(f"The minimum of {wrong} is no number", "Give one such as 0.4")
+        raise UsageError(f"The minimum of {wrong} is not a number", "Give one such as 0.4")
     if baseline is None and not minimums:
         raise UsageError("There is nothing to check against", "Give --baseline FILE or --min nDCG@10=0.4")
     failures: list[str] = []

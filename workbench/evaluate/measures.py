@@ -182,7 +182,7 @@ def _read(text: str) -> tuple[str, dict[str, Any], int | float | None]:
         if cutoff is not None and not (_is_number(cutoff) and cutoff > 0):
             raise ValueError("after @ comes a whole number of at least 1")
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as exc:
-        reason = "it is no expression" if isinstance(exc, SyntaxError) else str(exc)
+        reason = "it is not an expression" if isinstance(exc, SyntaxError) else str(exc)
         raise UsageError(f"The measure {text!r} cannot be read: {reason}", _REMEDY) from exc
     return node.id, parameters, cutoff
 

@@ -340,9 +340,9 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
         query_id, document = spoken(head[0]), spoken(head[2].rsplit(None, 3)[0])
         rank, score = _number(tail[1]), _number(tail[2])
         if rank is None:
-            draft.fault(file, line, f"the rank {tail[1]!r} is no number")
+            draft.fault(file, line, f"the rank {tail[1]!r} is not a number")
         elif score is None:
-            draft.fault(file, line, f"the score {tail[2]!r} is no number")
+            draft.fault(file, line, f"the score {tail[2]!r} is not a number")
         elif document in found.setdefault(query_id, {}):
             first = found[query_id][document][2]
             draft.fault(file, line, f"query {query_id!r} has {document!r} in line {first} already")

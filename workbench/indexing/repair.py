@@ -52,7 +52,7 @@ def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[t
     with told(), locks.writer(Layout(corpus).writer_lock, corpus):
         done = _choose(corpus)
     if not generations.exists(corpus):
-        return tuple(done), (f"No generation is whole. Index again: {_indexed(corpus)}",)
+        return tuple(done), (f"No generation is intact. Index again: {_indexed(corpus)}",)
     left: list[str] = []
 
     def rebuild(previous: Previous, tell: ProgressCallback, abort: Abort) -> IndexReport:

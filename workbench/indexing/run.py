@@ -134,7 +134,9 @@ def _corpus_folder(folder: Path) -> Path:
         reason = (exc.strerror or type(exc).__name__).lower()
         raise UsageError(f"The corpus {folder} cannot be made or read: {reason}", "Choose another --corpus") from exc
     if names and not any(name in names for name in _OURS):
-        raise UsageError(f"{folder} holds other files and is no corpus", "Choose an empty or new folder for --corpus")
+        raise UsageError(
+            f"{folder} holds other files and is not a corpus", "Choose an empty or new folder for --corpus"
+        )
     private(folder)
     return folder
 

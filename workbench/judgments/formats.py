@@ -108,7 +108,7 @@ class Draft:
         if self._faults:
             shown = "; ".join(f"{file}, line {line}: {what}" for file, line, what in self._faults[:SHOWN_FAULTS])
             more = len(self._faults) - SHOWN_FAULTS
-            raise JudgmentError(shown + (f"; and {more} more" if more > 0 else ""), f"Mend these lines; {lost}")
+            raise JudgmentError(shown + (f"; and {more} more" if more > 0 else ""), f"Fix these lines; {lost}")
 
 
 def load(path: Path, *, split: str | None, topics: Path | None, name: str | None) -> Judgments:
@@ -352,7 +352,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         counts = Counter(name for name, _ in pairs)
-        raise ValueError(f"{next(name for name, count in counts.items() if count > 1)!r} stands twice in one object")
+        raise ValueError(f"{next(name for name, count in counts.items() if count > 1)!r} occurs twice in one object")
     return made
 
 

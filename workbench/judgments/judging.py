@@ -477,7 +477,7 @@ def _notes(chosen: Sequence[Located], queries: Sequence[Query]) -> tuple[str, ..
     shown = sum(q.source is not None and not q.source.hidden for q in queries)
     if shown:
         notes.append(
-            f"{shown} of {len(queries)} queries were made of words that stand in the documents that answer them, and these "
+            f"{shown} of {len(queries)} queries were made of words from the documents that answer them, and these "
             "words are searched: figures are higher than for people's own questions"
         )
     return tuple(notes)

@@ -134,7 +134,7 @@ class JudgmentLog:
         """
         if not any_grade and grade not in GRADES:
             raise JudgmentError(
-                f"{grade!r} is no grade", "Grade 0 (not relevant), 1 (related), 2 (relevant) or 3 (answers it)"
+                f"{grade!r} is not a grade", "Grade 0 (not relevant), 1 (related), 2 (relevant) or 3 (answers it)"
             )
         with self.database.writing(JUDGING) as db:
             number = self.sets.number(db, name)

@@ -40,7 +40,7 @@ class HitAnswer(_Answer):
     end_line: int
     page: int | None
     locator: str = Field(
-        description="Where it stands in the original, such as slide=3 or page=3; empty where the lines say it"
+        description="Its place in the original, such as slide=3 or page=3; empty where the lines are enough"
     )
     copies: list[str] = Field(description="Paths of other documents with the same text, which are not listed again")
     label: str = Field(description="Exact match, Semantic match, Hybrid, Strongest keyword hit, or Added")
@@ -67,8 +67,7 @@ class HitAnswer(_Answer):
     added: bool = Field(description="Added for context beside a result, not itself found")
     whole: bool = Field(default=True, description="False: the text was shortened around its matches")
     left_out: list[list[int]] = Field(
-        default=[],
-        description="[first, last] numbers of the lines that were left out; a line of the text stands for each",
+        default=[], description="[first, last] numbers of the lines that were left out; a line of the text marks each"
     )
 
 
@@ -116,7 +115,7 @@ class PassageAnswer(_Answer):
     end_line: int
     page: int | None
     locator: str = Field(
-        description="Where it stands in the original, such as slide=3 or page=3; empty where the lines say it"
+        description="Its place in the original, such as slide=3 or page=3; empty where the lines are enough"
     )
     matched_lines: list[int]
     score: float
@@ -127,8 +126,7 @@ class PassageAnswer(_Answer):
     copies: list[str] = Field(description="Other paths of the same file, which are not listed again")
     whole: bool = Field(default=True, description="False: the text was shortened around its matches")
     left_out: list[list[int]] = Field(
-        default=[],
-        description="[first, last] numbers of the lines that were left out; a line of the text stands for each",
+        default=[], description="[first, last] numbers of the lines that were left out; a line of the text marks each"
     )
 
 

@@ -109,7 +109,7 @@ def _person(row: Any, where: str) -> tuple[str, Principal]:
         or not all(isinstance(r, str) for r in roles)
     ):
         raise SettingError(
-            f"{where} has a tenant that is no text, or roles that are no list of texts", "Write roles: [support]"
+            f"{where} has a tenant that is not text, or roles that are not a list of texts", "Write roles: [support]"
         )
     return token, Principal(tenant, tuple(roles))
 

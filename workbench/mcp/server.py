@@ -233,7 +233,7 @@ def parse_address(address: str) -> tuple[str, int]:
     found = _ADDRESS.fullmatch(address.strip())
     if found is None or not 1 <= int(found["port"]) <= 65535:
         raise UsageError(
-            f"{address!r} is no address to listen on", "Write HOST:PORT, or PORT alone for this machine only"
+            f"{address!r} is not an address to listen on", "Write HOST:PORT, or PORT alone for this machine only"
         )
     return (found["host"] or LOCAL[0]).strip("[]"), int(found["port"])
 

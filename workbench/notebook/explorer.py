@@ -70,7 +70,7 @@ class Explorer:
         self._picture = ipywidgets.Dropdown(
             description="Picture", options=offered, value=offered[0], layout=ipywidgets.Layout(width="14rem"), **wide
         )
-        self._reset = ipywidgets.Button(description="Back to the start", tooltip="Takes back every change")
+        self._reset = ipywidgets.Button(description="Back to the start", tooltip="Undo every change")
         self._again = ipywidgets.Button(
             description="Measure again", tooltip="Retrieves the judged queries under this plan; takes seconds",
             button_style="primary",

@@ -147,7 +147,7 @@ GROUPS: tuple[Group, ...] = (
         "rules",
         "Rules",
         (
-            Slot("principal", "Who asks must be named"),
+            Slot("principal", "Require a principal"),
             Slot("limit.max", "Largest limit", typed=True),
             Slot("cache_seconds", "Seconds that a result is kept", typed=True),
         ),

@@ -257,9 +257,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     _number_field("limit", 10, "How many results are returned.", 1, 1000),
     _number_field("limit.max", 1000, "The largest limit that a search may ask for.", 1, 10_000),
-    _choice_field(
-        "principal", "optional", "Whether somebody must be named as the one who asks.", ("optional", "required")
-    ),
+    _choice_field("principal", "optional", "Whether a search needs a principal.", ("optional", "required")),
     _number_field("grep.context", 10, "Lines shown before and after a matched line.", 0, 1000),
     _switch("grep.regex", False, "Read the keywords as regular expressions (RE2)."),
     _choice_field(
@@ -278,13 +276,13 @@ FIELDS: tuple[Field, ...] = (
     _choice_field(
         "grep.show", "chunk", "What a fused grep hit shows: its chunk, or the passage of lines.", ("chunk", "passage")
     ),
-    _number_field("keyword.k1", 0.9, "BM25: how soon more of the same word stops counting.", 0, 10),
-    _number_field("keyword.b", 0.4, "BM25: how much long chunks are held back.", 0, 1),
+    _number_field("keyword.k1", 0.9, "BM25: term-frequency saturation (k1).", 0, 10),
+    _number_field("keyword.b", 0.4, "BM25: length normalisation (b).", 0, 1),
     _choice_field("keyword.operator", "any", "Whether one of the words is enough.", ("any", "all")),
     _switch(
         "keyword.keep_strongest",
         False,
-        "Put the strongest keyword hit in the last place where fusion left it out and its score is at least half of the query's "
+        "Put the strongest keyword result in the last place if fusion left it out and its score is at least half of the query's "
         "upper bound; first, where the operator is all and the query names an identifier.",
     ),
     _choice_field("vector.metric", "angular", "How a cosine is shown and cut as a distance.", METRICS),
@@ -348,7 +346,7 @@ FIELDS: tuple[Field, ...] = (
     _switch(
         "fusion.renumber", True, "unit document: count ranks and depth in documents, after each keeps its best chunk."
     ),
-    _choice_field("fusion.prefer", "best", "unit document: which record stands for the document.", ("best", "chunk")),
+    _choice_field("fusion.prefer", "best", "unit document: which record represents the document.", ("best", "chunk")),
     _choice_field(
         "fusion.single_source",
         "passthrough",

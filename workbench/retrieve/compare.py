@@ -99,7 +99,7 @@ def _record(file: Path, number: int, line: str) -> Asked:
             raise TypeError("text")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise UsageError(
-            f"Line {number} of {file} is no query",
+            f"Line {number} of {file} is not a query",
             'Write {"text": "...", "keywords": "..."}, or a file with another ending',
         ) from exc
     return Asked(text.strip(), keywords)

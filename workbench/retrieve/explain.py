@@ -433,7 +433,7 @@ def _dropped(places: _Places, standings: tuple[SourceStanding, ...], position: i
     reasons = [(step, s.reason) for state, step in _STEPS for s in standings if s.state == state]
     reasons += [("match", f"{u.source} could not run ({u.reason})") for u in result.unavailable]
     if not reasons:
-        return "match", "No source was asked"
+        return "match", "No source was searched"
     return reasons[0][0], "; ".join(reason for _, reason in reasons)
 
 
@@ -492,7 +492,7 @@ def _filtered(
         citation=cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
         chunk_id=chunk.chunk_id,
         standings=tuple(
-            SourceStanding(s, "not asked", None, None, None, 0.0, "it is left out before the sources are asked")
+            SourceStanding(s, "not asked", None, None, None, 0.0, "it is left out before the sources are searched")
             for s in result._retrieved.sources_for(request.plan)
         ),
         dropped_by="filters",

@@ -100,7 +100,7 @@ def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
     """What to try when nothing was found, for the mode that was asked."""
     request = retrieved.request
     if not request.query and not retrieved.patterns:
-        return ("Nothing was asked: type a query",)
+        return ("There is no query: type one",)
     if not retrieved.visible:
         return ("The corpus holds nothing that you may see: index a folder with `workbench index PATH`",)
     if not retrieved.allowed:

@@ -248,7 +248,7 @@ def _from_disk(
             return None
     if text is None:
         return FileText(
-            f"[ERROR: NOT_TEXT] {sentence(asked)} is not indexed, and is no UTF-8 text. Index it to read what is in it",
+            f"[ERROR: NOT_TEXT] {sentence(asked)} is not indexed, and is not UTF-8 text. Index it to read what is in it",
             found=False,
         )
     return FileText(text, True, asked, note=f"{asked} is not indexed: this is the file as it is on disk", current=True)

@@ -179,7 +179,7 @@ def folded(text: str) -> str:
 def check_principal(plan: Plan, principal: Principal | None) -> None:
     """Raise PrincipalRequired where a plan must know who asks, and nobody is named."""
     if plan["principal"] == "required" and principal is None:
-        raise PrincipalRequired(f"The plan {plan.preset} needs to know who asks", SAY_WHO)
+        raise PrincipalRequired(f"The plan {plan.preset} needs a principal", SAY_WHO)
 
 
 def kind_of(source: str) -> Kind:

@@ -162,7 +162,7 @@ def from_bytes(data: bytes) -> tuple[Manifest, dict[str, bytes]]:
     except SnapshotError:
         raise
     except _FAULTS as exc:
-        raise SnapshotError("The file is no snapshot, or is damaged: it cannot be read as a zip", _AGAIN) from exc
+        raise SnapshotError("The file is not a snapshot, or is damaged: it cannot be read as a zip", _AGAIN) from exc
 
 
 def _listed(zipped: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

@@ -425,7 +425,7 @@ def for_audience(
     kinds = [Access(r["tenant"], tuple(r["roles"]), r["sensitivity"]) for r in listed.iter_rows(named=True)]
     if principal is None and any(k.tenant is not None or k.roles for k in kinds):
         raise PrincipalRequired(
-            "This snapshot has documents of tenants or roles, and nobody said for whom it is",
+            "This snapshot has documents of tenants or roles, and no audience was given",
             "Name the audience: tenant and roles",
         )
     seen = {k: visible(k, principal, policy or SeeAll()) for k in dict.fromkeys(kinds)}

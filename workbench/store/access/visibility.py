@@ -167,7 +167,7 @@ def may_know(
 def require_principal(kinds: Sequence[Access], principal: Principal | None) -> None:
     """Refuse principal None where any document has a tenant or roles. Raises PrincipalRequired."""
     if principal is None and any(kind.tenant is not None or kind.roles for kind in kinds):
-        raise PrincipalRequired("This corpus has tenants or roles, and nobody said who asks", SAY_WHO)
+        raise PrincipalRequired("This corpus has tenants or roles, and no principal was given", SAY_WHO)
 
 
 def visible_documents(

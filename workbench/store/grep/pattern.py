@@ -200,9 +200,9 @@ def _objection(pattern: str, error: Exception) -> QueryError:
     if isinstance(reason, bytes):
         reason = reason.decode("utf-8", "replace")
     reason = reason.replace(_LINES, "", 1)
-    remedy = "Mend the pattern, or look for it as fixed words (grep.regex=no)"
+    remedy = "Fix the pattern, or look for it as fixed words (grep.regex=no)"
     if any(reason.endswith(sign) for sign in ("(?=", "(?!", "(?<", "(?<=", "(?<!")) and "operator" in reason:
-        remedy = "RE2 has no look-around: search for the part that must match, and narrow the results otherwise"
+        remedy = "RE2 has no look-around: search for the part that must match, and narrow the results another way"
     elif ("escape" in reason and reason[-1:].isdigit()) or "(?P=" in pattern:
         remedy = "RE2 has no backreferences: write out what is repeated"
     elif "too large" in reason or "too big" in reason or "repetition size" in reason:

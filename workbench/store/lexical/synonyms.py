@@ -222,7 +222,7 @@ def load_vocabulary(corpus: Path) -> Vocabulary:
     except FileNotFoundError:
         return NONE
     except (OSError, ValueError) as exc:
-        raise SettingError(f"{file} cannot be read: {exc}", "Mend it, or move it away") from exc
+        raise SettingError(f"{file} cannot be read: {exc}", "Fix it, or move it away") from exc
     if not isinstance(data, Mapping):
         return NONE  # a list of indexing rules, or nothing
     return parse_vocabulary(data, str(file))
@@ -299,11 +299,11 @@ def save_vocabulary(corpus: Path, vocabulary: Vocabulary) -> None:
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         held = read_yaml(text)
     except (OSError, ValueError) as exc:
-        raise SettingError(f"{file} cannot be read: {exc}", "Mend it, or move it away") from exc
+        raise SettingError(f"{file} cannot be read: {exc}", "Fix it, or move it away") from exc
     if isinstance(held, list):
         text = "rules:\n" + "".join(f"  {line}\n" if line.strip() else "\n" for line in text.splitlines())
     elif held is not None and not isinstance(held, Mapping):
-        raise SettingError(f"{file} is not a list of settings", "Mend it, or move it away")
+        raise SettingError(f"{file} is not a list of settings", "Fix it, or move it away")
     elif isinstance(held, Mapping) and not _BLOCK_STYLE.match(text):
         text = yaml.safe_dump(dict(held), sort_keys=False, allow_unicode=True)
     rest = _without(text).rstrip("\n")
