@@ -150,7 +150,9 @@ def test_what_is_no_zip_is_no_snapshot(data: bytes) -> None:
 def test_another_zip_is_no_snapshot() -> None:
     """A document of an office program is a zip too."""
     assert "no manifest.json" in refused(zipped({"word/document.xml": b"<w/>"})).message
-    assert "no snapshot of the workbench" in refused(zipped({"manifest.json": b'{"schema":1,"kind":"other"}'})).message
+    assert (
+        "not a snapshot of the workbench" in refused(zipped({"manifest.json": b'{"schema":1,"kind":"other"}'})).message
+    )
 
 
 def _resigned(files: dict[str, bytes], change: Callable[[dict[str, Any]], None]) -> bytes:

@@ -191,7 +191,7 @@ def _listed(zipped: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         said = f"The file unfolds into {total:,} bytes, more than the {MOST_UNPACKED_BYTES:,} that a snapshot may have"
         raise SnapshotError(said, _DISTRUST)
     if MANIFEST not in infos:
-        raise SnapshotError("The file is a zip, but no snapshot: it has no manifest.json", _AGAIN)
+        raise SnapshotError("The file is a zip, but not a snapshot: it has no manifest.json", _AGAIN)
     return infos
 
 
@@ -231,7 +231,7 @@ def _manifest(data: bytes) -> Manifest:
     except _FORM_FAULTS as exc:
         raise SnapshotError("The snapshot's manifest.json is damaged", _AGAIN) from exc
     if kind != _KIND:
-        raise SnapshotError("The file is a zip, but no snapshot of the workbench", _AGAIN)
+        raise SnapshotError("The file is a zip, but not a snapshot of the workbench", _AGAIN)
     if isinstance(schema, int) and schema > SCHEMA:
         raise SnapshotNewer(
             f"The snapshot has schema {schema}, and this version of the workbench reads up to {SCHEMA}",
