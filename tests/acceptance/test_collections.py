@@ -389,6 +389,7 @@ def test_a_mapping_that_cannot_be_a_filter_is_refused(artifacts: wb.Corpus, filt
         artifacts.search(QUERY, filters=filters)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_memories_are_kept_found_listed_and_removed(tmp_path: Path) -> None:
     """Also where the corpus lies in the folder that is indexed, and after that folder is indexed again."""
     write_files(tmp_path, {"a.md": "a note on tides"})
@@ -411,6 +412,7 @@ def test_memories_are_kept_found_listed_and_removed(tmp_path: Path) -> None:
             corpus.remember("  ")
 
 
+@pytest.mark.slow
 def test_memories_belong_to_the_principal_where_documents_do(tmp_path: Path) -> None:
     """Another tenant neither sees nor removes them."""
     write_files(tmp_path / "files", {"a.md": "a note"})

@@ -86,6 +86,7 @@ def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
     assert fused.chunk_ids[:3] == ("z", "a", "b")
 
 
+@pytest.mark.slow
 def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Make) -> None:
     """Same files, same query, same bytes of order and scores, ties included."""
     # The same words in other bytes: files with the same bytes would be one document.

@@ -258,6 +258,7 @@ def test_reranking_is_off_unless_asked(desk: wb.Corpus) -> None:
     assert "rerank_ms" in desk.search("retries", plan=plan.replace({"rerank.model": "overlap"})).timings_ms
 
 
+@pytest.mark.slow
 def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
     desk: wb.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +298,7 @@ def test_equal_scores_stand_in_the_same_order_every_time(desk: wb.Corpus) -> Non
     assert runs[0] == runs[1]
 
 
+@pytest.mark.slow
 def test_sources_and_ingest_jobs_are_listed(tmp_path: Path) -> None:
     """A run is queued while another writes, then running, then done with its counts; one that cannot go on is failed."""
     corpus, files = tmp_path / "corpus", write_files(tmp_path / "files", {"a.md": "apples", "b.md": "pears"})
@@ -357,6 +359,7 @@ def test_a_stopped_run_is_failed_with_its_reason(tmp_path: Path) -> None:
     assert job.reason
 
 
+@pytest.mark.slow
 def test_jobs_and_sources_name_no_paths_of_others(tmp_path: Path) -> None:
     """Who sees a part sees the jobs of his sources, without counts; who sees nothing there sees none."""
     corpus = tmp_path / "corpus"

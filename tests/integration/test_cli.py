@@ -192,6 +192,7 @@ def test_square_brackets_are_text_in_every_table(tmp_path: Path) -> None:
             assert "[slug]/[bold]x[/].md" in result.output, command
 
 
+@pytest.mark.slow
 def test_two_hash_seeds_print_the_same_bytes(sample_path: Path) -> None:
     """Nothing depends on the order of a set: two processes with different hash seeds print the same JSON."""
     outputs = set()

@@ -186,6 +186,7 @@ def test_a_baseline_that_was_changed_is_refused(place: Path, tmp_path: Path, cha
     assert "Make one with: workbench check" in done.stderr
 
 
+@pytest.mark.slow
 def test_check_warns_of_figures_that_say_little(tmp_path: Path) -> None:
     """Judgments of other documents, and a drop on so few queries that no test can call it one, are told."""
     few = write_judged(tmp_path, 4)

@@ -35,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(folder: Path, tmp_path: Path) -> None:
     """Fixed plans, what users get, the plan chosen on the train split, and an oracle that no plan beats."""
     said = json.loads(run(folder, "--keep", tmp_path, "--json"))
@@ -55,6 +56,7 @@ def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(folder: Path
     assert {said["machine"]["cores"] > 0, len(row["digest"]) > 8, said["date"][:2] == "20"} == {True}
 
 
+@pytest.mark.slow
 def test_the_table_says_where_the_tuned_plan_comes_from_and_where_a_mix_loses(folder: Path, tmp_path: Path) -> None:
     """A sample of the split where that is asked for, folds where there is none; intervals, the pooled line, the losses."""
     sampled = run(folder, "--keep", tmp_path, "--most", 10)

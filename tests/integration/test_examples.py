@@ -77,6 +77,7 @@ def test_only_examples_are_found(sample: wb.Corpus) -> None:
             sample.search_examples("arpeggio", limit=limit)
 
 
+@pytest.mark.slow
 def test_files_and_front_matter_of_type_example(make_corpus: Make) -> None:
     """A file of type `example` is one: its code blocks are the code, its front matter says the rest; no other page is one."""
     corpus = make_corpus(

@@ -113,6 +113,7 @@ def test_fusing_again_says_what_a_search_would_say(plan: str, sample: wb.Corpus)
     assert sample.search(*asked).with_plan(plan).to_dict() == sample.search(*asked, plan=plan).to_dict()
 
 
+@pytest.mark.slow
 def test_one_path_is_a_path_and_home_is_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the README has it: no shell reads `~` for Python or for a settings file, and a lone path needs no list."""
     monkeypatch.setenv("HOME", str(tmp_path))

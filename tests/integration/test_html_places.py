@@ -71,6 +71,7 @@ def test_results_passages_and_tables_carry_the_lines_of_the_file(pages: wb.Corpu
     assert kept.citation == hit.citation
 
 
+@pytest.mark.slow
 def test_a_citation_opens_in_python_over_mcp_and_on_the_command_line(pages: wb.Corpus, folder: Path) -> None:
     """Of the page, of its copy, of the one in the archive, and by the numbers alone."""
     assert pages.read_file("a.html#line=9-11") == "An otter builds its holt under the bank."

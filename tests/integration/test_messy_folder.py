@@ -55,6 +55,7 @@ def corpus(folder: Path) -> Path:
     return folder.parent / "my.corpus"
 
 
+@pytest.mark.slow
 def test_every_file_is_accounted_for_with_a_reason(folder: Path, corpus: Path) -> None:
     report = index([folder], corpus, encoder="hashing")
     told = {f.path: f for f in report.files}

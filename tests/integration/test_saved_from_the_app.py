@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from corpus_files import write_files
 
 import workbench as wb
@@ -22,6 +23,7 @@ def saved(corpus: wb.Corpus, query: str) -> Snapshot:
     return Snapshot.of([f.result for f in found if f.result is not None])
 
 
+@pytest.mark.slow
 def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path: Path) -> None:
     """More chunks match than any depth takes; documents with several passages in one chunk are among them."""
     gap = "\n" * 30

@@ -43,6 +43,7 @@ def command(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path) -> None:
     """One, then two, the same two again, and one again: what the report counts, says and holds."""
     index: Callable[..., wb.IndexReport] = lambda *names, **more: wb.index(  # noqa: E731

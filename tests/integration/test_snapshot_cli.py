@@ -85,6 +85,7 @@ def test_diff_of_two_files(saved: Path, sample_path: Path) -> None:
     run("snapshot", "diff", saved, code=2)
 
 
+@pytest.mark.slow
 def test_export_asks_for_the_audience(saved: Path, tmp_path: Path) -> None:
     """A snapshot with documents of roles is written for somebody, and without what they may not see."""
     assert "--audience-tenant" in run("snapshot", "export", saved, "--csv", code=2).stderr

@@ -28,6 +28,7 @@ from ingest_cases import pdf
 from workbench.records import Chunk
 
 
+@pytest.mark.slow
 @CHECK
 @given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=2), max_size=8), PARAGRAPHS)
 def test_word(tmp_path: Path, before: list[str], rows: list[list[str]], after: list[str]) -> None:

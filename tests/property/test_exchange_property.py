@@ -131,6 +131,7 @@ def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sets)
 @example({"queries": [("a\r\x07\ra", "a", None)], "judged": [(0, 0, 0, "a", "\ra")]})

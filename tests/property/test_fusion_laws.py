@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, with_columns
@@ -128,6 +129,7 @@ def test_an_empty_ranking_changes_nothing(candidates: Candidates, plan: FusionPl
     assert all(with_it.contributions[s].tobytes() == without.contributions[s].tobytes() for s in without.contributions)
 
 
+@pytest.mark.slow
 @fast
 @given(cases(cuts=False), st.data())
 def test_moving_up_never_moves_down(case: tuple[Candidates, FusionPlan], data: st.DataObject) -> None:

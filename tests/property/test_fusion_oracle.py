@@ -59,6 +59,7 @@ def exact_cases(draw: st.DrawFn) -> tuple[Candidates, FusionPlan]:
     return draw(candidate_sets()), plan
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(exact_cases())
 def test_scores_and_order_agree_with_exact_fractions(case: tuple[Candidates, FusionPlan]) -> None:

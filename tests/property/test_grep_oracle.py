@@ -66,6 +66,7 @@ def _oracle(pattern: str, case: str, literal: bool, word: bool) -> re.Pattern[st
     return re.compile(rf"(?:^|[^\wé])(?:{text})(?:$|[^\wé])" if word else text, flags)
 
 
+@pytest.mark.slow
 @QUICK
 @given(texts, st.lists(fixed, min_size=1, max_size=3, unique=True), st.sampled_from(["smart", "sensitive", "ignore"]),
        st.booleans(), st.integers(0, 3))  # fmt: skip
@@ -80,6 +81,7 @@ def test_fixed_text(documents: list[str], patterns: list[str], case: str, word: 
     assert answer.complete
 
 
+@pytest.mark.slow
 @QUICK
 @example(["\n"], r"\B", "smart", False, 0)
 @example(["1"], r"a\b\B\b", "smart", False, 0)
@@ -96,6 +98,7 @@ def test_regular_expressions(documents: list[str], pattern: str, case: str, word
     assert as_expected(answer) == wanted
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.text(ALPHABET, max_size=60), fixed, st.booleans())
 def test_marked_spans(text: str, pattern: str, ignore: bool) -> None:
@@ -111,6 +114,7 @@ def test_marked_spans(text: str, pattern: str, ignore: bool) -> None:
                 assert spans == [m.span() for m in oracle.finditer(passage.text)]
 
 
+@pytest.mark.slow
 @QUICK
 @given(texts, st.one_of(fixed.map(re.escape), regexes), st.data())
 def test_hidden_documents_change_nothing(documents: list[str], pattern: str, data: st.DataObject) -> None:
@@ -128,6 +132,7 @@ def test_hidden_documents_change_nothing(documents: list[str], pattern: str, dat
     assert (seen.files, seen.lines, seen.complete) == (alone.files, alone.lines, alone.complete)
 
 
+@pytest.mark.slow
 @QUICK
 @given(texts, st.one_of(fixed.map(re.escape), regexes), st.booleans(), st.sampled_from([1, 4, 50_000]))
 def test_the_way_to_the_lines_never_shows(documents: list[str], pattern: str, word: bool, most: int) -> None:
@@ -147,6 +152,7 @@ def test_the_way_to_the_lines_never_shows(documents: list[str], pattern: str, wo
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(regexes, st.text(ALPHABET.replace("\n", ""), max_size=20), st.booleans())
 def test_reading_a_pattern_does_not_change_it(pattern: str, line: str, ignore: bool) -> None:
@@ -166,6 +172,7 @@ def test_reading_a_pattern_does_not_change_it(pattern: str, line: str, ignore: b
         assert (found.start() - start, found.end() - start) == original.span()
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(regexes, st.text(ALPHABET.replace("\n", ""), max_size=8), st.booleans(), st.booleans())
 def test_a_matching_line_has_what_the_pattern_needs(pattern: str, line: str, ignore: bool, word: bool) -> None:

@@ -72,6 +72,7 @@ def test_the_index_and_the_textbook_agree(texts: list, queries: list[str], value
         corpus.connection.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(TEXTS, st.lists(QUERY, min_size=1, max_size=8), SETTINGS, st.data())
 def test_a_hidden_record_changes_no_byte(texts: list, queries: list[str], values: dict, data: st.DataObject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from snapshot_cases import shrunk, small
@@ -72,6 +73,7 @@ ABOUTS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_write_read_write_changes_nothing(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
@@ -88,6 +90,7 @@ def test_write_read_write_changes_nothing(about: About, search: SavedSearch, fra
     assert archive.write_parts(again.content) == archive.write_parts(content)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_any_content_has_a_page_and_a_diff(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
@@ -101,6 +104,7 @@ def test_any_content_has_a_page_and_a_diff(about: About, search: SavedSearch, fr
     assert made.diff(made).documents().is_empty()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25, phases=QUICK, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     query=st.text("retry backoff incident 0123 \"-*() ÄéЖ猫\u202e", min_size=1, max_size=24),

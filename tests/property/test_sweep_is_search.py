@@ -131,6 +131,7 @@ def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plans, st.booleans())
 def test_every_plan_has_the_figures_of_a_search(

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, i
     return matrix, matrix[draw(st.integers(0, count - 1))], mask, draw(st.integers(1, count + 3))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_exact_search_is_brute_force(case: tuple[np.ndarray, np.ndarray, np.ndarray | None, int]) -> None:

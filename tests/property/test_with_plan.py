@@ -169,6 +169,7 @@ def test_every_field_is_drawn() -> None:
     assert {plan_fields.locate(name)[0].name for name in DRAWN} == {f.name for f in plan_fields.FIELDS}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**9))
 def test_with_plan_is_search(corpus: wb.Corpus, seed: int) -> None:

@@ -63,6 +63,7 @@ def test_a_corpus_of_ones_own_is_measured_on(own: Path) -> None:
     assert built.source.digest
 
 
+@pytest.mark.slow
 def test_the_rows_have_their_goals(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first page under three seconds, the slider under 150 ms at the median."""
     from bench.ground import Ground

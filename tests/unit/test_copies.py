@@ -137,6 +137,7 @@ def test_who_may_see_them_keeps_files_apart(docs: Path, corpus: Path) -> None:
         assert opened.read_file("b/note.md").startswith("[ERROR: NOT_FOUND]")
 
 
+@pytest.mark.slow
 def test_a_copy_takes_the_place_of_a_file_that_went(docs: Path, corpus: Path, tmp_path: Path) -> None:
     """Nothing is embedded, and the corpus is what it would be without the file's ever having been there."""
     run(docs, corpus)
@@ -155,6 +156,7 @@ def test_a_copy_takes_the_place_of_a_file_that_went(docs: Path, corpus: Path, tm
         assert opened.search("pump", mode="vector", filters="path = 'b/'").hits[0].copies == ("c/deep/note.md",)
 
 
+@pytest.mark.slow
 def test_taking_a_primary_out_needs_no_file(docs: Path, corpus: Path, tmp_path: Path) -> None:
     """`remove` promotes the copy from what the corpus holds, even where the originals are gone."""
     run(docs, corpus)
@@ -169,6 +171,7 @@ def test_taking_a_primary_out_needs_no_file(docs: Path, corpus: Path, tmp_path: 
     assert indexed(corpus)[1] == [("b/note.md", ()), ("z.md", ())]
 
 
+@pytest.mark.slow
 def test_a_copy_that_changes_becomes_a_document_of_its_own(docs: Path, corpus: Path, tmp_path: Path) -> None:
     """And one that becomes equal to another file becomes its copy."""
     run(docs, corpus)
@@ -181,6 +184,7 @@ def test_a_copy_that_changes_becomes_a_document_of_its_own(docs: Path, corpus: P
     assert indexed(corpus) == indexed(tmp_path / "fresh.corpus")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["0/note.md", "y/note.md"])
 def test_a_copy_that_is_added_embeds_nothing(docs: Path, corpus: Path, tmp_path: Path, name: str) -> None:
     """Whether it comes before the primary, and takes its place, or after it."""
@@ -192,6 +196,7 @@ def test_a_copy_that_is_added_embeds_nothing(docs: Path, corpus: Path, tmp_path:
     assert indexed(corpus) == indexed(tmp_path / "fresh.corpus")
 
 
+@pytest.mark.slow
 def test_a_title_from_the_file_name_is_that_of_the_path(tmp_path: Path, corpus: Path) -> None:
     """Where the copy that takes over has another name, its text is embedded under it, so that history leaves no trace."""
     text = "The pump lost its pressure.\n"
@@ -211,6 +216,7 @@ def test_a_title_from_the_file_name_is_that_of_the_path(tmp_path: Path, corpus: 
     assert indexed(corpus) == indexed(tmp_path / "fresh2.corpus")
 
 
+@pytest.mark.slow
 def test_a_touched_file_stays_what_it_is(docs: Path, corpus: Path) -> None:
     run(docs, corpus)
     before = indexed(corpus)
@@ -220,6 +226,7 @@ def test_a_touched_file_stays_what_it_is(docs: Path, corpus: Path) -> None:
     assert indexed(corpus) == before
 
 
+@pytest.mark.slow
 def test_copies_are_found_over_folders(tmp_path: Path, corpus: Path) -> None:
     """In whatever order these are indexed; a folder that holds only copies is still one that the corpus reads."""
     one = write_files(tmp_path / "one", {"x.md": NOTE})
@@ -239,6 +246,7 @@ def test_copies_are_found_over_folders(tmp_path: Path, corpus: Path) -> None:
         assert hit.path == "x.md"
 
 
+@pytest.mark.slow
 def test_records_of_a_copied_file_are_its_copies(tmp_path: Path, make_corpus: Callable[..., wb.Corpus]) -> None:
     """A record is one of another file's only with the same id and content; equal lines of one file stay two."""
     line = '{"id": "%s", "text": "The pump lost its pressure."}\n'

@@ -60,6 +60,7 @@ def test_writing_twice_leaves_every_file_alone(tmp_path: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file() and p.name != MARK} == before
 
 
+@pytest.mark.slow
 def test_the_small_part_answers_many_questions_and_grows_into_the_whole(tmp_path: Path) -> None:
     """The topics and few modules, each relevant to a judged question; the whole is written over it, and back."""
     small, whole = demo_texts(small=True), demo_texts()

@@ -70,6 +70,7 @@ def test_forms_of_documents_come_back(judged: wb.Corpus, tmp_path: Path, form: s
     assert loaded.topics["2"].keywords == "boil"
 
 
+@pytest.mark.slow
 def test_records_go_by_their_own_ids(make_corpus: Make, tmp_path: Path) -> None:
     """Imported by id, found in the corpus, exported by id; an id that the corpus lacks is kept and told."""
     corpus = make_corpus(RECORDS)
@@ -211,6 +212,7 @@ def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: 
     assert [(s.name, s.queries) for s in judging.overview()] == [("coffee", 2)]
 
 
+@pytest.mark.slow
 def test_a_passage_of_any_length_comes_back_from_csv(make_corpus: Make, tmp_path: Path) -> None:
     """What was exported can be imported, also where the quoted passage is longer than csv's own limit of a field."""
     corpus = make_corpus({"long.md": "kettle " * 20_000 + "\n"}, one_chunk_per_document=True)

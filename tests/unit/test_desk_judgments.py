@@ -76,6 +76,7 @@ def test_overlap_rules() -> None:
     assert not inherits(Span(0, 10), Span(10, 20))
 
 
+@pytest.mark.slow
 def test_a_judgment_survives_an_edit_and_is_stale_when_its_text_is_gone(make_corpus: Make) -> None:
     """It moves with its text, counts where it stands, and is kept but counts for nothing without it."""
     corpus = make_corpus(FILES)

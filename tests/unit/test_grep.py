@@ -228,6 +228,7 @@ def test_an_empty_corpus_answers(tmp_path: Path) -> None:
             assert (answer.passages, answer.files, answer.lines, answer.complete) == ((), 0, 0, True)
 
 
+@pytest.mark.slow
 def test_threads_and_repeats_give_the_same(tmp_path: Path) -> None:
     """Eight threads at once get what one gets, also where the text is scanned block by block."""
     rng = np.random.default_rng(7)

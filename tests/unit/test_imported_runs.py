@@ -79,6 +79,7 @@ def test_names_are_those_of_the_judgments(tmp_path: Path) -> None:
     assert run.warnings == ("1 of 2 queries of the run are not judged and were left out",)
 
 
+@pytest.mark.slow
 def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make) -> None:
     """Whichever of own id, path and document id judgments and run use: the document is the same."""
     corpus = make_corpus({"a b.md": "# One\n\nA stone.\n", "more.jsonl": '{"id": "r1", "text": "the river"}\n'})
@@ -94,6 +95,7 @@ def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make
             assert (key, other, done.mean("RR")) == (key, other, 0.5)
 
 
+@pytest.mark.slow
 def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path: Path) -> None:
     """Of documents, of passages, and of records that are known by their own id: no difference, and a verdict that says so."""
     records = "".join(json.dumps({"id": f"r{n}", "text": text}) + "\n" for n, text in enumerate(FILES.values()))

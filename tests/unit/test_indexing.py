@@ -30,6 +30,7 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "my.corpus"
 
 
+@pytest.mark.slow
 def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, corpus: Path):
     """Three files, three documents; the binary one is skipped with its reason."""
     (docs / "program.exe").write_bytes(b"MZ\x90\0\0\0\3\0")
@@ -56,6 +57,7 @@ def test_a_second_run_changes_nothing_and_embeds_nothing(docs: Path, corpus: Pat
     assert (Layout(corpus).folder(first.generation) / "manifest.json").read_bytes() == manifest
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
     """An edit embeds one text; a new time of change embeds none; the rest is carried over."""
     run(docs, corpus)
@@ -69,6 +71,7 @@ def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
         assert opened.records.documents([0])[0].modified.year == 1970  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_file_that_vanished_is_removed_and_counted(docs: Path, corpus: Path):
     """From the next generation on."""
     run(docs, corpus)
@@ -78,6 +81,7 @@ def test_a_file_that_vanished_is_removed_and_counted(docs: Path, corpus: Path):
     assert paths(corpus) == ["a.md", "sub/c.md"]
 
 
+@pytest.mark.slow
 def test_a_renamed_file_embeds_nothing(docs: Path, corpus: Path):
     """Vectors are found again by the text."""
     run(docs, corpus)
@@ -87,6 +91,7 @@ def test_a_renamed_file_embeds_nothing(docs: Path, corpus: Path):
     assert paths(corpus) == ["a.md", "sub/c.md", "z.md"]
 
 
+@pytest.mark.slow
 def test_vectors_of_a_grown_corpus_are_those_of_one_made_at_once(docs: Path, corpus: Path, tmp_path: Path):
     """Bit for bit, and with the same digest: history leaves no trace."""
     run(docs, corpus)
@@ -102,6 +107,7 @@ def test_vectors_of_a_grown_corpus_are_those_of_one_made_at_once(docs: Path, cor
         assert grown.manifest.digest == fresh.manifest.digest
 
 
+@pytest.mark.slow
 def test_a_part_of_a_folder_refreshes_only_that_part(docs: Path, corpus: Path):
     """What is beside it is neither read nor removed."""
     run(docs, corpus)
@@ -112,6 +118,7 @@ def test_a_part_of_a_folder_refreshes_only_that_part(docs: Path, corpus: Path):
     assert paths(corpus) == ["a.md", "b.md", "sub/c.md"]
 
 
+@pytest.mark.slow
 def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Path, corpus: Path):
     """Computed here by hand from the chunks of another collection."""
     (docs / "long.md").write_text("".join(f"# Part {i}\n\n{f'word{i} ' * 150}\n\n" for i in range(4)))
@@ -137,6 +144,7 @@ def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Pa
         assert np.allclose(opened.vectors().vectors(np.array(carried))[0], expected, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_everything_may_be_removed(docs: Path, corpus: Path):
     """An empty corpus opens and answers."""
     run(docs, corpus)
@@ -146,6 +154,7 @@ def test_everything_may_be_removed(docs: Path, corpus: Path):
         assert opened.records.info(opened.records.scope(None, None, ()))["documents"] == 0
 
 
+@pytest.mark.slow
 def test_records_with_one_id_are_not_silently_lost(docs: Path, corpus: Path):
     """The report says how many were left out."""
     (docs / "r.jsonl").write_text(
@@ -168,6 +177,7 @@ def test_progress_names_every_step_and_ends_each(docs: Path, corpus: Path):
         assert last.done == last.total > 0
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_refused_or_waits(docs: Path, corpus: Path):
     """While readers go on."""
     run(docs, corpus)
@@ -179,6 +189,7 @@ def test_a_second_writer_is_refused_or_waits(docs: Path, corpus: Path):
     assert run(docs, corpus, wait=True).documents == 4
 
 
+@pytest.mark.slow
 def test_a_reader_keeps_its_generation_and_follows_when_asked(docs: Path, corpus: Path):
     """Pinned: the old one answers while and after the new one is made; then it is removed by the next run."""
     run(docs, corpus)
@@ -212,6 +223,7 @@ def test_vectors_of_two_encoders_are_never_compared():
         check_encoder(one, EncoderIdentity("m", "cd", "torch", 4, 16))
 
 
+@pytest.mark.slow
 def test_front_matter_and_rules_decide_who_sees_what(docs: Path, corpus: Path):
     """Flags, then corpus.yaml; a document is unchanged only under the same rules."""
     run(docs, corpus, tenant="acme", roles=("hr",))

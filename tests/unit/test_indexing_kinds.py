@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from workbench.cli.main import main
@@ -39,6 +40,7 @@ def test_a_kind_is_the_suffix_of_the_name() -> None:
     assert [kind_of(p) for p in ("a.b/c", "x.tar.GZ", ".bashrc", "a.md")] == ["(none)", ".gz", "(none)", ".md"]
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_table(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for n in range(20):

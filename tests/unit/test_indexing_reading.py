@@ -60,6 +60,7 @@ def test_a_large_file_is_never_held_as_a_whole(tmp_path: Path):
     assert max(sizes) == reading._BATCH_DOCUMENTS
 
 
+@pytest.mark.slow
 def test_a_crashed_helper_costs_its_file_and_the_next_one_goes_on(tmp_path: Path):
     """Says how it died; a new process takes the next file."""
     (tmp_path / "a.md").write_text("# A\n\nText.\n")

@@ -109,6 +109,7 @@ def test_nothing_is_made_of_what_is_hidden(tmp_path: Path) -> None:
     assert [q.text for q in staff.judging.queries("hr")] == ["Opening hours of shops"]
 
 
+@pytest.mark.slow
 def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: Path) -> None:
     """make, list, export, import, agree, add, rename, run export, eval and remove, one after the other."""
     corpus = make_corpus(FILES)

@@ -119,6 +119,7 @@ def test_nonsense_and_time_outs_are_counted_and_nothing_is_invented(
     assert sum(count for _, count in report.reasons) == 1  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_it_gives_up_when_the_endpoint_is_down(make_corpus: Make) -> None:
     """After a few failed calls in a row the rest is left, and the counts add up."""
     corpus = make_corpus({f"d{n}.md": f"# T{n}\n\nkettle {n}\n" for n in range(40)})

@@ -154,6 +154,7 @@ def test_ids_are_there_once(sample: wb.Corpus) -> None:
     assert wanted <= set(ids)
 
 
+@pytest.mark.slow
 def test_ten_long_searches_stay_under_eight_megabytes(sample: wb.Corpus) -> None:
     """Passages and tables share what is left, and say what they left out."""
     one = sample.search("retry", plan="default vector.threshold=off limit=10").snapshot()

@@ -129,6 +129,7 @@ def test_only_exclusions_is_an_error_with_guidance() -> None:
         parse('-draft -"first version"')
 
 
+@pytest.mark.slow
 def test_a_query_beyond_the_limit_is_an_error_that_says_so() -> None:
     """100,000 characters are refused at once; the longest allowed query of any shape is read."""
     with pytest.raises(QueryError, match=r"100,000 characters.*10,000"):

@@ -127,6 +127,7 @@ def test_letters_and_digits_are_words_and_spaces_are_not() -> None:
             assert not tokens.PIECES.search(chr(point)), hex(point)
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_folding_twice_changes_nothing(text: str) -> None:
     """A folded word is its own folded form, and never empty unless the text is."""
