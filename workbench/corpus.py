@@ -35,6 +35,7 @@ from workbench.retrieve.sources import retrieve
 from workbench.settings import path_of
 from workbench.store.access.mask import load_policy
 from workbench.store.access.visibility import Policy
+from workbench.store.lexical.synonyms import FILES as VOCABULARY_FILES
 from workbench.store.lexical.synonyms import Vocabulary, load_vocabulary, save_vocabulary
 from workbench.store.reader import open_generation
 
@@ -89,7 +90,7 @@ class Corpus:
         self._encoder, self._served = encoder, served
         self._lock = threading.Lock()
         self._cache = ResultCache()
-        self._words = SettingsFile(self.path, load_vocabulary)
+        self._words = SettingsFile(self.path, load_vocabulary, *VOCABULARY_FILES)
         self._engine: Engine | None = self._open()
         # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
         self._pinned().records.scope(principal, None, ())

@@ -14,7 +14,7 @@ import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import EncoderError, SourceUnavailable, UsageError
 from workbench.store.lexical.search import LexicalIndex
-from workbench.store.vectors.search import MappedVectors
+from workbench.store.vectors.search import VectorIndex
 
 Make = Callable[..., wb.Corpus]
 
@@ -125,7 +125,7 @@ def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pyte
         )
         assert [set(e.contributions) for e in alone] == [{"vector"}] * len(alone)
         assert {e.title: e.contributions["vector"] for e in full}["Noon bells"] == alone[0].score
-    monkeypatch.setattr(MappedVectors, "search", fail)
+    monkeypatch.setattr(VectorIndex, "search", fail)
     words = sample.search_examples("arpeggio")
     assert words.warnings[0].startswith("vector could not run: The model is gone")
     assert [e.title for e in words] == ["Noon bells", "Arpeggios"]

@@ -112,10 +112,10 @@ def test_scoped_keeps_the_strongest_keyword_hit_if_it_is_strong(sample: wb.Corpu
 
 
 def test_a_policy_hides_a_sensitivity_from_whom_it_does_not_clear(sample_path: Path) -> None:
-    from workbench.store.access.visibility import HideSensitivities
+    from workbench.store.access.mask import MaskPatterns
 
     everything = wb.Principal("acme", ("admin", "support"))
-    policy = HideSensitivities(("confidential",), cleared=("auditor",))
+    policy = MaskPatterns(hidden=("confidential",), cleared=("auditor",))
     with (
         wb.open_corpus(sample_path, everything) as plain,
         wb.open_corpus(sample_path, everything, policy=policy) as hidden,

@@ -17,7 +17,7 @@ from workbench.errors import SettingError
 from workbench.records import Document, Principal
 from workbench.retrieve.textform import format_text
 from workbench.store.access.mask import MaskPatterns, load_policy
-from workbench.store.access.visibility import MASK, HideSensitivities, SeeAll
+from workbench.store.access.visibility import MASK, SeeAll
 from workbench.store.catalogue import Catalogue
 
 SECRETS = ("1234-5678", "4321-8765", "quokka", "zanzibar", "wombat", "ostrich")
@@ -168,14 +168,14 @@ def test_the_funnel_and_the_messages_count_what_is_masked(corpus: wb.Corpus, fol
     assert steps[0].reason == "5 of them are shown with parts masked"
     assert "5 of the 6 results are shown with parts masked by the corpus's policy" in result.messages
     assert {h.path for h in masked} <= set(FILES) - {"open.md", "vault.md"}
-    for policy in (SeeAll(), HideSensitivities(("restricted",))):
+    for policy in (SeeAll(), MaskPatterns(hidden=("restricted",))):
         with wb.open_corpus(folder, Principal(), policy=policy) as plain:
             assert "policy" not in [s.step for s in plain.search("pay account").steps]
 
 
 def test_vectors_are_those_without_the_mask(corpus: wb.Corpus, folder: Path) -> None:
     """A policy masks after the vector search has found what it finds."""
-    with wb.open_corpus(folder, Principal(), policy=HideSensitivities(("restricted",))) as plain:
+    with wb.open_corpus(folder, Principal(), policy=MaskPatterns(hidden=("restricted",))) as plain:
         first, second = (c.search("pay account", mode="vector", limit=20) for c in (corpus, plain))
         assert [(h.chunk_id, h.score, h.citation) for h in first.hits] == [
             (h.chunk_id, h.score, h.citation) for h in second.hits
@@ -242,7 +242,7 @@ def test_whoever_is_cleared_sees_everything(folder: Path) -> None:
 
 def test_a_dropped_sensitivity_is_in_no_answer(folder: Path) -> None:
     """Hidden inside every source: it takes part in no count."""
-    with wb.open_corpus(folder, Principal(), policy=HideSensitivities(("restricted", "confidential"))) as opened:
+    with wb.open_corpus(folder, Principal(), policy=MaskPatterns(hidden=("restricted", "confidential"))) as opened:
         for mode in ("hybrid", "grep", "keyword", "vector"):
             result = opened.search("pay account", mode=mode, plan="vector.threshold=off", limit=20)
             assert not {"vault.md", "plan.md"} & {h.path for h in result.hits}

@@ -9,8 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import FilterError
-from workbench.store.access.filter_sql import glob_pattern, select
-from workbench.store.access.filters import COMPARISONS, And, Condition, Date, Node, Not, Or, conditions, parse
+from workbench.store.access.filters import (
+    COMPARISONS,
+    And,
+    Condition,
+    Date,
+    Node,
+    Not,
+    Or,
+    conditions,
+    glob_pattern,
+    parse,
+    select,
+)
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 dates = st.datetimes().map(lambda d: Date(d.strftime("%Y-%m-%d").rjust(10, "0")))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from workbench.records import EncoderIdentity
 from workbench.store.types import Scope
-from workbench.store.vectors.search import MappedVectors, _candidates, build_vectors
+from workbench.store.vectors.build import build_vectors
+from workbench.store.vectors.search import VectorIndex, _candidates
 
 
 @st.composite
@@ -39,7 +40,7 @@ def test_exact_search_is_brute_force(case: tuple[np.ndarray, np.ndarray, np.ndar
     matrix, query, mask, depth = case
     with tempfile.TemporaryDirectory() as folder:
         build_vectors(Path(folder), [matrix], len(matrix), EncoderIdentity("x", "", "", matrix.shape[1], 1))
-        index = MappedVectors(Path(folder))
+        index = VectorIndex(Path(folder))
         answer = index.search(query, Scope(visible=mask, allowed=mask), depth, exact="yes")
         alone = np.array([index.score(query, np.array([n]))[0] for n in range(len(matrix))])
         allowed = np.arange(len(matrix)) if mask is None else np.flatnonzero(mask)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import workbench as wb
 from workbench.records import Principal
-from workbench.store.access.visibility import HideSensitivities
+from workbench.store.access.mask import MaskPatterns
 
-POLICY = HideSensitivities(("restricted",), ("admin",))
+POLICY = MaskPatterns(hidden=("restricted",), cleared=("admin",))
 SHARED = [f"{a}{b}" for a in ("bel", "cor", "dam", "fen", "gor", "hal") for b in ("ando", "eric", "ilux", "omet")]
 SAME = "belando cormet the very same text stands in several groups fenilux\n"
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 import workbench as wb
 from workbench.errors import PrincipalRequired, SettingError
 from workbench.records import principal_key
-from workbench.store.access.visibility import HideSensitivities
+from workbench.store.access.mask import MaskPatterns
 from workbench.store.reader import open_generation
 from workbench.ui import resources
 
@@ -143,7 +143,7 @@ def test_no_two_principals_share_a_key(one: wb.Principal | None, other: wb.Princ
     """Whatever their names hold."""
     assert (principal_key(one) == principal_key(other)) == (one == other)
     names = [(() if p is None else (p.tenant or "", *p.roles)) for p in (one, other)]
-    policies = [HideSensitivities(("restricted",), roles).name for roles in names]
+    policies = [MaskPatterns(hidden=("restricted",), cleared=roles).name for roles in names]
     assert (policies[0] == policies[1]) == (sorted(names[0]) == sorted(names[1]))
 
 

@@ -259,7 +259,7 @@ def test_the_words_of_the_corpus_are_changed_on_the_page(open_app: Open, own_cor
     run(at)
     assert len(chunks(at, "keyword")) == 1
     assert "Searched also: kettle" in column(at, "keyword")
-    assert "synonyms" in (own_corpus / "corpus.yaml").read_text(encoding="utf-8")
+    assert "kettle" in (own_corpus / "synonyms.yaml").read_text(encoding="utf-8")
     undo(at)
     assert not chunks(at, "keyword")
     at.text_area(key="wb.w.synonyms").set_value("lonely")

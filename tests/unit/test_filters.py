@@ -7,8 +7,7 @@ from datetime import datetime
 import pytest
 
 from workbench.errors import FilterError
-from workbench.store.access.filter_sql import glob_pattern, select, uses_collection
-from workbench.store.access.filters import And, Condition, Date, Not, Or, parse
+from workbench.store.access.filters import And, Condition, Date, Not, Or, glob_pattern, parse, select, uses_collection
 
 
 def test_and_binds_tighter_than_or_and_not_tighter_than_and():

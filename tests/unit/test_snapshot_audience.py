@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.demo import sample_folder
 from workbench.errors import PrincipalRequired
 from workbench.snapshot.schema import Passages
-from workbench.store.access.visibility import HideSensitivities
+from workbench.store.access.mask import MaskPatterns
 
 QUERY = "runbook retry deploy password"
 PLAN = "default vector.threshold=off limit=50"
@@ -122,7 +122,7 @@ def test_the_same_audience_gets_the_same(full: wb.Snapshot) -> None:
 
 def test_a_policy_hides_sensitivities(full: wb.Snapshot) -> None:
     """As in a search."""
-    made = full.for_audience(full.about.principal, HideSensitivities(("confidential",)))
+    made = full.for_audience(full.about.principal, MaskPatterns(hidden=("confidential",)))
     assert "confidential" not in set(made.documents()["sensitivity"])
     assert "confidential" in set(full.documents()["sensitivity"])
 

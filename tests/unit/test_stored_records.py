@@ -15,7 +15,7 @@ import pytest
 from workbench.errors import FilterError, PrincipalRequired
 from workbench.indexing import index
 from workbench.records import Principal
-from workbench.store.access.visibility import HideSensitivities
+from workbench.store.access.mask import MaskPatterns
 from workbench.store.database import fetch
 from workbench.store.reader import Generation, open_generation
 from workbench.store.types import Scope
@@ -334,7 +334,7 @@ def test_each_principal_sees_its_own(shared: tuple[Generation, Generation], who:
 
 def test_a_policy_hides_by_sensitivity_everywhere(opened: Generation):
     """Also from the local owner, and from the list of fields."""
-    with open_generation(opened.corpus, HideSensitivities(("internal",))) as careful:
+    with open_generation(opened.corpus, MaskPatterns(hidden=("internal",))) as careful:
         assert found(careful, "") == [MORE, INTRO, X]
         scope = careful.records.scope(None, None, ())
         assert "score" not in careful.records.fields(scope)

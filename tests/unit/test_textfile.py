@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,21 +72,6 @@ def test_an_empty_corpus_opens(tmp_path: Path) -> None:
     assert (len(mapped), mapped.bytes, mapped.lines_total) == (0, 0, 0)
     with pytest.raises(IndexError):
         mapped.text(0)
-
-
-def test_the_same_texts_give_the_same_bytes(tmp_path: Path) -> None:
-    """Two builds agree in every file."""
-    for name in ("a", "b"):
-        build_text(tmp_path / name, TEXTS)
-    files = sorted(p.name for p in (tmp_path / "a").iterdir())
-    assert files == sorted(p.name for p in (tmp_path / "b").iterdir())
-    assert all((tmp_path / "a" / f).read_bytes() == (tmp_path / "b" / f).read_bytes() for f in files)
-
-
-def test_threads_read_the_same(mapped: MappedText) -> None:
-    """Four threads at once read what one reads."""
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(mapped.text, list(range(len(TEXTS))) * 50)) == TEXTS * 50
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from workbench.errors import PrincipalRequired, UsageError
 from workbench.records import Principal
-from workbench.store.access.visibility import Access, HideSensitivities, SeeAll, visible, visible_documents
+from workbench.store.access.mask import MaskPatterns
+from workbench.store.access.visibility import Access, SeeAll, visible, visible_documents
 
 ALL = SeeAll()
 
@@ -52,7 +53,7 @@ def test_tenant_must_be_equal_and_a_role_shared(
 )
 def test_a_policy_may_drop_what_tenant_and_roles_allow(sensitivity: str, who: Principal | None, seen: bool):
     """By sensitivity, also for the local owner."""
-    policy = HideSensitivities(("restricted",), ("security",))
+    policy = MaskPatterns(hidden=("restricted",), cleared=("security",))
     assert visible(Access(None, (), sensitivity), who, policy) is seen
 
 
@@ -74,7 +75,7 @@ def test_the_mask_is_none_only_where_everything_is_visible():
     kinds = [Access(None, (), "normal"), Access(None, (), "restricted")]
     codes = np.array([0, 1, 0], np.int32)
     assert visible_documents(kinds, codes, None, ALL) is None
-    mask = visible_documents(kinds, codes, None, HideSensitivities(("restricted",)))
+    mask = visible_documents(kinds, codes, None, MaskPatterns(hidden=("restricted",)))
     assert mask is not None
     assert mask.tolist() == [True, False, True]
 

@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.errors import SettingError
 from workbench.ingest.rules import QUERY_KEYS, SettingsFile, load_rules
 from workbench.store.lexical.synonyms import (
-    KEYS,
+    FILES,
     NONE,
     Vocabulary,
     load_vocabulary,
@@ -151,50 +151,18 @@ def test_a_pinned_corpus_keeps_its_words_until_it_is_refreshed(folder: Path) -> 
 # --- the file --------------------------------------------------------------------------------------------------------
 
 
-HAND_WRITTEN = """\
-# Ours.
-rules:
-  # who sees what
-  - path: "hr/**"
-    roles: [hr]
-synonyms:
-- [a, b]   # old
-- - c
-  - d
-# after
-collections:
-  artifacts: document
-"""
-
-
-def test_saving_leaves_the_rest_of_the_file(tmp_path: Path) -> None:
-    """Comments and other keys stay byte for byte; what is saved is read back; indexing reads its own part."""
+def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path: Path) -> None:
+    """Saving leaves corpus.yaml as it is, and what is saved wins, also where it is nothing."""
     file = tmp_path / "corpus.yaml"
-    file.write_text(HAND_WRITTEN, encoding="utf-8")
-    rules = load_rules(tmp_path)
-    assert load_vocabulary(tmp_path) == Vocabulary((("a", "b"), ("c", "d")))
+    file.write_text("rules:\n- path: 'hr/**'\n  roles: [hr]\nsynonyms:\n- [a, b]   # old\n", encoding="utf-8")
+    before, rules = file.read_bytes(), load_rules(tmp_path)
+    watched = SettingsFile(tmp_path, load_vocabulary, *FILES)
+    assert watched.now() == Vocabulary((("a", "b"),))
     save_vocabulary(tmp_path, WORDS)
-    text = file.read_text(encoding="utf-8")
-    for part in ("# Ours.\nrules:\n  # who sees what\n", "# after\ncollections:\n  artifacts: document\n"):
-        assert part in text
-    assert load_vocabulary(tmp_path) == WORDS
-    assert load_rules(tmp_path) == rules
+    assert load_vocabulary(tmp_path) == watched.now() == WORDS
     save_vocabulary(tmp_path, NONE)
-    assert load_vocabulary(tmp_path) == NONE
-    assert "synonyms" not in file.read_text(encoding="utf-8")
-    assert load_rules(tmp_path) == rules
-
-
-@pytest.mark.parametrize(
-    "text", ["", "# nothing\n", "- path: '*.pdf'\n  type: report\n", "{rules: [{path: '*.pdf', type: report}]}\n"]
-)
-def test_saving_into_any_shape_of_the_file(tmp_path: Path, text: str) -> None:
-    """A list of rules, one line of YAML, comments alone: the rules are as before."""
-    (tmp_path / "corpus.yaml").write_text(text, encoding="utf-8")
-    rules = load_rules(tmp_path)
-    save_vocabulary(tmp_path, WORDS)
-    assert load_vocabulary(tmp_path) == WORDS
-    assert load_rules(tmp_path) == rules
+    assert load_vocabulary(tmp_path) == watched.now() == NONE
+    assert (file.read_bytes(), load_rules(tmp_path)) == (before, rules)
 
 
 def test_no_file_is_no_vocabulary(tmp_path: Path) -> None:
@@ -203,14 +171,14 @@ def test_no_file_is_no_vocabulary(tmp_path: Path) -> None:
     odd = vocabulary_of([["yes", "no: way"], ["#1", "C#", "café"]], ["null", "x'y"])
     save_vocabulary(tmp_path, odd)
     assert load_vocabulary(tmp_path) == odd
-    assert set(yaml.safe_load((tmp_path / "corpus.yaml").read_text(encoding="utf-8"))) == set(KEYS) == set(QUERY_KEYS)
+    assert set(yaml.safe_load((tmp_path / "synonyms.yaml").read_text(encoding="utf-8"))) == set(QUERY_KEYS)
 
 
 def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search looks at the file; only a changed one is read."""
     save_vocabulary(tmp_path, WORDS)
-    os.utime(tmp_path / "corpus.yaml", (1, 1))
-    file = SettingsFile(tmp_path, load_vocabulary)
+    os.utime(tmp_path / "synonyms.yaml", (1, 1))
+    file = SettingsFile(tmp_path, load_vocabulary, *FILES)
     assert file.now() == WORDS
     monkeypatch.setattr("workbench.store.lexical.synonyms.load_vocabulary", lambda corpus: pytest.fail("read again"))
     assert file.now() == WORDS
@@ -223,7 +191,7 @@ def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest
 ])  # fmt: skip
 def test_what_cannot_be_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:
     """With the file's name and the remedy."""
-    (tmp_path / "corpus.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "synonyms.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingError, match=says) as raised:
         load_vocabulary(tmp_path)
     assert raised.value.remedy

@@ -268,8 +268,7 @@ def export(
     """Write SNAPSHOT in another form, without what its audience may not see; --out FILE.snapshot writes a snapshot."""
     from workbench.snapshot import exports
     from workbench.snapshot.snapshot import SUFFIX
-    from workbench.store.access.mask import load_policy
-    from workbench.store.access.visibility import HideSensitivities
+    from workbench.store.access.mask import MaskPatterns, load_policy
 
     as_snapshot = out is not None and out.suffix == SUFFIX and form is None
     if form is None and not as_snapshot:
@@ -280,7 +279,7 @@ def export(
     if audience is not None or policy is not None:
         loaded = loaded.for_audience(audience, policy)
     if hidden:
-        loaded = loaded.for_audience(audience, HideSensitivities(hidden))
+        loaded = loaded.for_audience(audience, MaskPatterns(hidden=hidden))
     loaded = _cut(loaded, redact, metadata_only)
     if as_snapshot and out is not None:
         _say(f"Wrote {loaded.save(out)}")

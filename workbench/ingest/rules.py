@@ -13,7 +13,7 @@ The command's flags are the base. On top come the path rules of the corpus's own
         sensitivity: confidential
       - path: "*.pdf"
         type: report
-    policy:                 # what readers see, asked at every search: see `store.masking`
+    policy:                 # what readers see, asked at every search: see `store.access.mask`
       mask: ['\\d{4}-\\d{4}']
 
 A path is a pattern as in `.gitignore`, matched with the file's path relative to its root. Everything here comes from the
@@ -186,28 +186,33 @@ def _read(corpus: Path) -> Any:
 
 
 class SettingsFile(Generic[T]):
-    """A value of a corpus's `corpus.yaml`, read again when the file is another one than at the last look.
+    """A value of a corpus's settings files, read again when one of them is another one than at the last look.
 
     Args:
         corpus: The corpus folder.
         load: Reads the value; what it raises leaves `now`, each time until the file is correct.
+        names: The files' names.
     """
 
-    def __init__(self, corpus: Path, load: Callable[[Path], T]) -> None:
-        self._corpus, self._file, self._load = corpus, str(corpus / FILE_NAME), load
+    def __init__(self, corpus: Path, load: Callable[[Path], T], *names: str) -> None:
+        self._corpus, self._files, self._load = corpus, [str(corpus / name) for name in names or (FILE_NAME,)], load
         self._held: tuple[tuple[int, ...], T] | None = None
 
     def now(self) -> T:
-        """The value as the file has it now."""
+        """The value as the files have it now."""
         seen: tuple[int, ...] = ()
-        try:
-            found = os.stat(self._file)  # asked at every search: a path object would cost more than the call
-            seen = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-        except OSError:
-            pass
+        changed = 0
+        for name in self._files:
+            try:
+                found = os.stat(name)  # asked at every search: a path object would cost more than the call
+            except OSError:
+                seen += (0, 0, 0, 0)
+                continue
+            seen += (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+            changed = max(changed, found.st_ctime_ns)
         held = self._held
         # A file that was written a moment ago may be written again within one tick of the file system's clock.
-        if held is None or held[0] != seen or (seen and time.time_ns() - seen[1] < _TICK):
+        if held is None or held[0] != seen or time.time_ns() - changed < _TICK:
             held = self._held = (seen, self._load(self._corpus))
         return held[1]
 

@@ -18,7 +18,8 @@ from workbench.store.access.visibility import Policy
 from workbench.store.lexical.search import LexicalIndex
 from workbench.store.lexical.synonyms import NONE, Vocabulary
 from workbench.store.reader import Generation
-from workbench.store.types import GrepIndex, RecordStore, VectorIndex
+from workbench.store.types import GrepIndex, RecordStore
+from workbench.store.vectors.search import VectorIndex
 
 _KEPT_VECTORS = 64
 

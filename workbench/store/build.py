@@ -230,17 +230,14 @@ def _build_vectors(
     tell: ProgressCallback,
 ) -> str:
     """Write one encoder's vectors and their graph; a warning where there is no graph."""
-    from workbench.store.vectors.build import GRAPH, MATRIX, OldVectors, build_vectors
+    from workbench.store.vectors.build import MATRIX, build_vectors
 
-    before = graph = None
+    before = None
     if old is not None:
-        place = old.folder / "vectors" / key
-        before = np.asarray(np.load(place / MATRIX, mmap_mode="r"))
-        part = old.manifest.parts.get(f"vectors/{key}/{GRAPH}")
-        graph = OldVectors(place, part.sha256) if part is not None else None
+        before = np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
     blocks = vector_blocks(sources, (before, journal.vectors()))
     total = len(np.unique(sources["number"]))
-    return build_vectors(folder / "vectors" / key, blocks, total, identity, tell, old=graph).warning
+    return build_vectors(folder / "vectors" / key, blocks, total, identity, tell).warning
 
 
 def vector_blocks(

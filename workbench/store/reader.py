@@ -35,7 +35,7 @@ from workbench.store.records import StoredRecords, stored_access
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep
     from workbench.store.lexical.search import LexicalIndex
-    from workbench.store.vectors.search import MappedVectors
+    from workbench.store.vectors.search import VectorIndex
 
 __all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
 
@@ -55,7 +55,7 @@ class _Files:
         self.users = 0
         self.lexical: LexicalIndex | None = None
         self.grep: MappedGrep | None = None
-        self.vectors: dict[str, MappedVectors] = {}
+        self.vectors: dict[str, VectorIndex] = {}
         self._narrowed: dict[str, tuple[tuple[Access, ...], NDArray[np.int32]]] = {}
 
     def access(self, rules: CorpusRules) -> tuple[tuple[Access, ...], NDArray[np.int32]]:
@@ -200,15 +200,15 @@ class Generation:
                 self._files.grep = MappedGrep(text, text)
             return self._files.grep
 
-    def vectors(self, encoder: str = "") -> MappedVectors:
+    def vectors(self, encoder: str = "") -> VectorIndex:
         """The vectors of one encoder: "" is the corpus's own. Raises EncoderMismatch, CorpusDamaged."""
         key = self.encoder_key(encoder)
         self._files.pin.check(f"vectors/{key}/")
         with self._files.lock:
             if key not in self._files.vectors:
-                from workbench.store.vectors.search import MappedVectors
+                from workbench.store.vectors.search import VectorIndex
 
-                self._files.vectors[key] = MappedVectors(self.folder / "vectors" / key)
+                self._files.vectors[key] = VectorIndex(self.folder / "vectors" / key)
             return self._files.vectors[key]
 
     def encoder_key(self, encoder: str = "") -> str:

@@ -24,7 +24,7 @@ from workbench.ingest.visibility import Visibility, narrow
 from workbench.ingest.walk import ignores, relative_path
 from workbench.locators import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key
-from workbench.store.access import filter_sql, filters
+from workbench.store.access import filters
 from workbench.store.access.visibility import Access, Policy, SeeAll, may_know, visible_documents
 from workbench.store.columns import KINDS, Columns
 from workbench.store.copies import StoredCopies
@@ -158,7 +158,7 @@ class StoredRecords:
         if collections:
             names = self.arrays.names["collections"]
             allowed &= np.fromiter((n in collections for n in names), bool, len(names))[code]
-        if collections or (passed is not None and node is not None and filter_sql.uses_collection(node)):
+        if collections or (passed is not None and node is not None and filters.uses_collection(node)):
             allowed_documents = np.zeros(self.documents_total, bool)
             allowed_documents[owner[allowed]] = True
         else:
@@ -171,8 +171,8 @@ class StoredRecords:
         documents that pass by a copy's path alone, that path."""
         import duckdb
 
-        names = self.arrays.names["collections"] if filter_sql.uses_collection(node) else []
-        statement = filter_sql.select(node, names, keys, copies=self.copies.total > 0)
+        names = self.arrays.names["collections"] if filters.uses_collection(node) else []
+        statement = filters.select(node, names, keys, copies=self.copies.total > 0)
         try:
             columns = fetch_columns(self._connection, statement.sql, statement.values)
         except duckdb.Error as exc:
@@ -198,7 +198,7 @@ class StoredRecords:
     def fields(self, scope: Scope) -> tuple[str, ...]:
         """Every field that a filter may name: columns and the front-matter keys of visible documents, sorted."""
         who = json.dumps(json.loads(scope.key)[:2])
-        return tuple(sorted({*filter_sql.COLUMNS, *self._known_keys(who, scope.visible_documents)}))
+        return tuple(sorted({*filters.COLUMNS, *self._known_keys(who, scope.visible_documents)}))
 
     def values(self, field: str, scope: Scope, limit: int = 50) -> list[tuple[str, int]]:
         """The most frequent values of a front-matter key over visible documents, with their number of documents."""

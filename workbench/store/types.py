@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.locators import Place
-from workbench.records import Chunk, ChunkKind, Document, EncoderIdentity, Passage, Principal
+from workbench.records import Chunk, ChunkKind, Document, Passage, Principal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,27 +85,6 @@ class QueryWords:
 
     alternatives: tuple[tuple[Occurring, ...], ...]
     excluded: tuple[Occurring, ...]
-
-
-class VectorIndex(Protocol):
-    """The vectors of one encoder."""
-
-    identity: EncoderIdentity
-
-    def search(self, vector: NDArray[np.float32], scope: Scope, depth: int, *, exact: str) -> Scored:
-        """Nearest allowed records by cosine. `exact` is auto, yes or no; a mask that hides records always means exact."""
-
-    def approximates(self, scope: Scope, depth: int, exact: str) -> bool:
-        """Whether `search` may ask the approximate index."""
-
-    def score(self, vector: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Cosine of given records, float64; bit-equal to `search`'s on the exact path."""
-
-    def cosines(self, vector: NDArray[np.float32], scope: Scope) -> NDArray[np.float32]:
-        """Cosine of every allowed record, float32, in number order: for histograms."""
-
-    def vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Stored vectors, float32 (m, dim)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -203,14 +203,14 @@ def statements(result: SearchResult) -> list[Statement]:
 
 def filter_statement(result: SearchResult) -> str:
     """The filter as the store runs it, with its values as a comment."""
-    from workbench.store.access import filter_sql, filters
+    from workbench.store.access import filters
 
     records, request = result._engine.records, result._retrieved.request
     node = filters.parse(result.filters)
     # Every condition's field was known when the search ran, so the fields that it names are taken as known here.
     keys = sorted({c.field.removeprefix("metadata.") for c in filters.conditions(node)})
     scope = records.scope(request.principal, None, ())
-    names = sorted(records.info(scope)["collections"]) if filter_sql.uses_collection(node) else ()
-    made = filter_sql.select(node, names, keys)
+    names = sorted(records.info(scope)["collections"]) if filters.uses_collection(node) else ()
+    made = filters.select(node, names, keys)
     values = "\n".join(f"-- ${i}: {v!r}" for i, v in enumerate(made.values, 1))
     return f"{made.sql}\n{values}".rstrip()

@@ -10,15 +10,32 @@ A condition is `field op value`: `=`, `!=`, `<`, `<=`, `>`, `>=`, `in (...)`, `c
 (`*`, `**`, `?`, `[a-z]`). Text stands in single or double quotes (a quote inside is doubled); numbers, dates
 (`2024-05-01`, `2024-05`, `2024-05-01T12:30Z`; UTC unless an offset is given), `true` and `false` stand bare. A field with
 other characters than letters, digits, `_`, `.` and `-` is put in double quotes. `not` binds tighter than `and`, `and`
-tighter than `or`. What the fields mean, and the SQL, is in `filter_sql`.
+tighter than `or`.
 
 `parse` gives an And, Or, Not or Condition; `str` of it is the canonical text, which serves as cache key.
+
+What the fields of a filter mean, and the SQL that it becomes: every value a parameter, nothing pasted into the text.
+
+A document-level condition becomes a Boolean expression over `documents d` (never NULL, so that `not` is exactly the
+complement); a key of front matter becomes `d.number IN (SELECT ... FROM fields ...)`. A condition on `collection` concerns
+records: the filter is compiled once for each collection, with those conditions already true or false.
+
+A document that lacks a field fulfils no condition on it, and `!=` is `not (... = ...)`, so it fulfils every `!=`. On a list
+(`tags: [a, b]`) a condition holds when it holds for an element. `=` compares text exactly, `contains` without regard to case
+(in a list: a whole element), `like` and `glob` exactly. `path =` takes a glob or a folder (`docs/`) too. Text is compared in
+the form NFC, whatever the form of the document and of the filter; a quoted date on a key of front matter is a date too, for
+every comparison. `source` is the indexed folder, by its whole path or its last name, or the front matter's own `source`. Of a
+document that is there several times, path and folder may be those of any of its copies. `year` is the front matter's year, or
+that of the modification time.
 """
 
 from __future__ import annotations
 
+import difflib
+import operator
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from datetime import UTC, datetime, timedelta
@@ -349,3 +366,269 @@ class _Parser:
             raise self._unexpected("Write a value: 'text', a number, or a date such as 2024-05-01")
         self._take()
         return value
+
+
+# --- SQL ----------------------------------------------------------------------------------------------------------------
+
+_TEXT = {
+    "type": "d.type", "sensitivity": "d.sensitivity", "path": "d.path", "title": "d.title", "url": "d.url",
+    "language": "d.language", "tenant": "d.tenant",
+}  # fmt: skip
+_NUMBER = {"year": "d.year", "size": "d.size", "characters": "d.characters", "lines": "d.lines"}
+_TIME = {"modified": "d.modified"}
+COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, *_TIME, "source", "root", "collection")))
+"""Fields that every corpus has."""
+
+_PLACED = frozenset({"path", "source", "root"})
+_ROOT_NAME = r"regexp_extract(d.root, '[^/]+$')"
+_MOST_NAMES = 60
+_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One SQL expression and its parameters, in order."""
+
+    sql: str
+    values: list[object] = attribute(default_factory=list)
+
+
+def check_fields(node: Node, keys: Collection[str]) -> None:
+    """Refuse fields that are neither columns nor among the visible front-matter `keys`. Raises FilterError."""
+    keys = {_nfc(key) for key in keys}
+    for condition in conditions(node):
+        name = _plain(condition.field)
+        if name in keys or (name in COLUMNS and name == condition.field):
+            continue
+        known = sorted({*COLUMNS, *keys})
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+        raise fault(
+            f"names the unknown field {condition.field}",
+            condition.at,
+            f"{hint}The fields are {', '.join(known[:_MOST_NAMES])}{more}",
+        )
+
+
+def uses_collection(node: Node) -> bool:
+    """Whether any condition is on `collection`."""
+    return any(c.field == "collection" for c in conditions(node))
+
+
+def uses_path(node: Node) -> bool:
+    """Whether any condition is on what the copies of a document have of their own: path and folder."""
+    return any(c.field in _PLACED for c in conditions(node))
+
+
+_EVERY_PATH = (
+    "(SELECT * EXCLUDE (text), '' AS copied FROM documents UNION ALL BY NAME"
+    " SELECT d.* EXCLUDE (text) REPLACE (c.path AS path, c.root AS root), c.path AS copied"
+    " FROM copies c JOIN documents d ON d.number = c.document_number)"
+)
+"""A row for every path of a document: its own, and those of its copies with all else its own."""
+
+
+def select(node: Node, collections: Sequence[str], keys: Collection[str], *, copies: bool = False) -> Compiled:
+    """The statement that evaluates a filter: one row a document in number order, one Boolean column a collection.
+
+    Args:
+        node: The filter.
+        collections: Names of the corpus's collections; empty where the filter does not use `collection`.
+        keys: Front-matter keys that the principal may know of.
+        copies: The corpus has copies. A document then passes if the filter as a whole holds for any one of its paths:
+            `path != 'b.md'` finds a.md, of which b.md is a copy. A last column `asked` holds the first path for which it
+            does where the document's own is none of them, else ''.
+
+    Raises:
+        FilterError: An unknown field, or a value that its field cannot have.
+    """
+    check_fields(node, keys)
+    columns = [compile_filter(node, name) for name in collections] or [compile_filter(node, "")]
+    listed = ", ".join(f"{c.sql} AS c{i}" for i, c in enumerate(columns))
+    values = [value for c in columns for value in c.values]
+    if not (copies and uses_path(node)):
+        return Compiled(f"SELECT {listed} FROM documents d ORDER BY d.number", values)
+    named = [f"c{i}" for i in range(len(columns))]
+    passed = ", ".join(f"bool_or({name}) AS {name}" for name in named)
+    first = f"coalesce(min(copied) FILTER (WHERE {' OR '.join(named)}), '') AS asked"
+    each = f"SELECT d.number, d.copied, {listed} FROM {_EVERY_PATH} d"
+    return Compiled(f"SELECT {passed}, {first} FROM ({each}) GROUP BY number ORDER BY number", values)
+
+
+def compile_filter(node: Node, collection: str) -> Compiled:
+    """One filter as an expression over `documents d`, for records of one collection. Raises FilterError."""
+    if isinstance(node, Condition):
+        if node.op == "!=":
+            return _negate(_condition(Condition(node.field, "=", node.values, node.at), collection))
+        return _condition(node, collection)
+    if isinstance(node, Not):
+        return _negate(compile_filter(node.part, collection))
+    parts = [compile_filter(part, collection) for part in node.parts]
+    word = " AND " if isinstance(node, And) else " OR "
+    return Compiled(f"({word.join(p.sql for p in parts)})", [v for p in parts for v in p.values])
+
+
+def _negate(part: Compiled) -> Compiled:
+    return Compiled(f"(NOT {part.sql})", part.values)
+
+
+def _any(parts: Sequence[Compiled]) -> Compiled:
+    return Compiled(f"({' OR '.join(p.sql for p in parts)})", [v for p in parts for v in p.values])
+
+
+def _plain(name: str) -> str:
+    """`metadata.year` names the front matter's key even where a column has that name."""
+    return _nfc(name.removeprefix("metadata."))
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _condition(c: Condition, collection: str) -> Compiled:
+    if c.op == "in":
+        return _any([_condition(Condition(c.field, "=", (value,), c.at), collection) for value in c.values])
+    value = c.values[0]
+    if c.field == "collection":
+        return Compiled("true" if _holds(collection, c.op, _text_value(c, value)) else "false")
+    if c.field in ("source", "root"):
+        parts = [_text(f"coalesce({sql}, '')", c, value) for sql in ("d.root", _ROOT_NAME)]
+        return _any([*parts, _key("source", c, value)] if c.field == "source" else parts)
+    if c.field in _TEXT:
+        return _text(_TEXT[c.field], c, value)
+    if c.field in _NUMBER:
+        return _number(_NUMBER[c.field], c, value)
+    if c.field in _TIME:
+        return _time(_TIME[c.field], c, _moment(c, value))
+    return _key(_plain(c.field), c, value)
+
+
+def _text(sql: str, c: Condition, value: Value) -> Compiled:
+    text, sql = _text_value(c, value), f"nfc_normalize({sql})"
+    if c.op == "contains":
+        return Compiled(f"coalesce(contains(lower({sql}), lower(?)), false)", [text])
+    if c.op == "like":
+        return Compiled(f"coalesce({sql} LIKE ?, false)", [text])
+    if c.op == "glob":
+        return Compiled(f"coalesce(regexp_full_match({sql}, ?), false)", [glob_pattern(text)])
+    if c.op == "=" and c.field == "path" and (text.endswith("/") or any(mark in text for mark in "*?[")):
+        pattern = glob_pattern(text + "**" if text.endswith("/") else text)
+        return Compiled(f"coalesce({sql} = ? OR regexp_full_match({sql}, ?), false)", [text, pattern])
+    return Compiled(f"coalesce({sql} {c.op} ?, false)", [text])
+
+
+def _number(sql: str, c: Condition, value: Value) -> Compiled:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise fault(f"compares the number {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024")
+    if c.op in ("contains", "like", "glob"):
+        raise fault(f"uses {c.op} on the number {c.field}", c.at, "Use =, !=, <, <=, >, >= or in")
+    return Compiled(f"coalesce(CAST({sql} AS DOUBLE) {c.op} CAST(? AS DOUBLE), false)", [float(value)])
+
+
+def _time(sql: str, c: Condition, date: Date) -> Compiled:
+    """A date as written is a stretch of time: `=` is within it, `<` before its start, `<=` before its end."""
+    if c.op == "=":
+        return Compiled(f"coalesce({sql} >= ? AND {sql} < ?, false)", [date.start, date.end])
+    bound = date.start if c.op in ("<", ">=") else date.end
+    return Compiled(f"coalesce({sql} {'<' if c.op in ('<', '<=') else '>='} ?, false)", [bound])
+
+
+def _moment(c: Condition, value: Value) -> Date:
+    if c.op in ("contains", "like", "glob"):
+        raise fault(f"uses {c.op} on the date {c.field}", c.at, "Use =, !=, <, <=, >, >= or in")
+    if isinstance(value, Date):
+        return value
+    if isinstance(value, str) and (date := as_date(value)) is not None:
+        return date
+    raise fault(f"compares the date {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024-05-01")
+
+
+def _key(key: str, c: Condition, value: Value) -> Compiled:
+    """A condition on a front-matter key: the documents that have a fulfilling value of it."""
+    date = value if isinstance(value, Date) else as_date(value) if isinstance(value, str) else None
+    if isinstance(value, bool):
+        if c.op != "=":
+            raise fault(f"uses {c.op} with {str(value).lower()}", c.at, "Use = or !=")
+        test = Compiled("coalesce(lower(f.text) = ?, false)", [str(value).lower()])
+    elif date is not None and c.op in ("=", *_ORDER):
+        test = _time("f.time", c, date)
+        if c.op == "=" and isinstance(value, str):
+            test = _any([test, _text("f.text", c, value)])
+    elif isinstance(value, (int, float)) and c.op in ("=", *_ORDER):
+        test = _number("f.number", c, value)
+        if isinstance(value, int) and 1000 <= value <= 9999:  # a year, where the key holds dates
+            test = _any([test, _time("f.time", c, Date(str(value)))])
+    elif c.op == "contains":
+        text = _text_value(c, value)
+        test = Compiled(
+            "CASE WHEN f.listed THEN lower(nfc_normalize(f.text)) = lower(?)"
+            " ELSE contains(lower(nfc_normalize(f.text)), lower(?)) END",
+            [text, text],
+        )
+    else:
+        test = _text("f.text", c, value)
+    sql = f"(d.number IN (SELECT f.document_number FROM fields f WHERE nfc_normalize(f.key) = ? AND {test.sql}))"
+    return Compiled(sql, [key, *test.values])
+
+
+def _text_value(c: Condition, value: Value) -> str:
+    """The value as text: numbers and dates as they would be written, so that `contains 2024` works."""
+    if isinstance(value, bool):
+        raise fault(f"compares the text {c.field} with {str(value).lower()}", c.at, "Put text in quotes")
+    if not isinstance(value, str) and c.op in _ORDER:
+        raise fault(f"compares the text {c.field} with {value!s}", c.at, f"Put it in quotes: '{value!s}'")
+    return _nfc(str(value))
+
+
+def _holds(name: str, op: str, text: str) -> bool:
+    """A text condition on a collection's name."""
+    name = _nfc(name)
+    if op == "=":
+        return name == text
+    if op == "contains":
+        return text.lower() in name.lower()
+    if op == "like":
+        return (
+            re.fullmatch("".join({"%": ".*", "_": "."}.get(ch, re.escape(ch)) for ch in text), name, re.S) is not None
+        )
+    if op == "glob":
+        return re.fullmatch(glob_pattern(text), name) is not None
+    return bool(_ORDER[op](name, text))
+
+
+def glob_pattern(glob: str) -> str:
+    r"""A path glob as a regular expression (RE2): `*` and `?` stay within a folder, `**` crosses, `[a-z]` and `[!a]`.
+
+    `**/` also matches no folder at all: `docs/**/a.md` finds `docs/a.md`.
+    """
+    out, i = ["(?s)"], 0
+    while i < len(glob):
+        if glob.startswith("**/", i) and (i == 0 or glob[i - 1] == "/"):
+            out.append("(?:.*/)?")
+            i += 3
+        elif glob.startswith("**", i):
+            out.append(".*")
+            i += 2
+        elif glob[i] == "*":
+            out.append("[^/]*")
+            i += 1
+        elif glob[i] == "?":
+            out.append("[^/]")
+            i += 1
+        elif glob[i] == "[" and (group := _GROUP.match(glob, i)) and _forward(group.group(2)):
+            inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", group.group(2))
+            out.append(f"[{'^/' if group.group(1) else ''}{inside}]")
+            i = group.end()
+        else:
+            out.append(re.escape(glob[i]))
+            i += 1
+    return "".join(out)
+
+
+def _forward(group: str) -> bool:
+    """Whether every range of a group runs upwards; `[z-a]` is not a group but these five characters."""
+    return all(low <= high for low, high in re.findall(r"(?s)(.)-(.)", group))
+
+
+_GROUP = re.compile(r"\[(!?)((?:[^\]/\-]-[^\]/\-]|[^\]/\-])+)\]")

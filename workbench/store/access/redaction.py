@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,8 +28,8 @@ from numpy.typing import NDArray
 
 from workbench.errors import CorpusError, SettingError
 from workbench.ingest.chunking import SEPARATOR
-from workbench.records import ChunkKind, Document, Passage, Principal, Span
-from workbench.store.access import filter_sql, filters
+from workbench.records import Document, Passage, Principal, Span
+from workbench.store.access import filters
 from workbench.store.access.visibility import MASK, Policy
 from workbench.store.grep.passages import ELLIPSIS, reached
 from workbench.store.grep.pattern import GrepPattern, matches, prepare
@@ -38,14 +37,14 @@ from workbench.store.lexical.highlight import occurrences
 from workbench.store.lexical.postings import Postings, ReadsPostings
 from workbench.store.lexical.query import Matcher
 from workbench.store.overlaps import joined
-from workbench.store.types import ChunkRow, GrepAnswer, GrepIndex, RecordColumns, RecordStore, Scope, Source
+from workbench.store.types import ChunkRow, GrepAnswer, GrepIndex, RecordStore, Scope
 
 MOST_PASSAGES = 2_000
 """Passages that are masked and counted for one answer, where fewer are asked for."""
 
 _KEPT = 512
 _KEPT_SCOPES = 32
-_NEVER_MASKED = frozenset(filter_sql.COLUMNS) - {"title", "url"}
+_NEVER_MASKED = frozenset(filters.COLUMNS) - {"title", "url"}
 _KEPT_CHARACTERS = 16_000_000
 
 
@@ -78,8 +77,7 @@ class Redactor:
 
     def __init__(self, records: RecordStore, grep: GrepIndex, policy: Policy, principal: Principal | None) -> None:
         self._records, self._grep, self.policy, self.principal = records, grep, policy, principal
-        self._kept: OrderedDict[int, Redacted] = OrderedDict()
-        self._characters = 0
+        self._kept: LRUCache[int, Redacted] = LRUCache(_KEPT_CHARACTERS, getsizeof=_size)
         self._lock = threading.Lock()
 
     def many(self, numbers: Sequence[int]) -> dict[int, Redacted]:
@@ -87,19 +85,13 @@ class Redactor:
         wanted = sorted({int(n) for n in numbers})
         with self._lock:
             found = {n: self._kept[n] for n in wanted if n in self._kept}
-            for n in found:
-                self._kept.move_to_end(n)
         new = [n for n in wanted if n not in found]
         for number, header in zip(new, self._records.headers(new), strict=True):
             found[number] = self._made(replace(header, text=self._grep.text(number)))
         with self._lock:
             for n in new:
-                if n not in self._kept:
+                if _size(found[n]) <= _KEPT_CHARACTERS:
                     self._kept[n] = found[n]
-                    self._characters += len(found[n].original)
-            while len(self._kept) > _KEPT or self._characters > _KEPT_CHARACTERS:
-                _, gone = self._kept.popitem(last=False)
-                self._characters -= len(gone.original)
         return found
 
     def one(self, number: int) -> Redacted:
@@ -138,6 +130,10 @@ class Redactor:
         )
 
 
+def _size(redacted: Redacted) -> int:
+    return len(redacted.original) + 30_000  # so that there are some 500 short ones
+
+
 def _differing(policy: Policy, before: str, after: str) -> NDArray[np.bool_] | None:
     """Which characters differ; None where none does. Raises SettingError where lengths or line breaks do."""
     if before == after:
@@ -166,11 +162,14 @@ class RedactedRecords:
         self.generation = records.generation
         self.documents_total, self.records_total = records.documents_total, records.records_total
         self.masks = redactor.policy.name
-        self._scopes: dict[str, Scope] = {}
-        self._digests: dict[str, str] = {}
-        # Masks hide no citation.
+        self._scopes: LRUCache[str, Scope] = LRUCache(_KEPT_SCOPES)
+        self._digests: LRUCache[str, str] = LRUCache(_KEPT_SCOPES)
+        # Masks hide no citation and no name of a field, and what holds no text is as the store's.
         self.places, self.paths_of, self.indexed_as = records.places, records.paths_of, records.indexed_as
-        self.may_know = records.may_know
+        self.may_know, self.columns, self.records_of = records.may_know, records.columns, records.records_of
+        self.of_kind, self.count, self.find_record = records.of_kind, records.count, records.find_record
+        self.find_document, self.numbers_named = records.find_document, records.numbers_named
+        self.fields, self.roots, self.sources = records.fields, records.roots, records.sources
 
     def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which documents are shown with something masked, bool in the order asked."""
@@ -227,8 +226,6 @@ class RedactedRecords:
                 mask.flags.writeable = False
             key = json.dumps([*json.loads(scope.key), "masked"])
             kept = replace(scope, allowed=allowed, allowed_documents=documents, key=key)
-            if len(self._scopes) >= _KEPT_SCOPES:
-                self._scopes.clear()
             self._scopes[scope.key] = kept
         return kept
 
@@ -244,46 +241,6 @@ class RedactedRecords:
                 ):
                     gone.append(number)
         return gone
-
-    def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
-        """As the store's: it holds no text."""
-        return self._inner.columns(numbers)
-
-    def records_of(self, document_number: int) -> NDArray[np.int64]:
-        """As the store's."""
-        return self._inner.records_of(document_number)
-
-    def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
-        """As the store's."""
-        return self._inner.of_kind(kind)
-
-    def count(self, scope: Scope) -> tuple[int, int]:
-        """As the store's."""
-        return self._inner.count(scope)
-
-    def find_record(self, chunk_id: str, scope: Scope) -> int | None:
-        """As the store's."""
-        return self._inner.find_record(chunk_id, scope)
-
-    def find_document(self, path: str, scope: Scope) -> int | None:
-        """As the store's."""
-        return self._inner.find_document(path, scope)
-
-    def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
-        """As the store's."""
-        return self._inner.numbers_named(names, scope)
-
-    def fields(self, scope: Scope) -> tuple[str, ...]:
-        """As the store's: names of fields are not masked."""
-        return self._inner.fields(scope)
-
-    def roots(self, scope: Scope) -> tuple[str, ...]:
-        """As the store's."""
-        return self._inner.roots(scope)
-
-    def sources(self, scope: Scope) -> list[Source]:
-        """As the store's."""
-        return self._inner.sources(scope)
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """As the store's, with the digest of what is shown."""

@@ -10,7 +10,7 @@ A document carries a tenant, allowed roles and a sensitivity, and its records in
 3. the policy lets the principal see its sensitivity.
 
 What a policy lets be seen it may also redact: `redact` gives a document back with parts of its texts masked. That is applied
-where texts leave the store (`store.redaction`), after a search has found what it finds.
+where texts leave the store (`access.redaction`), after a search has found what it finds.
 
 Nobody named (principal None) is the local owner of the corpus and sees every document that the policy allows, but only where
 no document has a tenant or roles; elsewhere that is refused, because "everything" must never be the default of a shared
@@ -87,10 +87,15 @@ class Policy(Protocol):
         """
 
 
-class _Open:
-    """What policies that mask nothing have in common."""
+@dataclass(frozen=True, slots=True)
+class SeeAll:
+    """The default policy: every sensitivity is visible to whom tenant and roles allow, and nothing is masked."""
 
-    __slots__ = ()
+    name: str = "all"
+
+    def sees(self, principal: Principal | None, sensitivity: str) -> bool:
+        """Always true."""
+        return True
 
     def redacts(self, principal: Principal | None) -> bool:
         """Never."""
@@ -99,34 +104,6 @@ class _Open:
     def redact(self, principal: Principal | None, document: Document) -> Document:
         """The document as it is."""
         return document
-
-
-@dataclass(frozen=True, slots=True)
-class SeeAll(_Open):
-    """The default policy: every sensitivity is visible to whom tenant and roles allow."""
-
-    name: str = "all"
-
-    def sees(self, principal: Principal | None, sensitivity: str) -> bool:
-        """Always true."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class HideSensitivities(_Open):
-    """Hides documents of the named sensitivities, except from principals that hold one of `cleared`."""
-
-    hidden: tuple[str, ...]
-    cleared: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Names both lists."""
-        return f"hide {json.dumps(sorted(self.hidden))} unless {json.dumps(sorted(self.cleared))}"
-
-    def sees(self, principal: Principal | None, sensitivity: str) -> bool:
-        """False for a hidden sensitivity without a clearing role."""
-        return sensitivity not in self.hidden or holds_one(principal, self.cleared)
 
 
 def holds_one(principal: Principal | None, roles: Sequence[str]) -> bool:

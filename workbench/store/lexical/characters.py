@@ -1,9 +1,9 @@
-"""What a word is for grep: one fixed table, the same for the dictionary's builder, for patterns and for RE2.
+"""Which characters belong to words: one fixed table, the same for the words of the index, for patterns and for RE2.
 
 A word is a longest run of ASCII letters, digits, `_` and every character beyond ASCII that is no punctuation, symbol,
 space or control character by the table below. So letters with their accents and marks, numbers of every script, and
 characters that Unicode adds later stay inside words. The table is frozen here, rather than asked of a Unicode
-database, because a dictionary and the program that reads it must agree however far apart their Unicode versions are.
+database, because an index and the program that reads it must agree however far apart their Unicode versions are.
 No character of the table has an upper or lower case, so ignoring case never moves a border between words.
 """
 
@@ -34,9 +34,6 @@ _ASCII_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 _ASCII_SEPARATORS = r"\x00-/:-@\[-\^`{-\x7f"
 _BEYOND_RE = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in RANGES)
 _BEYOND_RE2 = "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in RANGES)
-
-TOKENS = re.compile(f"[^{_ASCII_SEPARATORS}{_BEYOND_RE}]+|\n")
-"""Finds each word, and each line's end."""
 
 WORDS = re.compile(f"[^{_ASCII_SEPARATORS}{_BEYOND_RE}]+")
 """Finds each word."""

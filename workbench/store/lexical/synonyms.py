@@ -1,6 +1,7 @@
 """A corpus's own words: synonyms and stop words, applied to a query when it is asked, never to the index.
 
-They stand in the corpus's settings file, `corpus.yaml`, and may be edited there or on the page::
+They are in the corpus's file `synonyms.yaml`, and may be edited there or on the page. Where that file does not exist they are
+read from the same keys of `corpus.yaml`, where earlier versions kept them::
 
     synonyms:               # words that mean the same here; a phrase of several words is written as it is read
       - [k8s, kubernetes]
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -29,8 +29,9 @@ from workbench.errors import CorpusError, SettingError, quoted
 from workbench.settings import read_yaml
 from workbench.store.lexical.query import Item, Matcher, ParsedQuery, in_quotes, parse
 
-FILE_NAME = "corpus.yaml"
-KEYS = ("synonyms", "stop_words")
+FILES = ("synonyms.yaml", "corpus.yaml")
+"""Where a vocabulary is read from: the first that exists."""
+
 MOST_GROUPS = 10_000
 MOST_STOP_WORDS = 10_000
 LONGEST_WORD = 200
@@ -211,24 +212,24 @@ def _with_runs(items: tuple[Item, ...], runs: Sequence[_Run]) -> list[tuple[Item
 
 
 def load_vocabulary(corpus: Path) -> Vocabulary:
-    """The vocabulary in `corpus.yaml` of a corpus folder; other keys of the file are not this module's.
+    """The vocabulary of a corpus folder.
 
     Raises:
         SettingError: The file cannot be read, or holds something else under these keys.
     """
-    file = corpus / FILE_NAME
-    try:
-        data = read_yaml(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return NONE
-    except (OSError, ValueError) as exc:
-        raise SettingError(f"{file} cannot be read: {exc}", "Fix it, or move it away") from exc
-    if not isinstance(data, Mapping):
-        return NONE  # a list of indexing rules, or nothing
-    return parse_vocabulary(data, str(file))
+    for file in (corpus / name for name in FILES):
+        try:
+            data = read_yaml(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as exc:
+            raise SettingError(f"{file} cannot be read: {exc}", "Fix it, or move it away") from exc
+        # corpus.yaml may also be a list of indexing rules.
+        return parse_vocabulary(data, str(file)) if isinstance(data, Mapping) else NONE
+    return NONE
 
 
-def parse_vocabulary(data: Mapping[str, Any], where: str = FILE_NAME) -> Vocabulary:
+def parse_vocabulary(data: Mapping[str, Any], where: str = FILES[0]) -> Vocabulary:
     """A vocabulary from the values under `synonyms` and `stop_words`. Raises SettingError that names `where`."""
     groups = data.get("synonyms") or []
     if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
@@ -284,44 +285,21 @@ def _word(value: Any, where: str) -> str:
 
 
 def save_vocabulary(corpus: Path, vocabulary: Vocabulary) -> None:
-    """Write a vocabulary into `corpus.yaml`; the rest of the file, comments included, stays as it is.
+    """Write a vocabulary into `synonyms.yaml`; what `corpus.yaml` holds of one no longer counts.
 
     Raises:
-        SettingError: The file there is not readable as settings.
         CorpusError: It cannot be written.
     """
     import tempfile
 
     import yaml
 
-    file = corpus / FILE_NAME
+    file = corpus / FILES[0]
+    values = {"synonyms": [list(group) for group in vocabulary.synonyms], "stop_words": list(vocabulary.stop_words)}
     try:
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        held = read_yaml(text)
-    except (OSError, ValueError) as exc:
-        raise SettingError(f"{file} cannot be read: {exc}", "Fix it, or move it away") from exc
-    if isinstance(held, list):
-        text = "rules:\n" + "".join(f"  {line}\n" if line.strip() else "\n" for line in text.splitlines())
-    elif held is not None and not isinstance(held, Mapping):
-        raise SettingError(f"{file} is not a list of settings", "Fix it, or move it away")
-    elif isinstance(held, Mapping) and not _BLOCK_STYLE.match(text):
-        text = yaml.safe_dump(dict(held), sort_keys=False, allow_unicode=True)
-    rest = _without(text).rstrip("\n")
-    made = ""
-    if vocabulary.synonyms:
-        lines = (
-            yaml.safe_dump(list(g), default_flow_style=True, width=10**6, allow_unicode=True)
-            for g in vocabulary.synonyms
-        )
-        made += "synonyms:\n" + "".join(f"  - {line}" for line in lines)
-    if vocabulary.stop_words:
-        words = yaml.safe_dump(list(vocabulary.stop_words), default_flow_style=True, width=10**6, allow_unicode=True)
-        made += f"stop_words: {words}"
-    whole = "\n".join(part for part in (rest, made) if part)
-    try:
-        handle, beside = tempfile.mkstemp(prefix=".corpus-", suffix=".yaml", dir=corpus)
+        handle, beside = tempfile.mkstemp(prefix=".synonyms-", suffix=".yaml", dir=corpus)
         with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(whole if whole.endswith("\n") or not whole else whole + "\n")
+            yaml.safe_dump(values, out, sort_keys=False, allow_unicode=True, default_flow_style=None, width=10**6)
             out.flush()
             os.fsync(out.fileno())
         if file.exists():
@@ -333,22 +311,3 @@ def save_vocabulary(corpus: Path, vocabulary: Vocabulary) -> None:
         raise CorpusError(
             f"{file} cannot be written: {exc.strerror or exc}", "Ask for write access to the corpus folder"
         ) from exc
-
-
-_BLOCK_STYLE = re.compile(r"\s*(?:#[^\n]*\n|---[^\n]*\n|\s)*[^\s{\[#]")
-_KEY = re.compile(rf"(?:{'|'.join(KEYS)})\s*:")
-
-
-def _without(text: str) -> str:
-    """The file without the blocks of this module's keys: from the key to the next line that begins another one."""
-    kept, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if _KEY.match(line):
-            inside = True
-        elif (inside and line.strip() and not line[0].isspace() and line[0] not in "-]#") or (
-            inside and line.startswith("#")
-        ):
-            inside = False
-        if not inside:
-            kept.append(line)
-    return "".join(kept)

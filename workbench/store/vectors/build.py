@@ -1,20 +1,16 @@
 """Writing one encoder's vectors of a generation: the matrix, the approximate index, and who made them.
 
-The matrix is written as it comes, a block at a time, so that memory does not grow with the corpus. There is always a graph,
-built with one thread, so that the same vectors give the same bytes: where the generation before has the same vectors (only
-rights or front matter changed, or another encoder came), its graph is that graph and is taken. Where building fails, the
-generation answers exactly and says so.
+The matrix is written as it comes, a block at a time, so that memory does not grow with the corpus. The graph is built with one
+thread, so that the same vectors give the same answers. Where building it fails, the generation answers exactly and says so.
 """
 
 from __future__ import annotations
 
-import filecmp
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +18,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import CorpusError
 from workbench.records import EncoderIdentity, Progress
-from workbench.store.generations import file_digest
-from workbench.store.vectors.graph import GraphFacts, build_graph, made_alike
+from workbench.store.vectors.graph import GraphFacts, build_graph
 
 MATRIX = "vectors.npy"
 GRAPH = "index.usearch"
@@ -36,14 +31,6 @@ _LENGTH_TOLERANCE = 1e-3
 Tell = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class OldVectors:
-    """The folder of the same encoder in the generation before, and the sha256 that its graph should have."""
-
-    folder: Path
-    graph_sha256: str
-
-
 def build_vectors(
     folder: Path,
     vectors: Iterable[NDArray[np.float32]] | Path,
@@ -51,7 +38,6 @@ def build_vectors(
     identity: EncoderIdentity,
     progress: Tell | None = None,
     threads: int = 1,
-    old: OldVectors | None = None,
 ) -> GraphFacts:
     """Write `vectors.npy`, `index.usearch` and `identity.json`.
 
@@ -63,7 +49,6 @@ def build_vectors(
         identity: Who made them; `dim` is checked.
         progress: Called with the steps `vectors` and `graph`.
         threads: Of the graph. With more than 1 the graph's bytes differ from run to run.
-        old: Where the graph is taken from if the vectors are the same.
 
     Returns:
         What was recorded of the graph; its `warning` says why there is none.
@@ -75,9 +60,7 @@ def build_vectors(
     blocks = _file_blocks(vectors) if isinstance(vectors, Path) else vectors
     _write_matrix(folder / MATRIX, blocks, n, identity, _Reporter("vectors", n, progress))
     report = _Reporter("graph", n, progress)
-    facts = (_take_graph(folder, old, report) if old is not None and n else None) or _build_graph(
-        folder, n, threads, report
-    )
+    facts = _build_graph(folder, n, threads, report)
     record = {"format": FORMAT, "n": n, "identity": asdict(identity), "graph": facts.plain()}
     with (folder / IDENTITY).open("w", encoding="utf-8") as file:
         file.write(json.dumps(record, indent=1, sort_keys=True) + "\n")
@@ -128,27 +111,6 @@ def _file_blocks(path: Path) -> Iterator[NDArray[np.float32]]:
     matrix = np.load(path, mmap_mode="r")
     for start in range(0, len(matrix), _BLOCK):
         yield np.asarray(matrix[start : start + _BLOCK])
-
-
-def _take_graph(folder: Path, old: OldVectors, report: _Reporter) -> GraphFacts | None:
-    """The graph of the generation before as a second name of its file, if it is the one that would be built."""
-    source, target = old.folder / GRAPH, folder / GRAPH
-    try:
-        facts = GraphFacts(**json.loads((old.folder / IDENTITY).read_text(encoding="utf-8"))["graph"])
-        if not made_alike(facts) or not filecmp.cmp(old.folder / MATRIX, folder / MATRIX, shallow=False):
-            return None
-        if file_digest(source) != old.graph_sha256:
-            return None
-    except (OSError, ImportError, ValueError, KeyError, TypeError):
-        return None
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without second names
-        shutil.copyfile(source, target)
-        _sync(target)
-    report(facts.rows)
-    return facts
 
 
 def _sync(path: Path) -> None:

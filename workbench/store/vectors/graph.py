@@ -69,15 +69,6 @@ class GraphFacts:
         return asdict(self)
 
 
-def made_alike(facts: GraphFacts) -> bool:
-    """Whether a graph was built as it would be now, so that over the same vectors it is the same."""
-    import usearch
-
-    now = GraphFacts(usearch=str(usearch.__version__))
-    known = (facts.connectivity, facts.expansion_add, facts.dtype, facts.usearch)
-    return facts.size > 0 and known == (now.connectivity, now.expansion_add, now.dtype, now.usearch)
-
-
 def build_graph(
     matrix: Floats32, target: Path, *, threads: int = 1, progress: Callable[[int], None] | None = None
 ) -> GraphFacts:

@@ -15,12 +15,11 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections import OrderedDict
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench.errors import EncoderMismatch, UsageError
@@ -28,7 +27,7 @@ from workbench.ranking.agreement import reached
 from workbench.records import EncoderIdentity
 from workbench.store.generations import damaged, unreadable
 from workbench.store.types import Scope, Scored
-from workbench.store.vectors.build import FORMAT, GRAPH, IDENTITY, MATRIX, build_vectors
+from workbench.store.vectors.build import FORMAT, GRAPH, IDENTITY, MATRIX
 from workbench.store.vectors.graph import Graph, GraphFacts, first_width, second_width
 
 Floats32 = NDArray[np.float32]
@@ -50,8 +49,8 @@ _RESCORE_ROWS = 8192
 _KEPT_PRODUCTS = 2  # queries whose cosines are kept: 4 bytes a record each
 
 
-class MappedVectors:
-    """A `VectorIndex` over a folder that `build_vectors` wrote. Read-only, safe from several threads.
+class VectorIndex:
+    """The vectors of one encoder, in a folder that `build_vectors` wrote. Read-only, safe from several threads.
 
     Args:
         folder: The folder.
@@ -82,22 +81,15 @@ class MappedVectors:
         self._margin = _MARGIN * max(1.0, math.sqrt(self.identity.dim / _MARGIN_DIM))
         self._graph, self.warnings = self._find_graph()
         self._lock = threading.Lock()
-        self._products: OrderedDict[bytes, Future[Floats32]] = OrderedDict()
+        self._products: LRUCache[bytes, Floats32] = LRUCache(_KEPT_PRODUCTS)
 
     def __len__(self) -> int:
         return len(self._matrix)
-
-    @property
-    def approximate_available(self) -> bool:
-        """Whether there is a graph to search."""
-        return self._graph is not None
 
     def close(self) -> None:
         """Unmap the graph; the matrix is unmapped when the last array over it is gone."""
         if self._graph is not None:
             self._graph.close()
-
-    # --- VectorIndex ------------------------------------------------------------------------------------------------
 
     def search(self, vector: Floats32, scope: Scope, depth: int, *, exact: str = "auto") -> Scored:
         """The `depth` nearest allowed records by cosine.
@@ -240,28 +232,16 @@ class MappedVectors:
     def _whole(self, query: Floats32) -> Floats32:
         """Rough cosines of all rows, float32, not to be written to.
 
-        The collections of one search, and the histogram after it, ask for the same ones at about the same time: whoever
-        comes first reads the matrix, the others wait for that.
+        The collections of one search, and the histogram after it, ask for the same ones at about the same time: one reads the
+        matrix, the others wait for that.
         """
         key = query.tobytes()
         with self._lock:
-            future = self._products.get(key)
-            mine = future is None
-            if future is None:
-                future = self._products[key] = Future()
-                while len(self._products) > _KEPT_PRODUCTS:
-                    self._products.popitem(last=False)
-        if mine:
-            try:
-                product: Floats32 = self._matrix @ query
+            product = self._products.get(key)
+            if product is None:
+                product = self._products[key] = self._matrix @ query
                 product.flags.writeable = False
-                future.set_result(product)
-            except BaseException as exc:
-                future.set_exception(exc)
-                with self._lock:
-                    self._products.pop(key, None)
-                raise
-        return future.result()
+            return product
 
     def _nearest(self, query: Floats32, rows: Ints | None, depth: int) -> tuple[Ints, Floats]:
         rough = self._product(query, rows)
@@ -302,6 +282,3 @@ def _candidates(rough: Floats32, depth: int, margin: float) -> Ints:
     last = np.partition(scores, len(scores) - depth)[len(scores) - depth]
     kept: Ints = some[scores >= last - slack]
     return kept
-
-
-__all__ = ["EXACT_LIMIT_MS", "MappedVectors", "build_vectors"]
