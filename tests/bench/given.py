@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ingest.ids import chunk_id, document_id
+from workbench.ingest.chunking import chunk_id, document_id
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
 from workbench.records import Chunk, Document, EncoderIdentity, Granularity, Progress
 from workbench.reports import FileStatus

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 
 from ingest_cases import cut_file
 
-from workbench.ingest import FileRules, Problem, ReadError, SkippedFile, TokenCounter
-from workbench.ingest.frontmatter import read_front_matter
+from workbench.ingest import FileRules, Problem, ReadError
 from workbench.ingest.rules import parse_rules
 from workbench.ingest.walk import walk
 from workbench.reports import FileStatus
@@ -61,46 +56,3 @@ def test_what_goes_to_a_worker_process_and_back_can_be_pickled(tmp_path: Path) -
     assert (str(error), error.status) == ("what. how.", FileStatus.SKIPPED)
     items = list(cut_file(found, rules, salt="two"))  # type: ignore[arg-type]
     assert pickle.loads(pickle.dumps(items)) == items
-
-
-def _count(texts: Sequence[str]) -> list[int]:
-    return [sum(-(-len(w) // 6) for w in re.findall(r"\w+|[^\w\s]", text)) for text in texts]
-
-
-@pytest.mark.measure
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("folder", "least"), [("powershell-docs", 15_000), ("django-docs-rst", 9_000), ("messy", 8_000)]
-)
-def test_the_laws_of_chunks_hold_on_real_folders(measure_data: Path, folder: str, least: int) -> None:
-    """Every file is read, skipped or failed; spans are exact and cover; budgets hold; few chunks are crumbs."""
-    counter = TokenCounter(_count, additive=True)
-    files = read = refused = chunks = crumbs = 0
-    identities: set[str] = set()
-    for found in walk([measure_data / "folders" / folder]):
-        files += 1
-        if isinstance(found, SkippedFile):
-            refused += 1
-            continue
-        try:
-            items = [i for i in cut_file(found, FileRules(), counter) if not isinstance(i, Problem)]
-        except ReadError:
-            refused += 1
-            continue
-        read += 1
-        for document, parts in items:
-            # Front matter is metadata; what follows it is covered.
-            position = min(read_front_matter(document.text).end, parts[0].start) if parts else 0
-            for chunk in parts:
-                assert document.text[chunk.start : chunk.end] == chunk.text
-                assert position <= chunk.start
-                assert not document.text[position : chunk.start].strip()
-                assert chunk.tokens <= 200
-                position = chunk.end
-                crumbs += chunk.tokens < 20
-                identities.add(chunk.chunk_id)
-            assert not document.text[position:].strip()
-            chunks += len(parts)
-    assert files == read + refused
-    assert len(identities) == chunks >= least
-    assert crumbs < 0.02 * chunks

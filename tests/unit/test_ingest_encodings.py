@@ -125,3 +125,49 @@ def test_text_of_mainframes_is_named_and_not_read_as_noise(encoding: str) -> Non
     with pytest.raises(ReadError, match="EBCDIC") as caught:
         decode("THE QUICK BROWN FOX JUMPS over the lazy dog.\n".encode(encoding) * 30)
     assert "iconv" in caught.value.remedy
+
+
+NAVAL_FRENCH = (
+    "Entretien de la chaîne d'ancre. Le capitaine vérifie chaque jour l'état de la coque ; où sont les matelots ?"
+)
+NAVAL_GERMAN = (
+    "Pflege der Ankerkette. Der Kapitän prüft täglich den Anker, die Matrosen säubern das Deck und den größeren Kran."
+)
+SPANISH = "Mantenimiento de la cadena. El capitán revisa el ancla cada mañana; así será más fácil, según él, en otoño."
+ITALIAN = "Manutenzione della catena. Il capitano controlla l'ancora perché è così; più libertà, lunedì, però là."
+NAVAL_TURKISH = (
+    "Çapa zincirinin bakımı. Kaptan her gün çapayı kontrol eder, tayfalar güverteyi yıkar. İğne ışık, şöyle, ağaç."
+)
+DANISH = "Vedligeholdelse af kæden. Kaptajnen går over dækket på broen. Den første søndag æble og øl."
+LITHUANIAN = (
+    "Inkaro grandinės priežiūra. Kapitonas kasdien tikrina inkarą, jūreiviai plauna denį. Žmogus, šuo, ąžuolas."
+)
+CROATIAN = "Održavanje sidrenog lanca. Kapetan provjerava sidro svaki dan, čovjek, kuća, žena, šuma, đak."
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (NAVAL_FRENCH, "latin-1"), (NAVAL_FRENCH, "mac-roman"), (NAVAL_FRENCH, "cp850"),
+        (NAVAL_FRENCH + " Le cœur.", "iso8859-15"),
+        (NAVAL_GERMAN, "latin-1"), (NAVAL_GERMAN, "mac-roman"), (NAVAL_GERMAN, "cp850"), (SPANISH, "latin-1"),
+        (ITALIAN, "latin-1"), (ITALIAN, "mac-roman"), (NAVAL_TURKISH, "cp1254"), (NAVAL_TURKISH, "iso8859-9"),
+        (DANISH, "cp1252"),
+        (DANISH, "cp850"), (LITHUANIAN, "cp1257"), (CROATIAN, "cp1250"), (CROATIAN, "iso8859-2"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("times", [1, 3])
+def test_the_language_tells_the_code_page(text: str, encoding: str, times: int) -> None:
+    """French is not Baltic, an accent no sign, and the last letters of Turkish no Icelandic."""
+    assert decode((f"{text}\n" * times).encode(encoding))[0] == f"{text}\n" * times
+
+
+@pytest.mark.parametrize("word", ["Sales Überblick", "Straße 12", "ein Kapitän", "À la carte", "l'état de la coque"])
+def test_a_single_accent_is_a_letter(word: str) -> None:
+    """One byte beyond ASCII is a letter of the West, no line of a box and no half of a Chinese character."""
+    assert decode(word.encode("latin-1"))[0] == word
+
+
+def test_a_mark_alone_says_nothing_of_letters() -> None:
+    text = "Hij kon niet liegen en zich zelf verzekeren, dat het een nevelachtige voorstelling was…\n"
+    assert decode(text.encode("cp1252"))[0] == text

@@ -9,8 +9,7 @@ from ingest_cases import documents, problems, write
 
 from workbench.errors import SettingError
 from workbench.ingest import CorpusRules, FileRules, ReadError, load_rules
-from workbench.ingest.rules import parse_rules
-from workbench.ingest.visibility import SENSITIVITIES, Visibility, narrow, stricter
+from workbench.ingest.rules import SENSITIVITIES, Visibility, narrow, parse_rules, stricter
 from workbench.records import Granularity
 from workbench.reports import FileStatus
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import tarfile
@@ -141,6 +142,29 @@ def test_a_mailboxs_messages_are_numbered_and_quoted_from_lines_are_restored(tmp
 def test_mail_that_breaks_its_own_rules_is_read(tmp_path: Path, raw: bytes) -> None:
     documents, _ = read(saved(tmp_path, "a.eml", raw))
     assert documents[0].text.strip()
+
+
+def test_attachments_of_the_part_that_is_not_shown_and_messages_in_base64_are_read(tmp_path: Path) -> None:
+    """Apple Mail puts attachments beside the HTML of an alternative; raw bytes in a header are what people mean by them."""
+    attached = "Content-Disposition: attachment; filename="
+    inner = base64.encodebytes(b"Subject: Inner\n\nbilge water").decode()
+    mixed = "\n".join(
+        (
+            "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>words</p>",
+            f"--b\nContent-Type: text/csv\n{attached}p.csv\n\na,b",
+            f"--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n{attached}in.eml\n\n{inner}\n--b--",
+        )
+    )
+    head = "Subject: Grüße\nContent-Type: multipart/alternative; boundary=a\n\n--a\nContent-Type: text/plain\n\nwords"
+    documents, _ = read(saved(tmp_path, "a.eml", f"{head}\n--a\n{mixed}\n--a--\n".encode()))
+    titles = {d.path.rpartition("!/")[2]: d.title for d in documents}
+    assert titles == {"a.eml": "Grüße", "p.csv": "p", "in.eml": "Inner"}
+
+
+def test_the_richer_part_of_a_message_is_read(tmp_path: Path) -> None:
+    """A plain part that says where to read the message holds none of its words."""
+    data = mail("News", "This is in HTML.\n", {}, f"<p>{'demurrage ' * 40}</p>")
+    assert "demurrage" in read(saved(tmp_path, "a.eml", data))[0][0].text
 
 
 def test_compressed_rtf_of_a_message_is_unpacked() -> None:

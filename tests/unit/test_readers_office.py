@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from ingest_cases import count_words, cut_file, found
-from reader_files import docx, epub, ods, odt, pptx, read, saved, xlsx, zipped
+from reader_files import docx, epub, odt, pptx, read, saved, xlsx, zipped
 
 from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.sheets import format_kind, plain_number, shown_number
@@ -82,14 +82,6 @@ def test_notes_comments_text_boxes_and_headers_of_a_word_file_are_read_and_delet
     assert not problems
 
 
-def test_slides_are_apart_and_their_notes_have_a_place_of_their_own(tmp_path: Path) -> None:
-    """No chunk mixes two slides, however short they are."""
-    file = saved(tmp_path, "a.pptx", pptx([("One", "alpha", "say hello"), ("Two", "beta", "")]))
-    (document,), _ = read(file)
-    assert [where(document, w) for w in ("alpha", "say hello", "beta")] == ["slide=1", "slide=1&part=notes", "slide=2"]
-    assert [c.locator for c in chunks_of(file, 200)] == ["slide=1", "slide=2"]
-
-
 def test_a_sheets_rows_are_cited_as_the_program_numbers_them_and_chunks_carry_the_header(tmp_path: Path) -> None:
     """Rows 1 and 2 are empty; the header stands in the context of every chunk of rows and not in their text."""
     rows: list[list[object]] = [[None], [None], [None, "Product", "Sold"]]
@@ -144,14 +136,6 @@ def test_one_cell_far_out_makes_no_long_line(tmp_path: Path) -> None:
     (document,), _ = read(saved(tmp_path, "a.xlsx", stream.getvalue()))
     assert len(document.text) < 400
     assert where(document, "last") == "sheet=Sheet&row=1048576"
-
-
-def test_opendocument_text_and_sheets_have_the_places_of_office_files(tmp_path: Path) -> None:
-    (text,), _ = read(saved(tmp_path, "a.odt", odt([(1, "Head"), (0, "words"), (2, "Below"), (0, "more")])))
-    assert text.text == "# Head\n\nwords\n\n## Below\n\nmore\n"
-    assert where(text, "more") == "paragraph=4"
-    (sheet,), _ = read(saved(tmp_path, "a.ods", ods({"S": [["a", "b"], ["", ""], ["c", "d"]]})))
-    assert where(sheet, "c | d") == "sheet=S&row=3"
 
 
 def test_a_books_chapters_come_in_the_order_of_its_spine(tmp_path: Path) -> None:

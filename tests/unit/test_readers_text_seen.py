@@ -9,7 +9,7 @@ from ingest_cases import count_words, cut_file, found
 from reader_files import read, saved
 
 from workbench.ingest import FileRules
-from workbench.ingest.readers.tables import is_table
+from workbench.ingest.readers.text import is_table
 from workbench.records import Chunk
 
 

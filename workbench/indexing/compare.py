@@ -15,7 +15,7 @@ from workbench.indexing.previous import FileKey, StoredFile
 from workbench.indexing.reading import Cutting, Task
 from workbench.indexing.roots import inside, salted, settle
 from workbench.indexing.state import Run
-from workbench.ingest.ids import INGEST_VERSION
+from workbench.ingest.chunking import INGEST_VERSION
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, SkippedFile, digest_of, relative_path, walk
 from workbench.records import Progress

@@ -13,7 +13,7 @@ import importlib
 from typing import Any
 
 _PUBLIC = {
-    "INGEST_VERSION": "workbench.ingest.ids",
+    "INGEST_VERSION": "workbench.ingest.chunking",
     "CorpusRules": "workbench.ingest.rules",
     "FileRules": "workbench.ingest.rules",
     "FoundFile": "workbench.ingest.walk",

@@ -14,13 +14,15 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import pairwise
 
-from workbench.ingest.ids import chunk_id
 from workbench.ingest.outline import Lines, Outline
 from workbench.locators import locate
 from workbench.records import Chunk, ChunkKind, Document, Granularity, Span
 
+INGEST_VERSION = "12"
+"""Changes whenever the same bytes would give other documents or chunks; part of the "unchanged?" digest of a file."""
 SEPARATOR = " > "
 """Between the sections of a path."""
 CountTokens = Callable[[Sequence[str]], list[int]]
@@ -45,6 +47,32 @@ _SENTENCE = re.compile(r"(?<=[.!?…])['\"”’)\]]*\s+|(?<=[。！？；])|(?<
 _WORDS = re.compile(r"\S{1,40}\s*|\s+")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f\u20e3")
 _NOT_LETTERS = re.compile(r"[\W_]+")
+
+
+def document_id(tenant: str | None, path: str, salt: str = "") -> str:
+    """Id of a document, 16 hex digits, from what it is and never from a counter: the same between runs and after a move.
+
+    Args:
+        tenant: Its tenant; None and "" are not the same tenant.
+        path: Path relative to the root, NFC, `/`; for a record `path#id` with the file's path and the record's id, which many
+            files use at once (in the metadata it is `record_id`, what relevance judgments name).
+        salt: Tells two roots with the same relative path apart.
+    """
+    return _digest("document", "none" if tenant is None else f"tenant {tenant}", path, salt)
+
+
+def chunk_id(document_id: str, collection: str, start: int, end: int) -> str:
+    """Id of a chunk, 16 hex digits, from its document's id (tenant and path), its collection and its span."""
+    return _digest("chunk", document_id, collection, str(start), str(end))
+
+
+def _digest(*parts: str) -> str:
+    """16 hex digits over the parts; each part's length is hashed with it, so that no two lists of parts look alike."""
+    state = blake2b(digest_size=8)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        state.update(len(data).to_bytes(8, "little") + data)
+    return state.hexdigest()
 
 
 class TokenCounter:

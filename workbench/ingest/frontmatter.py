@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.visibility import mentions_visibility
+from workbench.ingest.rules import mentions_visibility
 from workbench.settings import read_yaml
 
 _BLOCK = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)

@@ -15,13 +15,12 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.ingest import readers
+from workbench.ingest.chunking import document_id
 from workbench.ingest.errors import Problem, ReadError, skip
-from workbench.ingest.ids import document_id
 from workbench.ingest.outline import Outline
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.records import judgments_reason
-from workbench.ingest.rules import FileRules
-from workbench.ingest.visibility import Visibility, key, narrow, widening
+from workbench.ingest.rules import FileRules, Visibility, key, narrow, widening
 from workbench.ingest.walk import FoundFile
 from workbench.locators import Place, locator
 from workbench.records import Document

@@ -24,7 +24,7 @@ from workbench.errors import UsageError, sentence
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import ReadError
 from workbench.ingest.frontmatter import read_front_matter
-from workbench.ingest.visibility import Visibility, narrow
+from workbench.ingest.rules import Visibility, narrow
 from workbench.records import Principal, Span
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.ingest.ids import chunk_id
+from workbench.ingest.chunking import chunk_id
 from workbench.records import Chunk, Document
 from workbench.store.database import stream
 from workbench.store.schema import Old

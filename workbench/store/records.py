@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from workbench.errors import FilterError
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import ReadError
-from workbench.ingest.rules import CorpusRules, FileRules, access_changes
-from workbench.ingest.visibility import Visibility, narrow
+from workbench.ingest.rules import CorpusRules, FileRules, Visibility, access_changes, narrow
 from workbench.ingest.walk import ignores, relative_path
 from workbench.locators import Place
 from workbench.records import ChunkKind, Document, EncoderIdentity, Principal, principal_key

@@ -144,12 +144,22 @@ def _best(inner: list[Part]) -> list[Part]:
     """Of alternatives the plain text where it has the words, else the richest; what is attached in the others stays."""
     plain = [p for p in inner if p.get_content_type() == "text/plain" and _text(p).strip()][:1]
     rich = [p for p in inner if p.get_content_type() != "text/plain"]
-    pages = [leaf for p in rich for leaf in p.walk() if leaf.get_content_type() == "text/html" and not _file_name(leaf)]
+    leaves = [leaf for p in rich for leaf in _leaves(p)]
+    pages = [p for p in leaves if p.get_content_type() == "text/html" and not _file_name(p)]
     if not rich or (plain and not (pages and _says_more(pages[0], plain[0]))):
-        leaves = [leaf for p in rich for leaf in p.walk() if not leaf.is_multipart()]
         others = [p for p in leaves if p.get_content_type() == "text/calendar" or _file_name(p)]
         return [*plain, *others] if plain else inner[:1]
     return rich[-1:]
+
+
+def _leaves(part: Part, depth: int = 0) -> Iterator[Part]:
+    """The parts that are no containers; a message in the message is one."""
+    if part.get_content_maintype() != "multipart" or depth > _DEEPEST:
+        yield part
+        return
+    for inner in part.get_payload() if part.is_multipart() else ():
+        if isinstance(inner, email.message.Message):
+            yield from _leaves(inner, depth + 1)
 
 
 def _says_more(page: Part, plain: Part) -> bool:

@@ -1,25 +1,31 @@
-"""Texts whose lines stay those of the file: plain text, Markdown, reStructuredText, LaTeX, Org, AsciiDoc; and subtitles.
+"""Texts whose lines stay those of the file: plain text, Markdown, reStructuredText, LaTeX, Org, AsciiDoc; tables and subtitles.
 
 The text is not changed, so the lines of a citation are those of the file; a reader only finds its headings, listings and
 tables. Plain text is every file that nobody else claims and that is no binary: one that holds an underlined heading and
 reStructuredText marks is read as reStructuredText, one whose lines are all cut by the same number of tabs is a table.
+
+A table has a line of the text for a row of the file, so that line, row and citation are one number. Its delimiter and header are
+found by their look. A place is the row, `row=12`, counted as records and not as lines: a quoted cell may hold line ends, which
+become spaces.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from workbench.ingest.errors import Problem
+from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.frontmatter import read_front_matter
-from workbench.ingest.outline import CELLS, Lines, Outline, Section, Table, TextWriter, separate, trimmed
-from workbench.ingest.readers import tables
+from workbench.ingest.outline import CELLS, Lines, Outline, Section, Table, TextWriter, find_header, separate, trimmed
 from workbench.ingest.readers.base import Parsed, Reader, Source
-from workbench.locators import locator
+from workbench.locators import Place, locator
 from workbench.records import Span
 
 if TYPE_CHECKING:
@@ -64,12 +70,16 @@ _TIMES = re.compile(r"[ \t]*(?:(\d+):)?(\d{1,2}):(\d{2})[,.]\d{1,3}[ \t]*-->[ \t
 _TAGS = re.compile(r"</?(?:[bius]|font|v|c|lang|ruby|rt|\d)[^<>]*>|\{\\[^{}]*\}")
 _SPEAKER = re.compile(r"<v(?:\.[^ <>]*)? ([^<>]+)>")
 _PAUSE = 5  # seconds
+_DELIMITERS = ",;\t|"
+_LOOKED_AT = 100
+_TOLD_BY, _FEWEST_LINES = 20, 4
+_FIELD = 16 << 20
 
 
 def _text(source: Source) -> Iterator[Parsed | Problem]:
     text, metadata = source.text()
-    if tables.is_table(text):
-        yield from tables.read(source)
+    if is_table(text):
+        yield from read_table(source)
         return
     front = read_front_matter(text)
     if front.problem is not None:
@@ -385,6 +395,73 @@ def _names_next(cue: list[str]) -> bool:
     return bool(last) and (last.isdigit() or not any(line.strip() for line in cue[-2:-1]))
 
 
+def read_table(source: Source) -> Iterator[Parsed | Problem]:
+    """Read a table."""
+    text, metadata = source.text()
+    first, _, rest = text.partition("\n")
+    forced = ""
+    if first.lower().startswith("sep=") and len(first.strip()) <= 5:
+        forced, text = first.strip()[4:] or "\t", f"\n{rest}"
+    delimiter = forced or ("\t" if source.suffix in (".tsv", ".tab") and "\t" in text else find_delimiter(text))
+    csv.field_size_limit(_FIELD)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    try:
+        rows = [[" ".join(cell.split()) for cell in row] for row in lines]
+    except csv.Error as exc:
+        raise ReadError(
+            f"It cannot be read as a table: {exc}", "Give it the suffix .txt to have it read as text"
+        ) from exc
+    parts: list[str] = []
+    places: list[Place] = []
+    position = 0
+    for number, row in enumerate(rows, 1):
+        line = " ".join(CELLS.join(trimmed(row)).split())
+        if line:
+            places.append(Place(position, locator(row=number)))
+        parts.append(line + "\n")
+        position += len(line) + 1
+    whole = "".join(parts)
+    yield Parsed(whole, "table", _shape(whole, parts, rows), metadata=metadata, places=tuple(places))
+
+
+def is_table(text: str) -> bool:
+    """Whether a text of no certain kind is a table: its first lines are all cut by the same number of tabs."""
+    whole = text.split("\n", _TOLD_BY)[:_TOLD_BY]
+    counts = [line.count("\t") for line in whole if line.strip()]
+    return len(counts) >= _FEWEST_LINES and min(counts) > 0 and min(counts) == max(counts)
+
+
+def _shape(whole: str, parts: list[str], rows: list[list[str]]) -> Outline:
+    filled = [index for index, row in enumerate(rows) if any(row)]
+    header = find_header([rows[index] for index in filled])
+    block = (Span(0, len(whole)),) if whole.strip() else ()
+    if header < 0:
+        return Outline(blocks=block)
+    index = filled[header]
+    start = sum(map(len, parts[:index]))
+    table = Table(start, start + len(parts[index]), len(whole), parts[index].strip())
+    return Outline(blocks=block, tables=(table,))
+
+
+def find_delimiter(text: str) -> str:
+    """The sign that cuts the first lines into the same number of cells, more than one; a comma where none does."""
+    sample = text[: 1 << 16]
+    best, score = ",", 0.0
+    for sign in _DELIMITERS:
+        try:
+            lines = islice(csv.reader(io.StringIO(sample), delimiter=sign), _LOOKED_AT)
+            widths = [len(row) for row in lines if row]
+        except csv.Error:
+            continue
+        if widths and max(widths) > 1:
+            usual = max(set(widths), key=lambda width: (widths.count(width), width))
+            found = widths.count(usual) / len(widths) + min(usual, 50) / 1000 if usual > 1 else 0.0
+            if found > score:
+                best, score = sign, found
+    return best
+
+
+TABLE = Reader("table", read_table, frozenset({".csv", ".tsv", ".tab", ".psv"}))
 TEXT = Reader("text", _text, frozenset({".txt", ".text", ".rst", ".rest", ".log"}))
 MARKDOWN = Reader("markdown", _markdown, frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"}))
 LATEX = Reader("latex", _latex, frozenset({".tex", ".latex", ".ltx"}))

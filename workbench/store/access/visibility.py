@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import SAY_WHO, PrincipalRequired
-from workbench.ingest.visibility import stricter
+from workbench.ingest.rules import stricter
 from workbench.records import Document, Principal
 
 MASK = "\u2588"
