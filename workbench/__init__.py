@@ -40,7 +40,7 @@ _PUBLIC = {
     "SearchResult": "workbench.retrieve.result",
     "LiveMeasure": "workbench.evaluate.live",
     "Range": "workbench.evaluate.grid",
-    "Sweep": "workbench.evaluate.swept",
+    "Sweep": "workbench.evaluate.sweep",
     "Snapshot": "workbench.snapshot.snapshot",
     "Hit": "workbench.records",
     "IndexReport": "workbench.reports",

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.evaluate.grid import Space, Values
     from workbench.evaluate.live import LiveMeasure
     from workbench.evaluate.run import Run
-    from workbench.evaluate.swept import Sweep
+    from workbench.evaluate.sweep import Sweep
     from workbench.indexing.preview import IndexPreview
     from workbench.judgments.judging import Judging
     from workbench.judgments.qrels import Judgments, Topic
@@ -525,7 +525,7 @@ class Corpus:
         Raises:
             JudgmentError, PlanError, UsageError.
         """
-        from workbench.evaluate.plans import evaluate_plan
+        from workbench.evaluate.evaluation import evaluate_plan
         from workbench.evaluate.run import as_indexed
 
         value = Plan.of(plan)

@@ -29,8 +29,8 @@ from workbench.evaluate.grid import read_space
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import as_indexed
-from workbench.evaluate.scoring import score
 from workbench.evaluate.statistics import Difference, Pooled, paired_difference, pooled_difference
+from workbench.evaluate.sweep import score
 from workbench.judgments.qrels import Judgments, load_judgments
 from workbench.plan.plan import Plan
 from workbench.records import Progress

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from static_model import make_static
 
 import workbench as wb
-from workbench.evaluate.cached import CachedPool
+from workbench.evaluate.live import CachedPool
 from workbench.evaluate.pool import Pool
-from workbench.evaluate.scoring import score
+from workbench.evaluate.sweep import score
 from workbench.judgments.qrels import JudgedPassage, Judgments, Topic
 from workbench.records import Span
 

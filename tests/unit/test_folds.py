@@ -8,7 +8,7 @@ import pytest
 from workbench.evaluate.folds import Choice, choice_difference, choice_means, deal, nested
 from workbench.evaluate.grid import Space
 from workbench.evaluate.statistics import bootstrap_interval, paired_difference, pooled_difference
-from workbench.evaluate.swept import Sweep
+from workbench.evaluate.sweep import Sweep
 
 
 def chosen(values: np.ndarray, seed: int = 0) -> Choice:

@@ -13,7 +13,7 @@ from workbench.errors import PlanError, UsageError
 from workbench.evaluate.folds import best_of, deal, nested
 from workbench.evaluate.grid import Range, Space, read_space
 from workbench.evaluate.statistics import holm, paired_difference
-from workbench.evaluate.swept import Sweep
+from workbench.evaluate.sweep import Sweep
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import show
 from workbench.plan.plan import Plan

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.evaluate.measures import compute
-from workbench.evaluate.quick import quick, values_of
+from workbench.evaluate.measures import compute, quick, values_of
 
 NAMES = [
     "nDCG@3",

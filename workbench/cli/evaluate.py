@@ -422,7 +422,7 @@ def export(
     QUERIES is a query set, or a file or folder of queries or judgments. Each source goes as deep as --depth. Documents have
     the names that `workbench judge export SET FILE --format trec` gives them.
     """
-    from workbench.evaluate.plans import run_plan
+    from workbench.evaluate.evaluation import run_plan
     from workbench.evaluate.run import as_indexed
     from workbench.judgments.judging import own_ids
 

@@ -16,7 +16,7 @@ from workbench.cli import options, output
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.evaluate.swept import Sweep
+    from workbench.evaluate.sweep import Sweep
     from workbench.plan.plan import Plan
 
 

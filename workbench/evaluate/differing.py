@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import Evaluation
-from workbench.evaluate.pool import Pool
-from workbench.evaluate.refusion import ranking_of
+from workbench.evaluate.pool import Pool, ranking_of
 from workbench.judgments.qrels import Judgments
 from workbench.plan.plan import Plan
 from workbench.ranking.agreement import overlap, rbo

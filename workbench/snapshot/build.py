@@ -26,7 +26,7 @@ import numpy as np
 from workbench import settings
 from workbench.errors import PrincipalRequired, UsageError
 from workbench.evaluate.evaluation import Evaluation
-from workbench.evaluate.swept import Sweep
+from workbench.evaluate.sweep import Sweep
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan
 from workbench.plan.presets import EDITION

@@ -14,7 +14,7 @@ import streamlit as st
 
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
 from workbench.evaluate.differing import wins
-from workbench.evaluate.swept import Sweep
+from workbench.evaluate.sweep import Sweep
 from workbench.plan.effects import without_effect
 from workbench.ui import cards, controls, live_panel, resources, sidebar, sign_in, threshold_panel, tuning
 from workbench.ui import state as app_state
