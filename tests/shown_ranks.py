@@ -14,8 +14,8 @@ from workbench.cli.search import print_result
 from workbench.mcp.answers import search_answer
 from workbench.mcp.text import search_text
 from workbench.snapshot.snapshot import Snapshot
-from workbench.ui.cards import column
-from workbench.ui.explaining import places_table
+from workbench.ui.components.cards import column
+from workbench.ui.components.explanation import places_table
 
 Ranks = dict[tuple[int, str], int]
 

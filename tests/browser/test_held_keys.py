@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from serving import serving
-from visiting import expect, prepared, settled
+from visiting import expect, is_error, prepared, settled
 
 import workbench as wb
 from workbench.judgments.exchange import import_judgments
@@ -91,9 +91,7 @@ def test_ten_moves_within_a_second_are_all_answered(browser: Any, app: App, name
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         page = prepared(context)
         errors: list[str] = []
-        page.on(
-            "console", lambda message, errors=errors: errors.append(message.text) if message.type == "error" else None
-        )
+        page.on("console", lambda said, errors=errors: errors.append(said.text) if is_error(said) else None)
         page.goto(f"{app.address}/{name}?q=the+copper+bridge&plan=tmm")
         expect(page.locator(ANSWERED[name]).first).to_be_visible()
         handle = page.locator(".st-key-wb-w-fusion-alpha input[type=range]")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from visiting import expect, settled
+from visiting import expect, is_error, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -43,7 +43,7 @@ def _only_alpha(page: Any, judged: Path, values: str) -> None:
 def _tried(page: Any, server: str, judged: Path, values: str) -> list[str]:
     """A sweep over alpha that was made; where the console's errors will be."""
     errors: list[str] = []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("console", lambda said: errors.append(said.text) if is_error(said) else None)
     page.goto(f"{server}/tune")
     _only_alpha(page, judged, values)
     page.get_by_role("button", name="Try them").click()

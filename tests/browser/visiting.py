@@ -32,3 +32,8 @@ def expect(locator: Any) -> Any:
 def settled(page: Any) -> None:
     """Wait until the script has run."""
     expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
+
+
+def is_error(said: Any) -> bool:
+    """An error of the page. Streamlit first asks below a page's own address where its server is, and gets a 404 there."""
+    return said.type == "error" and "/_stcore/" not in said.location["url"]

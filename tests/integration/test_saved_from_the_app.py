@@ -9,7 +9,7 @@ from corpus_files import write_files
 
 import workbench as wb
 from workbench.snapshot.snapshot import Snapshot
-from workbench.ui.searching import Asked, Finder
+from workbench.ui.finder import Asked, Finder
 from workbench.ui.state import AppState
 
 QUERIES = ("retry pause", '"retry pause" -stop', "unheard again")

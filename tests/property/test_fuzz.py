@@ -47,10 +47,10 @@ from workbench.snapshot.snapshot import Library
 from workbench.store.access import filters
 from workbench.store.lexical import query
 from workbench.store.lexical.synonyms import load_vocabulary
-from workbench.ui import document_page, judge_round
-from workbench.ui.document import read_target
-from workbench.ui.searching import Asked, Finder
+from workbench.ui.finder import Asked, Finder
 from workbench.ui.state import PARAMS, from_params
+from workbench.ui.views import document, judge
+from workbench.ui.views.document import read_target
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 MOST_CPU_SECONDS = 6.0
@@ -379,16 +379,16 @@ def test_addresses(own: wb.Corpus) -> None:
                 elif found.result is not None:
                     with answered():
                         own.explain(found.result, other.get("path", ""))
-        shown = document_page.find(own, other.get("id", ""), other.get("path", ""), other.get("at", ""))
+        shown = document.find(own, other.get("id", ""), other.get("path", ""), other.get("at", ""))
         if isinstance(shown, str):
             readable(shown)
         elif shown.trouble is not None:
             readable(str(shown.trouble))
         else:
-            sheet = document_page.Sheet.of(shown.text, shown.path, shown.chunks, shown.places)
+            sheet = document.Sheet.of(shown.text, shown.path, shown.chunks, shown.places)
             target = read_target(other.get("lines", ""), other.get("quote", ""))
             sheet.html(sheet.page_at(sheet.offset_of(target)), target, (), None)
-        judge_round.from_params(other, "me")
+        judge.from_params(other, "me")
         with answered():
             Library(own.path).get(other.get("id", ""))
 

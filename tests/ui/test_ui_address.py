@@ -90,7 +90,8 @@ def mini() -> None:
     """A page with one widget of the state, for the session's rules."""
     import streamlit as st
 
-    from workbench.ui import controls, state
+    from workbench.ui import state
+    from workbench.ui.components import controls
 
     state.enter(st.session_state.get("page", "search"))
     controls.text_box("query", "Query", "help")
@@ -164,7 +165,8 @@ def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:
     def page() -> None:
         import streamlit as st
 
-        from workbench.ui import controls, state
+        from workbench.ui import state
+        from workbench.ui.components import controls
 
         state.enter("search")
         controls.slider(state.current().plan, "limit", "Results", 1, 50, 1, whole_page=True)

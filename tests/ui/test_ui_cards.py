@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.errors import QueryError
 from workbench.records import Span, Unavailable
-from workbench.ui import cards
+from workbench.ui.components import cards
 
 
 def test_a_card_says_rank_label_score_distance_and_citation() -> None:

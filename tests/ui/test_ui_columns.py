@@ -11,7 +11,7 @@ from app_for_tests import all_text, bodies, run
 from streamlit.testing.v1 import AppTest
 
 from workbench.ui import resources
-from workbench.ui.column_controls import titles
+from workbench.ui.components.boxes import titles
 from workbench.ui.state import Column
 
 Open = Callable[..., AppTest]

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from workbench import guide
 from workbench.plan import fields as plan_fields
-from workbench.ui import controls
+from workbench.ui.components import controls
 from workbench.ui.state import MODES
 
 Open = Callable[..., AppTest]

@@ -18,11 +18,10 @@ from workbench import charts
 from workbench.errors import CorpusLocked, UsageError
 from workbench.records import Principal
 from workbench.store import locks
-from workbench.ui import index_runs
-from workbench.ui.corpus_page import PARTS
-from workbench.ui.corpus_parts import size
-from workbench.ui.index_panel import progress_text
-from workbench.ui.index_runs import Asked, Status
+from workbench.ui import runs
+from workbench.ui.components.tables import size
+from workbench.ui.runs import Asked, Status
+from workbench.ui.views.corpus import PARTS, progress_text
 
 Open = Callable[..., AppTest]
 BROKEN = b"%PDF-1.4\nnothing that follows is one"
@@ -194,67 +193,67 @@ def test_what_cannot_be_indexed_is_said(open_app: Open, small_corpus: Path, type
     at.button(key="wb.w.index.start").click()
     run(at)
     assert words in all_text(at)
-    assert index_runs.status(small_corpus) is None
+    assert runs.status(small_corpus) is None
 
 
 def test_a_second_run_is_refused_while_one_lives(tmp_path: Path) -> None:
     """Whoever holds the lock lives; the sentence says to wait or stop it."""
-    folder = index_runs.folder_of(tmp_path / "corpus")
+    folder = runs.folder_of(tmp_path / "corpus")
     folder.mkdir(parents=True)
     (folder / "lock").touch()
     held = locks.exclusive(folder / "lock")
     assert held is not None
-    index_runs.write(folder, Status(index_runs.RUNNING, Asked(("/x",)), started=1.0, step="embed", done=5, total=10))
+    runs.write(folder, Status(runs.RUNNING, Asked(("/x",)), started=1.0, step="embed", done=5, total=10))
     with held:
-        said = index_runs.status(tmp_path / "corpus")
+        said = runs.status(tmp_path / "corpus")
         assert said is not None
         assert said.alive
         with pytest.raises(CorpusLocked, match="going on"):
-            index_runs.start(tmp_path / "corpus", Asked(("/x",)))
+            runs.start(tmp_path / "corpus", Asked(("/x",)))
 
 
 def test_a_run_whose_process_died_is_failed_with_its_last_words(tmp_path: Path) -> None:
     """The lock is free and the file says running: nobody will ever say more."""
-    folder = index_runs.folder_of(tmp_path / "corpus")
+    folder = runs.folder_of(tmp_path / "corpus")
     folder.mkdir(parents=True)
     (folder / "lock").touch()
     (folder / "log").write_text("Traceback\nMemoryError: too big\n")
-    index_runs.write(folder, Status(index_runs.RUNNING, Asked(("/x",)), started=1.0))
-    said = index_runs.status(tmp_path / "corpus")
+    runs.write(folder, Status(runs.RUNNING, Asked(("/x",)), started=1.0))
+    said = runs.status(tmp_path / "corpus")
     assert said is not None
-    assert (said.state, said.alive) == (index_runs.FAILED, False)
+    assert (said.state, said.alive) == (runs.FAILED, False)
     assert "MemoryError: too big" in said.reason
 
 
 def test_what_a_run_says_is_read_back(tmp_path: Path) -> None:
     """The file holds every attribute; a file that cannot be read is no run."""
     said = Status(
-        index_runs.DONE, Asked(("/a", "/b"), "notes", "acme", ("x",), "internal", True), 1.0, 2.0, "publish", 3, 4, 5.0, 6.0,
+        runs.DONE, Asked(("/a", "/b"), "notes", "acme", ("x",), "internal", True), 1.0, 2.0, "publish", 3, 4, 5.0, 6.0,
         counts={"found": 2}, files=(("a.pdf", "failed", "broken", "mend it"),), warnings=("careful",),
     )  # fmt: skip
-    index_runs.write(tmp_path, said)
-    assert index_runs.read(tmp_path) == said
+    runs.write(tmp_path, said)
+    assert runs.read(tmp_path) == said
     (tmp_path / "status.json").write_text("{")
-    assert index_runs.read(tmp_path) is None
+    assert runs.read(tmp_path) is None
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a b", "../x", "a'b"])
 def test_a_collection_needs_a_name(name: str) -> None:
     """Letters, digits, dash and underscore."""
     with pytest.raises(UsageError, match="no name of a collection"):
-        index_runs.asked_of(("/x",), name, None)
+        runs.asked_of(("/x",), name, None)
 
 
 def test_documents_belong_to_the_tenant_of_who_indexes() -> None:
     """They could not be seen otherwise."""
-    assert index_runs.asked_of(("/x",), "docs", Principal("acme", ("a",))).tenant == "acme"
-    assert index_runs.asked_of(("/x",), "docs", None).tenant is None
+    assert runs.asked_of(("/x",), "docs", Principal("acme", ("a",))).tenant == "acme"
+    assert runs.asked_of(("/x",), "docs", None).tenant is None
 
 
 def test_progress_is_said_in_words() -> None:
     """What, since when, how fast, how long."""
     said = Status(
-        index_runs.RUNNING, Asked(("/x",)), started=100.0, step="embed", done=5, total=10, rate=2.5, seconds_left=120.0
+        runs.RUNNING, Asked(("/x",)), started=100.0, step="embed", done=5, total=10, rate=2.5, seconds_left=120.0
     )
     assert progress_text(said, 130.0) == "Indexing /x, for 30 s, 2.5 a second, about 2 min left in this step"
 
@@ -272,13 +271,13 @@ def test_a_folder_is_indexed_from_the_page(open_app: Open, tmp_path: Path, monke
     at.text_area(key="wb.w.index.paths").set_value(str(source))
     at.button(key="wb.w.index.start").click()
     run(at)
-    for process in list(index_runs._started):
+    for process in list(runs._started):
         process.wait(120)
     at.query_params["part"] = "index"
     run(at)
-    said = index_runs.status(tmp_path / "corpus")
+    said = runs.status(tmp_path / "corpus")
     assert said is not None
-    assert (said.state, said.counts["indexed"], said.counts["failed"]) == (index_runs.DONE, 1, 1), said
+    assert (said.state, said.counts["indexed"], said.counts["failed"]) == (runs.DONE, 1, 1), said
     assert "1 indexed" in "\n".join(t.value for t in at.text)
     assert "b.pdf" in table(at, "Files that were not indexed")
     with wb.open_corpus(tmp_path / "corpus") as corpus:
@@ -294,20 +293,20 @@ def test_a_run_is_stopped_and_leaves_the_corpus_as_it_was(tmp_path: Path, monkey
     for n in range(400):
         (source / f"{n}.md").write_text(f"# Note {n}\n\n" + f"words of {n}. " * 300)
     corpus = tmp_path / "corpus"
-    index_runs.start(corpus, index_runs.asked_of([str(source)], "docs", None))
-    index_runs.stop(corpus)
-    for process in list(index_runs._started):
+    runs.start(corpus, runs.asked_of([str(source)], "docs", None))
+    runs.stop(corpus)
+    for process in list(runs._started):
         process.wait(120)
-    said = index_runs.status(corpus)
+    said = runs.status(corpus)
     assert said is not None
-    assert said.state == index_runs.STOPPED, said
+    assert said.state == runs.STOPPED, said
     assert not (corpus / "current").exists()
-    index_runs.start(corpus, index_runs.asked_of([str(source / "1.md")], "docs", None))
-    for process in list(index_runs._started):
+    runs.start(corpus, runs.asked_of([str(source / "1.md")], "docs", None))
+    for process in list(runs._started):
         process.wait(120)
-    said = index_runs.status(corpus)
+    said = runs.status(corpus)
     assert said is not None
-    assert said.state == index_runs.DONE
+    assert said.state == runs.DONE
 
 
 # --- parts --------------------------------------------------------------------------------------------------------------------

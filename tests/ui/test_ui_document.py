@@ -17,8 +17,8 @@ from streamlit.testing.v1 import AppTest
 
 from workbench.ingest.readers.pdf import PICTURE, page_png
 from workbench.records import Chunk, Span
-from workbench.ui import document_parts
-from workbench.ui.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, join_spans, read_target
+from workbench.ui.views import document as document_view
+from workbench.ui.views.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, join_spans, read_target
 
 Open = Callable[..., AppTest]
 
@@ -143,7 +143,7 @@ def test_without_a_path_the_first_documents_are_listed(
 ) -> None:
     """Each is a link; where there are more than the list shows, it says so."""
     assert "These are the first" not in all_text(document(open_app, small_corpus))
-    monkeypatch.setattr(document_parts, "MOST_LISTED", 5)
+    monkeypatch.setattr(document_view, "MOST_LISTED", 5)
     at = document(open_app, small_corpus)
     assert "These are the first 5" in all_text(at)
     (listed,) = (b for b in bodies(at) if 'class="wb-links"' in b)

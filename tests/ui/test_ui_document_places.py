@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from workbench.locators import Place
 from workbench.records import Span
-from workbench.ui.document import Sheet, Target, heading
+from workbench.ui.views.document import Sheet, Target, heading
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 
@@ -107,7 +107,7 @@ def test_a_place_that_is_gone_is_told_and_the_document_shown(open_app: Open, pla
 def test_a_results_link_opens_its_place(open_app: Open, placed_corpus: Path) -> None:
     """The link of a card names the place, and the page that it opens marks the passage."""
     import workbench as wb
-    from workbench.ui import cards
+    from workbench.ui.components import cards
 
     with wb.open_corpus(placed_corpus) as corpus:
         (hit,) = corpus.search("curlew", mode="keyword").hits

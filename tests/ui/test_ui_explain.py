@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import plotly.io
 import pytest
-from app_for_tests import all_text, bodies, chunks, page, run
+from app_for_tests import all_text, bodies, chunks, go, page, run
 from streamlit.testing.v1 import AppTest
 
 from workbench.errors import EncoderError
@@ -69,7 +69,7 @@ def test_the_table_has_the_results_in_their_order(open_app: Open, small_corpus: 
     """The same chunks as the Search page's hybrid column, and every number as the record has it."""
     at = open_app(small_corpus, q=QUERY)
     searched = chunks(at, "hybrid")
-    at.switch_page("views/explain.py")
+    go(at, "explain")
     run(at)
     assert re.findall(r'data-chunk="([^"]+)"', table(at)) == searched
     hits = at.session_state["wb.finder"].kept("hybrid").hits

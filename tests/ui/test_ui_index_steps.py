@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import workbench as wb
-from workbench.ui.index_panel import STEPS
+from workbench.ui.views.corpus import STEPS
 
 
 def test_every_step_of_a_run_has_its_words(tmp_path: Path) -> None:

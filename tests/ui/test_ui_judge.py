@@ -12,7 +12,7 @@ from app_for_tests import all_text, bodies, page, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
-from workbench.ui.judge_round import Choice, Round, from_params
+from workbench.ui.views.judge import Choice, Round, from_params
 
 Open = Callable[..., AppTest]
 KEY = "wb.w.judge."

@@ -7,19 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from workbench import settings
 from workbench.errors import UsageError
 from workbench.records import Principal
-from workbench.ui import house, launch
-from workbench.ui.base_said import BaseSaid
-from workbench.ui.launch import PAGES, SCRIPT
+from workbench.ui import app as house
+from workbench.ui import launch
+from workbench.ui.launch import SCRIPT
 
 
 def test_the_server_is_local_and_reports_nothing() -> None:
@@ -66,31 +60,8 @@ def test_an_impossible_port_is_a_sentence() -> None:
         launch.check_port("127.0.0.1", 0)
 
 
-def test_a_page_says_where_the_app_is_and_nothing_else_changes() -> None:
-    """The line stands once in the head of a page asked for by its name, unpacked and as long as it says; other answers are
-    passed on as they are, and what is no page of HTML keeps its bytes.
-    """
-
-    async def page(request: Request) -> Response:
-        return HTMLResponse("<html><head><title>x</title></head></html>", headers={"etag": "old"})
-
-    async def data(request: Request) -> Response:
-        return Response(b"<head>", media_type="application/octet-stream")
-
-    routes = [Route("/tune", page), Route("/tune/", page), Route("/guide", data), Route("/", page)]
-    app = Starlette(routes=routes, middleware=[Middleware(BaseSaid, pages=PAGES)])
-    with TestClient(app) as client:
-        told = client.get("/tune")
-        assert told.text.count("BACKEND_BASE_URL") == 1
-        assert (told.headers["content-length"], "etag" in told.headers) == (str(len(told.content)), False)
-        for path in ("/", "/tune/"):
-            assert "BACKEND" not in client.get(path).text
-        assert client.get("/guide").content == b"<head>"
-
-
 def test_every_page_of_the_app_is_named() -> None:
     """The names are those of the router."""
-    assert set(house.PAGES) - {""} == PAGES
     assert all((SCRIPT.parent / "views" / f"{path or 'search'}.py").is_file() for path in house.PAGES)
 
 

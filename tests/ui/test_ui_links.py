@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import workbench.ui
-from workbench.ui import links
+from workbench.ui.components import links
 
 
 def parts(link: str) -> dict[str, str]:

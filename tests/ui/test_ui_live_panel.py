@@ -10,7 +10,8 @@ import workbench as wb
 from workbench.errors import NeedsSearch
 from workbench.plan.plan import Plan
 from workbench.records import Progress
-from workbench.ui import live_panel, tuning
+from workbench.ui import jobs
+from workbench.ui.components import live
 
 START, MOVED, HERE, DEEP = map(Plan.parse, ("default", "default fusion.alpha=0.1", "rrf", "default keyword.k1=2"))
 
@@ -32,17 +33,17 @@ def compared(corpus: wb.Corpus, judged: Path, start: Plan, plan: Plan) -> list[f
     return [float(made[1].mean()), float((made[1] - made[0]).mean())]
 
 
-def work(corpus: wb.Corpus, kept: live_panel._Beside, plan: Plan, pressed: Plan) -> None:
+def work(corpus: wb.Corpus, kept: live._Beside, plan: Plan, pressed: Plan) -> None:
     """The retrieval for a plan; "Compare from here" is pressed at its first report."""
     told: list[Progress] = []
 
     def tell(report: Progress) -> None:
         told.append(report)
         if len(told) == 1:
-            live_panel._start_from(kept, pressed)
+            live._start_from(kept, pressed)
 
     kept.done = False
-    kept.job = tuning.Job(lambda _tell, stop: live_panel._work(corpus, kept, plan, True)(tell, stop))
+    kept.job = jobs.Job(lambda _tell, stop: live._work(corpus, kept, plan, True)(tell, stop))
     kept.job.wait(60)
     assert kept.job.error is None
     assert told
@@ -54,7 +55,7 @@ def test_compare_from_here_holds_when_pressed_during_the_retrieval(
 ) -> None:
     """In the first retrieval and in a later one, by a plan that is retrieved and by one that is not yet."""
     with wb.open_corpus(small_corpus) as corpus:
-        kept = live_panel._Beside((), str(judged), "RR", START)
+        kept = live._Beside((), str(judged), "RR", START)
         work(corpus, kept, MOVED, here)
         assert kept.live is not None
         figure = kept.live.figure(MOVED)
@@ -68,8 +69,8 @@ def test_compare_from_here_holds_when_pressed_during_the_retrieval(
 def test_a_plan_that_is_not_retrieved_is_no_start_where_nothing_is_on(small_corpus: Path, judged: Path) -> None:
     """The figure goes on being compared with the plan before, and says why."""
     with wb.open_corpus(small_corpus) as corpus:
-        kept = live_panel._Beside((), str(judged), "RR", START)
+        kept = live._Beside((), str(judged), "RR", START)
         work(corpus, kept, MOVED, START)
         with pytest.raises(NeedsSearch):
-            live_panel._start_from(kept, DEEP)
+            live._start_from(kept, DEEP)
         assert kept.start == START

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from app_for_tests import all_text, run
+from app_for_tests import all_text, go, run
 from streamlit.testing.v1 import AppTest
 
 Open = Callable[..., AppTest]
@@ -38,10 +38,10 @@ def test_looking_again_runs_again(open_app: Open, tmp_path: Path) -> None:
     assert at.query_params == {"q": "retries"}
 
 
-@pytest.mark.parametrize("page", ["views/document.py", "views/guide.py"])
+@pytest.mark.parametrize("page", ["document", "guide"])
 def test_the_other_pages_run_too(open_app: Open, tmp_path: Path, page: str) -> None:
     """The guide needs no corpus; the document page says how to make one."""
     at = open_app(tmp_path / "none")
-    at.switch_page(page)
+    go(at, page)
     run(at)
-    assert ("no corpus yet" in all_text(at)) is (page == "views/document.py")
+    assert ("no corpus yet" in all_text(at)) is (page == "document")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from app_for_tests import bodies, chunks, run
+from app_for_tests import bodies, chunks, go, run
 from streamlit.testing.v1 import AppTest
 
 from workbench import guide
-from workbench.ui import house
+from workbench.ui import app as house
 
 Open = Callable[..., AppTest]
 
@@ -23,10 +23,10 @@ def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_c
     run(run(at))
     address, before = dict(at.query_params), chunks(at, "hybrid")
     at.query_params.clear()
-    at.switch_page("views/guide.py")
+    go(at, "guide")
     run(at)
     at.query_params.clear()
-    at.switch_page("views/search.py")
+    go(at, "search")
     run(at)
     assert at.query_params == address
     assert at.slider(key="wb.w.fusion.alpha").value == 0.7
@@ -39,7 +39,7 @@ def test_the_guide_shows_the_page_that_the_address_names(
 ) -> None:
     """A link in a help text opens the page of the guide; without a name it is the first."""
     at = open_app(small_corpus)
-    at.switch_page("views/guide.py")
+    go(at, "guide")
     if page:
         at.query_params["page"] = page
     run(at)
@@ -49,7 +49,7 @@ def test_the_guide_shows_the_page_that_the_address_names(
 def test_the_filters_that_are_shown_as_examples_can_be_read() -> None:
     """An example that the language refuses would teach a fault."""
     from workbench.store.access.filters import parse
-    from workbench.ui.query_bar import FILTER_HELP
+    from workbench.ui.views.search import FILTER_HELP
 
     table = guide.text("search").partition("| Filter |")[2].partition("\n\n")[0]
     examples = [*re.findall(r"^\| `(.*?)` \|", table, re.M), *FILTER_HELP.split("`")[1::2]]

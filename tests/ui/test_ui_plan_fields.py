@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from workbench.plan import controls as plan_controls
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan
-from workbench.ui.plan_text import differences
+from workbench.ui.components.sidebar import differences
 
 Open = Callable[..., AppTest]
 KINDS = ("slider", "selectbox", "toggle", "button_group", "text_input", "multiselect")

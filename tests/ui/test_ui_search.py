@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import threading
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from app_for_tests import TEXTS, all_text, bodies, chunks, column, paths, run, w
 from streamlit.testing.v1 import AppTest
 
 from workbench.errors import EncoderError
-from workbench.ui import resources
 from workbench.ui.state import MODES, PICTURES
 
 Open = Callable[..., AppTest]
@@ -199,15 +197,6 @@ def test_a_search_does_not_wait_for_the_warm_up(
     at = open_app(small_corpus, q=QUERY)
     answered.set()
     assert chunks(at, "vector")
-
-
-def test_what_stays_loaded_is_out_of_the_collectors_rounds() -> None:
-    """Streamlit collects fully after every run: libraries and models are frozen, once in a process."""
-    resources._settle_heap()
-    frozen = gc.get_freeze_count()
-    assert frozen > 10_000
-    resources._settle_heap()
-    assert gc.get_freeze_count() <= frozen
 
 
 def test_hostile_text_stays_text(open_app: Open, small_corpus: Path) -> None:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from workbench.errors import SettingError, UsageError
 from workbench.records import Principal
-from workbench.ui import index_panel, index_runs, index_worker, launch, resources, sign_in
-from workbench.ui.sign_in import Refusal, claim, read_claims, roles_in
+from workbench.ui import auth, launch, resources, runs
+from workbench.ui.auth import Refusal, claim, read_claims, roles_in
+from workbench.ui.views import corpus as corpus_view
 
 NOW = 1_800_000_000.0
 AUTH = """
@@ -207,7 +208,7 @@ def signed_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def enter(**more: Any) -> None:
         user = User(claims(**{"iat": time.time(), "roles": ["indexer"], **more}))
-        monkeypatch.setattr(sign_in.st, "user", user, raising=False)
+        monkeypatch.setattr(auth.st, "user", user, raising=False)
 
     monkeypatch.setenv("WORKBENCH_APP_INDEXING_ROLE", "indexer")
     return enter
@@ -218,7 +219,7 @@ def test_a_person_is_subject_and_issuer(signed_in: Callable[..., None]) -> None:
     seen = set()
     for sub, iss in (("1", "https://a"), ("2", "https://a"), ("1", "https://b")):
         signed_in(sub=sub, iss=iss, email="boss@acme.example", name="Boss")
-        assert sign_in.name() == "boss@acme.example"
+        assert auth.name() == "boss@acme.example"
         seen.add((resources.person(), resources.searches().owner))
     assert len(seen) == 3
 
@@ -233,28 +234,28 @@ def test_who_may_index_does_so_for_their_tenant_below_its_folders(
     monkeypatch.setenv("WORKBENCH_APP_INDEXING_ROOTS", f"acme={tmp_path}/acme{os.pathsep}birch={tmp_path}/birch")
     corpus = tmp_path / "corpus"
     signed_in()
-    below = sign_in.indexing_roots()
+    below = auth.indexing_roots()
     assert below == (str(tmp_path / "acme"),)
-    assert index_runs.check_paths(str(tmp_path / "acme"), corpus, below) == (str(tmp_path / "acme"),)
+    assert runs.check_paths(str(tmp_path / "acme"), corpus, below) == (str(tmp_path / "acme"),)
     said = set()
     for path in ("birch", "acme/out", "acme/../birch", "none", "acmeother"):
         with pytest.raises(UsageError) as raised:
-            index_runs.check_paths(str(tmp_path / path), corpus, below)
+            runs.check_paths(str(tmp_path / path), corpus, below)
         said.add(raised.value.message.replace(str(tmp_path / path), "X"))
     assert said == {"X is not below a folder that you may index"}
     signed_in(tenant="cedar")
-    assert sign_in.indexing_roots() == ()
-    run = index_runs.Status(index_runs.RUNNING, index_runs.Asked(("/x",), tenant="acme"))
-    assert index_panel._own(run, Principal("acme", ("indexer",)))
-    assert not index_panel._own(run, Principal("birch", ("indexer",)))
+    assert auth.indexing_roots() == ()
+    run = runs.Status(runs.RUNNING, runs.Asked(("/x",), tenant="acme"))
+    assert corpus_view._own(run, Principal("acme", ("indexer",)))
+    assert not corpus_view._own(run, Principal("birch", ("indexer",)))
 
 
 def test_the_run_checks_its_paths_again(tmp_path: Path) -> None:
     """A link that was swapped in since they were typed leads nowhere."""
     (tmp_path / "run").mkdir()
     (tmp_path / "mine").symlink_to(tmp_path)
-    asked = index_runs.Asked((str(tmp_path / "mine"),), below=(str(tmp_path / "mine"),))
-    index_runs.write(tmp_path / "run", index_runs.Status(index_runs.STARTING, asked))
-    ended = index_worker.run(tmp_path / "run", tmp_path / "corpus")
-    assert (ended.state, ended.reason) == (index_runs.FAILED, "A path is not below a folder that may be indexed")
+    asked = runs.Asked((str(tmp_path / "mine"),), below=(str(tmp_path / "mine"),))
+    runs.write(tmp_path / "run", runs.Status(runs.STARTING, asked))
+    ended = runs.run(tmp_path / "run", tmp_path / "corpus")
+    assert (ended.state, ended.reason) == (runs.FAILED, "A path is not below a folder that may be indexed")
     assert not (tmp_path / "corpus").exists()

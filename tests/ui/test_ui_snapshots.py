@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_for_tests import all_text, bodies, run
+from app_for_tests import all_text, bodies, go, run
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
@@ -18,10 +18,10 @@ from workbench.errors import SnapshotError
 from workbench.snapshot.page import policy
 from workbench.snapshot.snapshot import Library
 from workbench.store.access.mask import load_policy
-from workbench.ui import snapshot_routes
-from workbench.ui.snapshot_access import allowed, kept, today
+from workbench.ui import routes
+from workbench.ui.routes import allowed, kept, today
 
-PAGE = "views/snapshots.py"
+PAGE = "snapshots"
 K = "wb.w.snapshots."
 
 
@@ -33,7 +33,7 @@ def corpus(small_corpus: Path, tmp_path: Path) -> Path:
 
 def open_page(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> AppTest:
     at = open_app(corpus, **params)
-    return run(at.switch_page(PAGE))
+    return run(go(at, PAGE))
 
 
 def test_without_a_query_the_page_says_what_to_do(open_app: Callable[..., AppTest], corpus: Path) -> None:
@@ -129,7 +129,7 @@ def ask(id: str, host: str = "127.0.0.1:8501", cookie: str = "") -> Any:
     """The answer of the route to one request."""
     headers = [(b"host", host.encode()), *([(b"cookie", cookie.encode())] if cookie else [])]
     scope = {"type": "http", "method": "GET", "path": f"/s/{id}", "headers": headers, "path_params": {"id": id}}
-    return snapshot_routes.serve(Request(scope))
+    return routes.serve(Request(scope))
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_a_snapshot_shows_others_what_they_may_see_today(
         with wb.open_corpus(made_of.path, who) as corpus:
             (listed,) = kept(corpus)
             assert listed.snapshot is not None
-            page = snapshot_routes.page_of(corpus, made.id)
+            page = routes.page_of(corpus, made.id)
             paths = {h.path for h in listed.snapshot.hits()}
             assert all((path in page) == (path in paths) for path in ("wages.md", "open.md"))
             return paths

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench import markup as t
 from workbench.records import Span
-from workbench.ui import text as t
 
 HOSTILE = [
     "<script>alert(1)</script>",

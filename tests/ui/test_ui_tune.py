@@ -16,8 +16,9 @@ import workbench as wb
 from workbench.errors import JudgmentError
 from workbench.judgments.exchange import import_judgments
 from workbench.records import Progress
-from workbench.ui import compare_page, tuning
+from workbench.ui import jobs
 from workbench.ui.state import from_params
+from workbench.ui.views import compare
 
 Open = Callable[..., AppTest]
 
@@ -202,7 +203,7 @@ def test_plans_are_compared_without_judgments(open_app: Open, small_corpus: Path
 
 def test_what_only_one_plan_finds_is_a_link_to_the_document() -> None:
     """Two documents, each once; characters of a passage say nothing to a reader, the name of a record does."""
-    shown = compare_page.found_only(["a.md#0-377", "a.md#380-500", "h.jsonl#turn-4#0-9", "c.md"], "rain & snow")
+    shown = compare.found_only(["a.md#0-377", "a.md#380-500", "h.jsonl#turn-4#0-9", "c.md"], "rain & snow")
     assert re.findall(r"<bdi>(.*?)</bdi>", shown) == ["a.md", "h.jsonl#turn-4"]
     assert 'href="document?q=rain+%26+snow&amp;path=h.jsonl%23turn-4"' in shown
 
@@ -213,7 +214,7 @@ def test_a_job_says_its_faults_and_can_be_stopped(sample: wb.Corpus) -> None:
     def fails(tell: object, stop: object) -> None:
         raise ValueError("broken")
 
-    job = tuning.Job(fails)
+    job = jobs.Job(fails)
     job.wait(10)
     assert job.error is not None
     assert "broken" in str(job.error)
@@ -223,10 +224,10 @@ def test_a_job_says_its_faults_and_can_be_stopped(sample: wb.Corpus) -> None:
             tell(Progress("waiting", 1, 2))
         return "stopped"
 
-    job = tuning.Job(waits)
+    job = jobs.Job(waits)
     assert job.running
     job.stop()
     job.wait(10)
     assert job.result == "stopped"
     with pytest.raises(JudgmentError, match="no query set"):
-        tuning.read_judged(sample, "/etc/passwd", files=False)
+        jobs.read_judged(sample, "/etc/passwd", files=False)

@@ -1,5 +1,79 @@
-"""The app's router: what `workbench app` runs, and what tests start from."""
+"""The app's router: page set-up, style, navigation, and the errors that a page did not catch itself.
 
-from workbench.ui import house
+What `workbench app` runs, and what tests start from. A page is the function `draw` of its module in `views`.
+"""
 
-house.run()
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+import streamlit as st
+
+from workbench.errors import WorkbenchError
+from workbench.markup import plain
+from workbench.ui import auth, layout, state
+from workbench.ui.components import cards
+
+NAME = "Retrieval workbench"
+PAGES = {
+    "": ("Search", "search"),
+    "explain": ("Explain", "query_stats"),
+    "judge": ("Judge", "gavel"),
+    "tune": ("Tune", "tune"),
+    "compare": ("Compare", "compare_arrows"),
+    "snapshots": ("Snapshots", "photo_camera"),
+    "document": ("Document", "description"),
+    "corpus": ("Corpus", "database"),
+    "guide": ("Guide", "menu_book"),
+}
+"""Path of a page in the address (the first has none) -> its title and icon; the path is the name of its view."""
+WITHOUT_CORPUS = ("corpus", "guide")
+
+
+def tab_title(page: str, about: str) -> str:
+    """What the browser's tab and history call a page: what it is about first, so that ten tabs can be told apart."""
+    return " · ".join(part for part in (plain(about, 60), page, NAME) if part)
+
+
+def _drawing(name: str) -> Callable[[], None]:
+    def draw() -> None:
+        view = importlib.import_module(f"workbench.ui.views.{name}")
+        if name in WITHOUT_CORPUS:
+            view.draw()
+        else:
+            view.draw(layout.corpus_or_help())
+
+    return draw
+
+
+def run() -> None:
+    """Run the router once: keep the address and the state equal, run the page, show errors as a sentence."""
+    st.set_page_config(page_title=NAME, page_icon="🔎", layout="wide", initial_sidebar_state="auto")
+    pages = {
+        path: st.Page(
+            _drawing(path or "search"), title=title, icon=f":material/{icon}:", url_path=path, default=not path
+        )
+        for path, (title, icon) in PAGES.items()
+    }
+    page = st.navigation(list(pages.values()), position="top" if auth.entered() else "hidden")
+    st.html(layout.css())
+    st.html(layout.script(), unsafe_allow_javascript=True)
+    if not auth.door():
+        return
+    shown = state.enter(page.url_path, pages)
+    path = state.address_value("path") if page.url_path == "document" else ""
+    about = path.rpartition("/")[2] or shown.query or shown.keywords
+    st.set_page_config(page_title=tab_title(PAGES[page.url_path][0], about))
+    for sentence in state.take_notices():
+        st.html(cards.alert("", sentence, ""))
+    for sentence in state.take_told():
+        st.html(cards.note(sentence))
+    try:
+        page.run()
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
+
+
+if __name__ == "__main__":
+    run()

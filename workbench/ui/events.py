@@ -13,19 +13,106 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.records import Hit
-from workbench.ui import alike, cards, marks, resources, undo
+from workbench.markup import attribute, plain, visible
+from workbench.ranking.distance import to_distance
+from workbench.records import Hit, cite
+from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.controls import PREFIX
-from workbench.ui.text import plain
+from workbench.ui.components import cards, links
+from workbench.ui.components.controls import PREFIX
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
+    from workbench.records import Document
+    from workbench.store.types import ChunkRow
+    from workbench.ui.state import AppState
+
+
+MOST_ALIKE = 10
+_EXCERPT = 220
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """Neighbours of a hit's passage.
+
+    Attributes:
+        hit: The passage.
+        rows, documents, distances: Its neighbours, the nearest first, without itself.
+        metric: What the distances are.
+        encoder: Whose vectors.
+        approximate: Whether the approximate index answered.
+    """
+
+    hit: Hit
+    rows: tuple[ChunkRow, ...]
+    documents: tuple[Document, ...]
+    distances: tuple[float, ...]
+    metric: str
+    encoder: str
+    approximate: bool
+
+
+def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
+    """The nearest passages under the page's filter and the plan's collections.
+
+    Raises:
+        UsageError: The passage was indexed anew meanwhile.
+        WorkbenchError: There are no vectors, or the filter cannot be read.
+    """
+    engine, plan = corpus.engine, state.moved
+    records = engine.records
+    number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
+    if number is None:
+        raise UsageError("The passage was indexed anew meanwhile", "Search again")
+    index = engine.vectors("")
+    scope = records.scope(corpus.principal, state.filters or None, plan["collections"])
+    (vector,) = index.vectors(np.array([number], np.int64))
+    found = index.search(vector, scope, MOST_ALIKE + 1, exact=plan["vector.exact"])
+    near = [(n, s) for n, s in zip(found.numbers.tolist(), found.scores.tolist(), strict=True) if n != number][
+        :MOST_ALIKE
+    ]
+    rows = tuple(records.rows([n for n, _ in near]))
+    documents = tuple(records.headers([row.document_number for row in rows]))
+    metric = str(plan["vector.metric"])
+    distances = tuple(float(to_distance(score, metric)) for _, score in near)
+    return Alike(hit, rows, documents, distances, metric, index.identity.name, found.approximate)
+
+
+def alike_told(made: Alike) -> str:
+    how = "by the approximate index" if made.approximate else "exactly"
+    return (
+        f"The passages nearest to {plain(made.hit.citation, 120)} by their stored vectors ({plain(made.encoder, 60)}), found "
+        f"{how}; nothing was embedded. The page's filter and the plan's collections hold here too."
+    )
+
+
+def alike_html(made: Alike) -> str:
+    """The neighbours as a table: distance, title with a link to the place, and how the text begins."""
+    if not made.rows:
+        return '<p class="wb-msg">There is no other passage that the filter lets through.</p>'
+    lines = []
+    for row, document, distance in zip(made.rows, made.documents, made.distances, strict=True):
+        chunk = row.chunk
+        place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
+        link = attribute(links.chunk(chunk, document.path, document.document_id))
+        title = visible(plain(document.title or document.path, 90))
+        text = visible(plain(chunk.text, _EXCERPT))
+        lines.append(
+            f'<tr><td class="wb-num">{distance:.3f}</td><td><a href="{link}" target="_blank"><bdi>{title}</bdi></a>'
+            f'<div class="wb-msg"><bdi>{visible(plain(place, 120))}</bdi></div><bdi>{text}</bdi></td></tr>'
+        )
+    head = f'<tr><th class="wb-num">{visible(made.metric)}</th><th>passage</th></tr>'
+    table = f'<table class="wb-table" aria-label="Passages like this">{head}{"".join(lines)}</table>'
+    return f'<div class="wb-scroll">{table}</div>'
+
 
 KEY = "wb.events"
 _NOTE, _LIKE, _DONE = "wb.events.note", "wb.events.like", "wb.events.done"
@@ -50,7 +137,6 @@ def _component() -> Callable[..., Any]:
 
 
 def draw(corpus: Corpus) -> None:
-    """Stand ready for events."""
     _ready(corpus)
 
 
@@ -65,7 +151,7 @@ def _ready(corpus: Corpus) -> None:
         _note_dialog(corpus, noted)
         return
     found = st.session_state.get(_LIKE)
-    if isinstance(found, alike.Alike):
+    if isinstance(found, Alike):
         _like_dialog(found)
 
 
@@ -112,7 +198,7 @@ def _handle(corpus: Corpus, do: str, chunk_id: str, value: Any) -> None:
         st.session_state[_NOTE] = hit
     elif do == "more":
         try:
-            st.session_state[_LIKE] = alike.nearest(corpus, app_state.current(), hit)
+            st.session_state[_LIKE] = nearest(corpus, app_state.current(), hit)
         except WorkbenchError as exc:
             app_state.tell(f"Searched with the passage's text. Its neighbours by vector are not to be had: {exc}")
             _ask_like(hit)
@@ -133,13 +219,14 @@ def _close_like() -> None:
 
 
 @st.dialog("More like this", width="large", on_dismiss=_close_like)
-def _like_dialog(found: alike.Alike) -> None:
-    st.html(cards.note(alike.told(found)))
-    st.html(alike.html(found))
+def _like_dialog(found: Alike) -> None:
+    st.html(cards.note(alike_told(found)))
+    st.html(alike_html(found))
     if st.button(
-        "Search with its text instead", key=PREFIX + "like.text",
+        "Search with its text instead",
+        key=PREFIX + "like.text",
         help="Puts the passage's words into the query, for the keyword side too; Undo goes back.",
-    ):  # fmt: skip
+    ):
         _close_like()
         _ask_like(found.hit)
         st.rerun()
@@ -157,19 +244,19 @@ def like(hit: Hit) -> str:
 def _grade(corpus: Corpus, hit: Hit, value: Any) -> None:
     if isinstance(value, bool) or value not in (0, 1, 2, 3):
         raise UsageError(f"The grade is {value!r}", "Grades are 0, 1, 2 and 3")
-    query, keywords = marks.judged_query(app_state.current())
+    query, keywords = resources.judged_query(app_state.current())
     written = corpus.judging.grade(hit, int(value), query, keywords=keywords)
-    undo.remember(
+    app_state.remember(
         f"the grade {int(value)} of {hit.citation}", functools.partial(_ungrade, corpus, written.judge, written.number)
     )
-    marks.written()
+    resources.marks_written()
 
 
 def _ungrade(corpus: Corpus, judge: str, number: int) -> None:
     from workbench.judgments.query_sets import SEARCH
 
     corpus.judging.log.undo(SEARCH, judge, number)
-    marks.written()
+    resources.marks_written()
 
 
 # --- notes -------------------------------------------------------------------------------------------------------------
@@ -189,9 +276,12 @@ def _note_dialog(corpus: Corpus, hit: Hit) -> None:
     ]
     st.text(plain(f"{hit.citation}: {hit.text}", 200))
     text = st.text_area(
-        "Your note", value=held[0].text if held else "", key=f"{PREFIX}note.{hit.chunk_id}", height=130,
+        "Your note",
+        value=held[0].text if held else "",
+        key=f"{PREFIX}note.{hit.chunk_id}",
+        height=130,
         help="Kept with the words it is written on, so it is found again after indexing anew. Only you see it.",
-    )  # fmt: skip
+    )
     if st.button("Keep", key=PREFIX + "note.keep", type="primary", help="An empty note is deleted."):
         try:
             write_note(hit.path, anchor, text, hit.document_id)
@@ -219,10 +309,10 @@ def write_note(path: str, anchor: tuple[int, int, str], text: str, document: str
     """Keep a note on a passage of a document (its id); undo brings back the one before. Raises CorpusError, UsageError."""
     before = resources.searches().write_note(path, *anchor, text, document)
     if before != text.strip():
-        undo.remember(f"the note on {path}", functools.partial(_put_back, path, anchor, before, document))
-    marks.written()
+        app_state.remember(f"the note on {path}", functools.partial(_put_back, path, anchor, before, document))
+    resources.marks_written()
 
 
 def _put_back(path: str, anchor: tuple[int, int, str], text: str, document: str) -> None:
     resources.searches().write_note(path, *anchor, text, document)
-    marks.written()
+    resources.marks_written()

@@ -25,12 +25,9 @@ from workbench.records import Principal
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 SCRIPT = Path(__file__).with_name("app.py")
-PAGES = frozenset({"explain", "judge", "tune", "compare", "snapshots", "document", "corpus", "guide"})
-"""The pages' names in their addresses; the first page has none."""
 
 
 def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
-    """Streamlit's options for a server of one machine's person."""
     options: dict[str, Any] = {
         "server.address": host,
         "server.port": port,
@@ -103,7 +100,6 @@ def providers_of(auth: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_local(host: str) -> bool:
-    """True for an address that only this machine can reach."""
     if host == "localhost":
         return True
     try:
@@ -137,12 +133,10 @@ def run_app(
     give_memory_back()
     look_as(principal)
     import streamlit as st
-    from starlette.middleware import Middleware
 
-    from workbench.ui import base_said, snapshot_routes
+    from workbench.ui import routes
 
-    middleware = [Middleware(base_said.BaseSaid, pages=PAGES)]
-    app = st.App(SCRIPT, routes=snapshot_routes.routes(), middleware=middleware)
+    app = st.App(SCRIPT, routes=routes.routes())
     app.run(config=server_options(port, host, open_browser))
 
 

@@ -1,34 +1,37 @@
-"""The one thing that sessions share: the open corpus.
-
-Keyed by path and principal, the last `MOST_OPEN` of them, which share the files of one generation. It follows new generations
-and the access that `corpus.yaml` gives by itself, so an indexing run or a new policy shows at the next search. A corpus that
-cannot be opened is not kept: the next run tries again, and finds it once it is there.
-"""
+"""Grades of the current query's candidates, for the pictures: looked up once a candidate, and again when the desk was written."""
 
 from __future__ import annotations
 
-import functools
-import gc
 import getpass
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 import streamlit as st
 
 from workbench import settings
-from workbench.errors import WorkbenchError
-from workbench.records import Principal, principal_key
-from workbench.ui import sign_in
+from workbench.charts import Place
+from workbench.errors import SettingError, WorkbenchError
+from workbench.locators import line_of
+from workbench.records import Hit, Principal, principal_key
+from workbench.saved.database import open_database
+from workbench.ui import auth
 from workbench.ui import state as app_state
+from workbench.ui.components import cards
+from workbench.ui.finder import Found
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from workbench.corpus import Corpus
-    from workbench.saved.searches import Searches
-    from workbench.ui.searching import Finder
+    from workbench.saved.searches import Note, Searches
+    from workbench.ui.finder import Finder
+
 
 MOST_OPEN = 32
 """Corpora that are kept open for as many principals; each holds masks and results, and no files of its own."""
@@ -43,8 +46,8 @@ def corpus_path() -> Path:
 
 def local_principal() -> Principal | None:
     """Who asks: who signed in; where nobody does, the settings `tenant` and `roles`, None where neither is set."""
-    if sign_in.on():
-        return sign_in.principal()
+    if auth.on():
+        return auth.principal()
     tenant, roles = str(settings.get("tenant")), str(settings.get("roles"))
     if not tenant and not roles:
         return None
@@ -54,13 +57,13 @@ def local_principal() -> Principal | None:
 def choosable_roles() -> tuple[str, ...]:
     """The roles that the local person may look with, sorted: those the app was started with, never more."""
     principal = local_principal()
-    return () if principal is None or sign_in.on() else principal.roles
+    return () if principal is None or auth.on() else principal.roles
 
 
 def viewer() -> Principal | None:
     """Who looks: the local principal, or the same with the part of its roles that the page chose."""
     principal, chosen = local_principal(), app_state.current().roles
-    if principal is None or chosen is None or sign_in.on():
+    if principal is None or chosen is None or auth.on():
         return principal
     return Principal(principal.tenant, tuple(r for r in principal.roles if r in chosen))
 
@@ -84,19 +87,6 @@ def _warm(corpus: Corpus) -> None:
         corpus.engine.embed("warm", "")
     except WorkbenchError:
         return  # The first vector search meets the same error and says it on the page, with its remedy.
-    finally:
-        _settle_heap()
-
-
-@functools.cache
-def _settle_heap() -> None:
-    """Take what is loaded out of the garbage collector's rounds, once in a process.
-
-    Streamlit collects fully at the end of every run, also between a slider's callback and the fragment that answers it.
-    Going through the objects of libraries and models took 65 to 125 ms there; without them it takes 3.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def corpus() -> Corpus:
@@ -110,7 +100,6 @@ def opened(principal: Principal | None) -> Corpus:
 
 
 def opened_at(path: Path, principal: Principal | None) -> Corpus:
-    """`opened`, of any corpus."""
     return _opened(str(path.absolute()), principal)
 
 
@@ -124,8 +113,8 @@ def searches() -> Searches:
 
 def person() -> str:
     """Who the person is: the setting `user`, or the login name; of who signed in subject and issuer."""
-    if sign_in.on():
-        return sign_in.person()
+    if auth.on():
+        return auth.person()
     named = str(settings.get("user")).strip()
     if named:
         return named
@@ -155,7 +144,6 @@ def plan_names() -> dict[str, str]:
 
 
 def filter_fields(corpus: Corpus) -> Sequence[str]:
-    """Fields that a filter may name, sorted."""
     return _fields(corpus.engine.key, corpus)
 
 
@@ -167,14 +155,14 @@ def _fields(key: str, _corpus: Corpus) -> Sequence[str]:
 
 def may_change_words() -> bool:
     """Whether the person may change the corpus's own words, which count for everybody."""
-    if sign_in.on():
-        return sign_in.may_index()
+    if auth.on():
+        return auth.may_index()
     return local_principal() == viewer()
 
 
 def exactness(corpus: Corpus, state: AppState) -> str:
     """How much of the exact answer to the query the approximate index finds, in a sentence."""
-    from workbench.ui.searching import exactness as compare
+    from workbench.ui.finder import exactness as compare
 
     try:
         return compare(corpus, state)
@@ -183,8 +171,7 @@ def exactness(corpus: Corpus, state: AppState) -> str:
 
 
 def finder() -> Finder:
-    """This session's results."""
-    from workbench.ui.searching import Finder
+    from workbench.ui.finder import Finder
 
     kept = st.session_state.get(_FINDER)
     if not isinstance(kept, Finder):
@@ -203,7 +190,6 @@ def _info(key: str, _corpus: Corpus) -> Mapping[str, Any]:
 
 
 def collections(corpus: Corpus) -> Sequence[str]:
-    """Names of the corpus's collections, sorted."""
     return sorted(info(corpus)["collections"])
 
 
@@ -222,3 +208,134 @@ def _titles(key: str, most: int, _corpus: Corpus) -> tuple[str, ...]:
     titles = [" ".join(d.title.replace("_", " ").split()) for d in records.documents(list(numbers[::step][: most * 4]))]
     asked = dict.fromkeys(t for t in titles if 2 <= len(t.split()) <= 9 and len(t) <= 60)
     return tuple(asked)[:most]
+
+
+T = TypeVar("T")
+_KEPT, _ROOTS, _WRITTEN = "wb.marks", "wb.roots", "wb.marks.written"
+_REFUSED = ("javascript", "data", "vbscript", "blob")
+
+
+def marks_of(corpus: Corpus, state: AppState, found: Sequence[Found]) -> cards.Marks:
+    """Grades, notes and editor links of the shown hits. What cannot be read is said once and shown as absent."""
+    hits = {h.chunk_id: h for f in found for h in f.hits}
+    try:
+        return cards.Marks(
+            grades=_grades(corpus, state, hits),
+            notes=_notes(hits),
+            editor=_editor(corpus, hits),
+            written=int(st.session_state.get(_WRITTEN, 0)),
+            collections=len(collections(corpus)) > 1,
+            asked={k: v for k, v in state.to_params().items() if k in ("q", "keywords", "context", "filters")},
+        )
+    except WorkbenchError as exc:
+        if st.session_state.get(_KEPT) != str(exc):
+            app_state.notice(str(exc))
+            st.session_state[_KEPT] = str(exc)
+        return cards.Marks()
+
+
+def marks_written() -> None:
+    """A grade or a note was written: read them again at the next run."""
+    for name in ("grades", "notes"):
+        st.session_state.pop(f"{_KEPT}.{name}", None)
+    st.session_state[_WRITTEN] = st.session_state.get(_WRITTEN, 0) + 1
+
+
+def _once(name: str, key: object, make: Callable[[], T]) -> T:
+    kept: tuple[object, T] | None = st.session_state.get(f"{_KEPT}.{name}")
+    if kept is None or kept[0] != key:
+        kept = st.session_state[f"{_KEPT}.{name}"] = (key, make())
+    return kept[1]
+
+
+def judged_query(state: AppState) -> tuple[str, str | None]:
+    return (state.query, state.keywords or None) if state.query else (state.keywords, None)
+
+
+def _grades(corpus: Corpus, state: AppState, hits: Mapping[str, Hit]) -> Mapping[str, int]:
+    query, keywords = judged_query(state)
+
+    def read() -> Mapping[str, int]:
+        found = corpus.judging.grades(query, tuple(hits.values()), keywords=keywords)
+        return {chunk_id: int(judgment.grade) for chunk_id, judgment in found.items()}
+
+    return _once("grades", (query, keywords, corpus.engine.key, frozenset(hits)), read)
+
+
+def _notes(hits: Mapping[str, Hit]) -> Mapping[str, str]:
+    paths = sorted({h.path for h in hits.values()})
+    marks_written: Sequence[Note] = _once("notes", tuple(paths), lambda: searches().notes(paths))
+    by_path: dict[str, list[Note]] = {}
+    for note in marks_written:
+        by_path.setdefault(note.path, []).append(note)
+    return {
+        chunk_id: " · ".join(n.text for n in by_path[h.path] if n.is_on(h.path, h.text, h.document_id))
+        for chunk_id, h in hits.items()
+        if h.path in by_path
+    }
+
+
+# --- open in the editor -----------------------------------------------------------------------------------------------
+
+
+def editor_pattern() -> str:
+    """The setting `editor_link`, checked: "" where there is none. Raises SettingError for one that would run a script."""
+    link = str(settings.get("editor_link")).strip()
+    if link and (link.partition(":")[0].strip().lower() in _REFUSED or ":" not in link or "{path}" not in link):
+        raise SettingError(
+            f"editor_link is {link!r}, which is no link to a file",
+            "Set it to a pattern such as vscode://file/{path}:{line}",
+        )
+    return link
+
+
+def _editor(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
+    """Chunk id -> link that opens the file in the editor; empty without the setting."""
+    link = editor_pattern()
+    if not link:
+        return {}
+    roots: dict[tuple[str, str], str] = st.session_state.setdefault(_ROOTS, {})
+    records, generation = corpus.engine.records, corpus.engine.generation
+    scope = records.scope(corpus.principal, None, ())
+    new = {h.document_id for h in hits.values() if (generation, h.document_id) not in roots}
+    numbers = {d: records.find_document(d, scope) for d in sorted(new)}
+    known = [n for n in numbers.values() if n is not None]
+    for document in records.headers(known):
+        roots[(generation, document.document_id)] = document.root
+    made = {}
+    for chunk_id, hit in hits.items():
+        root = roots.get((generation, hit.document_id))
+        if root:
+            path = quote(f"{root.rstrip('/')}/{hit.path.partition('#')[0]}")
+            line = line_of(hit.locator) or hit.start_line
+            made[chunk_id] = link.replace("{path}", path).replace("{line}", str(line))
+    return made
+
+
+_JUDGED_KEPT = "wb.judged"
+
+
+def place_grades(corpus: Corpus, state: AppState, places: Sequence[Place]) -> dict[str, int]:
+    """Chunk id -> grade that this judge gave, for places that have one. Raises WorkbenchError as `Judging.grades` does.
+
+    A slider brings few new candidates into the picture; only those are looked up.
+    """
+    query, keywords = judged_query(state)
+    key = (corpus.engine.key, query, keywords, judged_at(corpus))
+    kept: tuple[object, dict[str, int | None]] | None = st.session_state.get(_JUDGED_KEPT)
+    if kept is None or kept[0] != key:
+        kept = st.session_state[_JUDGED_KEPT] = (key, {})
+    known = kept[1]
+    new = [p for p in places if p.chunk_id not in known]
+    if new:
+        found: Mapping[str, object] = corpus.judging.grades(query, new, keywords=keywords)
+        known.update({p.chunk_id: getattr(found.get(p.chunk_id), "grade", None) for p in new})
+    return {p.chunk_id: grade for p in places if (grade := known[p.chunk_id]) is not None}
+
+
+def judged_at(corpus: Corpus) -> int:
+    path, last = open_database(corpus.path).path, 0
+    for file in (path, path.with_name(path.name + "-wal")):
+        with suppress(OSError):
+            last = max(last, file.stat().st_mtime_ns)
+    return last

@@ -8,15 +8,52 @@ anywhere. Nothing here is shared between sessions; the corpus is the only thing 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from workbench.errors import PlanError, sentence
 from workbench.plan.plan import Plan
-from workbench.ui import undo
+
+MOST_UNDONE = 100
+DRAG_SECONDS = 1.5
+_DONE = "wb.done"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: what it was in words, and the state before it, or what takes it back."""
+
+    what: str
+    before: AppState | Callable[[], None]
+    at: float
+
+
+def remember(what: str, before: AppState | Callable[[], None]) -> None:
+    """Keep a change so that it can be taken back.
+
+    Args:
+        what: In words: `fusion.k`, `the deletion of a saved search`.
+        before: The state to go back to, or a function that takes the change back.
+    """
+    done: list[Change] = st.session_state.setdefault(_DONE, [])
+    now = time.monotonic()
+    dragged = done and not callable(before) and done[-1].what == what and now - done[-1].at < DRAG_SECONDS
+    if dragged:
+        done[-1] = Change(what, done[-1].before, now)
+        return
+    done.append(Change(what, before, now))
+    del done[:-MOST_UNDONE]
+
+
+def last_change() -> Change | None:
+    """The last change, taken off the list; None where there is none."""
+    done: list[Change] = st.session_state.get(_DONE, [])
+    return done.pop() if done else None
+
 
 MODES = ("grep", "keyword", "vector", "hybrid")
 PICTURES = ("none", "ranks", "shares", "scores", "distances", "funnel", "timings")
@@ -30,11 +67,10 @@ NOBODY = "-"
 """How the address writes a view without any role."""
 
 _STATE, _WRITTEN, _TOUCHED, _PAGE, _NOTICES = "wb.state", "wb.written", "wb.touched", "wb.page", "wb.notices"
-_TOLD, _AGAIN, _PARTS = "wb.told", "wb.again", "wb.parts"
+_TOLD, _AGAIN, _PARTS, _PAGES = "wb.told", "wb.again", "wb.parts", "wb.pages"
 
 
 def default_plan() -> Plan:
-    """The plan of a page on which nobody has set anything."""
     return Plan.parse("default")
 
 
@@ -76,7 +112,6 @@ class AppState:
 
     @property
     def moved(self) -> Plan:
-        """The plan that the sidebar shows and moves."""
         own = self._own
         return self.plan if own is None else own
 
@@ -94,7 +129,6 @@ class AppState:
         return replace(self, columns=tuple(columns))
 
     def plan_of(self, column: Column) -> Plan:
-        """The plan that answers in a column."""
         return self.plan if column.plan is None else column.plan
 
     def to_params(self) -> dict[str, str]:
@@ -211,7 +245,6 @@ def _session() -> MutableMapping[Any, Any]:
 
 
 def current() -> AppState:
-    """The state of this session."""
     state = _session().get(_STATE)
     return state if isinstance(state, AppState) else AppState()
 
@@ -231,7 +264,7 @@ def become(state: AppState, what: str = "the last change") -> None:
     before = current()
     if state == before and str(state.plan) == str(before.plan):
         return
-    undo.remember(what, before)
+    remember(what, before)
     _put(state)
 
 
@@ -242,7 +275,7 @@ def _put(state: AppState) -> None:
 
 def take_back() -> None:
     """Undo the last change (a callback): of the state, or of something kept (a deletion, a grade)."""
-    last = undo.last()
+    last = last_change()
     if last is None:
         tell("There is nothing to take back.")
     elif isinstance(last.before, AppState):
@@ -269,7 +302,6 @@ def set_plan(changes: Mapping[str, Any]) -> bool:
 
 
 def notice(sentence: str) -> None:
-    """Say something once, at the top of the page."""
     _say(_NOTICES, sentence)
 
 
@@ -279,7 +311,6 @@ def ask_again() -> None:
 
 
 def asked_again() -> bool:
-    """Whether the whole page must still run, once."""
     return bool(_session().pop(_AGAIN, False))
 
 
@@ -294,7 +325,6 @@ def take_told() -> tuple[str, ...]:
 
 
 def take_notices() -> tuple[str, ...]:
-    """What is to be said at the top of the page, once."""
     return _said(_NOTICES)
 
 
@@ -317,7 +347,13 @@ def _said(kind: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def enter(page: str) -> AppState:
+def page_of(path: str) -> StreamlitPage:
+    """A page of the app, to switch or link to, by its path in the address."""
+    page: StreamlitPage = _session()[_PAGES][path]
+    return page
+
+
+def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
     """Begin a run of the router: take the state from the address where the address changed by itself, and keep both equal.
 
     A widget's callback wins over the address: while somebody drags a slider, the browser's address is a run behind. A page
@@ -325,10 +361,12 @@ def enter(page: str) -> AppState:
     browser's back button, and there the address wins.
 
     Args:
-        page: Name of the page that will run.
+        page: Path of the page that will run.
+        pages: Every page by its path.
     """
     session, shown = _session(), _shown()
     session.pop(_AGAIN, None)
+    session[_PAGES] = pages
     session[_PARTS] = {}
     touched = session.pop(_TOUCHED, False)
     switched = session.get(_PAGE) not in (None, page)
@@ -359,7 +397,6 @@ def part_begins(name: str) -> None:
 
 
 def part_is_whole(name: str) -> None:
-    """It has drawn everything."""
     _session()[_PARTS][name] = True
 
 

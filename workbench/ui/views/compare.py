@@ -1,5 +1,142 @@
-"""Compare: two plans on the same queries, who wins where, and by how much."""
+"""The Compare page: two plans on the same queries. Who wins where, on which queries they differ most, and the verdict.
 
-from workbench.ui import compare_page, empty
+Where the two lists differ needs no judgments: queries that were typed, or a set that nobody has judged, will do.
+"""
 
-compare_page.draw(empty.corpus_or_help())
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.errors import PlanError
+from workbench.evaluate.differing import wins
+from workbench.markup import attribute, plain, visible
+from workbench.plan.plan import Plan
+from workbench.plan.presets import PRESETS
+from workbench.ui import jobs, resources
+from workbench.ui import state as app_state
+from workbench.ui.components import controls, links
+from workbench.ui.components.live import MEASURES
+from workbench.ui.views import tune
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+
+
+_KEY = controls.PREFIX + "compare."
+_JOB = "wb.compare.job"
+_ROWS = 30
+_SPAN = re.compile(r"#\d+-\d+$")
+"""Characters of a passage that nobody judged, after the path in its key: nothing to read."""
+
+
+def draw(corpus: Corpus) -> None:
+    name = tune.judgments_box(corpus, "compare", judged=False)
+    typed = st.text_area(
+        "or queries, one a line",
+        key=_KEY + "queries",
+        height=80,
+        placeholder="how do retries work",
+        help="Needs no judgments: says on which queries the plans differ most. Goes before the set.",
+    )
+    queries = tuple(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
+    if not name and not queries:
+        st.text("Type queries, choose a set of them, or make one from your own documents in a terminal:")
+        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
+        return
+    now = str(app_state.current().plan)
+    offered = list(dict.fromkeys([now, *(p.name for p in PRESETS)]))
+    left, right, third = st.columns([2, 2, 1], vertical_alignment="bottom")
+    with left:
+        first = st.selectbox(
+            "First plan",
+            offered,
+            index=0,
+            accept_new_options=True,
+            key=_KEY + "first",
+            help="A preset, or a plan's text form such as `default fusion.alpha=0.7`. The first is the plan of the Search page.",
+        )
+    with right:
+        second = st.selectbox(
+            "Second plan",
+            offered,
+            index=min(1, len(offered) - 1),
+            accept_new_options=True,
+            key=_KEY + "second",
+            help="The one that may be better.",
+        )
+    with third:
+        measure = st.selectbox("Measure", MEASURES, key=_KEY + "measure")
+    job = st.session_state.get(_JOB)
+    busy = isinstance(job, jobs.Job) and job.running
+    if st.button("Compare them", type="primary", key=_KEY + "run", disabled=busy):
+        try:
+            plans = Plan.parse(first), Plan.parse(second)
+        except PlanError as exc:
+            app_state.notice(str(exc))
+            st.rerun()
+        st.session_state[_JOB] = jobs.Job(
+            jobs.compare_work(corpus, name, queries, tune.files_allowed(), *plans, measure)
+        )
+    jobs.watch(_JOB, _KEY)
+    job = st.session_state.get(_JOB)
+    if isinstance(job, jobs.Job) and not job.running and isinstance(job.result, jobs.Compared):
+        _found(job.result)
+
+
+def _found(made: jobs.Compared) -> None:
+    first, second = (Plan.parse(text) for text in made.lists.names)
+    st.subheader("What was found")
+    agreement = f"Agreement of the two lists (RBO, 1 is the same list): {made.lists.agreement:.2f}"
+    if made.first is None or made.second is None:
+        st.text(f"{agreement}, over {len(made.lists.judgments)} queries without judgments.")
+        st.text("Queries on which they differ most: judge these first")
+        _most_different(made, (first, second))
+        return
+    st.text(made.first.compare(made.second, made.measure).verdict)
+    judged = f"{made.first.coverage.judged:.0%} and {made.second.coverage.judged:.0%} of their first ten are judged"
+    st.caption(
+        f"{agreement}; {judged}."
+        + (" Few judged: who finds what nobody judged looks worse." if made.second.coverage.judged < 0.5 else "")
+    )
+    frame = wins(made.first, made.second, made.measure)
+    bars, apart = st.columns(2)
+    with bars:
+        tune.win_bars(frame, made.measure, ("the first", "the second"), (first, second), "compare")
+    with apart:
+        st.text("Queries on which they differ most (no judgments needed): judge these first")
+        _most_different(made, (first, second))
+    st.dataframe(
+        frame,
+        key=_KEY + "table",
+        hide_index=True,
+        column_config={"first": made.lists.names[0], "second": made.lists.names[1]},
+    )
+
+
+def _most_different(made: jobs.Compared, plans: tuple[Plan, Plan]) -> None:
+    rows = []
+    for row in made.lists.frame().head(_ROWS).iter_rows(named=True):
+        query = row["query"] or row["query_id"]
+        link = f'<a href="{escape(jobs.search_link(query, *plans))}" target="_blank">{visible(plain(query, 120))}</a>'
+        only = found_only(row["only_second"], query)
+        rows.append(
+            f"<tr>{tune.NUMBER.format(format(row['rbo'], '.2f'))}<td>{row['shared']}</td><td>{link}</td><td>{only}</td></tr>"
+        )
+    head = "<tr><th>RBO</th><th>shared of 10</th><th>query</th><th>only the second has</th></tr>"
+    st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{"".join(rows)}</table></div>')
+
+
+def found_only(keys: Sequence[str], query: str) -> str:
+    """Links to the first two documents among the keys of a list, which open with the query marked."""
+    paths = list(dict.fromkeys(_SPAN.sub("", key) for key in keys))[:2]
+    return " · ".join(
+        f'<a href="{attribute(links.document(path, asked={"q": query}))}" target="_blank">'
+        f"<bdi>{visible(plain(path, 60))}</bdi></a>"
+        for path in paths
+    )

@@ -1,5 +1,316 @@
-"""Explain: why results stand where they stand, and where any other document went."""
+"""The Explain page: why the results stand where they stand, and where any other document went.
 
-from workbench.ui import empty, explain_page
+The settings that move the pictures are in the sidebar; one of them moved fuses again and searches nothing. The answer is one
+fragment, drawn in the order of what a person looks at: what the search says, where the asked document is, then the pictures,
+each group in a fragment of its own, so that choosing how many places are drawn redraws the pictures alone.
+"""
 
-explain_page.draw(empty.corpus_or_help())
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from workbench.charts import bump_figure, contribution_figure, funnel_figure, places, plane_figure, timing_figure
+from workbench.charts.search import ADDITIVE, PLANE_POINTS, most_places
+from workbench.errors import WorkbenchError
+from workbench.markup import csv_of
+from workbench.plan.fields import base_of
+from workbench.retrieve.request import sources_of
+from workbench.store.catalogue import Catalogue
+from workbench.ui import layout, resources
+from workbench.ui import state as app_state
+from workbench.ui.components import cards, controls, explanation, thresholds
+from workbench.ui.finder import Asked
+from workbench.ui.views import search
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+    from workbench.retrieve.result import SearchResult
+
+
+TOPS = (5, 10, 20, 50)
+TARGET = "target"
+_MOST_PATHS = 1_000
+_FIRST_PATHS = 50
+_SIMILAR = 8
+_CONFIG = {"displayModeBar": False, "responsive": True}
+_KEY = controls.PREFIX + "explain."
+
+
+def draw(corpus: Corpus) -> None:
+    state = app_state.current()
+    query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
+    with query:
+        controls.text_box("query", "Query", "The query to explain; the Search page has the same one.", kind="search")
+    with keywords:
+        controls.text_box("keywords", "Keywords", search.KEYWORDS_HELP, search.KEYWORDS_EXAMPLE)
+    with filters:
+        controls.text_box("filters", "Filter", search.FILTER_HELP, search.FILTER_EXAMPLE)
+    _settings(state)
+    if Asked(state.query, state.keywords, state.filters).blank:
+        st.caption("There is no search to explain yet: type a query, or come here from the Search page.")
+        layout.no_query(corpus)
+        return
+    _answer(corpus)
+
+
+def _settings(state: app_state.AppState) -> None:
+    """The settings whose move the pictures follow; all the others are on the Search page."""
+    plan = state.moved
+    method = plan["fusion.method"]
+    with st.sidebar:
+        controls.choice(plan, "fusion.method", "Method")
+        if method == "convex":
+            controls.slider(plan, "fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01)
+        for source in sources_of(plan, "hybrid", state.query, state.keywords):
+            controls.slider(plan, f"fusion.weights.{source}", f"Weight of {source}", 0.0, 2.0, 0.05)
+        if method == "rrf":
+            controls.slider(plan, "fusion.k", "k", 1.0, 200.0, 1.0)
+        thresholds.draw(plan)
+        controls.slider(plan, "limit", "Results", 1, min(50, plan["limit.max"]), 1)
+        controls.reset()
+        st.caption("Every other setting is on the Search page, and counts here too.")
+
+
+@controls.part("answers")
+def _answer(corpus: Corpus) -> None:
+    state = app_state.current()
+    asked = Asked(state.query, state.keywords, state.filters, state.context)
+    result = resources.finder().result(corpus, asked, "hybrid", state.moved)
+    st.html(explanation.said(result))
+    where = st.container()
+    _pictures(corpus, result)
+    with where:
+        _where(corpus, result)
+    _how(result)
+
+
+# --- where is this document? ------------------------------------------------------------------------------------------
+
+
+@st.fragment
+def _where(corpus: Corpus, result: SearchResult) -> None:
+    if app_state.asked_again():
+        st.rerun()
+    target = app_state.address_value(TARGET).strip()
+    key = _KEY + TARGET
+    if st.session_state.get(key) != (target or None):
+        st.session_state[key] = target or None
+    st.selectbox(
+        "Where is this document?",
+        _paths(corpus, result, target),
+        key=key,
+        accept_new_options=True,
+        placeholder="A path, path:line, or chunk id",
+        on_change=_set_target,
+        index=None,
+        help="Says where it stands in every source, which step dropped it, and what would bring it in. "
+        "Type any path as citations show it; the list has the nearest candidates first.",
+    )
+    if not target:
+        return
+    try:
+        found = corpus.explain(result, target)
+        similar = [] if found.found else _similar(corpus, target)
+        if not found.found and len(similar) == 1:  # a part of one path is as good as the whole
+            found, similar = corpus.explain(result, similar[0]), []
+        state = app_state.current()
+        st.html(explanation.standing(found, state))
+        if found.changes and found.verified and not (found.query or found.without_filter):
+            st.button(
+                "Try it here",
+                key=_KEY + "apply",
+                on_click=_apply,
+                args=(dict(found.changes),),
+                help="Sets this on this page, so that the pictures show the document come in.",
+            )
+    except WorkbenchError as exc:
+        st.html(cards.alert("", exc.message, exc.remedy))
+        return
+    if not found.found:
+        _refused(corpus, target)
+        _offer(similar)
+
+
+def _apply(changes: dict[str, Any]) -> None:
+    """The button is in a fragment of its own, and what it sets moves the whole page: the sliders and the pictures."""
+    if app_state.set_plan(changes):
+        app_state.ask_again()
+
+
+def _set_target() -> None:
+    chosen = st.session_state[_KEY + TARGET]
+    aim(str(chosen or "").strip())
+
+
+def aim(target: str) -> None:
+    """Make the address name the document that is asked for (a callback)."""
+    if target:
+        st.query_params[TARGET] = target
+    elif TARGET in st.query_params:
+        del st.query_params[TARGET]
+
+
+def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
+    """What the box offers: the candidates' paths, nearest first, then the corpus's own, as many as a list can show."""
+    candidates = [path for _, path in result.documents(_FIRST_PATHS)]
+    engine = corpus.engine
+    others = _first_paths(engine.key, corpus)
+    return list(dict.fromkeys([*([target] if target else []), *candidates, *others]))
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _first_paths(key: str, _corpus: Corpus) -> list[str]:
+    """Visible paths to choose from, kept for a generation: a slider must not list a large corpus again."""
+    engine = _corpus.engine
+    return Catalogue(engine.opened).paths(engine.records.scope(_corpus.principal, None, ()), _MOST_PATHS)
+
+
+def _refused(corpus: Corpus, target: str) -> None:
+    for file in Catalogue(corpus.engine.opened).refused_named(target, corpus.principal):
+        st.html(cards.alert(f"{file.path} was not indexed ({file.status.value})", file.reason, file.remedy))
+
+
+def _similar(corpus: Corpus, target: str) -> list[str]:
+    engine = corpus.engine
+    return Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), _SIMILAR, target)
+
+
+def _offer(paths: list[str]) -> None:
+    if paths:
+        st.caption("Did you mean:")
+        with st.container(horizontal=True):
+            for position, path in enumerate(paths):
+                st.button(explanation.button_label(path), key=f"{_KEY}similar-{position}", on_click=aim, args=(path,))
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+@st.fragment
+def _pictures(corpus: Corpus, result: SearchResult) -> None:
+    top = int(
+        st.segmented_control(
+            "How many",
+            TOPS,
+            default=TOPS[1],
+            required=True,
+            key=_KEY + "top",
+            help="How many of the fused list the first two pictures and the table show.",
+        )
+    )
+    sources = tuple(c.source for c in result.fused.candidates.columns)
+    shown = places(result.fused, result.order, top, result.rerank_scores)
+    if not shown:
+        st.caption("No candidate is left to draw: the funnel says where they went.")
+    else:
+        left, right = st.columns(2, gap="medium")
+        with left:
+            _bump(result, top, sources)
+        with right:
+            st.html('<h4 class="wb-chart">What adds up to each score</h4>')
+            st.plotly_chart(
+                contribution_figure(shown, sources),
+                key=_KEY + "contributions",
+                config=_CONFIG,
+                alt="Stacked contributions of each source, with the score.",
+            )
+            if result.fused.unit == "document":
+                st.caption("The plan ranks documents: each stands for its best passage.")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _plane(corpus, result)
+    with right:
+        st.html('<h4 class="wb-chart">How many were left after each step</h4>')
+        st.plotly_chart(funnel_figure(result.steps), key=_KEY + "funnel", config=_CONFIG, alt="Candidates by step.")
+        _timings(result)
+    if shown:
+        words = {"q": result.query, "keywords": result.keywords}
+        st.html(explanation.places_table(shown, sources, {name: text for name, text in words.items() if text}))
+
+
+def _timings(result: SearchResult) -> None:
+    st.html('<h4 class="wb-chart">What took the time</h4>')
+    if explanation.from_cache(result.timings_ms):
+        st.caption(explanation.FROM_CACHE)
+        return
+    st.plotly_chart(
+        timing_figure({"search": result.timings_ms}), key=_KEY + "timings", config=_CONFIG, alt="Milliseconds by step."
+    )
+
+
+def _bump(result: SearchResult, top: int, sources: tuple[str, ...]) -> None:
+    reranked = bool(result.rerank_scores)
+    fits = most_places(len(sources), reranked)
+    shown = places(result.fused, result.order, min(top, fits), result.rerank_scores)
+    st.html('<h4 class="wb-chart">How ranks moved</h4>')
+    st.plotly_chart(
+        bump_figure(shown, sources, reranked=reranked, height=260 + 9 * len(shown)),
+        key=_KEY + "bump",
+        config=_CONFIG,
+        alt="Rank in each source and in the fused list, one line a candidate.",
+    )
+    if top > fits:
+        st.caption(f"The first {fits} of {top}: more lines than that cannot be told apart. The table has them all.")
+
+
+def _plane(corpus: Corpus, result: SearchResult) -> None:
+    st.html('<h4 class="wb-chart">Keyword score against similarity</h4>')
+    columns = result.candidates.columns
+    keyword = next((c for c in columns if base_of(c.source) == "keyword"), None)
+    vector = next((c for c in columns if base_of(c.source) == "vector"), None)
+    if keyword is None or vector is None:
+        st.caption("This picture needs a keyword and a vector source; the plan or the machine has only one of them.")
+        return
+    drawn = places(result.fused, np.arange(len(result.fused), dtype=np.int64), PLANE_POINTS)
+    grades = resources.place_grades(corpus, app_state.current(), drawn)
+    method = result.plan["fusion.method"]
+    additive = method in ADDITIVE and result.score_kind == "fused"
+    st.plotly_chart(
+        plane_figure(result.fused, (keyword, vector), last=max(1, len(result.hits)), additive=additive, grades=grades),
+        key=_KEY + "plane",
+        config=_CONFIG,
+        alt="Candidates by keyword score and similarity, with the line of equal score.",
+    )
+    if additive:
+        st.caption(
+            "Beyond the dashed line the fused score of these two sources is greater than the last result's. "
+            "Filled: a result." + (" Large shapes: judged." if grades else "")
+        )
+    else:
+        st.caption(f"With {method} and these sources there is no line of equal score. Filled: a result.")
+
+
+# --- how it was done ------------------------------------------------------------------------------------------------------
+
+
+def _how(result: SearchResult) -> None:
+    with st.expander("The plan, and what was run", key=_KEY + "how", on_change="rerun") as how:
+        if how.open:
+            st.caption("The plan:")
+            st.code(str(result.plan), language=None, wrap_lines=True)
+            for statement in explanation.statements(result):
+                st.caption(statement.title)
+                st.code(statement.text, language=statement.language, wrap_lines=True)
+    with st.container(horizontal=True):
+        st.download_button(
+            "Table as CSV",
+            lambda: csv_of(result.frame()),
+            "explain.csv",
+            "text/csv",
+            key=_KEY + "csv",
+            on_click="ignore",
+            help="Every fused candidate, with all digits.",
+        )
+        st.download_button(
+            "Result as JSON",
+            lambda: json.dumps(result.to_dict(timings=True), indent=1, ensure_ascii=False),
+            "explain.json",
+            "application/json",
+            key=_KEY + "json",
+            on_click="ignore",
+            help="The results, the funnel and the timings.",
+        )

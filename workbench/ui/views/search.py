@@ -1,5 +1,282 @@
-"""Search: one query, answered in several ways side by side, with every setting at hand."""
+"""The Search page: what is drawn once, and what is drawn again when a slider moves.
 
-from workbench.ui import empty, search_page
+The query line and the sidebar are drawn by the router's run. Everything that answers (columns, histogram, counts, plan
+text, picture) is one part, the figure of judged queries another: a slider's callback reruns these alone, so that a hundred
+widgets are not drawn again for one moved rank. Controls that change which controls there are (method, preset, columns, ...)
+rerun the whole page.
+"""
 
-search_page.draw(empty.corpus_or_help())
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.charts import distance_figure, funnel_figure, rank_figure, score_figure, share_figure, timing_figure
+from workbench.charts.distributions import Histogram
+from workbench.errors import UsageError
+from workbench.markup import csv_of
+from workbench.plan.fields import OFF, base_of
+from workbench.retrieve.request import sources_of
+from workbench.ui import events, layout, resources
+from workbench.ui import state as app_state
+from workbench.ui.components import boxes, controls, explanation, live, results, sidebar
+from workbench.ui.components.cards import histogram_html
+from workbench.ui.components.controls import PREFIX, lazy
+from workbench.ui.components.results import slots
+from workbench.ui.components.sidebar import Places
+from workbench.ui.finder import Found, dropped_by_threshold, main_column, score_histograms
+from workbench.ui.state import AppState
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+    from workbench.retrieve.result import SearchResult
+
+
+QUERY_HELP = (
+    'What you are looking for: words, "phrases", -not, prefix\\*. The keyword side reads it as words, the vector side as '
+    "meaning. Press / to come here. [Guide](guide?page=search#query)"
+)
+KEYWORDS_HELP = (
+    "Exact words for grep, a quoted phrase counts as one; without them grep takes the rarest words of the query. "
+    "Keywords bring grep into the hybrid column too. [Guide](guide?page=reference#field-grep-when)"
+)
+FILTER_HELP = (
+    "A condition on documents: `type = 'markdown'`, `path glob 'reference/**' and not language = 'fr'`, "
+    "`modified >= 2024-01-01`. [Guide](guide?page=search#filters)"
+)
+KEYWORDS_EXAMPLE, FILTER_EXAMPLE = "exact words, for grep", "type = 'markdown'"
+CONTEXT_HELP = (
+    "Code or text that you have open: the names in it are added to what the vector side embeds, and to nothing else."
+)
+
+
+def draw_bar(corpus: Corpus, state: AppState) -> None:
+    """Draw the lines; on a narrow screen their parts stand one below the other."""
+    query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
+    with query:
+        controls.text_box("query", "Query", QUERY_HELP, "What finds the right passage?", kind="search")
+    with keywords:
+        controls.text_box("keywords", "Keywords", KEYWORDS_HELP, KEYWORDS_EXAMPLE)
+    with filters:
+        controls.text_box("filters", "Filter", FILTER_HELP, FILTER_EXAMPLE)
+    plans = resources.saved_plans()
+    with st.container(horizontal=True, gap="small", key="wb-boxes"):
+        boxes.columns_box(state, plans)
+        context = "Context: on" if state.context else "Context"
+        with controls.lazy(context, "context", "What you have open in an editor, to search with.") as opened:
+            if opened.open:
+                controls.context_box(CONTEXT_HELP)
+        controls.examples_switch(state.examples)
+        boxes.saved_box(state)
+        boxes.words_box(corpus)
+        export_box(state)
+        st.button(
+            "Undo",
+            key=controls.PREFIX + "undo",
+            icon=":material/undo:",
+            on_click=app_state.take_back,
+            help="Takes back the last change: of a setting, the query, a deletion, a grade. Key: u",
+        )
+
+
+LINK = (
+    '<div class="wb-planline"><span class="wb-msg">This page has a link: it restores query, columns, plan and filter.</span>'
+    '<button type="button" class="wb-copy" data-wb-link="1" aria-label="Copy the link">Copy the link</button></div>'
+)
+
+
+def export_box(state: AppState) -> None:
+    with lazy("Take away", "away", "Download the results, copy the link.") as opened:
+        if not opened.open:
+            return
+        st.html(LINK)
+        titles = boxes.titles(state.columns, resources.plan_names())
+        for n, (title, slot) in enumerate(zip(titles, slots(state), strict=True), 1):
+            what, csv, js = st.columns([4, 2, 2], gap="small", vertical_alignment="center", width=420)
+            what.text(title)
+            for place, kind, mime in ((csv, "csv", "text/csv"), (js, "json", "application/json")):
+                place.download_button(
+                    kind.upper(),
+                    taken(slot, kind),
+                    f"results-{n}.{kind}",
+                    mime,
+                    key=f"{PREFIX}away.{n}.{kind}",
+                    on_click="ignore",
+                    help="Every fused candidate with its ranks, scores and contributions."
+                    if kind == "csv"
+                    else "The results with everything that says why.",
+                )
+
+
+def taken(slot: str, kind: str) -> Callable[[], bytes]:
+    """What a download holds, made when it is asked for.
+
+    Args:
+        slot: The column, as the finder keeps it.
+        kind: `csv` or `json`.
+    """
+    finder = resources.finder()
+
+    def made() -> bytes:
+        result = finder.kept(slot)
+        if result is None:
+            raise UsageError("This column has no result", "Search first")
+        if kind == "csv":
+            return csv_of(result.frame()).encode()
+        return json.dumps(result.to_dict(timings=True), ensure_ascii=False, indent=1).encode()
+
+    return made
+
+
+TITLES = {
+    "none": "Results only",
+    "ranks": "How ranks moved",
+    "shares": "Who contributed",
+    "scores": "Score against score",
+    "distances": "Distances",
+    "funnel": "Funnel",
+    "timings": "Timings",
+}
+NOTHING = "There is no result to draw."
+NOT_CUT = "There are no {} scores to cut: no source found anything, or one alone did and its own scores are shown."
+NO_VECTOR = "No vector source ran, so there are no distances."
+_CONFIG = {"displayModeBar": False, "responsive": True}
+
+
+def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None:
+    """For each vector source, and for scores that are cut, the histogram with the cut drawn in, and how many candidates it
+    drops.
+    """
+    distances, dropped = resources.finder().distances(found), dropped_by_threshold(found)
+    histograms = {**distances, **score_histograms(found)}
+    for source, place in places.thresholds.items():
+        vector, at = base_of(source) == "vector", state.moved.threshold(source)
+        histogram = histograms.get(source)
+        if at == OFF and not vector:
+            place.histogram.empty()
+            place.counts.empty()
+            continue
+        if histogram is None or not histogram.total:
+            place.histogram.empty()
+            others = any(h.total for h in distances.values())
+            none = f"{source} gave no distances." if others else NO_VECTOR
+            place.counts.caption(none if vector else NOT_CUT.format(source))
+            continue
+        named = sum(base_of(s) == base_of(source) for s in places.thresholds) > 1
+        place.histogram.html(histogram_html(histogram, at, source if named else ""))
+        place.counts.caption(counted(histogram, at, *dropped[source]) if source in dropped else "")
+
+
+def counted(histogram: Histogram, at: float | str, entered: int, left: int) -> str:
+    """What a threshold drops of the candidates, which the depth bounds, and of all records, which the histogram shows."""
+    said = f"Drops {entered - left:,} of {entered:,} candidates, {left:,} kept."
+    if at == OFF or histogram.total == entered:
+        return said
+    return f"{said} Drawn are all {histogram.total:,} records, {histogram.kept(at):,} of them below it."
+
+
+@st.fragment
+def draw_picture(found: tuple[Found, ...]) -> None:
+    """One picture of the search, chosen by the person; choosing another reruns only this."""
+    name = controls.picture(TITLES)
+    if name == "none":
+        return
+    main = main_column(found)
+    if main is None or main.result is None:
+        st.caption(NOTHING)
+        return
+    drawn = _DRAW[name](main, main.result, found)
+    if isinstance(drawn, str):
+        st.caption(drawn)
+        return
+    for n, one in enumerate(drawn if isinstance(drawn, tuple) else (drawn,)):
+        st.plotly_chart(
+            one,
+            key=f"wb.chart.{name}" + (f".{n}" if n else ""),
+            config=_CONFIG,
+            alt=f"{TITLES[name]}, of the column {main.title}.",
+        )
+
+
+def _asked(main: Found, result: SearchResult) -> tuple[str, ...]:
+    return sources_of(result.plan, main.mode, result.query, result.keywords)
+
+
+def _ranks(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
+    return rank_figure(main.hits, _asked(main, result)) if main.hits else NOTHING
+
+
+def _shares(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
+    return share_figure(main.hits, _asked(main, result)) if main.hits else NOTHING
+
+
+def _scores(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
+    sources = sorted(result.rankings, key=lambda s: (base_of(s) == "grep", base_of(s) != "vector", s))
+    if len(sources) < 2:
+        return "Two sources are needed to set score against score: show the hybrid column, with two sources."
+    return score_figure(result.fused, sources[1], sources[0])
+
+
+def _distances(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
+    histograms = {s: h for s, h in resources.finder().distances(found).items() if h.total}
+    if not histograms:
+        return NO_VECTOR
+    several, plan = len(histograms) > 1, result.plan
+    return tuple(
+        distance_figure(h, plan.threshold(s), height=220 if several else 300, of=s if several else "")
+        for s, h in histograms.items()
+    )
+
+
+def _funnel(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
+    return funnel_figure(result.steps)
+
+
+def _timings(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
+    timings = {f.title.lower(): f.result.timings_ms for f in found if f.result is not None}
+    return explanation.FROM_CACHE if all(map(explanation.from_cache, timings.values())) else timing_figure(timings)
+
+
+_DRAW: dict[str, Callable[[Found, SearchResult, tuple[Found, ...]], Any]] = {
+    "ranks": _ranks,
+    "shares": _shares,
+    "scores": _scores,
+    "distances": _distances,
+    "funnel": _funnel,
+    "timings": _timings,
+}
+
+
+def draw(corpus: Corpus) -> None:
+    state = app_state.current()
+    draw_bar(corpus, state)
+    places = sidebar.draw(state, sidebar.known(corpus), corpus)
+    events.draw(corpus)
+    if results.asked(state).blank:
+        places.plan_text(state.moved)
+        layout.no_query(corpus)
+        return
+    boxes.asked(state)
+    boxes.exactness_answer(corpus)
+    _answers(corpus, places)
+    with places.figure:
+        live.figure(corpus)
+
+
+@controls.part("answers")
+def _answers(corpus: Corpus, places: sidebar.Places) -> None:
+    """The part that a slider draws again: columns first, then the charts."""
+    state = app_state.current()
+    if state.examples:
+        results.examples(corpus, state)
+        places.plan_text(state.moved)
+        return
+    picture = st.container()
+    found = results.draw(corpus, state)
+    places.plan_text(state.moved)
+    threshold(found, state, places)
+    with picture:
+        draw_picture(found)

@@ -1,5 +1,285 @@
-"""Snapshots: keep results, open them again, verify and compare them."""
+"""The Snapshots page: keep what the Search page shows, list what is kept, open, verify, compare, take away."""
 
-from workbench.ui import empty, snapshots_page
+from __future__ import annotations
 
-snapshots_page.draw(empty.corpus_or_help())
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from workbench.assist.models import may_name
+from workbench.errors import SnapshotError, UsageError, WorkbenchError
+from workbench.markup import attribute, plain, visible
+from workbench.snapshot import Snapshot
+from workbench.snapshot import exports as forms
+from workbench.snapshot.page import summary
+from workbench.snapshot.snapshot import Library
+from workbench.ui import resources
+from workbench.ui import state as app_state
+from workbench.ui.components import cards, controls, results
+from workbench.ui.routes import PATH, allowed, kept, today
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+    from workbench.snapshot.diff import SnapshotDiff
+
+
+_KEY = controls.PREFIX + "snapshots."
+WHOLE, REDACTED, METADATA = "passages", "citations only", "no names of documents"
+MOST_MB = 64
+
+
+def draw(corpus: Corpus) -> None:
+    _save(corpus)
+    uploaded = _upload(corpus)
+    listed = kept(corpus)
+    known = {one.snapshot.id: one.snapshot for one in listed if one.snapshot is not None}
+    st.subheader("Kept here", anchor=False)
+    for one in listed:
+        if one.error is not None:
+            st.html(cards.alert(one.path.name, one.error.message, one.error.remedy))
+    if not known and uploaded is None:
+        st.caption(
+            "Nothing is kept yet. Save a search above, open a file, or in a terminal: `workbench snapshot save QUERY`"
+        )
+        return
+    if known:
+        st.html(table(list(known.values()), base_address()))
+    choices = dict(known)
+    if uploaded is not None:
+        choices = {uploaded.id: uploaded, **choices}
+    _one(corpus, choices, known)
+    if len(choices) > 1:
+        _compare(choices)
+
+
+# --- save ---------------------------------------------------------------------------------------------------------------
+
+
+def save_current(corpus: Corpus, note: str = "", carries: str = WHOLE) -> Snapshot:
+    """Keep what the Search page shows, one search a column, on the corpus's shelf.
+
+    Args:
+        corpus: The open corpus.
+        note: What to say of it.
+        carries: `WHOLE`, `REDACTED` or `METADATA`.
+
+    Raises:
+        UsageError: There is no query, or no column has an answer.
+        SnapshotError: It cannot be written.
+    """
+    state = app_state.current()
+    if results.asked(state).blank:
+        raise UsageError("There is no query to save", "Ask something on the Search page first")
+    found = [one for one in results.find(corpus, state) if one.result is not None]
+    answers = [one.result for one in found if one.result is not None]
+    if not answers:
+        raise UsageError("No column has an answer to save", "Change the query or the settings on the Search page")
+    made = Snapshot.of(answers, note=note.strip(), by=resources.person())
+    made = made.redacted() if carries == REDACTED else made.metadata_only() if carries == METADATA else made
+    Library(corpus.path).keep(made)
+    return made
+
+
+def _save(corpus: Corpus) -> None:
+    state = app_state.current()
+    st.subheader("Save this search", anchor=False)
+    if results.asked(state).blank:
+        st.caption("There is no query: ask something on the Search page, then come back to keep what it finds.")
+        return
+    columns = ", ".join(c.mode if c.plan is None else str(c.plan) for c in state.columns)
+    st.html(
+        f'<p class="wb-note">“<bdi>{visible(plain(state.query or state.keywords, 200))}</bdi>” '
+        f"by {visible(plain(columns, 300))}, "
+        f"plan <bdi>{visible(plain(str(state.plan), 300))}</bdi></p>"
+    )
+    with st.form(_KEY + "form", border=False):
+        note, carries, button = st.columns([5, 3, 2], vertical_alignment="bottom")
+        said = note.text_input("Note", key=_KEY + "note", placeholder="What is this for? The first line is its title.")
+        what = carries.selectbox("It carries", (WHOLE, REDACTED, METADATA), key=_KEY + "carries")
+        pressed = button.form_submit_button("Save snapshot", type="primary", key=_KEY + "save")
+    if not pressed:
+        return
+    try:
+        made = save_current(corpus, said, str(what))
+    except WorkbenchError as exc:
+        st.html(cards.alert("Not saved", exc.message, exc.remedy))
+        return
+    st.html(cards.note(f"Saved {made.id}: {made.title}"))
+
+
+# --- open ---------------------------------------------------------------------------------------------------------------
+
+
+def _upload(corpus: Corpus) -> Snapshot | None:
+    """A file of the person's, opened; what of it they may see."""
+    file = st.file_uploader("Open a file", type=["snapshot"], key=_KEY + "file", max_upload_size=MOST_MB)
+    if file is None:
+        return None
+    try:
+        loaded = Snapshot.load(file.getvalue())
+        seen = allowed(loaded, corpus.principal, corpus.policy, today(corpus), own=True)
+    except SnapshotError as exc:
+        st.html(cards.alert(plain(file.name, 120), exc.message, exc.remedy))
+        return None
+    keep = st.button("Keep it here", key=_KEY + "keep", help="Puts the file with the corpus, so that it has a link.")
+    if keep:
+        Library(corpus.path).keep(loaded)
+        st.html(cards.note(f"Kept {loaded.id}: {loaded.title}"))
+    return seen
+
+
+def base_address() -> str:
+    """Scheme and host of the page, without a path; "" where the browser did not say."""
+    parts = urlsplit(str(st.context.url or ""))
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def table(snapshots: list[Snapshot], base: str) -> str:
+    rows = []
+    for one in snapshots:
+        about, link = one.about, f"{PATH}{one.id}"
+        holds = ", ".join(
+            f"{number} {word if number == 1 else several}"
+            for number, word, several in (
+                (len(one.searches), "search", "searches"),
+                (len(one.evaluations), "evaluation", "evaluations"),
+            )
+            if number
+        )
+        copy = (
+            f'<button type="button" class="wb-copy" data-wb-copy="{attribute(base + link)}" '
+            f'aria-label="Copy the link of {attribute(plain(one.title, 80))}">Copy</button>'
+        )
+        rows.append(
+            f'<tr><td><a href="{link}" target="_blank" rel="noopener"><bdi>{visible(plain(one.title, 120))}</bdi></a></td>'
+            f"<td>{visible(about.created)}</td><td><bdi>{visible(plain(about.by, 60))}</bdi></td><td>{holds}</td>"
+            f"<td><code>{one.id}</code></td><td>{visible(about.origin.generation)}</td><td>{copy}</td></tr>"
+        )
+    heads = "".join(f"<th>{h}</th>" for h in ("Title", "Made", "By", "Holds", "Id", "Generation", "Link"))
+    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="wb-scroll"><table class="wb-table">{body}</table></div>'
+
+
+def _label(one: Snapshot) -> str:
+    return f"{plain(one.title, 60)} · {one.about.created} · {one.id[:6]}"
+
+
+def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot]) -> None:
+    """One snapshot: where it comes from, its results, verify, take away, remove."""
+    # What came last is chosen first: another key forgets what was chosen before.
+    newest = next(iter(choices))
+    chosen = st.selectbox(
+        "Snapshot", list(choices), format_func=lambda i: _label(choices[i]), key=f"{_KEY}one.{newest}"
+    )
+    one = choices[chosen]
+    title = f"<p><b><bdi>{visible(plain(one.title, 200))}</bdi></b></p>"
+    st.html(f'<div class="wb-note">{title}{summary(one.about, one.content)}</div>')
+    if one.searches:
+        number = 0
+        if len(one.searches) > 1:
+            number = st.selectbox(
+                "Search",
+                range(len(one.searches)),
+                key=_KEY + "search",
+                format_func=lambda n: plain(
+                    f"{one.searches[n].query or one.searches[n].keywords} ({one.searches[n].mode})", 100
+                ),
+            )
+        st.dataframe(one.frame(number), height=260, hide_index=True, key=_KEY + "frame")
+    for swept in one.sweeps:
+        st.text(plain(swept.verdict, 600))
+    for saved in one.evaluations:
+        st.text(plain(saved.name, 200))
+        st.dataframe(
+            [{"measure": m.measure, "mean": m.mean, "low": m.low, "high": m.high} for m in saved.means], hide_index=True
+        )
+    with st.container(horizontal=True):
+        check = st.button(
+            "Load its models and verify" if any(map(may_name, one.models)) else "Verify",
+            key=_KEY + "verify",
+            help="Checks every digest, and runs the searches again where it can, but with no model that is not allowed here.",
+        )
+        st.download_button(
+            "Snapshot", one.to_bytes, f"{one.id}.snapshot", "application/zip", key=_KEY + "file-out", on_click="ignore"
+        )
+        st.download_button("Page", one.html, f"{one.id}.html", "text/html", key=_KEY + "html", on_click="ignore")
+        st.download_button(
+            "CSV", lambda: forms.to_csv(one), f"{one.id}.csv", "text/csv", key=_KEY + "csv", on_click="ignore"
+        )
+        if one.id in known and one.about.by == resources.person():
+            st.button(
+                "Remove",
+                key=_KEY + "remove",
+                on_click=_remove,
+                args=(corpus, one),
+                help="Takes it from the list; undo brings it back.",
+            )
+    if check:
+        with st.spinner("Running its searches again"):
+            found = one.verify(corpus, load_models=True)
+        body = cards.note(found.verdict) if found.ok else cards.alert("", found.verdict, "")
+        st.html(body)
+        said = [f"{c.what}: {s}" for c in (*found.searches, *found.evaluations) for s in c.said]
+        if said:
+            st.html("<ul>" + "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in said) + "</ul>")
+
+
+def _remove(corpus: Corpus, one: Snapshot) -> None:
+    shelf = Library(corpus.path)
+    whole = shelf.get(one.id)
+    shelf.remove(one.id)
+
+    def back() -> None:
+        shelf.keep(whole)
+
+    app_state.remember("removing a snapshot", back)
+    app_state.notice(f"Removed {one.id}: {plain(one.title, 80)}")
+
+
+# --- compare ------------------------------------------------------------------------------------------------------------
+
+
+def _compare(choices: dict[str, Snapshot]) -> None:
+    st.subheader("Compare", anchor=False)
+    chosen = st.multiselect(
+        "Snapshots, the first is compared with the others",
+        list(choices),
+        format_func=lambda i: _label(choices[i]),
+        max_selections=6,
+        key=_KEY + "compare",
+    )
+    if len(chosen) < 2:
+        st.caption("Choose two or more: what changed in settings, documents, ranks and measures, and why.")
+        return
+    found = choices[chosen[0]].diff(*(choices[i] for i in chosen[1:]))
+    legend = "".join(
+        f"<li>{n}: <bdi>{visible(_label(s))}</bdi></li>" for n, s in zip(found.names, found.snapshots, strict=True)
+    )
+    said = "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in found.sentences)
+    st.html(f'<ul class="wb-note">{legend}</ul><ul>{said}</ul>')
+    _queries(found)
+    for title, frame in (
+        ("Settings", found.settings()),
+        ("Documents", found.documents()),
+        ("Measures", found.measures()),
+    ):
+        if len(frame):
+            st.text(title)
+            st.dataframe(frame, hide_index=True, key=f"{_KEY}diff.{title}")
+
+
+def _queries(found: SnapshotDiff) -> None:
+    both = [
+        n
+        for n, (_, numbers) in enumerate(found.queries)
+        if sum(x is not None for x in numbers) > 1 and numbers[0] is not None
+    ]
+    if not both:
+        st.caption("They have no query in common.")
+        return
+    at = both[0]
+    if len(both) > 1:
+        at = st.selectbox("Query", both, format_func=lambda n: plain(found.queries[n][0], 100), key=_KEY + "query")
+    st.plotly_chart(found.figure(at), key=_KEY + "bump", config={"displayModeBar": False})
+    st.dataframe(found.ranks(at), hide_index=True, key=_KEY + "ranks")

@@ -1,5 +1,274 @@
-"""Tune: try many plans on judged queries, and take the best one to the Search page."""
+"""The Tune page: try plans on judged queries, see how the figure moves, and take the best plan to the Search page.
 
-from workbench.ui import empty, tune_page
+Above, what is tried and the run itself, in a thread; then what it found; below, where to cut. Beside the sliders of the
+sidebar stands the figure of the plan that they make, from kept candidates, at each move.
+"""
 
-tune_page.draw(empty.corpus_or_help())
+from __future__ import annotations
+
+import shlex
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
+from workbench.evaluate.differing import wins
+from workbench.evaluate.sweep import Sweep
+from workbench.markup import plain, visible
+from workbench.plan.effects import without_effect
+from workbench.ui import auth, jobs, resources
+from workbench.ui import state as app_state
+from workbench.ui.components import cards, controls, live, sidebar
+from workbench.ui.components.live import MEASURES
+from workbench.ui.views import thresholds
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+    from workbench.plan.plan import Plan
+
+
+OFFERED = {
+    "fusion.method": "rrf,convex",
+    "fusion.k": "1,5,10,20,60",
+    "fusion.alpha": "0..1:0.1",
+    "fusion.weights.vector": "0.5,1,2",
+    "fusion.weights.keyword": "0.5,1,2",
+    "fusion.normalise": "minmax,tmm,zscore",
+    "fusion.missing": "computed,zero,floor",
+    "fusion.unit": "chunk,document",
+    "vector.threshold": "off,0.5,0.45,0.4",
+    "keyword.k1": "0.6,0.9,1.2,1.6",
+    "keyword.b": "0.25,0.4,0.6,0.75",
+    "keyword.operator": "any,all",
+    "depth.keyword": "50,100,1000",
+    "depth.vector": "50,100,1000",
+    "sources": "keyword|vector|keyword,vector",
+    "grep.when": "auto,never",
+    "preset": "default,rrf",
+}
+FIRST = ("fusion.method", "fusion.k", "fusion.alpha", "fusion.normalise")
+_KEY = controls.PREFIX + "tune."
+JOB = "wb.tune.job"
+_CONFIG = {"displayModeBar": False, "responsive": True}
+_ROWS = 40
+NUMBER = '<td style="white-space:nowrap">{}</td>'
+
+
+def draw(corpus: Corpus) -> None:
+    name = judgments_box(corpus, "tune")
+    if not name:
+        return
+    measure = _form(corpus, name)
+    live.choose(name, measure)
+    _sliders(corpus)
+    jobs.watch(JOB, _KEY)
+    job = st.session_state.get(JOB)
+    if isinstance(job, jobs.Job) and not job.running and isinstance(job.result, Sweep):
+        _found(job.result)
+    thresholds.draw(corpus, name)
+
+
+def files_allowed() -> bool:
+    """Whether the person at the page is the one at this machine, whose files may be read."""
+    return auth.may_index()
+
+
+def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
+    """The choice of judgments: a query set, or a path; "" where there is nothing to choose yet.
+
+    Args:
+        corpus: The corpus.
+        page: Part of the widgets' keys.
+        judged: Sets without judgments are left out, and where there are none it is said how to get some.
+    """
+    sets = [s.name for s in corpus.judging.overview() if s.judgments or (s.queries and not judged)]
+    files = files_allowed()
+    if not sets and not files and judged:
+        st.text("There are no judged query sets yet. Judge some results on the Judge page first.")
+        return ""
+    chosen, typed = st.columns([1, 2], vertical_alignment="bottom")
+    prefix = f"{controls.PREFIX}{page}."
+    with chosen:
+        name = st.selectbox(
+            "Query set",
+            sets,
+            index=0 if sets else None,
+            key=prefix + "set",
+            placeholder="none yet",
+            help="Queries judged on the Judge page, or made by `workbench judge make`.",
+        )
+    with typed:
+        if files:
+            path = st.text_input(
+                "or a path",
+                key=prefix + "path",
+                placeholder="a BEIR folder, TREC qrels, CSV or JSONL",
+                help="Judgments on this machine; a path goes before the query set.",
+            )
+            name = path.strip() or name
+    if not name and judged:
+        st.text("Type the path of judgments, or make a query set from your own documents in a terminal:")
+        st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
+    return str(name or "").strip()
+
+
+def _form(corpus: Corpus, name: str) -> str:
+    """What is tried, and the button that starts it; the measure."""
+    first, second, third, fourth = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
+    plan = app_state.current().plan
+    with first:
+        measure = st.selectbox("Measure", MEASURES, key=_KEY + "measure", help="What chooses the best plan.")
+    with second:
+        folds = st.number_input(
+            "Folds",
+            0,
+            20,
+            5,
+            key=_KEY + "folds",
+            help="The reported figure of each fold is of a plan that the others chose.",
+        )
+    with third:
+        search = st.selectbox("Search", ("grid", "random"), key=_KEY + "search", help="Every combination, or some.")
+    with fourth:
+        trials = st.number_input("Trials", 1, 5_000, 100, key=_KEY + "trials", disabled=search == "grid")
+    fields = st.multiselect(
+        "Settings to try",
+        list(OFFERED),
+        default=list(FIRST),
+        accept_new_options=True,
+        key=_KEY + "fields",
+        help="Any setting of the plan by its dotted name. What a method does not read is not tried twice.",
+    )
+    words = []
+    for position, field in enumerate(fields):
+        if position % 4 == 0:
+            places = st.columns(4)
+        with places[position % 4]:
+            values = st.text_input(
+                field,
+                OFFERED.get("vector.threshold" if field.startswith("threshold.vector") else field, ""),
+                key=f"{_KEY}values.{field}",
+                help="1,2,3 or 0..1:0.1 or 1..100~",
+            )
+            words.append(f"{field}={values}")
+    job = st.session_state.get(JOB)
+    busy = isinstance(job, jobs.Job) and job.running
+    if st.button("Try them", type="primary", key=_KEY + "run", disabled=busy or not fields):
+        st.session_state[JOB] = jobs.Job(
+            jobs.sweep_work(corpus, name, files_allowed(), words, plan, measure, int(folds), search, int(trials))
+        )
+    st.caption(
+        "A run that was stopped keeps what is measured: the same settings go on from there. "
+        f"Everything else is as in the plan of the Search page: {visible(plain(str(plan), 300))}"
+    )
+    return str(measure)
+
+
+# --- what was found -----------------------------------------------------------------------------------------------------
+
+
+def _found(made: Sweep) -> None:
+    st.subheader("What was found")
+    st.text(made.verdict)
+    facts = [
+        f"{len(made.plans):,} plans on {len(made.query_ids)} queries in {made.seconds:.1f} s",
+        f"the best plan for each query by itself (oracle) would give {made.oracle:.3f}",
+        made.agreement,
+    ]
+    st.caption("; ".join(visible(f) for f in facts if f) + ".")
+    for warning in made.warnings:
+        st.html(cards.note(warning))
+    st.text(f"Best plan: {made.best}")
+    use, yaml, python, link = st.columns([5, 3, 3, 4], vertical_alignment="center")
+    with use:
+        if st.button("Use it on the Search page", type="primary", key=_KEY + "use"):
+            app_state.update("the tuned plan", plan=made.best)
+            app_state.tell("The tuned plan is the shared plan now; Undo takes it back.")
+            st.switch_page(app_state.page_of(""))
+    yaml.download_button("As YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
+    python.download_button("As Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
+    link.html(
+        f'<a class="wb-button" href="{escape(jobs.search_link("", made.best))}" target="_self">Search with it (link)</a>'
+    )
+    curve, bars = st.columns(2)
+    with curve:
+        _curves(made)
+    with bars:
+        _bars(made)
+    columns = ("mean", "difference", "wins", "losses", "ties", "p_holm", "changes")
+    st.dataframe(made.frame(50).select(columns), key=_KEY + "table", hide_index=True)
+    st.caption("Means on the queries that chose, best first; p_holm is corrected for the number of plans.")
+
+
+@st.fragment
+def _curves(made: Sweep) -> None:
+    fields = [f for f in made.space.fields if f != "preset"]
+    lines = {f: made.sensitivity(f) for f in fields}
+    moving = [f for f in fields if lines[f].height > 1 and not without_effect(made.best, f)]
+    moving.sort(key=lambda f: lines[f]["number"].null_count() > 0)  # a curve over numbers says most
+    if not moving:
+        st.caption("Nothing that the best plan reads took more than one value.")
+        return
+    field = st.selectbox("Over", moving, key=_KEY + "curve", help="The other settings stay as in the best plan.")
+    drawn = sensitivity_figure(lines[field], field, made.measure, made.beside(field))
+    st.plotly_chart(drawn, key=_KEY + "curve.chart", config=_CONFIG)
+    st.caption(
+        "The curve has the other settings of the best plan; the current and the default plan are at their own figures."
+    )
+    others = [f for f in moving if f != field]
+    if others:
+        other = st.selectbox("and over", others, key=_KEY + "heat")
+        st.plotly_chart(heat_figure(made.heat(field, other), made.measure), key=_KEY + "heat.chart", config=_CONFIG)
+
+
+def _bars(made: Sweep) -> None:
+    if made.best_index == 0:
+        st.caption("The plan that you have is the best one tried.")
+        return
+    frame = wins(made.before, made.after, made.measure)
+    win_bars(frame, made.measure, ("the plan now", "the best plan"), (made.baseline, made.best), "tune")
+
+
+def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan, Plan], page: str) -> None:
+    """Sorted bars of queries won and lost, and the queries as links to the Search page under both plans; a bar that is
+    clicked shows its query alone.
+    """
+    key = f"{controls.PREFIX}{page}.wins"
+    event = st.plotly_chart(wins_figure(frame, measure, names), key=key, config=_CONFIG, on_select="rerun")
+    chosen = [p["customdata"][0] for p in getattr(event, "selection", {}).get("points", []) if p.get("customdata")]
+    moved = [r for r in frame.iter_rows(named=True) if abs(r["difference"]) > 1e-12]
+    first = [r for r in moved if r["query_id"] in chosen]
+    for row in first[:1]:
+        query = row["query"] or row["query_id"]
+        link = escape(jobs.search_link(query, *plans))
+        st.html(
+            f'<a class="wb-button" href="{link}" target="_blank">Open under both plans: {visible(plain(query, 90))}</a>'
+        )
+    if not first and moved:
+        st.caption("Click a bar to open its query under both plans.")
+    shown = first or (moved[: _ROWS // 2] + moved[max(_ROWS // 2, len(moved) - _ROWS // 2) :])
+    rows = "".join(_row(r, plans) for r in shown)
+    head = f"<tr><th>difference</th><th>{visible(names[0])}</th><th>{visible(names[1])}</th><th>query</th></tr>"
+    st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{rows}</table></div>')
+
+
+def _row(row: dict[str, Any], plans: tuple[Plan, Plan]) -> str:
+    query = row["query"] or row["query_id"]
+    link = f'<a href="{escape(jobs.search_link(query, *plans))}" target="_blank">{visible(plain(query, 120))}</a>'
+    numbers = (f"{row['difference']:+.3f}", f"{row['first']:.3f}", f"{row['second']:.3f}")
+    return "<tr>" + "".join(NUMBER.format(n) for n in numbers) + f"<td>{link}</td></tr>"
+
+
+# --- the figure beside the sliders --------------------------------------------------------------------------------------
+
+
+def _sliders(corpus: Corpus) -> None:
+    """The sliders of the fusion in the sidebar, and above them the figure of the plan that they make."""
+    state = app_state.current()
+    with st.sidebar:
+        place = live.place()
+        live.buttons()
+        sidebar.tuned(state.moved, state, sidebar.known(corpus))
+        with place:
+            live.figure(corpus)

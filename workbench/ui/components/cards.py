@@ -1,0 +1,428 @@
+"""The small histogram over the threshold slider as HTML. No Streamlit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from workbench.charts.distributions import Histogram
+from workbench.charts.layout import GREEN, GREY, LABELS, source_colour
+from workbench.errors import WorkbenchError
+from workbench.markup import Excerpt, attribute, cut, excerpt, lines_of, marked, plain, visible
+from workbench.records import Hit, Label, Span, Unavailable, by_chunk
+from workbench.ui.components import links
+
+if TYPE_CHECKING:
+    from workbench.retrieve.examples import Example
+
+
+PASSAGE = 340
+GREP_LINES = 5
+GREP_WIDTH = 110
+_LABEL_CLASS = {
+    Label.EXACT: "exact",
+    Label.SEMANTIC: "semantic",
+    Label.HYBRID: "hybrid",
+    Label.STRONGEST: "strongest",
+    Label.ADDED: "beside",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is shown on cards beside the hit itself.
+
+    Attributes:
+        grades: Chunk id -> the person's grade for this query.
+        notes: Chunk id -> the person's notes on it.
+        editor: Chunk id -> link that opens the file in an editor; without one there is no button.
+        written: How often the person wrote: the browser has shown a grade before the page is drawn again, so a column must
+            not look the same as before it.
+        collections: Whether to name the collections of a hit.
+        asked: Address parameters of the search, for the links to the Explain and Document pages.
+        plan: The column's own plan; "" is the shared one, which the page's script puts into the link when it is used, so
+            that a moved slider changes no column whose results stay as they are.
+    """
+
+    grades: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    editor: Mapping[str, str] = field(default_factory=dict)
+    written: int = 0
+    collections: bool = False
+    asked: Mapping[str, str] = field(default_factory=dict)
+    plan: str = ""
+
+
+NO_MARKS = Marks()
+GRADES = ("0: not relevant", "1: related", "2: relevant", "3: answers it")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one source added to a score: the value, and its whole percent of the total (all percents add up to 100)."""
+
+    source: str
+    value: float
+    percent: int
+
+
+def shares(contributions: Mapping[str, float]) -> tuple[Share, ...]:
+    """Contributions as whole percents that add up to 100, by largest remainder; all 0 where nothing was added.
+
+    A negative contribution (z-scores have them) counts by its size, so that the bar shows how much it decided.
+    """
+    sources = sorted(contributions)
+    sizes = [abs(contributions[s]) for s in sources]
+    total = math.fsum(sizes)
+    if total <= 0:
+        return tuple(Share(s, contributions[s], 0) for s in sources)
+    exact = [100 * size / total for size in sizes]
+    whole = [int(e) for e in exact]
+    by_remainder = sorted(range(len(sources)), key=lambda i: (whole[i] - exact[i], sources[i]))
+    for i in by_remainder[: 100 - sum(whole)]:
+        whole[i] += 1
+    return tuple(Share(s, contributions[s], w) for s, w in zip(sources, whole, strict=True))
+
+
+def movement(rank: int, there: int) -> tuple[str, str]:
+    """How a result moved against its rank in a source: a sign with the number of places, and the same in words."""
+    if not there or not rank:
+        return "", ""
+    if there == rank:
+        return "=", "the same place"
+    places = abs(there - rank)
+    word = "place" if places == 1 else "places"
+    return (f"▲{places}", f"{places} {word} up") if there > rank else (f"▼{places}", f"{places} {word} down")
+
+
+def document_link(hit: Hit, asked: Mapping[str, str] | None = None) -> str:
+    """Address of the Document page at the hit's place and lines, relative to the app; with the query, which is marked there."""
+    words = {name: text for name, text in (asked or {}).items() if name in ("q", "keywords")}
+    return links.document(
+        hit.path,
+        document_id=hit.document_id,
+        lines=(hit.start_line, hit.end_line),
+        locator=hit.locator,
+        text=hit.text,
+        asked=words,
+    )
+
+
+def number(value: float) -> str:
+    return f"{value:.4g}" if abs(value) >= 0.001 or value == 0 else f"{value:.2e}"
+
+
+def explain_link(hit: Hit, marks: Marks) -> str:
+    """Address of the Explain page at this hit's document, relative to the app."""
+    plan = {"plan": marks.plan} if marks.plan else {}
+    return "explain?" + links.encoded((*marks.asked.items(), *plan.items(), ("target", hit.path)))
+
+
+def card(
+    hit: Hit, ranks: Mapping[str, int], sources: Sequence[str], *, numbered: bool = False, marks: Marks = NO_MARKS
+) -> str:
+    """One result.
+
+    Args:
+        hit: The result.
+        ranks: Source -> rank from 1 of this chunk in sources that only other columns asked.
+        sources: The sources to show a rank of, in order.
+        numbered: Show lines with their numbers (grep) instead of running text.
+        marks: What the person put on it.
+    """
+    link = attribute(document_link(hit, marks.asked))
+    title = visible(plain(hit.title or hit.path, 120))
+    name = f"Result {hit.rank}" if hit.rank else "Added by page"
+    return (
+        f'<article class="wb-card{"" if hit.rank else " wb-added"}" data-rank="{hit.rank}" '
+        f'data-chunk="{attribute(hit.chunk_id)}" aria-label="{name}" tabindex="-1">'
+        f'<div class="wb-head"><span class="wb-rank">{hit.rank or "+"}</span>'
+        f'<a class="wb-title" href="{link}" target="_blank" title="Open the document at these lines">'
+        f"<bdi>{title}</bdi></a></div>{_section(hit)}"
+        f"{_facts(hit, marks)}{_ranks(hit, ranks, sources)}{_bar(hit)}{_passage(hit, numbered)}{_note(hit, marks)}"
+        f"{_citation(hit, link)}{_copies(hit)}{_actions(hit, marks)}"
+        "</article>"
+    )
+
+
+def _section(hit: Hit) -> str:
+    """The heading that the passage stands under, by which passages of one document are told apart."""
+    last = hit.section.rpartition(" > ")[2]
+    if not last or last == hit.title:
+        return ""
+    return f'<div class="wb-section" title="{attribute(plain(hit.section, 300))}"><bdi>{visible(plain(last, 80))}</bdi></div>'
+
+
+def _facts(hit: Hit, marks: Marks) -> str:
+    label = f'<span class="wb-label wb-{_LABEL_CLASS[hit.label]}">{hit.label.value}</span>'
+    kind = "fused score" if hit.score_kind == "fused" else f"{plain(hit.score_kind, 60)} score"
+    score = (
+        f'<span class="wb-score" title="{attribute(kind)}: {hit.score!r}">{number(hit.score)}</span>'
+        if hit.rank
+        else ""
+    )
+    distance = "" if hit.distance is None else f'<span class="wb-dim">distance {hit.distance:.3f}</span>'
+    where = ""
+    if marks.collections and hit.collections:
+        where = f'<span class="wb-dim">in {visible(plain(", ".join(hit.collections), 80))}</span>'
+    return f'<div class="wb-facts">{label}{score}{distance}{where}</div>'
+
+
+def _note(hit: Hit, marks: Marks) -> str:
+    text = marks.notes.get(hit.chunk_id, "")
+    return f'<div class="wb-noted" dir="auto">{visible(cut(text, 400))}</div>' if text else ""
+
+
+@cache
+def _grade_buttons(mine: int | None) -> str:
+    return "".join(
+        f'<button type="button" data-wb-do="grade" data-v="{n}" title="{told}"'
+        f' aria-pressed="{"true" if n == mine else "false"}">{n}</button>'
+        for n, told in enumerate(GRADES)
+    )
+
+
+def _actions(hit: Hit, marks: Marks) -> str:
+    """Buttons of a card; the page's script answers them (`style`), and sends what needs an answer from here (`events`)."""
+    to = attribute(explain_link(hit, marks))
+    why = f'<a class="wb-act wb-why" href="{to}" target="_blank" title="Why it stands here (w)">Why</a>'
+    link = marks.editor.get(hit.chunk_id, "")
+    edit = (
+        f'<button type="button" class="wb-act" data-wb-open="{attribute(link)}" title="Open the file in the editor (e)">'
+        "Edit</button>"
+        if link
+        else ""
+    )
+    grades = _grade_buttons(marks.grades.get(hit.chunk_id))
+    return (
+        f'<div class="wb-acts">{why}'
+        '<button type="button" class="wb-act" data-wb-do="more" title="More like this (m)">Like this</button>'
+        f'<button type="button" class="wb-act" data-wb-do="note" title="Write a note (n)">Note</button>{edit}'
+        f'<span class="wb-grades" role="group" aria-label="Grade">{grades}</span></div>'
+    )
+
+
+def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
+    shown = []
+    for source in sources:
+        # A source that the hit's own column asked: its rank there, the one that counted; else that of another column.
+        there = hit.ranks.get(source, 0) if source in hit.contributions else ranks.get(source, 0)
+        name = attribute(plain(source, 40))
+        dot = f'<i class="wb-dot" style="background:{source_colour(source)}"></i>'
+        if not there:
+            shown.append(f'<span class="wb-src wb-none" title="{name} did not retrieve it">{dot}{name} <b>–</b></span>')
+            continue
+        sign, words = movement(hit.rank, there)
+        kind = "wb-up" if sign.startswith("▲") else "wb-down" if sign.startswith("▼") else "wb-same"
+        told = f"{name}: rank {there}" + (f"; here {words}" if words else "")
+        told += f", {by_chunk(hit.counted[source].start_line)}" if source in hit.counted else ""
+        shown.append(
+            f'<span class="wb-src" data-source="{name}" title="{told}">{dot}{name} <b>{there}</b>'
+            f'<span class="{kind}">{sign}</span></span>'
+        )
+    return f'<div class="wb-ranks">{"".join(shown)}</div>'
+
+
+def _bar(hit: Hit) -> str:
+    parts = shares(hit.contributions)
+    if len(parts) < 2 or not any(p.percent for p in parts):
+        return ""  # A lone source has the whole bar: nothing to see.
+    told = ", ".join(f"{plain(p.source, 40)} {number(p.value)} ({p.percent} %)" for p in parts)
+    pieces = "".join(
+        f'<span style="width:{p.percent}%;background:{source_colour(p.source)}"'
+        f' data-source="{attribute(plain(p.source, 40))}"></span>'
+        for p in parts
+        if p.percent
+    )
+    return f'<div class="wb-bar" role="img" aria-label="{attribute(told)}" title="{attribute(told)}">{pieces}</div>'
+
+
+def _passage(hit: Hit, numbered: bool) -> str:
+    if numbered:
+        return _lines(hit)
+    piece = excerpt(hit.text, hit.matches, PASSAGE)
+    body = marked(piece.text, piece.matches).strip()
+    return f'<div class="wb-text" dir="auto">{_lead(piece)}{body}{_tail(piece)}</div>'
+
+
+def _lead(piece: Excerpt) -> str:
+    return '<span class="wb-more">… </span>' if piece.before else ""
+
+
+def _tail(piece: Excerpt) -> str:
+    return f'<span class="wb-more"> … {piece.after:,} more characters</span>' if piece.after else ""
+
+
+def _lines(hit: Hit) -> str:
+    """A few lines around the first match, numbered; lines with a match stand out."""
+    first = hit.matches[0].start if hit.matches else 0
+    start = first
+    for _ in range(2):
+        start = hit.text.rfind("\n", 0, start)
+        if start < 0:
+            break
+    start += 1
+    end = start
+    for _ in range(GREP_LINES):
+        end = hit.text.find("\n", end) + 1
+        if end <= 0:
+            end = len(hit.text) + 1
+            break
+    text = hit.text[start : end - 1]
+    number_of_first = hit.start_line + hit.text.count("\n", 0, start)
+    spans = [Span(max(m.start - start, 0), m.end - start) for m in hit.matches if m.end > start and m.start < end]
+    rows = "".join(
+        f'<div class="wb-line{" wb-hit" if line.hit else ""}"><span class="wb-no">{line.number}</span>'
+        f'<span class="wb-src-line" dir="auto">{line.html}</span></div>'
+        for line in lines_of(text, number_of_first, spans, longest=GREP_WIDTH)
+    )
+    return f'<div class="wb-lines">{rows}</div>'
+
+
+def _citation(hit: Hit, link: str) -> str:
+    path = visible(plain(hit.path, 300))
+    # A path may break after its folders, the lines stay in one piece.
+    shown = (
+        path.replace("/", "/<wbr>") + f'<span class="wb-where">{visible(hit.citation.removeprefix(hit.path))}</span>'
+    )
+    return (
+        f'<div class="wb-cite"><a href="{link}" target="_blank"><bdi>{shown}</bdi></a>'
+        f'<button type="button" class="wb-copy" data-wb-copy="{attribute(hit.citation)}"'
+        f' aria-label="Copy the citation">Copy</button></div>'
+    )
+
+
+def _copies(hit: Hit) -> str:
+    """The other paths of the text that this result stands for, the first few by name."""
+    if not hit.copies:
+        return ""
+    named = ", ".join(f"<bdi>{visible(plain(path, 120))}</bdi>" for path in hit.copies[:3])
+    more = f" and {len(hit.copies) - 3:,} more" if len(hit.copies) > 3 else ""
+    return f'<div class="wb-dim" title="The same text, shown once">Also in {named}{more}</div>'
+
+
+def column(
+    title: str,
+    hits: Sequence[Hit],
+    *,
+    ranks: Mapping[str, Mapping[str, int]],
+    sources: Sequence[str],
+    messages: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    unavailable: Sequence[Unavailable] = (),
+    numbered: bool = False,
+    badge: str = "",
+    marks: Marks = NO_MARKS,
+) -> str:
+    """One column of results.
+
+    Args:
+        title: Its heading.
+        hits: Best first.
+        ranks: Chunk id -> source -> rank.
+        sources: The sources to show a rank of.
+        messages, warnings, unavailable: As the result says them.
+        numbered: Show lines with numbers (grep).
+        badge: Words beside the heading.
+        marks: What the person put on the hits.
+    """
+    notes = "".join(f'<p class="wb-msg">{visible(plain(m, 400))}</p>' for m in messages)
+    said = [u.reason for u in unavailable]
+    told = [alert(f"{u.source} is unavailable", u.reason, u.remedy) for u in unavailable]
+    # The result words an unavailable source as a warning too: once is enough.
+    told += [alert("", w, "") for w in warnings if not any(reason and reason in w for reason in said)]
+    cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered, marks=marks) for h in hits)
+    return f"{_column_head(title, badge, marks.written)}{notes}{''.join(told)}{cards}</section>"
+
+
+def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
+    """A column whose search could not be done: what is wrong and what to do, in one place."""
+    return f"{_column_head(title, badge)}{alert('', error.message, error.remedy)}</section>"
+
+
+def _column_head(title: str, badge: str, written: int = 0) -> str:
+    said = f'<span class="wb-badge">{visible(badge)}</span>' if badge else ""
+    name = plain(title, 120)
+    stamp = f' data-written="{written}"' if written else ""
+    return f'<section class="wb-column" aria-label="{attribute(name)} results"{stamp}><h3>{visible(name)}{said}</h3>'
+
+
+def example_head(number: int, example: Example) -> str:
+    """What stands over a worked example's code: its place, what it is, and where it stands."""
+    link = links.document(
+        example.path, lines=(example.start_line, example.end_line), locator=example.locator, text=example.code
+    )
+    said = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
+    return (
+        f'<div class="wb-cite">{number}. <a href="{link}" target="_blank"><bdi>{visible(plain(example.citation, 300))}</bdi></a>'
+        f' {example.score:.4f}</div><div dir="auto">{visible(plain(said, 400))}</div>'
+    )
+
+
+def note(sentence: str) -> str:
+    return f'<div class="wb-told" role="status">{visible(plain(sentence, 600))}</div>'
+
+
+def alert(title: str, reason: str, remedy: str) -> str:
+    """A note that must be seen: a title, what is wrong, what to do; empty parts are left out."""
+    sentences = [_sentence(plain(part, 500)) for part in (title, reason, remedy) if part]
+    head = f"<b>{visible(sentences[0])}</b>"
+    rest = "".join(f" {visible(s)}" for s in sentences[1:])
+    return f'<div class="wb-alert" role="alert">{head}{rest}</div>'
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…")) else text + "."
+
+
+def label_rules() -> str:
+    return "".join(f".wb-{_LABEL_CLASS[label]}{{border-left-color:{colour}}}" for label, colour in LABELS.items())
+
+
+def histogram_html(histogram: Histogram, threshold: float | str, of: str = "") -> str:
+    """Bars of how many records lie at which distance or score; grey where the threshold drops them, which is a dashed line.
+
+    A threshold beyond the values seen stands at the border on its side.
+
+    Args:
+        histogram: The counts.
+        threshold: A distance in the histogram's metric, a score, or `off`.
+        of: The source, to be named where there are several.
+    """
+    low, high = float(histogram.edges[0]), float(histogram.edges[-1])
+    cut = None if threshold == "off" else float(threshold)
+    tallest = max(int(histogram.counts.max()), 1)
+    bars = []
+    starts, ends = histogram.edges[:-1], histogram.edges[1:]
+    kept = histogram.keeps((starts + ends) / 2, threshold)
+    for count, start, end, stays in zip(
+        histogram.counts.tolist(), starts.tolist(), ends.tolist(), kept.tolist(), strict=True
+    ):
+        # The square root keeps the few near records visible beside the many far ones.
+        height = (count / tallest) ** 0.5 * 100
+        colour = GREEN if stays else GREY
+        title = f"{count:,} at {_figure(start)} to {_figure(end)}"
+        bars.append(f'<span style="height:{height:.0f}%;background:{colour}" title="{title}"></span>')
+    line = ""
+    if cut is not None:
+        at = min(max((cut - low) / (high - low), 0.0), 1.0) * 100
+        line = f'<i style="left:{at:.1f}%"></i>'
+    what = f"{histogram.axis.rpartition(' ')[2]}s of {histogram.total:,} records"
+    told = f"Histogram of the {what}, {_figure(low)} to {_figure(high)}"
+    axis = f"{of}: {histogram.axis}".removeprefix(": ")
+    if of:
+        told += f", by {of}"
+    if cut is not None:
+        told += f", cut at {cut:g}"
+    return (
+        f'<div class="wb-histogram" role="img" aria-label="{attribute(told)}">{"".join(bars)}{line}</div>'
+        f'<p class="wb-axis"><span>{_figure(low)}</span><span>{visible(axis)}</span><span>{_figure(high)}</span></p>'
+    )
+
+
+def _figure(value: float) -> str:
+    """A border: two decimals, or more where the value is small, as fused scores are."""
+    return f"{value:.2f}" if value == 0 or abs(value) >= 0.1 else f"{value:.2g}"

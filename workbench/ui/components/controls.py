@@ -1,0 +1,436 @@
+"""Widgets bound to the state: drawn from it, and writing back to it through callbacks.
+
+Each control of a plan field takes its help from `plan_fields`, where the field is declared, and adds a link to its line in
+the guide. A widget's value is set only when it differs from the state: setting it in every run would send each value back
+to the browser, and a slider that is being dragged would jump.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, ParamSpec
+
+import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
+from streamlit.elements.lib.mutable_popover_container import PopoverContainer
+
+from workbench import guide
+from workbench.errors import PlanError, WorkbenchError
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import Slot
+from workbench.plan.plan import Plan
+from workbench.ui import state as app_state
+from workbench.ui.components import cards
+
+PREFIX = "wb.w."
+_ENDS = "wb.end."
+_RENEWED = "wb.renewed"
+_MISSING = object()
+MOST_PILLS = 6
+_P = ParamSpec("_P")
+
+
+def help_of(name: str) -> str:
+    """Help of a plan field in Markdown: its line, its bounds, its spelling, and a link to the guide."""
+    field, source = plan_fields.locate(name)
+    default = plan_fields.show(field.default)
+    spelling = f"{field.name}.{source}" if source else field.name
+    row = guide.address("reference", guide.anchor(field.name))
+    return f"{field.help} Default {default}; {field.bounds}.\n\n`{spelling}` · [Guide]({row})"
+
+
+def _bind(name: str, value: Any) -> str:
+    """Key of a widget whose value is the state's.
+
+    The widget gets the same value as its default too. Streamlit says a value that came by the key once only; where that one
+    message is lost (a run cut short by the next), the browser would draw the widget's first value and report it as a move.
+    """
+    key = key_of(name)
+    if st.session_state.get(key, _MISSING) != value:
+        st.session_state[key] = value
+    return key
+
+
+def _set_field(name: str, read: Callable[[Any], Any]) -> None:
+    app_state.set_plan({name: read(st.session_state[key_of(name)])})
+
+
+def key_of(name: str) -> str:
+    """Key of a field's widget: another one each time when another part of the page has set the field (`renew`)."""
+    number = st.session_state.get(_RENEWED, {}).get(name, 0)
+    return f"{PREFIX}{name}.{number}" if number else PREFIX + name
+
+
+def renew(names: Iterable[str]) -> None:
+    """Make other widgets of the fields' sliders, which another part of the page has set.
+
+    A browser that asks again before it has drawn the new values still sends the old ones with its question: for widgets that
+    are not there any more, so that nothing is undone.
+    """
+    numbers = st.session_state.setdefault(_RENEWED, {})
+    numbers.update({name: numbers.get(name, 0) + 1 for name in names})
+
+
+def part(name: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+    """A part of a page that a moved slider draws again by itself: Streamlit's fragment of that key, with its failures shown.
+
+    Args:
+        name: Its key.
+    """
+
+    def made(draw: Callable[_P, None]) -> Callable[_P, None]:
+        @st.fragment(key=name)
+        @functools.wraps(draw)
+        def drawn(*args: _P.args, **kwargs: _P.kwargs) -> None:
+            app_state.part_begins(name)
+            app_state.written_in_fragment()
+            top = st.empty()
+            try:
+                draw(*args, **kwargs)
+            except WorkbenchError as exc:
+                top.html(cards.alert("", exc.message, exc.remedy))
+            except Exception:
+                top.html(cards.alert("", "This part of the page failed", "Move the setting again, or reload the page"))
+                raise
+            else:
+                app_state.part_is_whole(name)
+
+        return drawn
+
+    return made
+
+
+def _move_field(name: str) -> None:
+    """A slider moved: draw the parts of the page that follow it; the whole page where one of them is not as it should be."""
+    app_state.set_plan({name: st.session_state[key_of(name)]})
+    st.rerun(app_state.whole_parts() or "app")
+
+
+@st.fragment
+def _following(label: str, low: float, high: float, shown: float, **options: Any) -> None:
+    """A slider that the parts follow. In a fragment of its own, since Streamlit then lets a run of the page come to its end
+    before it answers a move; a control of the page itself would cut that run short, and the parts with it.
+    """
+    st.slider(label, low, high, shown, **options)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:
+    """A part of the sidebar that knows whether it is open.
+
+    A closed one draws no widgets: each widget on the page costs the browser time at every move of a slider.
+    """
+    return st.expander(label, expanded=expanded, key=f"{PREFIX}section.{name}", on_change="rerun")
+
+
+def lazy(label: str, name: str, help: str, icon: str | None = None) -> PopoverContainer:
+    """A button that opens a box; a closed one draws no widgets."""
+    return st.popover(label, key=f"{PREFIX}section.{name}", on_change="rerun", help=help, icon=icon)
+
+
+def slider(
+    plan: Plan,
+    name: str,
+    label: str,
+    low: float,
+    high: float,
+    step: float,
+    *,
+    value: Any = None,
+    whole_page: bool = False,
+) -> None:
+    """A slider of a number; its end moves out where the plan's value is beyond it. A move draws only the page's parts again.
+
+    Args:
+        plan: The plan to read.
+        name: Dotted field.
+        label: What the person reads.
+        low, high, step: Whole numbers for a whole-number slider, else floats.
+        value: What to show instead of the field's own value (the effective depth where it is auto).
+        whole_page: A move changes what other controls show, so everything is drawn again.
+    """
+    kind = int if isinstance(step, int) else float
+    shown = kind(plan[name] if value is None else value)
+    # An end that has moved out stays there: moving back would make another widget of it in the middle of a drag.
+    kept = _ENDS + name
+    bounds = (min(kind(low), shown), max(kind(high), shown, st.session_state.get(kept, shown)))
+    st.session_state[kept] = bounds[1]
+    key = _bind(name, shown)
+    options: dict[str, Any] = {"step": kind(step), "key": key, "help": help_of(name)}
+    options["format"] = "%g" if kind is float and step >= 1 else None
+    if whole_page:
+        st.slider(label, *bounds, shown, on_change=_set_field, args=(name, _same), **options)
+    else:
+        _following(label, *bounds, shown, on_change=_move_field, args=(name,), **options)
+
+
+def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = None) -> None:
+    """A select box of one of a field's names, in a row of buttons where there are at most three."""
+    values = tuple(options or plan_fields.locate(name)[0].choices)
+    key = _bind(name, plan[name])
+    args: dict[str, Any] = {"key": key, "help": help_of(name), "on_change": _set_field, "args": (name, _same)}
+    if len(values) <= 3:
+        st.segmented_control(label, values, required=True, width="stretch", default=plan[name], **args)
+    else:
+        st.selectbox(label, values, index=values.index(plan[name]), **args)
+
+
+def whole_choice(plan: Plan, name: str, label: str, values: Sequence[int]) -> None:
+    st.segmented_control(
+        label,
+        tuple(values),
+        required=True,
+        width="stretch",
+        key=_bind(name, plan[name]),
+        default=plan[name],
+        help=help_of(name),
+        on_change=_set_field,
+        args=(name, _same),
+    )
+
+
+def switch(plan: Plan, name: str, label: str) -> None:
+    st.toggle(
+        label, plan[name], key=_bind(name, plan[name]), help=help_of(name), on_change=_set_field, args=(name, _same)
+    )
+
+
+def typed(plan: Plan, name: str, label: str) -> None:
+    """A box for a field's value in the plan's own spelling (a model, a number of any size)."""
+    shown = plan_fields.show(plan[name])
+    st.text_input(
+        label,
+        shown,
+        key=_bind(name, shown),
+        help=help_of(name),
+        max_chars=500,
+        on_change=_set_field,
+        args=(name, _typed_value),
+    )
+
+
+def _typed_value(value: Any) -> str:
+    return str(value or "").strip()
+
+
+def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
+    """Several of the given names; names of the plan that are not among them are offered too."""
+    offered = sorted({*options, *plan[name]})
+    args: dict[str, Any] = {
+        "key": _bind(name, list(plan[name])),
+        "default": list(plan[name]),
+        "help": help_of(name),
+        "on_change": _set_many,
+        "args": (name,),
+    }
+    if len(offered) <= MOST_PILLS:
+        st.pills(label, offered, selection_mode="multi", **args)
+    else:
+        st.multiselect(label, offered, **args)
+
+
+def _set_many(name: str) -> None:
+    chosen = st.session_state[PREFIX + name]
+    if not chosen and name == "sources":
+        app_state.notice("A search needs at least one source, so the last one stays.")
+        return
+    app_state.set_plan({name: chosen})
+
+
+def depth(plan: Plan, source: str, label: str, low: int, high: int, step: int) -> None:
+    """A slider of a source's depth, and a switch back to the depth that follows the limit."""
+    name = f"depth.{source}"
+    slider(plan, name, label, low, high, step, value=plan.depth(source))
+    if plan[name] is not None:
+        st.button(
+            f"{plan_fields.show(plan[name])}: back to auto",
+            key=f"{PREFIX}{name}.auto",
+            type="tertiary",
+            on_click=_set_auto,
+            args=(name,),
+            help=help_of(name),
+        )
+
+
+def _set_auto(name: str) -> None:
+    app_state.set_plan({name: "auto"})
+
+
+def field(plan: Plan, slot: Slot, source: str = "") -> None:
+    """The control of a plan field by its kind: row of buttons, select box, switch, slider or box.
+
+    Args:
+        plan: The plan to read.
+        slot: How it is shown.
+        source: The source of a family's control, else "".
+    """
+    name = f"{slot.name}.{source}" if source else slot.name
+    spec, label = plan_fields.BY_NAME[slot.name], slot.label.format(source=source)
+    if slot.typed:
+        typed(plan, name, label)
+    elif slot.name == "depth" and slot.low is not None:
+        depth(plan, source, label, int(slot.low), int(slot.high or 0), int(slot.step or 1))
+    elif slot.low is not None and slot.high is not None and slot.step is not None:
+        slider(plan, name, label, slot.low, slot.high, slot.step, whole_page=slot.whole_page)
+    elif spec.choices:
+        choice(plan, name, label)
+    elif isinstance(spec.default, bool):
+        switch(plan, name, label)
+    else:
+        whole_choice(plan, name, label, range(int(spec.low or 0), int(spec.high or 0) + 1))
+
+
+# --- the preset and the texts --------------------------------------------------------------------------------------
+
+
+def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
+    """The preset that the plan starts from, and a button back to it."""
+    about = "\n".join(f"- **{n}**: {s}" for n, s in zip(names, summaries, strict=True))
+    st.selectbox(
+        "Preset",
+        names,
+        index=names.index(plan.preset),
+        key=_bind("preset", plan.preset),
+        on_change=_set_preset,
+        help=f"A named plan to start from. Choosing one sets every control.\n\n{about}\n\n[Guide](guide?page=search#presets)",
+    )
+
+
+def _set_preset() -> None:
+    chosen = str(st.session_state[PREFIX + "preset"])
+    state = app_state.current()
+    app_state.become(state.with_moved(Plan.parse(chosen)), f"the preset {chosen}")
+
+
+def reset() -> None:
+    st.button(
+        "Reset to the preset",
+        key=PREFIX + "reset",
+        on_click=_reset,
+        width="stretch",
+        help="Takes back every setting that differs from the preset.",
+    )
+
+
+def _reset() -> None:
+    state = app_state.current()
+    app_state.become(state.with_moved(Plan.parse(state.moved.preset)), "the reset to the preset")
+
+
+def paste() -> None:
+    """A box for a plan from elsewhere: its text form or its YAML."""
+    st.text_area(
+        "Paste a plan",
+        key=PREFIX + "paste",
+        on_change=_paste,
+        height=90,
+        placeholder="tmm fusion.alpha=0.7 limit=20",
+        help="The text form (`tmm fusion.alpha=0.7`) or the YAML of a plan file. Press Ctrl+Enter to take it.",
+    )
+
+
+def _paste() -> None:
+    text = str(st.session_state[PREFIX + "paste"] or "").strip()
+    st.session_state[PREFIX + "paste"] = ""
+    if not text:
+        return
+    is_yaml = text.startswith(("preset:", "fields:", "#", "---")) or "\n" in text
+    try:
+        plan = Plan.from_yaml(text) if is_yaml else Plan.parse(text)
+    except PlanError as exc:
+        app_state.notice(f"The plan was not taken: {exc}")
+        return
+    app_state.become(app_state.current().with_moved(plan), "the pasted plan")
+
+
+def text_box(
+    name: str, label: str, help: str, placeholder: str = "", kind: Literal["default", "search"] = "default"
+) -> None:
+    """A text box of one of the state's texts: `query`, `keywords` or `filters`; `context_box` is the fourth."""
+    text = getattr(app_state.current(), name)
+    st.text_input(
+        label,
+        text,
+        key=_bind(name, text),
+        help=help,
+        placeholder=placeholder,
+        type=kind,
+        max_chars=app_state.LONGEST,
+        on_change=_set_text,
+        args=(name,),
+    )
+
+
+def examples_switch(on: bool) -> None:
+    st.toggle(
+        "Code examples",
+        on,
+        key=_bind("examples", on),
+        on_change=lambda: app_state.update("code examples", examples=bool(st.session_state[PREFIX + "examples"])),
+        help="Worked examples instead of the columns: code with a line on what it is. The preset pages is made for them.",
+    )
+
+
+def context_box(help: str) -> None:
+    text = app_state.current().context
+    st.text_area(
+        "Context",
+        text,
+        key=_bind("context", text),
+        help=help,
+        height=110,
+        placeholder="the code or text that you have open",
+        max_chars=app_state.LONGEST,
+        on_change=_set_text,
+        args=("context",),
+    )
+
+
+def _set_text(name: str) -> None:
+    app_state.update(f"the {name}", **{name: (st.session_state[PREFIX + name] or "").strip()})
+
+
+def ask(query: str) -> None:
+    """Put a query in the box, as if it had been typed (a callback)."""
+    app_state.update("the query", query=query)
+
+
+def picture(titles: dict[str, str]) -> str:
+    """Which chart is drawn above the columns; made for a fragment, so it writes the address itself."""
+    shown = app_state.current().picture
+    st.segmented_control(
+        "Picture",
+        app_state.PICTURES,
+        required=True,
+        key=_bind("picture", shown),
+        default=shown,
+        format_func=lambda name: titles[name],
+        on_change=_set_picture,
+        label_visibility="collapsed",
+    )
+    app_state.written_in_fragment()
+    return app_state.current().picture
+
+
+def _set_picture() -> None:
+    app_state.update("the picture", picture=st.session_state[PREFIX + "picture"])
+
+
+def path_box(value: str = "") -> None:
+    """A box for a document's path; what is typed goes to the address of the Document page."""
+    st.text_input(
+        "Path",
+        value,
+        key=_bind("path", value),
+        placeholder="reference/about.md",
+        on_change=_set_path,
+        help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
+    )
+
+
+def _set_path() -> None:
+    app_state.open_path(str(st.session_state[PREFIX + "path"] or "").strip())

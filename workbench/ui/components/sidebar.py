@@ -1,0 +1,209 @@
+"""The sidebar of the Search page: every field of a plan, grouped by what it changes, from the table `plan_controls`.
+
+It moves one plan: the shared one, or that of one column. Which one is said at its top, in the columns' headings, and in the
+address. Sections that are closed draw no widgets, so that a slider is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from workbench.markup import attribute, visible
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import GROUPS, Group, Slot
+from workbench.plan.fields import base_of
+from workbench.plan.plan import Plan, preset
+from workbench.plan.presets import PRESETS
+from workbench.retrieve.request import sources_of
+from workbench.ui import resources
+from workbench.ui.components import boxes, controls, live, thresholds
+from workbench.ui.state import AppState
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+
+
+def differences(plan: Plan) -> tuple[tuple[str, str, str], ...]:
+    """Field, the preset's value and the plan's, of each field that differs, in the table's order."""
+    base = preset(plan.preset)
+    return tuple((n, plan_fields.show(base[n]), plan_fields.show(value)) for n, value in plan.changes().items())
+
+
+def plan_html(plan: Plan) -> str:
+    """The plan's text form with a copy button, and a table of what differs from its preset."""
+    text = str(plan)
+    rows = "".join(
+        f"<tr><td><code>{visible(name)}</code></td><td>{visible(was)}</td><td><b>{visible(now)}</b></td></tr>"
+        for name, was, now in differences(plan)
+    )
+    table = (
+        f'<table class="wb-table"><tr><th>Setting</th><th>{visible(plan.preset)}</th><th>Now</th></tr>{rows}</table>'
+    )
+    return (
+        '<div class="wb-plan"><div class="wb-planline">'
+        f'<code class="wb-plantext">{visible(text)}</code>'
+        f'<button type="button" class="wb-copy" data-wb-copy="{attribute(text)}" aria-label="Copy the plan">Copy</button>'
+        f"</div>{table if rows else '<p class=wb-msg>Nothing differs from the preset.</p>'}</div>"
+    )
+
+
+def plan_files(plan: Plan) -> None:
+    st.code(plan.to_yaml(), language="yaml", wrap_lines=True)
+    st.download_button(
+        "Save as a file",
+        plan.to_yaml(),
+        f"{plan.preset}.yaml",
+        "application/yaml",
+        key="wb.w.plan.file",
+        on_click="ignore",
+        help="A plan file, for `workbench search QUERY --plan-file plan.yaml` and notebooks.",
+    )
+
+
+MOST_FIELDS = 60
+_TUNED = ("fusion", "depth", "keyword", "rerank")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the corpus offers the controls.
+
+    Attributes:
+        collections: Names, sorted.
+        encoders: Names of encoders beside the corpus's own.
+        roles: The roles that the person may look with; empty: there is no choice.
+        fields: What a filter may name.
+    """
+
+    collections: Sequence[str] = ()
+    encoders: Sequence[str] = ()
+    roles: Sequence[str] = ()
+    fields: Sequence[str] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        plain = ("grep", "keyword", "vector", *(f"vector:{name}" for name in self.encoders))
+        several = self.collections if len(self.collections) > 1 else ()
+        return (*plain, *(f"{base}@{name}" for name in several for base in ("keyword", "vector")))
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places in the sidebar that are filled when there are results: on top the figure of judged queries, over and under each
+    threshold's slider, and the plan's.
+    """
+
+    figure: DeltaGenerator
+    thresholds: Mapping[str, thresholds.Place]
+    plan: DeltaGenerator
+
+    def plan_text(self, plan: Plan) -> None:
+        """Show the plan's text form, to take it away, and what differs from its preset."""
+        self.plan.html(plan_html(plan))
+
+
+def known(corpus: Corpus) -> Known:
+    encoders = [str(e["name"]) for e in resources.info(corpus).get("encoders", ())]
+    return Known(
+        resources.collections(corpus), encoders[1:], resources.choosable_roles(), resources.filter_fields(corpus)
+    )
+
+
+def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
+    """Draw the sidebar.
+
+    Args:
+        state: What is set.
+        known: What the corpus offers.
+        corpus: The corpus.
+    """
+    plan = state.moved
+    with st.sidebar:
+        figure = live.place()
+        boxes.moved(state)
+        controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
+        places: dict[str, thresholds.Place] = {}
+        for group in GROUPS:
+            _group(group, plan, state, known, places)
+        controls.reset()
+        live.section(corpus)
+        text = st.empty()
+        with controls.section("Copy, paste or save this plan", "plan") as opened:
+            if opened.open:
+                plan_files(plan)
+                controls.paste()
+                boxes.save_plan(plan)
+        if known.roles:
+            boxes.view_as(state, known.roles)
+    return Places(figure, places, text)
+
+
+def tuned(plan: Plan, state: AppState, known: Known) -> None:
+    """The controls of what is tuned most, for a page that shows a figure beside them. To be drawn in the sidebar.
+
+    Args:
+        plan: The plan to read.
+        state: What is set.
+        known: What the corpus offers.
+    """
+    controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
+    for group in GROUPS:
+        if group.name == "threshold":
+            thresholds.draw(plan)
+        elif group.name in _TUNED:
+            _group(group, plan, state, known, {})
+    controls.reset()
+
+
+def _group(group: Group, plan: Plan, state: AppState, known: Known, places: dict[str, thresholds.Place]) -> None:
+    if not group.title:
+        for slot in group.slots:
+            _slot(slot, plan, state, known)
+    elif group.name == "threshold":
+        with st.expander(group.title, expanded=True):
+            places.update(thresholds.draw(plan, thresholds.metric))
+    elif group.expanded:
+        with st.expander(group.title, expanded=True):
+            for slot in group.slots:
+                _slot(slot, plan, state, known)
+    else:
+        with controls.section(group.title, group.name) as opened:
+            if opened.open:
+                for slot in group.slots:
+                    _slot(slot, plan, state, known)
+                if group.name == "vector":
+                    boxes.exactness()
+                if group.name == "documents":
+                    named = ", ".join(f"`{name.replace('`', '')}`" for name in known.fields[:MOST_FIELDS])
+                    more = f" and {len(known.fields) - MOST_FIELDS} more" if len(known.fields) > MOST_FIELDS else ""
+                    st.caption(f"A filter may name: {named}{more}. [Guide](guide?page=search#filters)")
+
+
+def _slot(slot: Slot, plan: Plan, state: AppState, known: Known) -> None:
+    """The control or, for a family, controls of one field, where it matters under the plan."""
+    if not slot.shown(plan):
+        return
+    if slot.name == "limit":
+        controls.slider(plan, "limit", slot.label, 1, min(int(slot.high or 50), plan["limit.max"]), 1, whole_page=True)
+    elif slot.name == "sources":
+        controls.many(plan, "sources", slot.label, known.sources)
+    elif slot.name == "collections":
+        controls.many(plan, "collections", slot.label, known.collections)
+    elif plan_fields.BY_NAME[slot.name].family:
+        for source in asked_sources(state, plan, every=slot.name == "depth"):
+            controls.field(plan, slot, source)
+    else:
+        controls.field(plan, slot)
+
+
+def asked_sources(state: AppState, plan: Plan, *, every: bool) -> tuple[str, ...]:
+    """The sources that a plan fuses, grep first; with `every` also those that a column of one mode asks."""
+    modes = {c.mode for c in state.columns if c.plan is None} if every and not state.moves else set()
+    names = {s for mode in ("hybrid", *modes) for s in sources_of(plan, mode, state.query, state.keywords)}
+    order = {"grep": 0, "keyword": 1, "vector": 2}
+    return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))

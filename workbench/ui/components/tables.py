@@ -1,0 +1,139 @@
+"""Parts of the Corpus page as HTML: counts, sources, files that were refused, chunks, generations. No Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import CorpusError
+from workbench.markup import attribute, plain, visible
+from workbench.records import Chunk, cite
+from workbench.reports import FileStatus
+from workbench.store.catalogue import Refused
+from workbench.store.generations import Layout, Manifest
+from workbench.ui.components import links
+
+MOST_ROWS = 12
+MOST_FILES = 200
+
+
+def counts_html(title: str, counts: Mapping[str, int], what: str) -> str:
+    """Names with how many of something, the greatest first, as bars beside their numbers."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    most = max(counts.values(), default=1) or 1
+    rows = "".join(
+        f'<tr><td class="wb-short"><bdi>{visible(plain(name or "(none)", 40))}</bdi></td><td class="wb-num">{n:,}</td>'
+        f'<td class="wb-bar-cell"><span class="wb-count" style="width:{100 * n / most:.0f}%"></span></td></tr>'
+        for name, n in ordered[:MOST_ROWS]
+    )
+    more = f'<p class="wb-msg">and {len(ordered) - MOST_ROWS:,} more</p>' if len(ordered) > MOST_ROWS else ""
+    return (
+        f'<h4 class="wb-chart">{visible(title)}</h4>'
+        f'<table class="wb-table" aria-label="{attribute(what)} by {attribute(title.lower())}">{rows}</table>{more}'
+    )
+
+
+def size(number: float) -> str:
+    unit = "bytes"
+    for greater in ("KB", "MB", "GB"):
+        if number < 1000:
+            break
+        number, unit = number / 1000, greater
+    return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int] = (), name: str = "") -> str:
+    """Rows of values as a table; a value is text, a number, or HTML already made (`Html`)."""
+
+    def cell(at: int, value: Any) -> str:
+        kind = ' class="wb-num"' if at in numbers else ""
+        if isinstance(value, Html):
+            shown = value.html
+        elif isinstance(value, int):
+            shown = f"{value:,}"
+        else:
+            shown = f"<bdi>{visible(plain(str(value), 400))}</bdi>"
+        return f"<td{kind}>{shown}</td>"
+
+    head = "".join(f"<th{' class=wb-num' if i in numbers else ''}>{visible(h)}</th>" for i, h in enumerate(heads))
+    body = "".join("<tr>" + "".join(cell(i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
+    label = f' aria-label="{attribute(name)}"' if name else ""
+    return f'<div class="wb-scroll"><table class="wb-table"{label}><tr>{head}</tr>{body}</table></div>'
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """HTML made here, not text from a document."""
+
+    html: str
+
+
+def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused]) -> str:
+    """Why files were not indexed, how many by reason, and the files with what to do."""
+    if not counts:
+        return '<p class="wb-note">Every file that was found is indexed.</p>'
+    reasons = [(status, reason, number) for (status, reason), number in counts.items()]
+    reasons.sort(key=lambda r: (r[0] != FileStatus.FAILED, -r[2], r[1]))
+    rows = [(f.status.value, f.path, f.reason, f.remedy) for f in listed[:MOST_FILES]]
+    total = sum(counts.values())
+    more = f'<p class="wb-msg">The first {len(rows):,} of {total:,} files.</p>' if total > len(rows) else ""
+    return (
+        table(("", "Reason", "Files"), reasons, (2,), "Reasons")
+        + '<h4 class="wb-chart">The files</h4>'
+        + table(("", "File", "Reason", "What to do"), rows, name="Files that were not indexed")
+        + more
+    )
+
+
+def chunks_html(rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str]) -> str:
+    """Chunks with a link to where they stand.
+
+    Args:
+        rows: Path and chunk.
+        query: The state's parameters, so that the document opens with the query marked.
+    """
+    made = []
+    for path, chunk in rows:
+        cited = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
+        link = links.chunk(chunk, path, asked=query)
+        where = Html(f'<a href="{attribute(link)}" target="_blank"><bdi>{visible(plain(cited, 200))}</bdi></a>')
+        kind = chunk.collection + (" (document)" if chunk.granularity == "document" else "")
+        made.append((where, chunk.chunk_index + 1, kind, chunk.tokens, chunk.section, plain(chunk.text[:400], 140)))
+    heads = ("Where", "Chunk", "Collection", "Tokens", "Section", "Text")
+    return '<div class="wb-places">' + table(heads, made, (1, 3), "Chunks") + "</div>"
+
+
+def generations_html(corpus: Path, opened: str) -> str:
+    """Every generation on the disk with its digest, the newest first; which one answers, and which one this page has open."""
+    layout = Layout(corpus)
+    try:
+        current = layout.pointer.read_text(encoding="utf-8").strip()
+    except OSError:
+        current = ""
+    rows: list[tuple[Any, ...]] = []
+    folders = sorted(layout.generations.iterdir(), reverse=True) if layout.generations.is_dir() else []
+    for folder in folders:
+        marks = [m for m, so in (("answers", folder.name == current), ("open here", folder.name == opened)) if so]
+        try:
+            manifest = Manifest.read(folder)
+        except CorpusError as exc:
+            rows.append((folder.name, ", ".join(marks), exc.message, "", "", "", ""))
+            continue
+        bytes_ = sum(part.bytes for part in manifest.parts.values())
+        counts = manifest.counts
+        created = manifest.created[:19].replace("T", " ")
+        rows.append(
+            (
+                folder.name,
+                ", ".join(marks),
+                created,
+                counts.get("documents", 0),
+                counts.get("records", 0),
+                size(bytes_),
+                manifest.digest,
+            )
+        )
+    heads = ("Generation", "", "Made (UTC)", "Documents", "Chunks", "On disk", "Digest")
+    return table(heads, rows, (3, 4, 5), "Generations")

@@ -1,0 +1,131 @@
+"""The thresholds: a switch and a slider for each vector source of the plan, with the metric that they are said in, for each
+keyword source and for the fused score.
+
+A plan that asks one vector source has one threshold, `vector.threshold`. Beside another vector source each has its own
+(`threshold.SOURCE`), since the distances of two encoders have other scales: a slider then moves one source's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import cut_words, threshold_range
+from workbench.plan.fields import FUSED, OFF, base_of
+from workbench.plan.plan import Plan
+from workbench.ranking.distance import to_cosine, to_distance
+from workbench.ui import state as app_state
+from workbench.ui.components.controls import PREFIX, _bind, help_of, slider
+
+SHARED = "vector.threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a source's histogram (over its slider) and what the threshold drops (under it) are drawn."""
+
+    histogram: DeltaGenerator
+    counts: DeltaGenerator
+
+
+def sources(plan: Plan) -> tuple[str, ...]:
+    """What has a control: the vector sources of the plan, or the one that a search by meaning alone asks, those that find by
+    words, and the fused score.
+    """
+    return (*sorted(plan.cuttable, key=lambda s: base_of(s) != "vector"), FUSED)
+
+
+def draw(plan: Plan, of_vectors: Callable[[Plan], None] | None = None) -> Mapping[str, Place]:
+    """The switch and slider of each source's threshold and of the fused score's.
+
+    Args:
+        plan: The plan to read.
+        of_vectors: What is drawn after the vector sources, such as their metric.
+
+    Returns:
+        Source, or `fused` -> its places, which are empty.
+    """
+    shown, made = sources(plan), {}
+    for source in shown:
+        if of_vectors is not None and source == plan.cuttable[0]:  # the first keyword source
+            of_vectors(plan)
+        several = sum(base_of(s) == base_of(source) for s in shown) > 1
+        made[source] = _one(plan, source, source if several else "")
+    return made
+
+
+def _one(plan: Plan, source: str, name: str) -> Place:
+    field, value = plan.threshold_to_set(source), plan.threshold(source)
+    histogram = st.empty()
+    switch = f"cut.{source}"
+    st.toggle(
+        f"Cut {name} {cut_words(source)}".replace("  ", " "),
+        value != OFF,
+        key=_bind(switch, value != OFF),
+        help=help_of(field),
+        on_change=_switch,
+        args=(switch, field, source),
+    )
+    if value != OFF:
+        of = name or ("" if base_of(source) == "vector" else source)
+        slider(plan, field, f"Threshold of {of}".removesuffix(" of "), 0.0, *threshold_range(plan, source), value=value)
+    counts = st.empty()
+    own = base_of(source) == "vector" and field != SHARED and plan.threshold_field(source) == field
+    if own and plan[field] is not None:
+        back = plan_fields.show(plan.replace({field: "auto"}).threshold(source))
+        st.button(
+            f"Back to {back}, as {plan.replace({field: 'auto'}).threshold_field(source)} says",
+            type="tertiary",
+            key=f"{PREFIX}{field}.auto",
+            on_click=_set,
+            args=(field, "auto"),
+            help=help_of(field),
+        )
+    return Place(histogram, counts)
+
+
+def _set(field: str, value: Any) -> None:
+    app_state.set_plan({field: value})
+
+
+def _switch(switch: str, field: str, source: str) -> None:
+    """Off keeps every candidate. On again a distance starts from the shared threshold, or from the default where that is off
+    too, and a score from 0.
+    """
+    on, plan = st.session_state[PREFIX + switch], app_state.current().moved
+    if base_of(source) != "vector":
+        app_state.set_plan({field: 0.0 if on else OFF})
+        return
+    default = app_state.default_plan()[SHARED]
+    start = _converted(default if default != OFF else 0.5, "angular", plan["vector.metric"])
+    if field != SHARED and plan[SHARED] != OFF:
+        start = plan[SHARED]
+    app_state.set_plan({field: start if on else OFF})
+
+
+def metric(plan: Plan) -> None:
+    """The metric; changing it keeps the same candidates, by saying the same thresholds in the new metric."""
+    st.selectbox(
+        "Metric",
+        plan_fields.METRICS,
+        key=_bind("vector.metric", plan["vector.metric"]),
+        help=help_of("vector.metric"),
+        index=plan_fields.METRICS.index(plan["vector.metric"]),
+        on_change=_set_metric,
+    )
+
+
+def _set_metric() -> None:
+    plan, chosen = app_state.current().moved, st.session_state[PREFIX + "vector.metric"]
+    said = {SHARED: plan[SHARED], **{name: value for name, value in plan if name.startswith("threshold.vector")}}
+    moved = {n: _converted(v, plan["vector.metric"], chosen) for n, v in said.items() if v is not None and v != OFF}
+    app_state.set_plan({"vector.metric": chosen, **moved})
+
+
+def _converted(distance: float, old: str, new: str) -> float:
+    return distance if old == new else round(float(to_distance(to_cosine(distance, old), new)), 6)

@@ -1,0 +1,287 @@
+"""One session's results: search once, deep enough for every slider, then fuse again.
+
+A `Finder` keeps the last result of each column. When only the plan moved it calls `SearchResult.with_plan`; when the plan
+asks for what was not retrieved (another k1, another pattern, another query) it searches again. It knows nothing of pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.charts.distributions import Histogram, histogram, score_histogram
+from workbench.errors import NeedsSearch, WorkbenchError
+from workbench.plan.fields import FUSED, RETRIEVAL, base_of
+from workbench.plan.plan import Plan
+from workbench.ranking.agreement import reached
+from workbench.records import Hit
+from workbench.retrieve.request import sources_of
+from workbench.retrieve.retrieved import counts_documents
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+    from workbench.retrieve.result import SearchResult
+    from workbench.ui.state import AppState
+
+
+DEEPEST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a search is for, without its settings."""
+
+    query: str
+    keywords: str = ""
+    filters: str = ""
+    context: str = ""
+
+    @property
+    def blank(self) -> bool:
+        return not (self.query.strip() or self.keywords.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One column's answer: a result, or the error that stands in its place.
+
+    Attributes:
+        mode: The mode that was searched.
+        result, error: One of the two.
+        hits: The result's hits.
+        title: The column's heading.
+        slot: What the finder keeps its result under.
+        moved: Whether the sidebar moves its plan, where that is worth saying.
+    """
+
+    mode: str
+    result: SearchResult | None
+    error: WorkbenchError | None = None
+    hits: tuple[Hit, ...] = ()
+    title: str = ""
+    slot: str = ""
+    moved: bool = False
+
+
+class Finder:
+    """Results of one session, the last one of each mode of the shared plan and of each column with its own.
+
+    Attributes:
+        searched: How many searches were run (for tests, and to see that a slider runs none).
+        fused_again: How many plans were fused again without a search.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[tuple[object, ...], SearchResult]] = {}
+        self._ranks: dict[tuple[str, str], tuple[tuple[object, ...], Mapping[str, int]]] = {}
+        self._histograms: dict[str, tuple[tuple[object, ...], Histogram]] = {}
+        self.searched = 0
+        self.fused_again = 0
+
+    def find(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> Found:
+        """The column of one mode. Errors that the workbench raises on purpose become the column.
+
+        Args:
+            corpus, asked, mode, plan: As for `result`.
+            slot: What the column's result is kept under; "" is the mode.
+        """
+        slot = slot or mode
+        try:
+            result = self.result(corpus, asked, mode, plan, slot)
+            return Found(mode, result, hits=result.hits, slot=slot)
+        except WorkbenchError as exc:
+            self._kept.pop(slot, None)
+            return Found(mode, None, exc, slot=slot)
+
+    def kept(self, slot: str) -> SearchResult | None:
+        """The last result of a column; None where it has none."""
+        found = self._kept.get(slot)
+        return None if found is None else found[1]
+
+    def result(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> SearchResult:
+        """A result for a mode and plan: kept, fused again, or searched. Raises as `Corpus.search` does."""
+        slot = slot or mode
+        engine = corpus.engine  # looks for a new generation and new words: once is enough
+        key = (engine.key, engine.vocabulary, asked)
+        kept = self._kept.get(slot)
+        if kept is not None and kept[0] == key and kept[1].mode == mode:
+            if kept[1].plan == plan:
+                return kept[1]
+            try:
+                result = kept[1].with_plan(plan)
+                self.fused_again += 1
+            except NeedsSearch:
+                result = self._search(corpus, asked, mode, plan)
+        else:
+            result = self._search(corpus, asked, mode, plan)
+        self._kept[slot] = (key, result)
+        return result
+
+    def _search(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan) -> SearchResult:
+        self.searched += 1
+        depths = dict.fromkeys(sources_of(plan, mode, asked.query, asked.keywords), DEEPEST)
+        return corpus.search(
+            asked.query,
+            keywords=asked.keywords or None,
+            context=asked.context or None,
+            mode=mode,
+            plan=plan,
+            filters=asked.filters or None,
+            depths=depths,
+        )
+
+    def ranks(self, found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
+        """Chunk id -> source -> rank, of every shown hit in every source that any column asked.
+
+        For sources that a hit's own column did not ask; of the others the hit has its rank itself.
+        """
+        shown: dict[str, dict[str, int]] = {h.chunk_id: {} for f in found for h in f.hits}
+        for source, ranks in self._by_source(found):
+            for chunk_id, row in shown.items():
+                if chunk_id in ranks:
+                    row.setdefault(source, ranks[chunk_id])
+        return shown
+
+    def hit(self, chunk_id: str) -> Hit | None:
+        """A hit that some column shows, by its chunk; None where none does."""
+        for _, result in self._kept.values():
+            for hit in result.hits:
+                if hit.chunk_id == chunk_id:
+                    return hit
+        return None
+
+    def _key_of(self, found: Found) -> tuple[object, ...]:
+        kept = self._kept.get(found.slot or found.mode)
+        return () if kept is None else kept[0]
+
+    def _by_source(self, found: tuple[Found, ...]) -> Iterator[tuple[str, Mapping[str, int]]]:
+        for f in found:
+            if f.result is None:
+                continue
+            plan = f.result.plan
+            sources = sources_of(plan, f.mode, f.result.query, f.result.keywords)
+            for source in sources:
+                decided = (
+                    self._key_of(f),
+                    *(plan[name] for name in RETRIEVAL[base_of(source)]),
+                    plan.depth(source),
+                    counts_documents(plan),
+                    plan.threshold(source),
+                    plan["vector.metric"],
+                )
+                kept = self._ranks.get((f.slot, source))
+                if kept is None or kept[0] != decided:
+                    ranking = f.result.rankings.get(source)
+                    ranks = {} if ranking is None else {e.chunk_id: e.rank for e in ranking.entries}
+                    kept = (decided, ranks)
+                    self._ranks[(f.slot, source)] = kept
+                yield source, kept[1]
+
+    def distances(self, found: tuple[Found, ...]) -> Mapping[str, Histogram]:
+        """The histogram of distances of the whole corpus to the query, by vector source; empty where none ran."""
+        answered = _by_meaning(found)
+        if answered is None:
+            return {}
+        f, result = answered
+        metric, shown = result.plan["vector.metric"], {}
+        for source in result.rankings:
+            if base_of(source) == "vector":
+                key = (self._key_of(f), result.plan["collections"], metric, result.plan["rewrite.model"])
+                kept = self._histograms.get(source)
+                if kept is None or kept[0] != key:
+                    kept = self._histograms[source] = (key, histogram(result.distances(source), metric))
+                shown[source] = kept[1]
+        return shown
+
+
+def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
+    """Every source that a column asked, grep first, then keyword, then vector."""
+    order = {"grep": 0, "keyword": 1, "vector": 2}
+    names = {s for f in found if f.result for s in sources_of(f.result.plan, f.mode, f.result.query, f.result.keywords)}
+    return tuple(sorted(names, key=lambda s: (order[base_of(s)], s)))
+
+
+def dropped_by_threshold(found: tuple[Found, ...]) -> Mapping[str, tuple[int, int]]:
+    """Candidates of each source, and of the fused list, before a threshold and after it, of the same columns as the
+    histograms.
+    """
+    answered, main = _by_meaning(found), main_column(found)
+    shown = [f.result for f in (main, answered and answered[0]) if f is not None and f.result is not None]
+    # Of a vector source the column with the distances has the last word.
+    return {
+        s.source: (s.entered, s.left)
+        for result in shown
+        for s in result.steps
+        if s.step == "threshold" and (result is shown[0] or base_of(s.source) == "vector")
+    }
+
+
+def score_histograms(found: tuple[Found, ...]) -> Mapping[str, Histogram]:
+    """The histogram of BM25 scores of each keyword source's candidates, and of the fused scores, of the column that pictures
+    are about.
+    """
+    main = main_column(found)
+    if main is None or main.result is None:
+        return {}
+    result, made = main.result, {}
+    for column in result.candidates.columns:
+        if base_of(column.source) == "keyword":
+            made[column.source] = score_histogram(column.score[column.rank > 0], "BM25 score")
+    if result.score_kind == FUSED:
+        made[FUSED] = score_histogram(result.fused.scores, "fused score")
+    return made
+
+
+def exactness(corpus: Corpus, state: AppState) -> str:
+    """How much of the exact answer the approximate index finds for the state's query, in a sentence.
+
+    Raises:
+        WorkbenchError: As `Corpus.search` does.
+    """
+    depth = 100
+    results = {}
+    for exact in ("no", "yes"):
+        plan = state.moved.with_threshold("off").replace(
+            {"vector.exact": exact, "depth.vector": depth, "rerank.model": "off"}
+        )
+        results[exact] = corpus.search(
+            state.query,
+            context=state.context or None,
+            mode="vector",
+            plan=plan,
+            filters=state.filters or None,
+            bypass_cache=True,
+        )
+    approximate, exact_one = (
+        [[e.score for e in ranking.entries] for ranking in results[how].rankings.values()] for how in ("no", "yes")
+    )
+    if not any(ranking.approximate for ranking in results["no"].rankings.values()):
+        return (
+            "Every vector search of this query is exact: the corpus is small, or the filter leaves too little for an "
+            "approximate index."
+        )
+    shares = []
+    for top in (10, depth):
+        hit = sum(reached(a[:top], e[:top]) for a, e in zip(approximate, exact_one, strict=True))
+        shares.append(f"recall@{top} {hit / max(1, sum(len(e[:top]) for e in exact_one)):.3f}")
+    times = [results[how].timings_ms.get("vector_ms", 0.0) for how in ("no", "yes")]
+    return (
+        f"Of the exact answer to this query the approximate index finds {' and '.join(shares)}, "
+        f"in {times[0]:.1f} ms against {times[1]:.1f} ms."
+    )
+
+
+def _by_meaning(found: tuple[Found, ...]) -> tuple[Found, SearchResult] | None:
+    """The column whose distances are shown, with its result: one that the sidebar moves first, among them the vector column."""
+    for f in sorted(found, key=lambda f: (not f.moved, f.mode != "vector")):
+        if f.result is not None and any(base_of(source) == "vector" for source in f.result.rankings):
+            return f, f.result
+    return None
+
+
+def main_column(found: tuple[Found, ...]) -> Found | None:
+    """The column that pictures are about: hybrid, the moved one first, else the last one with a result."""
+    answered = [f for f in found if f.result is not None]
+    hybrid = sorted((f for f in answered if f.mode == "hybrid"), key=lambda f: not f.moved)
+    return hybrid[0] if hybrid else answered[-1] if answered else None

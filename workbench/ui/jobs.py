@@ -1,0 +1,199 @@
+"""Sweeps and comparisons that run beside the page: one a session, with progress, a stop, and the result.
+
+The page draws what a `Job` says twice a second; the work itself is a thread that calls nothing of the page.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from workbench.errors import JudgmentError, WorkbenchError
+from workbench.judgments.qrels import Judgments, load_judgments
+from workbench.plan.plan import Plan
+from workbench.records import Progress
+from workbench.ui.components import cards
+
+if TYPE_CHECKING:
+    from workbench.corpus import Corpus
+    from workbench.evaluate.differing import Lists
+    from workbench.evaluate.evaluation import Evaluation
+
+
+Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
+
+
+class Job:
+    """One piece of work in a thread.
+
+    Args:
+        work: Takes a progress callback and a function that says whether to stop; returns the result.
+
+    Attributes:
+        progress: The latest report.
+        result: What the work returned; None while it runs.
+        error: What it failed with, for the page to say.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.progress = Progress("start", 0, 0)
+        self.result: Any = None
+        self.error: WorkbenchError | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(work,), name="workbench-tune", daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Work) -> None:
+        try:
+            self.result = work(self._tell, self._stop.is_set)
+        except WorkbenchError as exc:
+            self.error = exc
+        except KeyboardInterrupt:
+            self.error = WorkbenchError("Stopped before anything could be said", "Start it again")
+        except Exception as exc:  # noqa: BLE001 - a thread's fault must reach the page, in a sentence
+            self.error = WorkbenchError(f"The run failed: {type(exc).__name__}: {exc}", "Run `workbench doctor`")
+
+    def _tell(self, report: Progress) -> None:
+        self.progress = report
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        self._thread.join(seconds)
+
+
+def watch(name: str, prefix: str) -> None:
+    """Progress and a stop while a run is on; draws the page once more when it ends, or says what it failed with.
+
+    Args:
+        name: What the session keeps the job under.
+        prefix: Of the keys of its widgets.
+    """
+    job = st.session_state.get(name)
+    if isinstance(job, Job) and job.running:
+        _watching(job, prefix)
+    elif isinstance(job, Job) and job.error is not None:
+        st.html(cards.alert("", job.error.message, job.error.remedy))
+
+
+@st.fragment(run_every=0.6)
+def _watching(job: Job, prefix: str) -> None:
+    """Drawn while a run is on: a page on which none is asks the server nothing."""
+    if not job.running:
+        st.rerun()
+    report = job.progress
+    share = report.done / report.total if report.total else 0.0
+    left = "" if report.seconds_left is None else f", {report.seconds_left:.0f} s left"
+    st.progress(min(1.0, share), f"{report.step}: {report.done:,} of {report.total:,}{left}")
+    st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Two plans on the same queries: lists always, evaluations where there are judgments."""
+
+    lists: Lists
+    first: Evaluation | None
+    second: Evaluation | None
+    measure: str
+
+
+def read_judged(corpus: Corpus, name: str, files: bool) -> Judgments:
+    """Judgments by the name of a query set, or else from a file or folder of this machine.
+
+    Args:
+        corpus: The open corpus.
+        name: What was typed or chosen.
+        files: Whether files of this machine may be read.
+
+    Raises:
+        JudgmentError: There is no such set, and no such file.
+    """
+    if name in corpus.judging.sets.names():
+        return corpus.judgments(name)
+    if not files:
+        raise JudgmentError(f"There is no query set called {name!r}", "Choose one of those that are offered")
+    return load_judgments(Path(name).expanduser())
+
+
+def sweep_work(
+    corpus: Corpus,
+    name: str,
+    files: bool,
+    words: list[str],
+    plan: Plan,
+    measure: str,
+    folds: int,
+    search: str,
+    trials: int,
+) -> Work:
+    """The work of a sweep: judgments read, plans tried. Its faults reach the page through the job."""
+
+    def work(tell: Callable[[Progress], None], stop: Callable[[], bool]) -> Any:
+        from workbench.evaluate.grid import read_space
+
+        judged = read_judged(corpus, name, files)
+        space = read_space(plan, words)
+        most = min(folds, len(judged))
+        return corpus.sweep(
+            judged, space, measure, most if most > 1 else 0, search=search, trials=trials, progress=tell, stop=stop
+        )
+
+    return work
+
+
+def compare_work(
+    corpus: Corpus, name: str, queries: Sequence[str], files: bool, first: Plan, second: Plan, measure: str
+) -> Work:
+    """The work of a comparison: on queries that were typed, else on those of a set or of judgments. Without judgments the
+    lists alone are compared.
+    """
+
+    def work(tell: Callable[[Progress], None], stop: Callable[[], bool]) -> Compared:
+        from workbench.evaluate.differing import lists_of, queries_only
+        from workbench.evaluate.evaluation import score_run
+        from workbench.evaluate.pool import Pool
+
+        asked = queries_only(queries) if queries else _queries_of(corpus, name, files)
+        pool = Pool(corpus.engine, asked, principal=corpus.principal)
+        lists = lists_of(pool, first, second, progress=tell, stop=stop)
+        if not any(asked.qrels.values()):
+            return Compared(lists, None, None, measure)
+        one, two = (
+            score_run(run, lists.judgments, [measure, "Judged@10"], name=text)
+            for run, text in zip(lists.rankings, lists.names, strict=True)
+        )
+        return Compared(lists, one, two, measure)
+
+    return work
+
+
+def _queries_of(corpus: Corpus, name: str, files: bool) -> Judgments:
+    """Judgments, or a set's queries where nobody has judged any yet."""
+    sets = {s.name: s.judgments for s in corpus.judging.overview()}
+    if sets.get(name, 1):
+        return read_judged(corpus, name, files)
+    queries = corpus.judging.queries(name)
+    return Judgments({q.query_id: q.topic for q in queries}, {q.query_id: {} for q in queries}, name)
+
+
+def search_link(query: str, *plans: Plan) -> str:
+    """Address of the Search page for a query, relative to the app: under a plan, or under two of them beside each other."""
+    parts = {"q": query}
+    if plans:
+        parts["plan"] = str(plans[-1])
+    if len(plans) > 1:
+        parts["columns"] = ",".join(["plan"] * len(plans))
+        parts |= {f"column{n}": str(plan) for n, plan in enumerate(plans, 1)}
+    return "./?" + urlencode(parts, errors="replace")

@@ -1,0 +1,359 @@
+"""The process of an indexing run that the page started: `python -m workbench.ui.index_worker FOLDER CORPUS LOCK`.
+
+It runs what `workbench index` runs, says in FOLDER how far it is (see `index_runs`), and holds the lock that it was born with
+until it is gone. It imports no Streamlit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from workbench import settings
+from workbench.errors import CorpusLocked, IndexingStopped, UsageError, WorkbenchError
+from workbench.records import Principal, Progress
+from workbench.reports import FileStatus, IndexReport
+from workbench.store import locks
+
+STARTING, RUNNING, DONE, STOPPED, FAILED = "starting", "running", "done", "stopped", "failed"
+MOST_FILES = 500
+_LOG_TAIL = 2_000
+_TRIES = 20
+
+# Processes that this one started: kept, so that they are waited for and leave no zombies.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run is asked to do."""
+
+    paths: tuple[str, ...]
+    collection: str = "docs"
+    tenant: str | None = None
+    roles: tuple[str, ...] = ()
+    sensitivity: str | None = None
+    hidden: bool = False
+    encoder: str | None = None
+    below: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A run, as it last said.
+
+    Attributes:
+        state: starting, running, done, stopped or failed.
+        asked: What it was asked to do.
+        started, ended: Seconds since 1970, 0 where not yet.
+        step, done, total, rate, seconds_left: Its progress.
+        reason, remedy: Why it failed.
+        counts: Files by status, documents, chunks, embedded and reused, of a run that is done.
+        files: Files that it did not index: (path, status, reason, remedy), the first `MOST_FILES`.
+        warnings: What it warned of.
+    """
+
+    state: str
+    asked: Asked
+    started: float = 0.0
+    ended: float = 0.0
+    step: str = ""
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+    seconds_left: float | None = None
+    reason: str = ""
+    remedy: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    files: tuple[tuple[str, str, str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def alive(self) -> bool:
+        return self.state in (STARTING, RUNNING)
+
+
+def folder_of(corpus: Path) -> Path:
+    key = hashlib.sha256(os.fsencode(os.path.realpath(corpus))).hexdigest()[:16]
+    return settings.cache_dir() / "runs" / key
+
+
+def check_paths(text: str, corpus: Path, below: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """The paths that somebody typed, one a line, absolute.
+
+    Args:
+        text: What was typed.
+        corpus: The corpus folder.
+        below: Real paths of the folders that may be indexed; None: any.
+
+    Raises:
+        UsageError: There is none, or one may not be indexed, is not there, cannot be read, or is the corpus itself.
+    """
+    typed = [line.strip() for line in text.splitlines() if line.strip()]
+    if not typed:
+        raise UsageError("No path is given", "Type the path of a file or folder, one a line")
+    checked: dict[str, None] = {}
+    own = os.path.realpath(corpus)
+    for line in typed:
+        if "\x00" in line:
+            raise UsageError("A path holds a character that no path can hold", "Type it again")
+        path = os.path.abspath(os.path.expanduser(line))
+        if not may_index(path, below):  # asked first: whether it is there is nobody's business
+            raise UsageError(
+                f"{line} is not below a folder that you may index", "Ask the owner of the corpus (app_indexing_roots)"
+            )
+        if not os.path.exists(path):
+            raise UsageError(
+                f"There is no file or folder {line}", "Check the spelling; paths are those of this machine"
+            )
+        if not os.access(path, os.R_OK):
+            raise UsageError(f"{line} may not be read", "Change its permissions, or start the app as who may read it")
+        real = os.path.realpath(path)
+        if real == own or real.startswith(own + os.sep):
+            raise UsageError(f"{line} is in the corpus itself", "Name the folder with your documents")
+        checked[path] = None
+    return tuple(checked)
+
+
+def may_index(path: str, below: tuple[str, ...] | None) -> bool:
+    """Whether a path, followed to where it really is, lies below one of some folders (None: any)."""
+    real = os.path.realpath(path)
+    return below is None or any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in below)
+
+
+def start(corpus: Path, asked: Asked) -> None:
+    """Start a run.
+
+    Raises:
+        CorpusLocked: One is going on.
+        UsageError: The process cannot be started.
+    """
+    folder = folder_of(corpus)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "lock").touch()
+    lock = _take(folder)
+    if lock is None:
+        raise CorpusLocked("An indexing run of this corpus is going on", "Wait until it is done, or stop it")
+    with lock:
+        (folder / "stop").unlink(missing_ok=True)
+        write(folder, Status(STARTING, asked, started=time.time()))
+        command = [
+            sys.executable,
+            "-m",
+            "workbench.ui.index_worker",
+            str(folder),
+            str(corpus.absolute()),
+            str(lock.fileno()),
+        ]
+        root = str(Path(__file__).parents[2])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+        try:
+            with open(folder / "log", "wb") as log:
+                # A session of its own: Ctrl+C in the app's terminal ends the app, not the run.
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    pass_fds=(lock.fileno(),),
+                    start_new_session=True,
+                )
+        except OSError as exc:
+            write(folder, Status(FAILED, asked, ended=time.time(), reason=f"The process could not be started: {exc}"))
+            raise UsageError(f"The run could not be started: {exc}", "Run `workbench index` in a terminal") from exc
+    _started.append(process)
+
+
+def _take(folder: Path) -> locks.FileLock | None:
+    """The run's lock; tried for a moment, because whoever looks at a run holds it for an instant."""
+    for _ in range(_TRIES):
+        lock = locks.exclusive(folder / "lock")
+        if lock is not None:
+            return lock
+        time.sleep(0.01)
+    return None
+
+
+def stop(corpus: Path) -> None:
+    """Ask the run to stop; it does so at the next file or batch, and keeps the vectors that it made."""
+    folder = folder_of(corpus)
+    if (folder / "status.json").exists():
+        (folder / "stop").touch()
+
+
+def stopping(corpus: Path) -> bool:
+    return (folder_of(corpus) / "stop").exists()
+
+
+def status(corpus: Path) -> Status | None:
+    """The corpus's last run, None where there was none; one whose process died says so."""
+    _started[:] = [process for process in _started if process.poll() is None]
+    folder = folder_of(corpus)
+    # Looked at first: a run that ends between the two looks has written how before it let go of the lock.
+    alive = _lives(folder)
+    said = read(folder)
+    if said is None or not said.alive or alive:
+        return said
+    return Status(
+        FAILED,
+        said.asked,
+        said.started,
+        time.time(),
+        said.step,
+        reason="The run's process ended before the run did" + _tail(folder),
+        remedy="Start it again: it goes on where that one stopped",
+    )
+
+
+def _lives(folder: Path) -> bool:
+    if not (folder / "lock").exists():
+        return False
+    lock = locks.shared(folder / "lock")
+    if lock is None:
+        return True
+    lock.close()
+    return False
+
+
+def _tail(folder: Path) -> str:
+    try:
+        text = (folder / "log").read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return f": {text.splitlines()[-1]}" if text else ""
+
+
+# --- the file -----------------------------------------------------------------------------------------------------------
+
+
+def write(folder: Path, said: Status) -> None:
+    fresh = folder / f"status.{os.getpid()}.new"
+    fresh.write_text(json.dumps(asdict(said), ensure_ascii=False), encoding="utf-8")
+    os.replace(fresh, folder / "status.json")
+
+
+def read(folder: Path) -> Status | None:
+    """What a run last said; None where nothing that can be read is there."""
+    try:
+        data: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
+        asked = data.pop("asked")
+        below = asked.get("below")
+        lists = {"paths": tuple(asked["paths"]), "roles": tuple(asked["roles"])}
+        asked = Asked(**{**asked, **lists, "below": None if below is None else tuple(below)})
+        data["files"] = tuple(tuple(f) for f in data["files"])
+        return Status(**{**data, "asked": asked, "warnings": tuple(data["warnings"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def asked_of(
+    paths: Sequence[str],
+    collection: str,
+    principal: Principal | None,
+    roles: Sequence[str] = (),
+    sensitivity: str = "",
+    hidden: bool = False,
+    below: tuple[str, ...] | None = None,
+) -> Asked:
+    """What is asked, for the documents of who asks: they belong to that tenant, and could not be seen otherwise.
+
+    Raises:
+        UsageError: The collection has no name.
+    """
+    name = collection.strip()
+    if not name or not name.replace("_", "").replace("-", "").isalnum():
+        raise UsageError(f"{collection!r} is no name of a collection", "Use letters, digits, - and _")
+    tenant = None if principal is None else principal.tenant
+    return Asked(tuple(paths), name, tenant, tuple(roles), sensitivity or None, hidden, below=below)
+
+
+_EVERY_SECONDS = 0.25
+
+
+def run(folder: Path, corpus: Path) -> Status:
+    said = read(folder)
+    if said is None:
+        raise SystemExit(f"There is no run to do in {folder}")
+    said = replace(said, state=RUNNING)
+    write(folder, said)
+    asked = said.asked
+    try:
+        from workbench.indexing import index
+
+        if not all(may_index(path, asked.below) for path in asked.paths):
+            raise UsageError("A path is not below a folder that may be indexed", "Ask the owner of the corpus")
+        report = index(
+            asked.paths,
+            corpus,
+            collections=(asked.collection,),
+            progress=_teller(folder, said),
+            abort=lambda: (folder / "stop").exists(),
+            encoder=asked.encoder,
+            tenant=asked.tenant,
+            roles=asked.roles,
+            sensitivity=asked.sensitivity,
+            hidden=asked.hidden,
+        )
+        ended = _done(said, report)
+    except IndexingStopped:
+        ended = replace(said, state=STOPPED)
+    except WorkbenchError as exc:
+        ended = replace(said, state=FAILED, reason=exc.message, remedy=exc.remedy)
+    ended = replace(ended, ended=time.time())
+    write(folder, ended)
+    return ended
+
+
+def _teller(folder: Path, said: Status) -> Callable[[Progress], None]:
+    """Writes progress down, a few times a second and at every new step."""
+    last, step = 0.0, ""
+
+    def tell(progress: Progress) -> None:
+        nonlocal last, step
+        now = time.monotonic()
+        if now - last < _EVERY_SECONDS and progress.step == step:
+            return
+        last, step = now, progress.step
+        write(
+            folder,
+            replace(
+                said,
+                step=progress.step,
+                done=progress.done,
+                total=progress.total,
+                rate=progress.rate,
+                seconds_left=progress.seconds_left,
+            ),
+        )
+
+    return tell
+
+
+def _done(said: Status, report: IndexReport) -> Status:
+    counts = {s.value: report.count(s) for s in FileStatus}
+    counts |= {"found": report.found, "documents": report.documents, "chunks": report.chunks}
+    counts |= {"embedded": report.embedded, "reused": report.reused}
+    refused = [f for f in report.files if f.status in (FileStatus.FAILED, FileStatus.SKIPPED)]
+    refused.sort(key=lambda f: (f.status is not FileStatus.FAILED, f.path))
+    files = tuple((f.path, f.status.value, f.reason, f.remedy) for f in refused[:MOST_FILES])
+    return replace(said, state=DONE, counts=counts, files=files, warnings=report.warnings)
+
+
+def main(arguments: list[str]) -> None:
+    """Run. The third argument is the lock's descriptor: helper processes must not inherit it, or the lock outlives the run."""
+    folder, corpus, lock = arguments
+    os.set_inheritable(int(lock), False)
+    run(Path(folder), Path(corpus))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
