@@ -226,7 +226,7 @@ def own(sample_path: Path, folder: Path) -> Iterator[wb.Corpus]:
 def test_the_watch_sees_a_model_that_is_opened(own: wb.Corpus) -> None:
     """Where plans are one's own, the same names are looked up: the check of addresses would notice."""
     with pytest.raises(AssertionError), nothing_named_is_opened(), wb.open_corpus(own.path, WHO) as corpus:
-        corpus.search("retry", plan="default rerank.model=trap/config.json").frame()
+        corpus.search("retry", plan="default rerank.model=trap").frame()
 
 
 def write(path: Path, text: str | bytes) -> Path:
