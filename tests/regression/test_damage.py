@@ -218,24 +218,24 @@ def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
     assert run.invoke(main, [*arguments, "--verify"]).exit_code == 0
 
 
-def test_rows_of_a_damaged_desk_are_saved(corpus: Path) -> None:
+def test_rows_of_a_damaged_database_are_saved(corpus: Path) -> None:
     """All that can be read stays, and the damaged file is set aside."""
-    desk = corpus / "desk.sqlite"
-    with sqlite3.connect(desk) as db:
+    database = corpus / "desk.sqlite"
+    with sqlite3.connect(database) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.execute("PRAGMA journal_mode=DELETE")
         rows = db.execute("SELECT count(*) FROM jobs").fetchone()[0]
         page = db.execute("SELECT rootpage FROM sqlite_schema WHERE type = 'index'").fetchone()[0]
     db.close()
-    data = bytearray(desk.read_bytes())
+    data = bytearray(database.read_bytes())
     data[(page - 1) * 4096 : (page - 1) * 4096 + 64] = bytes(64)
-    desk.write_bytes(bytes(data))
+    database.write_bytes(bytes(data))
     assert check_database(corpus)
     found = CliRunner().invoke(main, ["doctor", "--repair", "--no-model", "--corpus", str(corpus)])
     assert found.exit_code == 0, found.output
     assert check_database(corpus) == ""
     assert (corpus / "damaged" / "desk.sqlite").is_file()
-    with sqlite3.connect(desk) as db:
+    with sqlite3.connect(database) as db:
         assert db.execute("SELECT count(*) FROM jobs").fetchone()[0] >= rows
     db.close()
 

@@ -279,7 +279,9 @@ def _beside(
 
 
 @pytest.mark.slow
-def test_the_desk_is_as_if_hidden_documents_were_not_there(corpora: dict[str, Path], who: str, tmp_path: Path) -> None:
+def test_judgments_are_as_if_hidden_documents_were_not_there(
+    corpora: dict[str, Path], who: str, tmp_path: Path
+) -> None:
     """Queries, judgments, counts and exports of the search set, which everybody grades in both corpora what is there."""
     folders = [Path(shutil.copytree(corpora[name], tmp_path / name)) for name in ("all", who)]
     everybody = {**PRINCIPALS, "birch": wb.Principal("birch", ("staff",))}

@@ -48,7 +48,7 @@ def open_app(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
 @pytest.fixture
 def own_corpus(tmp_path: Path, small_corpus: Path) -> Path:
-    """A copy of the small corpus with an empty desk, to write to."""
+    """A copy of the small corpus with no saved data, to write to."""
     return Path(shutil.copytree(small_corpus, tmp_path / "corpus", ignore=shutil.ignore_patterns("desk.sqlite*")))
 
 

@@ -20,7 +20,7 @@ KEY = "wb.w.judge."
 
 @pytest.fixture
 def corpus(small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The small corpus with a desk of its own."""
+    """The small corpus with judgments of its own."""
     monkeypatch.setenv("WORKBENCH_USER", "ann")
     return Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
 

@@ -215,7 +215,7 @@ def signed_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_a_person_is_subject_and_issuer(signed_in: Callable[..., None]) -> None:
-    """Whoever calls themselves by another one's name or address is another person, also to the desk."""
+    """Whoever calls themselves by another one's name or address is another person, also to what is saved."""
     seen = set()
     for sub, iss in (("1", "https://a"), ("2", "https://a"), ("1", "https://b")):
         signed_in(sub=sub, iss=iss, email="boss@acme.example", name="Boss")

@@ -85,7 +85,7 @@ class Layout:
 
     @property
     def damaged(self) -> Path:
-        """Where damaged generations and desks are set aside."""
+        """Where damaged generations and databases are set aside."""
         return self.corpus / "damaged"
 
     @property

@@ -125,7 +125,7 @@ def person() -> str:
 
 
 def saved_plans() -> dict[str, str]:
-    """Name of each saved plan -> its text form, as they are now; none where the desk cannot be read."""
+    """Name of each saved plan -> its text form, as they are now; none where the database cannot be read."""
     from workbench.saved.searches import PLAN
 
     try:
@@ -137,7 +137,7 @@ def saved_plans() -> dict[str, str]:
 
 
 def plan_names() -> dict[str, str]:
-    """Text form of each saved plan -> its name, as the page last read them: a slider reads no desk."""
+    """Text form of each saved plan -> its name, as the page last read them: a slider reads no database."""
     if _PLANS not in st.session_state:
         saved_plans()
     return dict(st.session_state[_PLANS])

@@ -49,7 +49,7 @@ def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
 
 
 def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine: Searches) -> None:
-    """A desk of the first version: `default`, and an address that names no plan, meant rrf; what is kept now stays."""
+    """A database of the first version: `default`, and an address that names no plan, meant rrf; what is kept now stays."""
     first = Group("searches", SEARCHES.migrations[:1])
     columns = {"q": "c", "columns": "hybrid,plan", "column2": "default limit=3", "plan": "passages"}
     rows = [
@@ -64,14 +64,14 @@ def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine
             [(mine.owner, *row) for row in rows],
         )
     open_database(tmp_path).close()
-    desk = Searches(tmp_path, mine.owner)
-    assert [e.value for e in desk.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never"]
-    assert [e.params for e in desk.kept(SEARCH)] == [{"q": "a", "plan": "rrf"}, {**columns, "column2": "rrf limit=3"}]
-    desk.restore([gone] if (gone := desk.delete(desk.kept(PLAN)[1].number)) else [])
-    desk.save_plan("new", "default")
-    desk.save_search("plain", {"q": "b"})
-    assert [e.value for e in desk.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never", "default"]
-    assert desk.kept(SEARCH)[0].params == {"q": "b"}
+    saved = Searches(tmp_path, mine.owner)
+    assert [e.value for e in saved.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never"]
+    assert [e.params for e in saved.kept(SEARCH)] == [{"q": "a", "plan": "rrf"}, {**columns, "column2": "rrf limit=3"}]
+    saved.restore([gone] if (gone := saved.delete(saved.kept(PLAN)[1].number)) else [])
+    saved.save_plan("new", "default")
+    saved.save_search("plain", {"q": "b"})
+    assert [e.value for e in saved.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never", "default"]
+    assert saved.kept(SEARCH)[0].params == {"q": "b"}
 
 
 def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:

@@ -1,4 +1,4 @@
-"""The desk knows documents: what was kept of one is never shown to who sees another one of the same path."""
+"""Judgments know documents: what was kept of one is never shown to who sees another one of the same path."""
 
 from __future__ import annotations
 
