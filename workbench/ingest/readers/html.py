@@ -41,7 +41,7 @@ _OPENING = re.compile(
     rb"\s*(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _DOCTYPE = re.compile(r"\s*<!doctype[^>]*>", re.I)
-_UNCLOSED = re.compile(r"<!--(?!-?>)(?!.*?--!?>).*\Z|<[a-zA-Z/!?][^>]*\Z", re.S)
+_TAG, _COMMENT = re.compile("<[a-zA-Z/!?]"), re.compile("<!--(?!-?>)")
 _NO_LINE_END = re.compile(r"[^\n]")
 _BOGUS = re.compile(r"<(?:\?|!(?!--)|/(?![a-zA-Z>]))[^>]*>")
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
@@ -100,11 +100,20 @@ def _parsed(source: str, track: bool = False) -> Any:
     if (
         track
     ):  # the parser then takes for text what is no proper markup: `<?xml ?>`, `</ a>`, a second doctype, an open tag
-        source = _UNCLOSED.sub("", source)
+        source = _without_open_end(source)
         doctype = _DOCTYPE.match(source)
         start = doctype.end() if doctype is not None else 0
         source = source[:start] + _BOGUS.sub(_as_comment, source[start:])
     return JustHTML(source, sanitize=False, track_node_locations=track).root
+
+
+def _without_open_end(source: str) -> str:
+    """A page without a tag or comment that never ends, behind the last one that does."""
+    comment = _COMMENT.search(source, source.rfind("-->") + 1)
+    if comment is not None and source.find("--!>", comment.end()) < 0:
+        source = source[: comment.start()]
+    tag = _TAG.search(source, source.rfind(">") + 1)
+    return source if tag is None else source[: tag.start()]
 
 
 def _as_comment(match: re.Match[str]) -> str:
