@@ -65,7 +65,7 @@ def test_a_policy_counts_from_the_next_answer_on(folder: Path, follow: bool) -> 
         assert not corpus.explain(before, "secret.md").found
         assert corpus.info()["documents"] == 3
         rules.write_text("policy:\n  hide: [no-such-level]\n")
-        with pytest.raises(SettingError, match="no level"):
+        with pytest.raises(SettingError, match="not a level"):
             corpus.search("zebrafish", mode="keyword")
         rules.write_text("policy:\n  hide: [restricted]\n  cleared: [staff]\n")
         assert found(corpus) == ALL

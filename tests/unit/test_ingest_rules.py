@@ -50,8 +50,8 @@ def test_the_settings_file_is_read_from_the_corpus_and_may_be_absent(tmp_path: P
         ("rule: []", "unknown keys rule"),
         ("rules: [{tenant: acme}]", "no usable path"),
         ("rules: [{path: '!a'}]", "no usable path"),
-        ("rules: [{path: '[z-a]'}]", "which is no pattern"),
-        ("rules: [{path: a, sensitivity: hush}]", "no level"),
+        ("rules: [{path: '[z-a]'}]", "which is not a pattern"),
+        ("rules: [{path: a, sensitivity: hush}]", "not a level"),
         ("rules: [{path: a, tenant: 7}]", "tenant"),
         ("rules: [{path: a, collection: 'a,b'}]", "not a name"),
         ("rules: [{path: a, collection: []}]", "not a name"),
@@ -72,7 +72,7 @@ def test_a_rule_that_cannot_be_is_refused_in_one_sentence(tmp_path: Path, data: 
 
 
 def test_flags_are_checked_like_rules() -> None:
-    with pytest.raises(SettingError, match="no level"):
+    with pytest.raises(SettingError, match="not a level"):
         FileRules(sensitivity="hush")
     with pytest.raises(SettingError, match="not a name"):
         FileRules(collections=())

@@ -67,10 +67,10 @@ def read_front_matter(text: str) -> FrontMatter:
         reason = f"Its front matter cannot be read: {exc}"
         if mentions_visibility(raw):
             raise ReadError(
-                f"{reason}; it seems to say who may see the document", "Mend the front matter, or take it out"
+                f"{reason}; it seems to say who may see the document", "Fix the front matter, or take it out"
             ) from exc
         end = match.end() if _KEY.match(raw) else 0
-        return FrontMatter(end, {}, Problem(reason, "Mend it; the text was indexed without its metadata", 1))
+        return FrontMatter(end, {}, Problem(reason, "Fix it; the text was indexed without its metadata", 1))
 
 
 def _parse(fence: str, raw: str) -> Any:

@@ -200,7 +200,7 @@ def _read(corpus: Path) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as exc:
-        raise SettingError(f"{file} cannot be read: {exc}", "Mend it, or move it away") from exc
+        raise SettingError(f"{file} cannot be read: {exc}", "Fix it, or move it away") from exc
 
 
 class SettingsFile(Generic[T]):
@@ -262,7 +262,9 @@ def _rule(data: Any, where: str) -> PathRule:
     try:
         _matches(path, "probe")
     except ValueError as exc:
-        raise SettingError(f"{where} has the path {path!r}, which is no pattern", "Write it as in .gitignore") from exc
+        raise SettingError(
+            f"{where} has the path {path!r}, which is not a pattern", "Write it as in .gitignore"
+        ) from exc
     changes: dict[str, Any] = {}
     for key, value in data.items():
         match key:
@@ -289,7 +291,7 @@ def _patterns(value: Any, where: str) -> tuple[str, ...]:
             usable = False
         if not usable:
             raise SettingError(
-                f"{where} has {pattern!r}, which is no pattern", "Write it as in .gitignore, without ! or #"
+                f"{where} has {pattern!r}, which is not a pattern", "Write it as in .gitignore, without ! or #"
             )
     return patterns
 
@@ -339,7 +341,7 @@ def _sensitivity(value: Any, where: str) -> str:
     word = value.strip().lower() if isinstance(value, str) else value
     if word not in SENSITIVITIES:
         raise SettingError(
-            f"{where} is {quoted(value)}, which is no level", f"Set it to one of {', '.join(SENSITIVITIES)}"
+            f"{where} is {quoted(value)}, which is not a level", f"Set it to one of {', '.join(SENSITIVITIES)}"
         )
     return str(word)
 

@@ -240,7 +240,7 @@ def _read_mailbox(source: Source) -> Iterator[Parsed | Member | Problem]:
     if not data.strip():
         raise skip("It holds no messages", "Nothing needs to be done")
     if not starts:
-        raise ReadError("It is not a mailbox: no line says where a message begins", "Give it the name of what it is")
+        raise ReadError("It is not a mailbox: no line marks where a message begins", "Give it the name of what it is")
     for number, match in enumerate(starts, 1):
         end = starts[number].start() if number < len(starts) else len(data)
         yield Member(f"{number}.eml", _QUOTED_FROM.sub(rb"\1", data[match.end() : end]))

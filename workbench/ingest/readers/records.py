@@ -84,7 +84,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
             raise ReadError(f"None of its lines is a record; line {held[0].line}: {held[0].reason}", held[0].remedy)
         return
     if bad > _MOST_REPORTED:
-        yield Problem(f"{bad - _MOST_REPORTED} more lines are no records", "Mend the lines listed before first")
+        yield Problem(f"{bad - _MOST_REPORTED} more lines are not records", "Fix the lines listed before first")
 
 
 def read_objects(objects: list[dict[str, Any]]) -> Iterator[Parsed | Problem]:
@@ -105,7 +105,7 @@ def read_objects(objects: list[dict[str, Any]]) -> Iterator[Parsed | Problem]:
         raise ReadError(f"None of its {len(objects)} records can be read; {held[0].reason}", held[0].remedy)
     yield from held[:_MOST_REPORTED]
     if len(held) > _MOST_REPORTED:
-        yield Problem(f"{len(held) - _MOST_REPORTED} more records cannot be read", "Mend those listed first")
+        yield Problem(f"{len(held) - _MOST_REPORTED} more records cannot be read", "Fix those listed first")
 
 
 READER = Reader("records", _read, frozenset({".jsonl", ".ndjson"}))
@@ -244,4 +244,4 @@ def _time(value: Any) -> datetime | None:
             return datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         pass
-    raise _BadLine(f"Its created_at is {value!r}, which is no time", "Write it as 2024-05-31T12:00:00Z")
+    raise _BadLine(f"Its created_at is {value!r}, which is not a time", "Write it as 2024-05-31T12:00:00Z")
