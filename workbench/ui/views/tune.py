@@ -158,11 +158,15 @@ def _form(corpus: Corpus, name: str) -> str:
         st.session_state[JOB] = jobs.Job(
             jobs.sweep_work(corpus, name, files_allowed(), words, plan, measure, int(folds), search, int(trials))
         )
-    st.caption(
-        "A run that was stopped keeps what is measured: the same settings go on from there. "
-        f"Everything else is as in the plan of the Search page: {visible(plain(str(plan), 300))}"
-    )
+    _plan_text()
     return str(measure)
+
+
+@controls.part("plan")
+def _plan_text() -> None:
+    """The plan that the settings to try are changed in; it follows the sliders."""
+    plan = app_state.current().plan
+    st.caption(f"Everything else is as in the plan of the Search page: {visible(plain(str(plan), 300))}")
 
 
 # --- what was found -----------------------------------------------------------------------------------------------------
