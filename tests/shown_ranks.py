@@ -11,8 +11,7 @@ from unittest.mock import patch
 import workbench as wb
 from workbench.charts.search import labels_of, places, rank_figure
 from workbench.cli.search import print_result
-from workbench.mcp.answers import search_answer
-from workbench.mcp.text import search_text
+from workbench.mcp.answers import search_answer, search_text
 from workbench.snapshot.snapshot import Snapshot
 from workbench.ui.components.cards import column
 from workbench.ui.components.explanation import places_table

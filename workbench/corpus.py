@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from cachetools import TLRUCache
 
 from workbench import settings
 from workbench.errors import CorpusError, CorpusNotFound, PrincipalRequired, QueryError, UsageError
@@ -21,16 +23,15 @@ from workbench.ingest.rules import SettingsFile, load_rules
 from workbench.plan.plan import Plan
 from workbench.records import Hit, Passage, Principal, Progress
 from workbench.reports import IndexReport
-from workbench.retrieve.cache import ResultCache, cache_key
 from workbench.retrieve.compare import Comparison
-from workbench.retrieve.copies import with_copies
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.explain import explain as explain_target
 from workbench.retrieve.readfile import read_file
-from workbench.retrieve.request import Request, check_principal, clean, make_request, whole
+from workbench.retrieve.request import Request, cache_key, check_principal, clean, make_request, whole
 from workbench.retrieve.result import SearchResult
+from workbench.retrieve.retrieved import with_copies
 from workbench.retrieve.sources import retrieve
 from workbench.settings import path_of
 from workbench.store.access.mask import load_policy
@@ -51,6 +52,13 @@ if TYPE_CHECKING:
     from workbench.indexing.preview import IndexPreview
     from workbench.judgments.judging import Judging
     from workbench.judgments.qrels import Judgments, Topic
+
+_KEPT_RESULTS = 128
+
+
+def _until(key: Hashable, result: SearchResult, now: float) -> float:
+    """When a kept result is too old."""
+    return now + float(result.plan["cache_seconds"])
 
 
 class Corpus:
@@ -89,7 +97,9 @@ class Corpus:
         self.follow = follow
         self._encoder, self._served = encoder, served
         self._lock = threading.Lock()
-        self._cache = ResultCache()
+        # Results, each for its plan's `cache_seconds`, by everything that decides them.
+        self._cache = TLRUCache(_KEPT_RESULTS, ttu=_until, timer=time.monotonic)
+        self._caching = threading.Lock()
         self._words = SettingsFile(self.path, load_vocabulary, *VOCABULARY_FILES)
         self._engine: Engine | None = self._open()
         # Asked here, so that a corpus with tenants or roles is refused at the door and not at the first search.
@@ -123,8 +133,12 @@ class Corpus:
 
     def close(self) -> None:
         """Let go of the generation. Results that were made keep what they need."""
-        self._cache.clear()
+        self._forget()
         self._engine = None
+
+    def _forget(self) -> None:
+        with self._caching:
+            self._cache.clear()
 
     def refresh(self) -> bool:
         """Move to the newest generation, and to the corpus's synonyms and stop words as they are now.
@@ -138,7 +152,7 @@ class Corpus:
                 self._engine = self._obeying(engine).speaking(self._words.now())
                 return False
             self._engine = self._open()
-            self._cache.clear()
+            self._forget()
             return True
 
     def _obeying(self, engine: Engine) -> Engine:
@@ -154,7 +168,7 @@ class Corpus:
             return engine
         other = Engine(generation, self._encoder, policy, self.principal, served=self._served)
         other.records.scope(self.principal, None, ())
-        self._cache.clear()
+        self._forget()
         return other.speaking(engine.vocabulary)
 
     @property
@@ -386,13 +400,15 @@ class Corpus:
         seconds = float(request.plan["cache_seconds"])
         key = (cache_key(request, engine.key), engine.vocabulary, tuple(sorted((depths or {}).items())))
         if seconds and not bypass_cache:
-            kept = self._cache.get(key, seconds)
-            if isinstance(kept, SearchResult):
+            with self._caching:
+                kept = self._cache.get(key)
+            if kept is not None:
                 return kept.as_kept((time.perf_counter() - started) * 1000.0)
         retrieved = retrieve(engine, request, depths)
         result = SearchResult(engine, retrieved, request.plan, spent_ms=(time.perf_counter() - started) * 1000.0)
         if seconds and not bypass_cache and not result.unavailable:
-            self._cache.put(key, result)
+            with self._caching:
+                self._cache[key] = result
         return result
 
     def compare(
@@ -422,9 +438,9 @@ class Corpus:
             result: A result of this corpus.
             target: A hit, a chunk id, a document id or path, or `path:line`.
         """
-        asked = result._retrieved.request
+        asked = result.retrieved.request
         engine = self.engine
-        before = result._engine
+        before = result.engine
         if isinstance(before, Engine) and before.access != engine.access:
             result = self._search(asked, None, True, time.perf_counter())  # made before the access of now
 
@@ -432,9 +448,9 @@ class Corpus:
             plan: Plan, query: str = asked.query, mode: str = asked.mode, filters: str = asked.filters
         ) -> SearchResult:
             request = replace(asked, plan=plan, query=query, mode=mode, filters=filters)
-            return SearchResult(result._engine, retrieve(result._engine, request), plan)
+            return SearchResult(result.engine, retrieve(result.engine, request), plan)
 
-        return explain_target(result._engine, result, target, again)
+        return explain_target(result.engine, result, target, again)
 
     def grep(
         self,

@@ -14,8 +14,8 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import FilterError, PlanError, SettingError, SourceUnavailable, UsageError
+from workbench.retrieve.frames import format_failure, format_text
 from workbench.retrieve.request import filter_text
-from workbench.retrieve.textform import format_failure, format_text
 
 QUERY = "storm gauges report"
 FOUR = (

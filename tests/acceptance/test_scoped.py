@@ -14,17 +14,18 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from cachetools import TLRUCache
 from click.testing import CliRunner
 from corpus_files import write_files
 from endpoint_server import hangs, serving
 
 import workbench as wb
 from workbench.cli.main import main
+from workbench.corpus import _until
 from workbench.errors import CorpusLocked, IndexingStopped
 from workbench.plan.plan import Plan
 from workbench.records import Label, Principal
-from workbench.retrieve.cache import ResultCache, cache_key
-from workbench.retrieve.request import make_request
+from workbench.retrieve.request import cache_key, make_request
 from workbench.saved.jobs import list_jobs
 from workbench.store import locks
 
@@ -185,7 +186,7 @@ def test_roles_and_tenants_see_their_own(path: Path) -> None:
 def test_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
     """Until just before it is given again; searched again from then on."""
     now = [1000.0]
-    desk._cache = ResultCache(clock=lambda: now[0])
+    desk._cache = TLRUCache(8, ttu=_until, timer=lambda: now[0])
     first = desk.search("retries", plan="scoped")
     now[0] += 179.999
     kept = desk.search("retries", plan="scoped")

@@ -18,8 +18,7 @@ from mcp_types import CallToolResult
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.mcp.server import CorpusServer, build_server, parse_address
-from workbench.retrieve.frames import hit_dict
-from workbench.retrieve.textform import format_text
+from workbench.retrieve.frames import format_text, hit_dict
 
 Call = Callable[..., CallToolResult]
 WIDE = {"max_characters": 1_000_000}

@@ -6,8 +6,7 @@ import pytest
 from shown_ranks import printed, wrong_ranks
 
 import workbench as wb
-from workbench.mcp.answers import search_answer
-from workbench.mcp.text import search_text
+from workbench.mcp.answers import search_answer, search_text
 from workbench.plan.presets import PRESETS
 
 QUERIES = ("how do retries work", '"storm damage" report')

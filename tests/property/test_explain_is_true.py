@@ -106,7 +106,7 @@ def check(corpus: wb.Corpus, result: wb.SearchResult, path: str, where: str | No
     assert found.found
     assert found.rank == (min(h.rank for h in hits) if hits else None), found
     said = 1
-    number = corpus.engine.records.find_record(found.chunk_id, result._retrieved.scope)
+    number = corpus.engine.records.find_record(found.chunk_id, result.retrieved.scope)
     assert number is not None
     (row,) = corpus.engine.records.rows([number])
     for standing in found.standings:

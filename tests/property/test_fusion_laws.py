@@ -14,7 +14,7 @@ from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, 
 from workbench.plan import fields as plan_fields
 from workbench.plan.fusion import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.cutting import drop_unretrieved, retrieved_rows, to_depth
+from workbench.ranking.cutting import retrieved_rows, to_depth
 from workbench.ranking.evidence import RANK_METHODS
 from workbench.ranking.fuse import Fused, fuse, passthrough
 from workbench.ranking.methods import METHODS
@@ -160,7 +160,11 @@ def test_cutting_ranks_is_searching_less_deep(case: tuple[Candidates, FusionPlan
     candidates, plan = case
     in_documents = plan.unit == "document" and plan.renumber
     cut = to_depth(candidates, dict.fromkeys(SOURCES, depth), documents=in_documents)
-    assert bits(fuse(cut, plan)) == bits(fuse(drop_unretrieved(cut), plan))
+    rows = retrieved_rows(cut)
+    columns = (Column(c.source, c.kind, *(v[rows] for v in (c.rank, c.score, c.computed, c.cut))) for c in cut.columns)
+    ids, documents, paths = (tuple(v[r] for r in rows) for v in (cut.chunk_ids, cut.document_ids, cut.paths))
+    shallower = Candidates(ids, documents, paths, cut.start_lines[rows], cut.whole[rows], tuple(columns))
+    assert bits(fuse(cut, plan)) == bits(fuse(shallower, plan))
     for ranks in fuse(cut, plan).ranks.values():
         assert ranks.max(initial=0) <= depth
 

@@ -122,7 +122,7 @@ def everything(corpus: wb.Corpus, asked: dict[str, str], mode: str, plan: str) -
             "columns": columns,
             "ids": candidates.chunk_ids,
             "timed": sorted(result.timings_ms),
-            "patterns": result._retrieved.patterns,
+            "patterns": result.retrieved.patterns,
             "page": repr(result)[: repr(result).rfind(":")],
         }
 

@@ -87,7 +87,7 @@ def test_a_reranker_that_does_not_score_each_text_is_refused(
     sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch, scores: list[float]
 ) -> None:
     """The fused order stays, with a warning."""
-    monkeypatch.setattr("workbench.retrieve.reranking.load_reranker", lambda model: Wrong(scores))
+    monkeypatch.setattr("workbench.retrieve.fusing.load_reranker", lambda model: Wrong(scores))
     found = sample.search("how do retries work", plan="rerank.model=overlap rerank.top=2", bypass_cache=True)
     assert "did not give one finite score" in " ".join(found.warnings)
 

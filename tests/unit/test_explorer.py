@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from workbench.demo import sample_folder
 from workbench.errors import PlanError, SourceUnavailable, UsageError
-from workbench.notebook import controls, drawing, listing
+from workbench.notebook import explorer as explorer_module
 
 pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
 
@@ -91,18 +91,18 @@ def test_values_beyond_a_slider_move_its_end(explorer: Any) -> None:
     assert control(explorer, "vector.threshold").input.value == 0.9
 
 
-@pytest.mark.parametrize("names", [controls.OFFERED, tuple(controls._SLOTS)], ids=["offered", "all"])
+@pytest.mark.parametrize("names", [explorer_module.OFFERED, tuple(explorer_module._SLOTS)], ids=["offered", "all"])
 def test_every_field_can_have_a_control(names: tuple[str, ...]) -> None:
     """The controls show the plan's values, and showing them moves nothing."""
     told: list[Any] = []
     for plan in map(wb.Plan.parse, ("default", "tmm", "passages", "pages")):
-        made = controls.controls_for(names, plan, lambda *change: told.append(change))
+        made = explorer_module.controls_for(names, plan, lambda *change: told.append(change))
         for one in made:
             one.show(wb.Plan.parse("contract"))
             one.show(plan)
     assert told == []
     with pytest.raises(PlanError, match=r"no plan field called 'fusion.kk'"):
-        controls.controls_for(["fusion.kk"], plan, print)
+        explorer_module.controls_for(["fusion.kk"], plan, print)
 
 
 def test_drawing_again_gives_the_figure_that_drawing_anew_gives(explorer: Any) -> None:
@@ -116,7 +116,7 @@ def test_drawing_again_gives_the_figure_that_drawing_anew_gives(explorer: Any) -
             {"sources": "keyword,vector", "limit": 10},
         ):
             explorer.move(changes)
-            anew = drawing.Canvas(explorer._drawn()).widget
+            anew = explorer_module.Canvas(explorer._drawn()).widget
             assert stripped(explorer.figure.to_plotly_json()) == stripped(anew.to_plotly_json())
 
 
@@ -206,12 +206,12 @@ def test_texts_of_documents_stay_texts(make_corpus: Callable[..., wb.Corpus]) ->
     made = wb.explore(corpus, "pelican")
     assert "&lt;img src=x" in made._list.value
     assert "<img" not in made._list.value + str(made.figure.to_plotly_json())
-    assert "<b>" not in listing.alert(UsageError("<b>"))
+    assert "<b>" not in explorer_module.alert(UsageError("<b>"))
 
 
 @pytest.mark.parametrize(("before", "now", "said"), [(None, 3, "new"), (3, 3, ""), (5, 2, "▲3"), (2, 5, "▼3")])
 def test_arrows(before: int | None, now: int, said: str) -> None:
-    assert listing.moved(before, now) == said
+    assert explorer_module.moved(before, now) == said
 
 
 def test_without_the_extra_the_remedy_is_said(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,15 +224,15 @@ def test_each_of_two_encoders_has_its_own_threshold() -> None:
     """One control for each vector source of the plan, which moves that one's threshold."""
     plan = wb.Plan.parse("sources=vector,vector:b vector.threshold=0.6 threshold.vector:b=off")
     told: list[Any] = []
-    first, second = controls.controls_for(["vector.threshold"], plan, lambda *change: told.append(change))
+    first, second = explorer_module.controls_for(["vector.threshold"], plan, lambda *change: told.append(change))
     assert (first.name, second.name) == ("threshold.vector", "threshold.vector:b")
     assert (first.input.value, first._switch.value, second._switch.value) == (0.6, True, False)
     first.input.value = 0.4
     second._switch.value = True
     assert told[0] == ("threshold.vector", 0.4)
     assert told[1][0] == "threshold.vector:b"
-    assert controls.fields_for(["vector.threshold", "threshold"], plan) == (first.name, second.name)
-    assert controls.fields_for(["vector.threshold"], wb.Plan.parse("default")) == ("vector.threshold",)
-    assert controls.fields_for(["vector.threshold"], wb.Plan.parse("default threshold.vector=0.3")) == (
+    assert explorer_module.fields_for(["vector.threshold", "threshold"], plan) == (first.name, second.name)
+    assert explorer_module.fields_for(["vector.threshold"], wb.Plan.parse("default")) == ("vector.threshold",)
+    assert explorer_module.fields_for(["vector.threshold"], wb.Plan.parse("default threshold.vector=0.3")) == (
         "threshold.vector",
     )

@@ -14,7 +14,7 @@ from workbench.errors import PlanError, UsageError
 from workbench.plan import fields as plan_fields
 from workbench.ranking import agreement
 from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.cutting import at_least, below, drop_unretrieved, retrieved_rows, to_depth, to_threshold
+from workbench.ranking.cutting import at_least, below, to_depth, to_threshold
 from workbench.ranking.distance import METRICS, to_cosine, to_distance
 from workbench.ranking.order import best_first
 from workbench.ranking.summation import exact_sum
@@ -160,15 +160,6 @@ def test_a_threshold_of_four_figures_keeps_the_score_that_it_is_for(score: float
     assert len(f"{found:.12g}".lstrip("-0.").replace(".", "").split("e")[0].rstrip("0")) <= 4
 
 
-def test_rows_that_no_source_retrieved_can_be_dropped() -> None:
-    cut = to_depth(three(), {"vector": 1})
-    assert retrieved_rows(cut).tolist() == [0, 2]
-    left = drop_unretrieved(cut)
-    assert (left.chunk_ids, left.document_ids) == (("a", "c"), ("x", "y"))
-    assert left.column("vector").computed.tolist() == [0.9, 0.1]
-    assert drop_unretrieved(three()).chunk_ids == ("a", "b", "c")
-
-
 # --- agreement ----------------------------------------------------------------------------------------------------------
 
 
@@ -218,18 +209,6 @@ def test_agreements_are_symmetric_and_bounded(first: list[str], second: list[str
     assert 0.0 <= agreement.rbo(one, two) <= 1.0
     assert agreement.rbo(one, two) == agreement.rbo(two, one)
     assert agreement.rbo(first, first) == pytest.approx(1.0)
-    tau = agreement.kendall(one, two)
-    assert math.isnan(tau) or -1.0 - 1e-12 <= tau <= 1.0 + 1e-12
-    swapped = agreement.kendall(two, one)
-    assert swapped == pytest.approx(tau, nan_ok=True)
-
-
-def test_kendalls_tau_counts_pairs() -> None:
-    """abc against acb: 2 pairs agree, 1 does not; reversed -1; ids that are missing are tied after the end."""
-    assert agreement.kendall("abc", "acb") == pytest.approx(1 / 3)
-    assert agreement.kendall("abc", "cba") == pytest.approx(-1.0)
-    assert agreement.kendall("abc", "a") == pytest.approx(2 / math.sqrt(3 * 2))
-    assert math.isnan(agreement.kendall("a", "a"))
 
 
 def test_an_id_given_twice_and_a_p_out_of_bounds_are_refused() -> None:

@@ -68,7 +68,7 @@ def search(
     full: bool,
 ) -> None:
     """Search a corpus for QUERY: words, "phrases", -not, OR, prefix*."""
-    from workbench.retrieve.textform import format_failure, format_text
+    from workbench.retrieve.frames import format_failure, format_text
 
     chosen = plan.read()
     context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None

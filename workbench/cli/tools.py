@@ -130,7 +130,7 @@ def mcp(address: str | None, tokens: Path | None, plan: options.OnePlan, asker: 
                 "--tokens names the principals", "Leave out --tenant and --role, and the settings of these names"
             )
         from workbench.corpus import open_corpus
-        from workbench.mcp.people import People, read_people
+        from workbench.mcp.server import People, read_people
 
         people = People(read_people(tokens), lambda who: open_corpus(asker.corpus, who, follow=True))
         try:

@@ -32,9 +32,8 @@ from workbench.ranking.candidates import Candidates
 from workbench.ranking.methods import check
 from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import fuse_plan
+from workbench.retrieve.fusing import fuse_plan, reranked
 from workbench.retrieve.request import Request, check_principal, make_request, sources_of
-from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.retrieve.sources import retrieve
 

@@ -16,8 +16,9 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from workbench.assist.models import may_name
 from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError, sentence
-from workbench.mcp import answers, text
+from workbench.mcp import answers
 from workbench.mcp.answers import (
+    MOST_CHARACTERS,
     ExamplesAnswer,
     FileAnswer,
     GrepAnswer,
@@ -25,14 +26,14 @@ from workbench.mcp.answers import (
     MemoriesAnswer,
     MemoryAnswer,
     SearchAnswer,
+    within,
 )
-from workbench.mcp.budget import MOST_CHARACTERS, within
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
+from workbench.retrieve.frames import format_failure, format_text
 from workbench.retrieve.keywords import parse_keywords
 from workbench.retrieve.readfile import explicit_roots, find_cited
 from workbench.retrieve.request import filter_text
-from workbench.retrieve.textform import format_failure, format_text
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -207,8 +208,8 @@ class CorpusTools:
             asked, context=context, regex=regex, case=case, word=word, filters=filter_text(filters), limit=limit
         )
         answer = answers.grep_answer(asked, regex, passages, limit)
-        answer = within(answer, text.grep_text, max_characters, max_passages)
-        return _result(answer, text.grep_text(answer))
+        answer = within(answer, answers.grep_text, max_characters, max_passages)
+        return _result(answer, answers.grep_text(answer))
 
     @_answering
     def search_examples(
@@ -223,7 +224,7 @@ class CorpusTools:
         """Find worked examples: code with a line on what it is, from example documents and sections called Examples."""
         chosen = self._chosen(plan) if plan.strip() else "pages"
         answer = answers.examples_answer(self._corpus.search_examples(query, editor_text or None, limit, chosen))
-        return _result(answer, text.examples_text(answer))
+        return _result(answer, answers.examples_text(answer))
 
     @_answering
     def read_file(
@@ -243,7 +244,7 @@ class CorpusTools:
         answer = answers.file_answer(found.path, found.text, start_line, end_line, found.note)
         if start_line > answer.lines:
             raise UsageError(f"start_line is {start_line:,}", f"The document has {answer.lines:,} lines")
-        return _result(answer, text.file_text(answer))
+        return _result(answer, answers.file_text(answer))
 
     @_answering
     def corpus_info(self) -> Annotated[CallToolResult, InfoAnswer]:
@@ -259,7 +260,7 @@ class CorpusTools:
                 "roles": list(who.roles) if who else [],
             }
         )
-        return _result(answer, text.info_text(answer))
+        return _result(answer, answers.info_text(answer))
 
     @_answering
     def remember(
@@ -300,7 +301,7 @@ class CorpusTools:
         ]
         said = status or f"{len(made):,} {'memory' if len(made) == 1 else 'memories'}, the newest first"
         answer = MemoriesAnswer(status=said, memories=made)
-        return _result(answer, text.memories_text(answer))
+        return _result(answer, answers.memories_text(answer))
 
     @staticmethod
     def _searched(form: str, most: tuple[int, int | None], search: Callable[[], SearchResult]) -> CallToolResult:
@@ -311,8 +312,8 @@ class CorpusTools:
             if form == "full":
                 raise
             return CallToolResult(content=[TextContent(type="text", text=format_failure(exc))], is_error=True)
-        answer = within(answers.search_answer(result), text.search_text, *most)
-        return _result(answer, text.search_text(answer) if form == "full" else format_text(result))
+        answer = within(answers.search_answer(result), answers.search_text, *most)
+        return _result(answer, answers.search_text(answer) if form == "full" else format_text(result))
 
     def _chosen(self, asked: str) -> Plan:
         """The plan of a call: the server's, or the one asked for if it names no model but those of `allowed_models`.

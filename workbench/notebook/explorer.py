@@ -7,6 +7,7 @@ query again at once, and the judged queries when the person says so, because tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench import charts
-from workbench.errors import NeedsSearch, UsageError, WorkbenchError
-from workbench.notebook import listing
-from workbench.notebook.controls import OFFERED, Control, controls_for, fields_for
+from workbench.errors import NeedsSearch, PlanError, UsageError, WorkbenchError
+from workbench.evaluate.live import LiveFigure
+from workbench.markup import plain, visible
+from workbench.plan import fields as plan_fields
+from workbench.plan.controls import GROUPS, Slot, cut_words, threshold_range
 from workbench.plan.plan import Plan
+from workbench.records import Hit
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -26,10 +30,17 @@ if TYPE_CHECKING:
     from workbench.records import Progress
     from workbench.retrieve.result import SearchResult
 
+
 DEPTH = 1_000
 """How many candidates a source gives at least, so that the depth sliders have room to move."""
 
 PICTURES = ("ranks", "shares", "scores", "distances", "steps", "queries")
+
+OFFERED = (
+    "fusion.method", "fusion.k", "fusion.alpha", "fusion.weights", "fusion.normalise", "fusion.missing", "vector.threshold",
+    "depth", "keyword.k1", "keyword.b",
+)  # fmt: skip
+"""The settings that have a control where nobody says which."""
 
 
 class Explorer:
@@ -52,7 +63,7 @@ class Explorer:
     ) -> None:  # fmt: skip
         import ipywidgets
 
-        from workbench.notebook.drawing import Canvas
+        from workbench.notebook.explorer import Canvas
 
         self.corpus, self.start, self.plan, self.live = corpus, start, start, live
         self._settings, self._search = tuple(settings), dict(search)
@@ -191,7 +202,7 @@ class Explorer:
         except WorkbenchError as error:
             for control in self._controls:  # a value that was refused does not stay on its slider
                 control.show(self.plan)
-            self._alert.value = listing.alert(error)
+            self._alert.value = alert(error)
 
     def _quietly(self, widget: Any, value: Any) -> None:
         self._quiet = True
@@ -217,14 +228,14 @@ class Explorer:
         if self.live is not None:
             if self.live.ready(self.plan):
                 self.measured = self.live.figure(self.plan)
-                self._head.value = listing.headline(self.measured)
+                self._head.value = headline(self.measured)
             else:
                 self._again.layout.display = None
                 self._head.value = f"<div>{self.live.measure}: this setting changes what is retrieved.</div>"
         self._canvas.draw(self._drawn())
         said = (*self.result.warnings, *(() if self.result.hits else self.result.messages))
-        self._list.value = listing.listing(self.result.hits, self._before, self.plan.sources, said)
-        self._words.value = listing.plan_text(self.plan)
+        self._list.value = listing(self.result.hits, self._before, self.plan.sources, said)
+        self._words.value = plan_text(self.plan)
 
     def _drawn(self) -> Any:
         """The picture of the result that is there, by the functions that draw the app's pages."""
@@ -311,3 +322,240 @@ def explore(
 
 def _ranks(result: SearchResult) -> dict[str, int]:
     return {hit.chunk_id: hit.rank for hit in result.hits if hit.rank}
+
+
+_SLOTS = {slot.name: slot for group in GROUPS for slot in group.slots}
+_LABEL = {"description_width": "9.5rem"}
+_WIDTH = "23rem"
+
+Moved = Callable[[str, Any], None]
+
+
+class Control:
+    """The control of one field.
+
+    Args:
+        name: The dotted field, its source included.
+        slot: How the app shows it.
+        plan: The plan to read first.
+        moved: Told the field and its new value when a person moves it.
+    """
+
+    def __init__(self, name: str, slot: Slot, plan: Plan, moved: Moved) -> None:
+        import ipywidgets
+
+        self.name, self._slot, self._moved = name, slot, moved
+        field, source = plan_fields.locate(name)
+        self._quiet = False
+        look: dict[str, Any] = {
+            "description": slot.label.format(source=source), "tooltip": field.help, "style": dict(_LABEL),
+            "layout": ipywidgets.Layout(width=_WIDTH),
+        }  # fmt: skip
+        self._switch: Any = None
+        self._cuts = _cut_by(name)
+        if self._cuts:
+            end, step = threshold_range(plan, self._cuts)
+            self.input = ipywidgets.FloatSlider(
+                min=0.0, max=end, step=step, readout_format=f".{max(2, -math.floor(math.log10(step)))}f",
+                continuous_update=True, **look,
+            )  # fmt: skip
+            self._switch = ipywidgets.Checkbox(
+                description=f"Cut {source} {cut_words(self._cuts)}".replace("  ", " "),
+                tooltip=field.help,
+                indent=True,
+                style=dict(_LABEL),
+                layout=look["layout"],
+            )
+            self._switch.observe(self._told, "value")
+            self.widget: Any = ipywidgets.VBox([self._switch, self.input])
+        elif slot.low is not None and slot.high is not None and slot.step is not None:
+            whole = isinstance(slot.step, int)
+            made = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
+            shape = {} if whole else {"readout_format": ".2f" if slot.step < 1 else ".0f"}
+            self.input = made(min=slot.low, max=slot.high, step=slot.step, continuous_update=True, **shape, **look)
+            self.widget = self.input
+        elif field.choices:
+            self.input = ipywidgets.Dropdown(options=field.choices, value=None, **look)
+            self.widget = self.input
+        elif isinstance(field.default, bool):
+            self.input = ipywidgets.Checkbox(indent=True, **look)
+            self.widget = self.input
+        else:
+            self.input = ipywidgets.Text(continuous_update=False, **look)
+            self.widget = self.input
+        self.show(plan)
+        self.input.observe(self._told, "value")
+
+    def show(self, plan: Plan) -> None:
+        """Take the plan's value, without telling anybody; hide where the plan does not read the field."""
+        self._quiet = True
+        try:
+            self.widget.layout.display = None if self._slot.shown(plan) else "none"
+            value = plan[self.name]
+            if self._switch is not None:
+                value = plan.threshold(self._cuts) if self.name.startswith("threshold.") else value
+                off = value == plan_fields.OFF
+                self._switch.value = not off
+                low, high = (0.0, 0.0) if off else (min(0.0, float(value)), float(value))
+                self.input.min, self.input.max = low, max(threshold_range(plan, self._cuts)[0], high)
+                self.input.disabled = off
+                if not off:
+                    self.input.value = float(value)
+            elif self.name.startswith("depth."):
+                self._fit(plan.depth(self.name.removeprefix("depth.")))
+            elif hasattr(self.input, "step"):
+                self._fit(value)
+            elif isinstance(self.input.value, bool):
+                self.input.value = value
+            else:
+                self.input.value = plan_fields.show(value)
+        finally:
+            self._quiet = False
+
+    def _fit(self, value: float) -> None:
+        """Set a slider; its ends move out where the value is beyond them."""
+        self.input.min, self.input.max = min(self.input.min, value), max(self.input.max, value)
+        self.input.value = value
+
+    def _told(self, change: Any) -> None:
+        if self._quiet:
+            return
+        value = self.input.value
+        if self._switch is not None and not self._switch.value:
+            value = plan_fields.OFF
+        self._moved(self.name, round(value, 10) if isinstance(value, float) else value)
+
+
+def _cut_by(name: str) -> str:
+    """The source that a field is a threshold of, or `fused`; "" where it is none."""
+    field, source = plan_fields.locate(name)
+    return {"vector.threshold": "vector", "threshold": source, "fusion.threshold": plan_fields.FUSED}.get(
+        field.name, ""
+    )
+
+
+def fields_for(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
+    """The fields that have a control, in the order of the names, each once: a family without its source has one for each of
+    the plan's sources, and `vector.threshold` where the plan asks several vector sources is the threshold of each.
+
+    Raises:
+        PlanError: An unknown field.
+    """
+    made: list[str] = []
+    for name in names:
+        spec = plan_fields.BY_NAME.get(name)
+        if name == "vector.threshold" and plan.vectors:
+            made += [plan.threshold_to_set(source) for source in plan.vectors]
+        elif spec is not None and spec.family:
+            made += [f"{name}.{source}" for source in spec.of(plan.sources)]
+        else:
+            made.append(name)
+    for name in made:
+        if plan_fields.locate(name)[0].name not in _SLOTS:
+            raise PlanError(f"{name} has no control", "Choose among " + ", ".join(_SLOTS))
+    return tuple(dict.fromkeys(made))
+
+
+def controls_for(names: Sequence[str], plan: Plan, moved: Moved) -> list[Control]:
+    """The controls of `fields_for`, in their order.
+
+    Raises:
+        PlanError: An unknown field.
+    """
+    return [Control(name, _SLOTS[plan_fields.locate(name)[0].name], plan, moved) for name in fields_for(names, plan)]
+
+
+_CONFIG = {"displayModeBar": False, "responsive": True}
+
+
+class Canvas:
+    """A plotly FigureWidget that can be drawn again.
+
+    Args:
+        figure: What it shows first, as a function of `workbench.charts` makes it.
+    """
+
+    def __init__(self, figure: Any) -> None:
+        import plotly.graph_objects as go
+
+        self.widget = go.FigureWidget(figure)
+        self.widget._config = dict(_CONFIG)
+
+    def draw(self, figure: Any) -> None:
+        """Show another figure in the same place: traces and layout take its values, and lose what it does not have."""
+        new = figure.to_plotly_json()
+        traces, widget = new["data"], self.widget
+        kept = 0
+        for old, trace in zip(widget.data, traces, strict=False):
+            if old.type != trace["type"]:
+                break
+            kept += 1
+        if kept < len(widget.data):
+            widget.data = widget.data[:kept]
+        with widget.batch_update():
+            for old, trace in zip(widget.data, traces, strict=False):
+                _become(old, trace, ("type", "uid"))
+            _become(widget.layout, new["layout"], ("template",))
+        if kept < len(traces):
+            widget.add_traces(traces[kept:])
+
+
+def _become(old: Any, new: dict[str, Any], left: tuple[str, ...]) -> None:
+    """Give an object of plotly the properties of a dictionary, and take away those that it does not name."""
+    had = old.to_plotly_json()
+    for name in (*had, *(n for n in new if n not in had)):
+        if name not in left and had.get(name) != new.get(name):
+            old[name] = new.get(name)
+
+
+_CELL = "text-align:left;padding:1px 10px 1px 0;white-space:nowrap"
+
+
+def listing(hits: Sequence[Hit], before: Mapping[str, int], sources: Sequence[str], said: Sequence[str] = ()) -> str:
+    """The results as HTML.
+
+    Args:
+        hits: Results, best first.
+        before: Chunk id -> its rank at the start, for the arrows.
+        sources: The sources to give a column, in order.
+        said: What else the reader must know: messages and warnings.
+    """
+    titles = ("", "", "result", *(f"{source} rank" for source in sources), "score")
+    head = "".join(f'<th style="{_CELL}">{visible(title)}</th>' for title in titles)
+    rows = "".join(_row(hit, before, sources) for hit in hits if hit.rank)
+    lines = "".join(f"<div>{visible(line)}</div>" for line in said)
+    return f'<div style="overflow-x:auto"><table><tr>{head}</tr>{rows}</table>{lines}</div>'
+
+
+def _row(hit: Hit, before: Mapping[str, int], sources: Sequence[str]) -> str:
+    cells = [
+        str(hit.rank),
+        moved(before.get(hit.chunk_id), hit.rank),
+        visible(plain(hit.citation, 90)),
+        *("" if (rank := hit.ranks.get(source)) is None else str(rank) for source in sources),
+        f"{hit.score:.4f}",
+    ]
+    return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
+
+
+def moved(before: int | None, now: int) -> str:
+    """How a result moved: ▲ or ▼ and by how many places, `new`, or nothing where it did not."""
+    if before is None:
+        return "new"
+    return "" if before == now else f"▲{before - now}" if before > now else f"▼{now - before}"
+
+
+def headline(figure: LiveFigure) -> str:
+    """The measure of the judged queries, how far it is from the start, and its interval, as HTML."""
+    said = visible(f"{figure.text}, 95 % interval {figure.low:.3f} to {figure.high:.3f}")
+    return f'<div style="font-size:1.15em"><b>{said}</b></div>'
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan's text form, to copy, as HTML."""
+    return f'<div>Plan: <code style="white-space:normal">{visible(str(plan))}</code></div>'
+
+
+def alert(error: WorkbenchError) -> str:
+    """What could not be done, and the remedy, as HTML that a screen reader speaks at once."""
+    return f'<div role="alert" style="border-left:4px solid #D55E00;padding-left:8px">{visible(str(error))}</div>'

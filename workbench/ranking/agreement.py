@@ -1,14 +1,12 @@
 """How much two rankings agree.
 
-`overlap` and `jaccard` look at sets, `rbo` weighs the top, `kendall` compares the order of every pair; `reached` looks at scores.
+`overlap` and `jaccard` look at sets, `rbo` weighs the top, `reached` looks at scores.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from workbench.errors import UsageError
 
@@ -69,32 +67,6 @@ def rbo(first: Sequence[str], second: Sequence[str], p: float = 0.9) -> float:
             terms.append(common_at_s * (depth - s) / (s * depth) * p**depth)
     end = ((common - common_at_s) / l + common_at_s / s) * p**l
     return min(1.0, (1.0 - p) / p * math.fsum(terms) + end)
-
-
-def kendall(first: Sequence[str], second: Sequence[str]) -> float:
-    """Kendall's tau-b over the ids of either ranking; ids that a ranking lacks are tied after its end.
-
-    Kendall: The Treatment of Ties in Ranking Problems, Biometrika 33(3), 1945.
-
-    Returns:
-        From -1 (reversed) to 1 (the same order); NaN where a ranking orders no pair (fewer than two ids in all, or an
-        empty ranking).
-
-    Raises:
-        UsageError: An id given twice.
-    """
-    one, two = ({i: n for n, i in enumerate(r)} for r in (first, second))
-    _top(first, None), _top(second, None)
-    ids = list(dict.fromkeys([*first, *second]))
-    x = np.array([one.get(i, len(one)) for i in ids])
-    y = np.array([two.get(i, len(two)) for i in ids])
-    concordance = pairs_x = pairs_y = 0
-    for n in range(len(ids) - 1):  # one vector operation an id: no matrix of all pairs
-        dx, dy = np.sign(x[n + 1 :] - x[n]), np.sign(y[n + 1 :] - y[n])
-        concordance += int(np.sum(dx * dy))
-        pairs_x += int(np.count_nonzero(dx))
-        pairs_y += int(np.count_nonzero(dy))
-    return concordance / math.sqrt(pairs_x * pairs_y) if pairs_x and pairs_y else math.nan
 
 
 def reached(found: Sequence[float], exact: Sequence[float]) -> int:

@@ -126,26 +126,6 @@ def retrieved_rows(candidates: Candidates) -> Ints:
     return np.flatnonzero(alive)
 
 
-def drop_unretrieved(candidates: Candidates) -> Candidates:
-    """Candidates of the `retrieved_rows` only, in the same order: what a fresh search under the same cuts would hold."""
-    rows = retrieved_rows(candidates)
-    if len(rows) == len(candidates):
-        return candidates
-    picked = rows.tolist()
-    columns = (
-        replace(c, rank=c.rank[rows], score=c.score[rows], computed=c.computed[rows], cut=c.cut[rows])
-        for c in candidates.columns
-    )
-    return Candidates(
-        tuple(candidates.chunk_ids[r] for r in picked),
-        tuple(candidates.document_ids[r] for r in picked),
-        tuple(candidates.paths[r] for r in picked),
-        candidates.start_lines[rows],
-        candidates.whole[rows],
-        tuple(columns),
-    )
-
-
 def document_codes(document_ids: tuple[str, ...]) -> Ints:
     """Number of each row's document, int64 (n,): documents are numbered from 0 in the order of their first rows."""
     seen: dict[str, int] = {}

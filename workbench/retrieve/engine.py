@@ -6,9 +6,9 @@ import copy
 import json
 import threading
 import weakref
-from collections import OrderedDict
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench.encode.load import load_encoder
@@ -43,7 +43,7 @@ class Engine:
         self._masked: tuple[RecordStore, GrepIndex, LexicalIndex] | None = None
         self._encoder = encoder
         self._models: dict[str, Encoder] = {}
-        self._embedded: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._embedded: LRUCache[tuple[str, str], NDArray[np.float32]] = LRUCache(_KEPT_VECTORS)
         self._lock = threading.Lock()
         self._vocabulary = NONE
         self._first: Engine | None = None
@@ -140,8 +140,6 @@ class Engine:
         vector.flags.writeable = False
         with self._lock:
             self._embedded[(encoder, text)] = vector
-            while len(self._embedded) > _KEPT_VECTORS:
-                self._embedded.popitem(last=False)
         return vector
 
     def left_out(self, text: str, encoder: str) -> str:

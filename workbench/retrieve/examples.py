@@ -27,10 +27,9 @@ from workbench.locators import Place, locate
 from workbench.plan.plan import Plan
 from workbench.records import Chunk, ChunkKind, Document, Principal, cite
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import Outcome, fuse_plan
+from workbench.retrieve.fusing import Outcome, fuse_plan, reranked
 from workbench.retrieve.messages import warnings_for
 from workbench.retrieve.request import Request, check_principal, make_request, whole
-from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import retrieve
 from workbench.store.types import Scope

@@ -18,13 +18,12 @@ from workbench.plan.fields import FUSED, OFF, base_of, encoder_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
 from workbench.retrieve.cited import find_place, split_citation
-from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
+from workbench.retrieve.messages import listed, why_not
 from workbench.retrieve.remedies import Aim, Cause, Remedy, Search, find
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.retrieved import Retrieved, counts_documents
+from workbench.retrieve.retrieved import Retrieved, as_asked, counts_documents
 from workbench.retrieve.sources import retrieve, scope_of
-from workbench.retrieve.wording import listed, why_not
 from workbench.store.types import QueryWords, Scope, Scored
 
 
@@ -108,7 +107,7 @@ def explain(engine: Engine, result: SearchResult, target: str | Hit, search: Sea
 
 def _explain(engine: Engine, result: SearchResult, name: str, search: Search, start: Remedy) -> Explanation:
     """Explain a result that was searched with the changes of `start`."""
-    retrieved: Retrieved = result._retrieved
+    retrieved: Retrieved = result.retrieved
     request = retrieved.request
     everything = engine.records.scope(request.principal, None, ())
     numbers, whole = _resolve(engine, name, everything)
@@ -131,9 +130,9 @@ def _explain(engine: Engine, result: SearchResult, name: str, search: Search, st
 
 def _shown_as(result: SearchResult, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Records, those that a passage of the result shows by the one that stands for it."""
-    retrieved = result._retrieved
+    retrieved = result.retrieved
     known = retrieved.columns.numbers
-    holders = known[retrieved.holders(result._outcome.candidates)]
+    holders = known[retrieved.holders(result.outcome.candidates)]
     rows = np.searchsorted(known, numbers).clip(max=max(len(known) - 1, 0))
     found = np.array([holders[r] if len(known) and known[r] == n else n for r, n in zip(rows, numbers, strict=True)])
     return np.unique(found.astype(np.int64))
@@ -179,7 +178,7 @@ class _Places:
 
     def __init__(self, engine: Engine, result: SearchResult, subject: str = "it") -> None:
         self.subject = subject
-        self.engine, self.result, self.retrieved, self.plan = engine, result, result._retrieved, result.plan
+        self.engine, self.result, self.retrieved, self.plan = engine, result, result.retrieved, result.plan
         self.sources = self.retrieved.sources_for(result.plan)
         self._complete: dict[str, Scored] = {}
         self._words: dict[str, QueryWords] = {}
@@ -348,7 +347,7 @@ def _explain_records(
     places = _Places(engine, result, "its best passage" if whole and len(numbers) > 1 else "it")
     number = _merit(places, numbers)
     (stored,) = engine.records.rows([number])
-    chunk, path = stored.chunk, _shown_path(engine, result._retrieved, number)
+    chunk, path = stored.chunk, _shown_path(engine, result.retrieved, number)
     if not whole and result.plan["fusion.unit"] != "document":
         aim = Aim(chunk.document_id, frozenset(engine.records.columns(np.array(numbers, np.int64)).chunk_ids))
     else:
@@ -411,7 +410,7 @@ def _told(result: SearchResult, remedy: Remedy) -> dict[str, Any]:
 def _dropped(places: _Places, standings: tuple[SourceStanding, ...], position: int) -> tuple[str, str]:
     result = places.result
     if position >= 0:
-        outcome, paths, rows = result._outcome, result._retrieved.columns.paths, result.fused.rows
+        outcome, paths, rows = result.outcome, result.retrieved.columns.paths, result.fused.rows
         better = outcome.duplicate_of.get(position)
         if better is not None:
             place = places.place(better)
@@ -455,9 +454,9 @@ def _filtered(
     engine: Engine, result: SearchResult, name: str, numbers: np.ndarray[Any, np.dtype[np.int64]], search: Search
 ) -> Explanation:
     """Explain a document that the filter or the plan's collections leave out."""
-    records, request = engine.records, result._retrieved.request
+    records, request = engine.records, result.retrieved.request
     (stored,) = records.rows([int(numbers[0])])
-    chunk, path = stored.chunk, _shown_path(engine, result._retrieved, int(numbers[0]))
+    chunk, path = stored.chunk, _shown_path(engine, result.retrieved, int(numbers[0]))
     collections = request.plan["collections"]
 
     def passes(scope: Scope) -> bool:
@@ -493,7 +492,7 @@ def _filtered(
         chunk_id=chunk.chunk_id,
         standings=tuple(
             SourceStanding(s, "not asked", None, None, None, 0.0, "it is left out before the sources are searched")
-            for s in result._retrieved.sources_for(request.plan)
+            for s in result.retrieved.sources_for(request.plan)
         ),
         dropped_by="filters",
         reason="; ".join(reasons),

@@ -25,9 +25,10 @@ from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import ReadError
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.rules import Visibility, narrow
-from workbench.records import Principal, Span
+from workbench.records import Document, Principal, Span
 from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine
+from workbench.store.access.visibility import Policy
 from workbench.store.types import Scope
 
 
@@ -284,3 +285,49 @@ def _not_found(asked: str) -> FileText:
         "Paths are relative to an indexed folder, as citations show them",
         found=False,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A file's bytes, or why there are none and what to do (both without a full stop)."""
+
+    data: bytes = b""
+    reason: str = ""
+    remedy: str = ""
+
+
+def original(engine: Engine, principal: Principal | None, policy: Policy | None, document: Document) -> Original:
+    """The bytes of a visible document's file.
+
+    Args:
+        engine: The generation that the document comes from.
+        principal: Who asks.
+        policy: The corpus's policy.
+        document: A document that the store gave to this principal.
+    """
+    if policy is not None and policy.redacts(principal):
+        return Original(
+            reason="Parts of texts are masked for you, and a picture of the page would show them",
+            remedy="Read the text, or ask somebody with the role to see all of it",
+        )
+    path = Path(document.root) / document.path
+    roots = explicit_roots() or tuple(
+        Path(os.path.realpath(r)) for r in engine.records.roots(engine.records.scope(principal, None, ()))
+    )
+    real = Path(os.path.realpath(path))
+    if not document.root or not any(root in real.parents for root in roots):
+        return Original(
+            reason="The file is outside the allowed folders",
+            remedy="Add its folder to the setting allowed_roots, or index the whole folder",
+        )
+    try:
+        data = real.read_bytes()
+    except OSError:
+        return Original(
+            reason="The file is not there any more", remedy="Index its folder again to bring the corpus up to date"
+        )
+    if hashlib.sha256(data).hexdigest() != document.sha256:
+        return Original(
+            reason="The file has changed since it was indexed", remedy="Index its folder again to see it as it is now"
+        )
+    return Original(data)

@@ -17,9 +17,9 @@ from workbench.plan.fields import FUSED, OFF, base_of
 from workbench.plan.plan import Plan
 from workbench.ranking.cutting import below
 from workbench.ranking.distance import to_distance
+from workbench.retrieve.messages import NoMatch, listed
 from workbench.retrieve.request import MODES
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.wording import NoMatch, listed
 from workbench.store.lexical.query import unquoted, without
 
 _FACTORS = (2.0, 0.5, 5.0, 0.2)
@@ -49,7 +49,7 @@ class Aim:
 
     def rank(self, result: SearchResult) -> int:
         """Its rank among the results; 0 where it is none."""
-        return next((n for n, p in enumerate(result._outcome.shown.tolist(), 1) if self._is(result, p)), 0)
+        return next((n for n, p in enumerate(result.outcome.shown.tolist(), 1) if self._is(result, p)), 0)
 
     def place(self, result: SearchResult) -> int:
         """Its number in the list before the limit; 0 where it is not in it."""
@@ -57,7 +57,7 @@ class Aim:
 
     def cut(self, result: SearchResult) -> float | None:
         """Its best fused score, where `fusion.threshold` dropped it."""
-        outcome = result._outcome
+        outcome = result.outcome
         cut = (p for p in range(outcome.above, len(result.fused)) if self._is(result, p))
         position = next(cut, None)
         return (
@@ -68,7 +68,7 @@ class Aim:
 
     def repeated(self, result: SearchResult) -> bool:
         """Whether dedupe dropped it."""
-        return any(self._is(result, position) for position in result._outcome.duplicate_of)
+        return any(self._is(result, position) for position in result.outcome.duplicate_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def _lifted(base: SearchResult, aim: Aim, remedy: Remedy, again: SearchResult, s
 
 
 def _lifts(again: SearchResult, aim: Aim) -> Iterator[dict[str, Any]]:
-    plan, sources = again.plan, again._retrieved.sources_for(again.plan)
+    plan, sources = again.plan, again.retrieved.sources_for(again.plan)
     if plan["fusion.unit"] == "chunk":
         yield {"fusion.unit": "document"}
     if any(base_of(s) == "keyword" for s in sources):
@@ -328,7 +328,7 @@ def _limited(base: SearchResult, aim: Aim, remedy: Remedy, again: SearchResult, 
         if limit > again.plan["limit.max"]:
             return Remedy(beyond=place)
         if attempt == _LIMIT_TRIES // 2:
-            held = {f"depth.{s}": again.plan.depth(s) for s in again._retrieved.sources_for(again.plan)}
+            held = {f"depth.{s}": again.plan.depth(s) for s in again.retrieved.sources_for(again.plan)}
         changed = remedy.more({"limit": limit, **held})
         found = _run(base, changed, search)
         if found is None:

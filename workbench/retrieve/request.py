@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from workbench.errors import SAY_WHO, FilterError, PrincipalRequired, QueryError
 from workbench.plan.fields import base_of, collection_of
 from workbench.plan.plan import Plan
-from workbench.records import Kind, Principal
+from workbench.records import Kind, Principal, principal_key
 from workbench.retrieve.keywords import quoted_phrases
 from workbench.store.access.filters import COMPARISONS, show_field, show_value
 
@@ -202,3 +202,16 @@ def sources_of(plan: Plan, mode: str, query: str, keywords: str) -> tuple[str, .
     elif when == "always" or keywords or quoted_phrases(query):
         sources.add("grep")
     return tuple(sorted(sources))
+
+
+def cache_key(request: Request, state: str) -> Hashable:
+    """What decides a result: equal keys give equal results.
+
+    Args:
+        request: What is asked, and by whom.
+        state: Of the corpus: names generation, policy and rules (`Engine.key`).
+    """
+    who = principal_key(request.principal)
+    asked = (request.mode, folded(request.query), folded(request.keywords), request.context, request.filters)
+    # A result says which plan it is of, by its preset's name too.
+    return (who, asked, request.limit, request.plan, request.plan.preset, state)

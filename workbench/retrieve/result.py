@@ -20,11 +20,10 @@ from workbench.ranking.distance import to_distance
 from workbench.ranking.fuse import Fused
 from workbench.records import Hit, Ranked, Ranking, Span, Step, Unavailable
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import Outcome, fuse_plan
+from workbench.retrieve.fusing import Outcome, fuse_plan, reranked
 from workbench.retrieve.hits import make_hits
 from workbench.retrieve.messages import guidance, messages_for, warnings_for, words_said
 from workbench.retrieve.request import kind_of
-from workbench.retrieve.reranking import reranked
 from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import scope_of
 from workbench.store.lexical.synonyms import spoken
@@ -32,7 +31,7 @@ from workbench.store.lexical.synonyms import spoken
 if TYPE_CHECKING:
     import polars
 
-    from workbench.snapshot.snapshot import Snapshot
+    from workbench import Snapshot
 
 
 class SearchResult:
@@ -43,10 +42,13 @@ class SearchResult:
         plan: The plan that fused it.
         generation: Id of the generation that answered.
         unavailable: Sources that could not run.
+        engine: The open generation that answered.
+        retrieved: What the sources answered.
+        outcome: The fused list, and how it came to be.
     """
 
     def __init__(self, engine: Engine, retrieved: Retrieved, plan: Plan, *, spent_ms: float = 0.0) -> None:
-        self._engine, self._retrieved = engine, retrieved
+        self.engine, self.retrieved = engine, retrieved
         self._origin = retrieved  # of the search: what `with_plan` takes its answers from
         request = retrieved.request
         self.query, self.keywords, self.mode, self.filters = (
@@ -58,7 +60,7 @@ class SearchResult:
         self.plan = plan
         self.generation = engine.generation
         self.unavailable: tuple[Unavailable, ...] = retrieved.unavailable
-        self._outcome: Outcome = reranked(engine, retrieved, fuse_plan(retrieved, plan), plan)
+        self.outcome: Outcome = reranked(engine, retrieved, fuse_plan(retrieved, plan), plan)
         self._spent_ms = spent_ms
         self._kept_ms: float | None = None
 
@@ -78,27 +80,27 @@ class SearchResult:
     @cached_property
     def hits(self) -> tuple[Hit, ...]:
         """The results, best first; their rows are fetched when this is first read."""
-        return make_hits(self._engine, self._retrieved, self._outcome, self.plan)
+        return make_hits(self.engine, self.retrieved, self.outcome, self.plan)
 
     @property
     def fused(self) -> Fused:
         """Every fused candidate before dedupe and limit, as rows of `candidates`."""
-        return self._outcome.fused
+        return self.outcome.fused
 
     @property
     def order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Positions in `fused` of what is left after dedupe, in the final order (reranked where a model ran), int64."""
-        return self._outcome.kept
+        return self.outcome.kept
 
     @property
     def score_kind(self) -> str:
         """`fused`, or the lone source whose own scores these are."""
-        return self._outcome.score_kind
+        return self.outcome.score_kind
 
     @property
     def rerank_scores(self) -> Mapping[int, float]:
         """Position in `fused` -> the reranking model's score; empty where none ran."""
-        return self._outcome.rerank
+        return self.outcome.rerank
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -107,14 +109,14 @@ class SearchResult:
         Rankings are cut to the plan's depth, and rows at or beyond its threshold are marked `cut`, so that fusing these
         gives this result again.
         """
-        return self._retrieved.candidates_for(self.plan, computed=True)
+        return self.retrieved.candidates_for(self.plan, computed=True)
 
     @cached_property
     def rankings(self) -> Mapping[str, Ranking]:
         """Each source's ranking after threshold and depth, ranks from 1."""
-        columns, metric = self._retrieved.columns, self.plan["vector.metric"]
+        columns, metric = self.retrieved.columns, self.plan["vector.metric"]
         made = {}
-        for column in self._outcome.candidates.columns:
+        for column in self.outcome.candidates.columns:
             kept = np.flatnonzero((column.rank > 0) & ~column.cut)
             kept = kept[np.argsort(column.rank[kept], kind="stable")]
             vector = base_of(column.source) == "vector"
@@ -132,20 +134,20 @@ class SearchResult:
                         float(to_distance(np.array(score), metric)) if vector else None,
                     )
                 )
-            approximate = self._retrieved.answers[column.source].scored.approximate
+            approximate = self.retrieved.answers[column.source].scored.approximate
             made[column.source] = Ranking(column.source, kind_of(column.source), tuple(entries), approximate)
         return made
 
     def documents(self, most: int) -> list[tuple[str, str]]:
         """Document id and path of each fused candidate after dedupe, best first, at most `most`; without the limit."""
-        columns = self._retrieved.columns
-        rows = self._outcome.fused.rows[self._outcome.kept[:most]].tolist()
+        columns = self.retrieved.columns
+        rows = self.outcome.fused.rows[self.outcome.kept[:most]].tolist()
         return [(columns.document_ids[r], columns.paths[r]) for r in rows]
 
     def passages(self, most: int) -> list[tuple[str, str, Span]]:
         """Like `documents`, with the characters of each candidate."""
-        columns = self._retrieved.columns
-        rows = self._outcome.fused.rows[self._outcome.kept[:most]].tolist()
+        columns = self.retrieved.columns
+        rows = self.outcome.fused.rows[self.outcome.kept[:most]].tolist()
         return [
             (columns.document_ids[r], columns.paths[r], Span(int(columns.start_chars[r]), int(columns.end_chars[r])))
             for r in rows
@@ -153,7 +155,7 @@ class SearchResult:
 
     def alike(self) -> list[list[tuple[str, str, Span]]]:
         """Like `passages`, of every candidate after dedupe: each with those of the same text that dedupe removed for it."""
-        columns, rows = self._retrieved.columns, self._outcome.fused.rows
+        columns, rows = self.retrieved.columns, self.outcome.fused.rows
         return [
             [
                 (
@@ -163,14 +165,14 @@ class SearchResult:
                 )
                 for r in rows[group].tolist()
             ]
-            for group in self._outcome.groups()
+            for group in self.outcome.groups()
         ]
 
     @property
     def cut_by_depth(self) -> bool:
         """Whether a greater depth would bring more candidates in: some source found more, and its threshold cut none."""
-        for column in self._outcome.candidates.columns:
-            answer, ranked = self._retrieved.answers[column.source], column.rank > 0
+        for column in self.outcome.candidates.columns:
+            answer, ranked = self.retrieved.answers[column.source], column.rank > 0
             more = not answer.exhausted or len(answer.scored.numbers) > int(ranked.sum())
             if more and not bool(column.cut[ranked].any()):
                 return True
@@ -185,7 +187,7 @@ class SearchResult:
             PlanError: The plan cannot be read.
         """
         value = Plan.of(plan)
-        again = SearchResult(self._engine, self._origin.under(value), value, spent_ms=0.0)
+        again = SearchResult(self.engine, self._origin.under(value), value, spent_ms=0.0)
         again._origin = self._origin
         return again
 
@@ -198,12 +200,12 @@ class SearchResult:
         """
         from workbench.retrieve.frames import candidates_frame
 
-        return candidates_frame(self._retrieved, self._outcome)
+        return candidates_frame(self.retrieved, self.outcome)
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The funnel as records, in the order of the pipeline."""
-        return self._outcome.steps
+        return self.outcome.steps
 
     def funnel(self) -> polars.DataFrame:
         """How many candidates entered and left each step, and why: step, source, entered, left, dropped, reason."""
@@ -215,12 +217,12 @@ class SearchResult:
         """Distance of every record that the source may return, in the plan's metric, float64, for the histogram; empty where
         there are none.
         """
-        answer = self._retrieved.answers.get(source)
-        vector = self._retrieved.vectors.get(encoder_of(source))
+        answer = self.retrieved.answers.get(source)
+        vector = self.retrieved.vectors.get(encoder_of(source))
         if answer is None or vector is None:
             return np.zeros(0)
-        index = self._engine.vectors(encoder_of(source))
-        cosines = index.cosines(vector, scope_of(self._engine, self._retrieved.request, source, self._retrieved.scope))
+        index = self.engine.vectors(encoder_of(source))
+        cosines = index.cosines(vector, scope_of(self.engine, self.retrieved.request, source, self.retrieved.scope))
         return np.asarray(to_distance(cosines.astype(np.float64), self.plan["vector.metric"]))
 
     @property
@@ -241,8 +243,8 @@ class SearchResult:
 
     @property
     def _ran_ms(self) -> Mapping[str, float]:
-        outcome = self._outcome
-        timings = {**self._retrieved.timings, "fusion_ms": outcome.milliseconds}
+        outcome = self.outcome
+        timings = {**self.retrieved.timings, "fusion_ms": outcome.milliseconds}
         if outcome.rerank_ms is not None:
             timings["rerank_ms"] = outcome.rerank_ms
         return {**timings, "total_ms": self._spent_ms + outcome.milliseconds + (outcome.rerank_ms or 0.0)}
@@ -251,23 +253,23 @@ class SearchResult:
     def messages(self) -> tuple[str, ...]:
         """What was found, in words: characters returned, files or chunks; guidance when nothing was."""
         if self.hits:
-            said = messages_for(self._retrieved, self._outcome, self.hits, self.plan)
+            said = messages_for(self.retrieved, self.outcome, self.hits, self.plan)
         else:
-            said = guidance(self._engine, self._retrieved, self._outcome, self.plan)
-        return (*said, *words_said(self._engine, self._retrieved, self._outcome, self.plan), *self._words_said())
+            said = guidance(self.engine, self.retrieved, self.outcome, self.plan)
+        return (*said, *words_said(self.engine, self.retrieved, self.outcome, self.plan), *self._words_said())
 
     def _words_said(self) -> tuple[str, ...]:
         """What the corpus's own synonyms added to the words, and what its stop words took away."""
-        if not any(base_of(source) == "keyword" for source in self._retrieved.answers):
+        if not any(base_of(source) == "keyword" for source in self.retrieved.answers):
             return ()
-        words = spoken(self.query, self._engine.vocabulary)
+        words = spoken(self.query, self.engine.vocabulary)
         said = (("Searched also: ", words.also), ("Not counted, being stop words of this corpus: ", words.dropped))
         return tuple(lead + ", ".join(names) for lead, names in said if names)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What the reader must know before trusting it: sources that could not run, approximate answers."""
-        return warnings_for(self._engine, self._retrieved, self._outcome, self.plan)
+        return warnings_for(self.engine, self.retrieved, self.outcome, self.plan)
 
     def snapshot(self, note: str = "") -> Snapshot:
         """This result as a value that is saved as one file, opened anywhere, verified and compared.
@@ -275,7 +277,8 @@ class SearchResult:
         Args:
             note: What to say of it; its first line is the title.
         """
-        from workbench.snapshot.snapshot import Snapshot
+        # By its public name: what a snapshot is, is decided above what a result is.
+        from workbench import Snapshot
 
         return Snapshot.of(self, note=note)
 

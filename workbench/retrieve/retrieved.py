@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import as_holders, to_depth, to_threshold
 from workbench.records import Document, Passage, Span, Unavailable
 from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
-from workbench.store.types import ChunkRow, RecordColumns, Scope, Scored
+from workbench.store.types import ChunkRow, RecordColumns, RecordStore, Scope, Scored
 
 
 def counts_documents(plan: Plan) -> bool:
@@ -274,3 +274,41 @@ class Retrieved:
         """The sources that a plan fuses and that answered, sorted."""
         wanted = sources_of(plan, self.request.mode, self.request.query, self.request.keywords)
         return tuple(s for s in wanted if s in self.answers)
+
+
+def as_asked(columns: RecordColumns, scope: Scope) -> RecordColumns:
+    """Columns with the paths under which a scope shows their documents."""
+    if not scope.paths:
+        return columns
+    owners = columns.document_numbers.tolist()
+    paths = tuple(scope.paths.get(owner, path) for owner, path in zip(owners, columns.paths, strict=True))
+    return replace(columns, paths=paths)
+
+
+def others(shown: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """Paths without the shown one, each once, in order."""
+    return tuple(path for path in dict.fromkeys(paths) if path != shown)
+
+
+def with_copies(
+    records: RecordStore, scope: Scope, passages: Sequence[Passage], numbers: NDArray[np.int64]
+) -> tuple[Passage, ...]:
+    """Passages under the paths that a scope shows, each with the other paths of its document.
+
+    Args:
+        records: The store.
+        scope: Whom and what was asked for.
+        passages: What was found.
+        numbers: int64 (m,), the record that stands for each; -1 where none does.
+    """
+    held = np.flatnonzero(numbers >= 0)
+    owners = dict(zip(held.tolist(), records.columns(numbers[held]).document_numbers.tolist(), strict=True))
+    paths = records.paths_of(sorted(set(owners.values())))
+    if not paths:
+        return tuple(passages)
+    made = []
+    for at, passage in enumerate(passages):
+        owner = owners.get(at, -1)
+        shown = scope.paths.get(owner, passage.path)
+        made.append(replace(passage, path=shown, copies=others(shown, paths.get(owner, ()))))
+    return tuple(made)

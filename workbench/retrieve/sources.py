@@ -19,12 +19,16 @@ from workbench.assist.models import check_named, load_rewriter
 from workbench.errors import AssistError, CorpusDamaged, QueryError, SourceUnavailable, UsageError, WorkbenchError
 from workbench.plan.fields import OFF, base_of, collection_of, encoder_of
 from workbench.records import Unavailable
-from workbench.retrieve.copies import as_asked
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords, quoted_phrases
-from workbench.retrieve.matching import pattern_notes
+from workbench.retrieve.keywords import (
+    context_keywords,
+    extract_keywords,
+    parse_keywords,
+    pattern_notes,
+    quoted_phrases,
+)
 from workbench.retrieve.request import Request, folded, sources_of
-from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
+from workbench.retrieve.retrieved import Answer, Retrieved, as_asked, counts_documents
 from workbench.store.types import GrepAnswer, Scope, Scored
 
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.

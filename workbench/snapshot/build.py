@@ -86,8 +86,8 @@ def gather(
     if len(results) > MOST_SEARCHES:
         raise UsageError(f"{len(results)} searches are too many for one snapshot", f"Save at most {MOST_SEARCHES}")
     if results:
-        engine, scope = results[0]._engine, results[0]._retrieved.scope
-        principal = results[0]._retrieved.request.principal
+        engine, scope = results[0].engine, results[0].retrieved.scope
+        principal = results[0].retrieved.request.principal
     elif corpus is not None:
         engine, principal = corpus.engine, corpus.principal
         scope = engine.records.scope(principal, None, ())
@@ -96,7 +96,7 @@ def gather(
             "An evaluation does not know its corpus", "Pass corpus= too: wb.Snapshot.of(evaluation, corpus=corpus)"
         )
     for result in results:
-        if result.generation != engine.generation or result._retrieved.request.principal != principal:
+        if result.generation != engine.generation or result.retrieved.request.principal != principal:
             raise UsageError(
                 "The results are of several generations or principals",
                 "Save one snapshot of each, and compare them with diff",
@@ -221,7 +221,7 @@ def searches(results: Sequence[SearchResult]) -> Content:
         places = {chunk_id: place for place, chunk_id in enumerate(result.fused.chunk_ids, 1)}
         rows["passages"] += [_passage(number, at, hit, places) for at, hit in enumerate(result.hits)]
     if results:
-        rows["documents"] = documents(results[0]._engine, results[0]._retrieved.scope)
+        rows["documents"] = documents(results[0].engine, results[0].retrieved.scope)
     return Content(tuple(saved), (), (), {name: frame(name, rows[name]) for name in SEARCH_TABLES})
 
 
@@ -237,7 +237,7 @@ def _search(result: SearchResult) -> SavedSearch:
     return SavedSearch(
         query=result.query,
         keywords=result.keywords,
-        context=result._retrieved.request.context,
+        context=result.retrieved.request.context,
         mode=result.mode,
         filters=result.filters,
         plan=str(result.plan),
@@ -250,13 +250,13 @@ def _search(result: SearchResult) -> SavedSearch:
         funnel=result.steps,
         messages=tuple(map(clean, result.messages)),
         warnings=tuple(map(clean, result.warnings)),
-        depths={s: a.depth for s, a in result._retrieved.answers.items() if not a.steady},
+        depths={s: a.depth for s, a in result.retrieved.answers.items() if not a.steady},
     )
 
 
 def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
     """Every fused candidate, and what each source says of it."""
-    outcome, fused, made = result._outcome, result.fused, result._retrieved.columns
+    outcome, fused, made = result.outcome, result.fused, result.retrieved.columns
     ranks = {int(position): rank for rank, position in enumerate(result.order.tolist(), 1)}
     shown = set(outcome.shown.tolist())
     metric = result.plan["vector.metric"]

@@ -173,7 +173,7 @@ class Statement:
 def statements(result: SearchResult) -> list[Statement]:
     """What each source ran, as SQL where it is SQL and else in words; and the filter's SQL with its values."""
     plan, made = result.plan, []
-    engine, retrieved = result._engine, result._retrieved
+    engine, retrieved = result.engine, result.retrieved
     for source in retrieved.sources_for(plan):
         base, depth, bound = base_of(source), plan.depth(source), plan.threshold(source)
         if base == "keyword":
@@ -206,7 +206,7 @@ def filter_statement(result: SearchResult) -> str:
     """The filter as the store runs it, with its values as a comment."""
     from workbench.store.access import filters
 
-    records, request = result._engine.records, result._retrieved.request
+    records, request = result.engine.records, result.retrieved.request
     node = filters.parse(result.filters)
     # Every condition's field was known when the search ran, so the fields that it names are taken as known here.
     keys = sorted({c.field.removeprefix("metadata.") for c in filters.conditions(node)})

@@ -24,8 +24,7 @@ from workbench.locators import Place, locate, pairs_of, spoken, whole_number
 from workbench.markup import attribute, marked, plain, visible
 from workbench.records import Chunk, Document, Span, cite
 from workbench.retrieve.cited import find_place
-from workbench.retrieve.original import original
-from workbench.retrieve.readfile import find_cited
+from workbench.retrieve.readfile import find_cited, original
 from workbench.store.catalogue import Catalogue, Listed
 from workbench.ui import layout
 from workbench.ui import state as app_state
@@ -556,8 +555,7 @@ def _matches(corpus: Corpus, shown: Shown) -> tuple[Span, ...]:
 
 @st.cache_data(show_spinner="Looking for the matches", max_entries=64)
 def _spans(text: str, query: str, keywords: str, grep: str, _corpus: Corpus) -> tuple[Span, ...]:
-    from workbench.retrieve.keywords import parse_keywords
-    from workbench.retrieve.matching import pattern_spans
+    from workbench.retrieve.keywords import parse_keywords, pattern_spans
 
     plan = app_state.current().moved
     words = _corpus.engine.lexical.highlight(query, text) if query else ()
