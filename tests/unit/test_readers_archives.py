@@ -137,6 +137,7 @@ def test_a_mailboxs_messages_are_numbered_and_quoted_from_lines_are_restored(tmp
         "Subject: naïve\n\nwords".encode(), b"Subject: a\nContent-Type: text/plain; charset=nonsense\n\nwords",
         b"Subject: a\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n!!!not base64!!!d29yZHM=",
         b"Subject: a\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\nwords without an end",
+        b"Subject: a\nContent-Type: text/plain; name*\n\nwords",
     ],
 )  # fmt: skip
 def test_mail_that_breaks_its_own_rules_is_read(tmp_path: Path, raw: bytes) -> None:

@@ -77,7 +77,7 @@ def _read_message(source: Source) -> Iterator[Parsed | Member | Problem]:
         length, _, rest = data.lstrip().partition(b"\n")
         end = whole_number(length.decode("latin-1").strip(), None)
         data = data if end is None else rest[:end]
-    message = email.message_from_bytes(data.lstrip(b"\r\n\xef\xbb\xbf"), policy=email.policy.default)
+    message = email.message_from_bytes(data.lstrip(b"\r\n\xef\xbb\xbf"), policy=email.policy.compat32)
     if not message.keys() and not source.depth:
         raise ReadError("It is not a message: it has no headers", "Give it the name of what it is")
     headers = {name: " ".join(_header(message, name).split()) for name in _SHOWN}
@@ -198,19 +198,35 @@ def _header(message: Part, name: str) -> str:
 
 def _decoded(raw: str) -> str:
     """A header as it is read: encoded words by Python's parser, bytes beyond ASCII by the detector."""
+    return normalise(str(_parsed("Subject", raw) or _readable(raw)))
+
+
+def _readable(raw: str) -> str:
     data = raw.encode("utf-8", "surrogateescape")
     try:
-        text = decode(data)[0] if data else ""
-        return normalise(str(email.policy.default.header_fetch_parse("Subject", text)))
-    except (ReadError, ValueError, LookupError, AttributeError, TypeError, AssertionError):
-        return normalise(data.decode("utf-8", "replace"))
+        return decode(data)[0] if data else ""
+    except ReadError:
+        return data.decode("utf-8", "replace")
+
+
+def _parsed(name: str, raw: str) -> Any:
+    """A header by Python's parser of today; None where it gives up, as it does on some malformed ones."""
+    try:
+        header: Any = email.policy.default.header_fetch_parse(name, _readable(raw))
+        str(header)
+        return header
+    except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError):
+        return None
 
 
 def _file_name(part: Part) -> str:
-    try:
-        return str(part.get_filename() or part.get_param("name") or "")
-    except (ValueError, LookupError, AttributeError, TypeError):
-        return ""
+    for name, key in (("Content-Disposition", "filename"), ("Content-Type", "name")):
+        raw = next((str(value) for own, value in part.raw_items() if own.lower() == name.lower()), "")
+        header = _parsed(name, raw) if key in raw.lower() else None
+        found = header.params.get(key) if header is not None else None
+        if found:
+            return str(found)
+    return str(part.get_filename() or part.get_param("name") or "")
 
 
 def _sent(date: str) -> str:
