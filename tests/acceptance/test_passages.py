@@ -222,6 +222,7 @@ def test_a_file_that_is_not_indexed_is_read_from_disk(make_corpus: Callable[...,
         assert again.read_file("new.md").startswith("[ERROR: NOT_FOUND]")
 
 
+@pytest.mark.slow
 def test_a_changed_file_gives_its_current_text_with_a_note(
     make_corpus: Callable[..., wb.Corpus], tmp_path: Path
 ) -> None:

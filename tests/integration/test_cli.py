@@ -37,6 +37,7 @@ def test_it_runs_as_a_module_too(tmp_path: Path) -> None:
     assert done.stdout.startswith("workbench, version ")
 
 
+@pytest.mark.slow
 def test_index_search_and_read(tmp_path: Path) -> None:
     """A folder is indexed, found, read and indexed again with nothing to do."""
     source = write_files(

@@ -105,6 +105,7 @@ def test_files_without_queries_are_refused(tmp_path: Path) -> None:
             read_queries(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_twenty_queries_through_every_preset(sample_path: Path) -> None:
     """The sample's queries run under all presets; the table names each query, plan and first result, and the means."""
     plans = [word for p in PRESETS for word in ("--preset", p.name)]

@@ -18,6 +18,7 @@ from workbench.errors import CorpusError, EncoderMismatch, PrincipalRequired, Qu
 Make = Callable[..., wb.Corpus]
 
 
+@pytest.mark.slow
 def test_a_corpus_is_pinned_until_refreshed(tmp_path: Path) -> None:
     """A new generation is seen after refresh, or at once by one that follows; old results keep their rows."""
     source = write_files(tmp_path / "files", {"a.md": "# Apples\n\nAbout apples.\n"})
@@ -46,6 +47,7 @@ def test_a_closed_corpus_says_so_and_its_results_live_on(make_corpus: Make) -> N
         corpus.search("apple")
 
 
+@pytest.mark.slow
 def test_removed_documents_are_gone(tmp_path: Path) -> None:
     source = write_files(tmp_path / "files", {"a.md": "apples", "b.md": "apples and pears"})
     wb.index([source], corpus=tmp_path / "corpus", encoder="hashing")

@@ -78,6 +78,7 @@ def test_every_file_is_accounted_for_with_a_reason(folder: Path, corpus: Path) -
     assert sum(kind.files for kind in by_kind(report)) == report.found
 
 
+@pytest.mark.slow
 def test_copies_are_listed_once_and_all_named(folder: Path, corpus: Path, tmp_path: Path) -> None:
     """The same bytes are one document, and a result names both paths."""
     report = index([folder / "copy1.txt", folder / "copy2.txt"], tmp_path / "c", encoder="hashing")

@@ -249,6 +249,7 @@ def test_a_dropped_sensitivity_is_in_no_answer(folder: Path) -> None:
         assert opened.info()["documents"] == len(FILES) - 2
 
 
+@pytest.mark.slow
 def test_the_corpus_file_may_ask_for_a_policy(folder: Path, tmp_path: Path) -> None:
     """Under `policy` in corpus.yaml; who opens the corpus without a policy of his own gets it."""
     wb.index([folder.parent / "files"], corpus=tmp_path / "corpus", encoder="hashing")

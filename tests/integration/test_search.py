@@ -157,6 +157,7 @@ def test_the_order_of_sources_changes_no_bit(sample: wb.Corpus) -> None:
     assert json.dumps(one.to_dict()) == json.dumps(two.to_dict())
 
 
+@pytest.mark.slow
 def test_six_threads_give_the_answers_of_one(sample: wb.Corpus) -> None:
     queries = [
         "how do retries work",

@@ -63,6 +63,7 @@ def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path) -> None:
         assert [e["name"] for e in opened.info()["encoders"]] == ["hashing"]
 
 
+@pytest.mark.slow
 def test_an_encoder_named_in_two_ways_is_there_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its own name, which also keeps the others where it is the corpus's own."""
     find = models.find
@@ -145,6 +146,7 @@ def test_an_encoder_that_the_corpus_lacks_is_one_sentence(corpus: wb.Corpus) -> 
         corpus.search(QUERY, plan="sources=vector:other")
 
 
+@pytest.mark.slow
 def test_other_weights_of_an_encoder_are_not_compared(home: Path) -> None:
     """The folder holds another table now: that source could not run, the others answer."""
     make_static(home / "moving", FILES.values())

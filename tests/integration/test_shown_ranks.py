@@ -23,6 +23,7 @@ def test_every_output_shows_the_rank_that_counted(
             assert not wrong_ranks(result, printed(result, capsys)), (query, changes)
 
 
+@pytest.mark.slow
 def test_the_chunk_that_counted_is_named(make_corpus: object, capsys: pytest.CaptureFixture[str]) -> None:
     """A document's first part counts by meaning and its second one by words: the shown one says where the other rank is from."""
     lines = "\n".join("grove " * 9 for _ in range(30))

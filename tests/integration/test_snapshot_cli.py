@@ -43,6 +43,7 @@ def test_save_and_show(saved: Path) -> None:
     assert data["evaluations"][0]["means"][0]["measure"] == "RR"
 
 
+@pytest.mark.slow
 def test_the_corpus_keeps_what_has_no_file(tmp_path: Path) -> None:
     """Under its id, which every command takes; nothing kept is exit code 1."""
     corpus = tmp_path / "c"

@@ -106,6 +106,7 @@ def test_a_border_that_knows_ascii_only_is_said(corpus: wb.Corpus) -> None:
     assert not corpus.search(r"\braum\b", mode="grep", plan="default grep.regex=yes").warnings
 
 
+@pytest.mark.slow
 def test_words_of_older_rules_are_said_and_split_again(
     report: wb.IndexReport, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

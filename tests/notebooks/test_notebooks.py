@@ -23,6 +23,7 @@ def cells(path: Path) -> list[tuple[str, str]]:
     return [(cell.cell_type, cell.source) for cell in jupytext.read(path).cells]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
 def test_the_pair_has_the_same_cells(script: Path) -> None:
     """The reviewed `.py` and the `.ipynb` beside it say the same."""

@@ -140,6 +140,7 @@ def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Pat
     check_set(corpus, drawn, tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(TEXTS.filter(str.strip), st.lists(TEXTS, min_size=1, max_size=4, unique=True), min_size=1), TEXTS

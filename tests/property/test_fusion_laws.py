@@ -113,6 +113,7 @@ def test_the_order_of_the_sources_changes_no_bit(case: tuple[Candidates, FusionP
     assert bits(fuse(with_columns(candidates, tuple(columns)), turned)) == bits(fuse(candidates, plan))
 
 
+@pytest.mark.slow
 @fast
 @given(candidate_sets(), fusion_plans(), st.booleans())
 def test_an_empty_ranking_changes_nothing(candidates: Candidates, plan: FusionPlan, all_cut: bool) -> None:

@@ -52,6 +52,7 @@ SETTINGS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(TEXTS, st.lists(QUERY, min_size=1, max_size=8), SETTINGS)
 def test_the_index_and_the_textbook_agree(texts: list, queries: list[str], values: dict) -> None:

@@ -45,6 +45,7 @@ def press(at: AppTest, key: str) -> None:
     run(at)
 
 
+@pytest.mark.slow
 def test_any_modes_and_presets_stand_side_by_side(open_app: Open, small_corpus: Path) -> None:
     """Two columns of one mode, one of a preset: each has its results, and the address says it."""
     at = opened(open_app, small_corpus, columns="vector,keyword")

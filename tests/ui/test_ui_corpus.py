@@ -50,6 +50,7 @@ def table(at: AppTest, name: str) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_the_overview_counts_what_is_there(open_app: Open, small_corpus: Path) -> None:
     """Documents, types, languages, collections, levels and sources add up to the corpus."""
     at = corpus_page(open_app, small_corpus)
@@ -61,6 +62,7 @@ def test_the_overview_counts_what_is_there(open_app: Open, small_corpus: Path) -
     assert "Half of the" in all_text(at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_is_in_the_address(open_app: Open, small_corpus: Path, part: str) -> None:
     """A button shows a part and names it; the address alone shows it too."""
@@ -101,6 +103,7 @@ def test_many_chunks_come_in_pages(open_app: Open, small_corpus: Path) -> None:
     assert "<script>alert" not in "".join(b for b in bodies(at) if "wb-places" in b)
 
 
+@pytest.mark.slow
 def test_files_that_were_not_indexed_are_listed_with_reason_and_remedy(open_app: Open, tmp_path: Path) -> None:
     """Failed ones first, and how many by reason."""
     source = tmp_path / "source"

@@ -122,6 +122,7 @@ def test_how_many_are_drawn_can_be_chosen(open_app: Open, small_corpus: Path) ->
     assert len(figure(at, "contributions").data[0].x) == 20
 
 
+@pytest.mark.slow
 def test_a_dropped_document_is_told_with_its_step_and_a_way_in(open_app: Open, small_corpus: Path) -> None:
     """The link carries the plan that was tried; following it shows the document on the Search page."""
     at = explain(open_app, small_corpus, q=QUERY, plan="default limit=3", target="limits.md")
@@ -289,6 +290,7 @@ def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus:
     assert symbols(again(at)).count("triangle-up") == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp_path: Path) -> None:
     """Why a document is missing: the run refused it. Who does not see every document is not told of such files."""
     import workbench as wb
@@ -305,6 +307,7 @@ def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp
     assert not any('class="wb-alert"' in b for b in bodies(at))
 
 
+@pytest.mark.slow
 def test_files_that_were_not_indexed_follow_the_rules_of_their_paths(
     open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,6 +341,7 @@ def test_the_filter_is_seen_and_set_here(open_app: Open, small_corpus: Path) -> 
     assert "filters" not in at.query_params
 
 
+@pytest.mark.slow
 def test_a_kept_answer_says_so_in_place_of_its_times(open_app: Open, small_corpus: Path) -> None:
     """The second person to ask within the time gets the kept answer: bars of nothing would explain nothing."""
     explain(open_app, small_corpus, q=QUERY)

@@ -208,6 +208,7 @@ def test_without_the_vector_side_the_page_says_so(
     assert shown(at)
 
 
+@pytest.mark.slow
 def test_a_model_grades_the_pool(open_app: Open, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an endpoint the page says what to set; with one, what was graded and how far it agrees with people."""
     with wb.open_corpus(corpus) as opened:

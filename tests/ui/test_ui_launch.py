@@ -65,6 +65,7 @@ def test_every_page_of_the_app_is_named() -> None:
     assert all((SCRIPT.parent / "views" / f"{path or 'search'}.py").is_file() for path in house.PAGES)
 
 
+@pytest.mark.slow
 def test_the_script_runs_by_itself() -> None:
     """A process that takes the script for its main module, as spawned ones do after a page ran, gets through it."""
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=120, check=False)

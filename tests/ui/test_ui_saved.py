@@ -300,6 +300,7 @@ def test_the_editor_link_is_made_from_the_setting(
     assert "javascript" not in column(at, "keyword")
 
 
+@pytest.mark.slow
 def test_one_looks_with_fewer_roles_never_with_more(
     open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

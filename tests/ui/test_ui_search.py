@@ -59,6 +59,7 @@ def test_nothing_found_says_what_to_try(open_app: Open, small_corpus: Path) -> N
     assert "vector.threshold" in column(at, "vector")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_a_sentence_with_the_remedy(open_app: Open, small_corpus: Path) -> None:
     """What is wrong with every column is said once over them, what is wrong with one stands in it; the page stays."""
     at = open_app(small_corpus, q=QUERY, filters="colour = 'red'")
@@ -125,6 +126,7 @@ def test_two_people_do_not_see_each_other(open_app: Open, small_corpus: Path) ->
     assert len(chunks(other, "vector")) == 10
 
 
+@pytest.mark.slow
 def test_a_new_generation_is_followed(open_app: Open, tmp_path: Path) -> None:
     """What is indexed while the app is open is found by the next search, without a restart."""
     import workbench as wb
@@ -150,6 +152,7 @@ def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.retrieve.engine.load_encoder", refuse)
 
 
+@pytest.mark.slow
 def test_without_the_vector_side_the_rest_goes_on(
     open_app: Open, small_corpus: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -213,6 +216,7 @@ def test_hostile_text_stays_text(open_app: Open, small_corpus: Path) -> None:
     assert "U+202E" in column(at, "keyword")
 
 
+@pytest.mark.slow
 def test_any_query_leaves_the_page_whole(open_app: Open, small_corpus: Path) -> None:
     """Whatever is typed, the page has its columns, and a sentence where it cannot be searched."""
     at = open_app(small_corpus)
@@ -231,6 +235,7 @@ def test_one_endless_line_does_not_swell_the_page(open_app: Open, small_corpus: 
         assert len(column(at, mode)) < 20_000
 
 
+@pytest.mark.slow
 def test_an_empty_corpus_is_a_page_that_says_so(open_app: Open, tmp_path: Path) -> None:
     """No document: every box opens, a query is answered by what to do next, nothing breaks."""
     import workbench as wb
@@ -265,6 +270,7 @@ def test_the_context_changes_what_the_vector_side_finds(open_app: Open, small_co
     assert column(at, "vector") != vector
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_encoder")
 def test_every_box_opens_without_the_vector_side(open_app: Open, small_corpus: Path) -> None:
     """And asking for exact against approximate is answered by why it cannot be."""
@@ -278,6 +284,7 @@ def test_every_box_opens_without_the_vector_side(open_app: Open, small_corpus: P
     assert chunks(at, "keyword")
 
 
+@pytest.mark.slow
 def test_kept_answers_say_so_in_place_of_their_times(open_app: Open, small_corpus: Path) -> None:
     """Who asks what was asked a moment ago gets the kept answers: bars of nothing would explain nothing."""
     first = open_app(small_corpus, q=QUERY, picture="timings")
@@ -287,6 +294,7 @@ def test_kept_answers_say_so_in_place_of_their_times(open_app: Open, small_corpu
     assert not at.get("plotly_chart")
 
 
+@pytest.mark.slow
 def test_code_examples_stand_in_the_place_of_the_columns(open_app: Open, tmp_path: Path) -> None:
     """The switch is in the address; each example has its citation and its code."""
     import workbench as wb

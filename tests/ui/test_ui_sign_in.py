@@ -112,6 +112,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(["iat", "tenant", "roles", "iss", "sub"]), JSON))
 def test_whatever_a_token_holds_is_read_or_refused(token: dict[str, Any]) -> None:

@@ -43,6 +43,7 @@ def test_without_a_query_the_page_says_what_to_do(open_app: Callable[..., AppTes
     assert "Nothing is kept yet" in said
 
 
+@pytest.mark.slow
 def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """A search a column, under one id, with a link and a copy button."""
     at = open_page(open_app, corpus, q="retry", columns="keyword,hybrid", plan="rrf fusion.k=7")
@@ -67,6 +68,7 @@ def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[...,
     assert f"Removed {made.id}" in all_text(at)
 
 
+@pytest.mark.slow
 def test_a_model_that_a_snapshot_names_is_loaded_when_the_button_says_so(
     open_app: Callable[..., AppTest], corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_what_is_saved_can_leave_the_passages_out(open_app: Callable[..., AppTes
     assert all(h.text == "" for h in listed.snapshot.hits())
 
 
+@pytest.mark.slow
 def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """Sentences, a bump chart, and the rows."""
     with wb.open_corpus(corpus) as opened:
@@ -112,6 +115,7 @@ def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpu
     assert len(at.get("plotly_chart")) == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_said_and_the_others_are_shown(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """One bad file hides nothing."""
     with wb.open_corpus(corpus) as opened:
@@ -206,6 +210,7 @@ def test_masks_hold_in_a_snapshot_of_somebody_who_sees_more(
     assert "replaced by citations" in ask(made.id).body.decode()
 
 
+@pytest.mark.slow
 def test_a_snapshot_shows_others_what_they_may_see_today(
     make_corpus: Callable[..., wb.Corpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ def test_the_figure_stands_beside_the_sliders(open_app: Open, small_corpus: Path
     assert at.session_state["wb.live"].job is job
 
 
+@pytest.mark.slow
 def test_the_search_page_shows_the_figure_once_a_setting_is_moved(
     open_app: Open, own_corpus: Path, judged: Path
 ) -> None:

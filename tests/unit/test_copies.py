@@ -285,6 +285,7 @@ def test_where_two_folders_hold_one_path(tmp_path: Path, corpus: Path) -> None:
         assert {h.path for h in opened.search("pump cats", mode="keyword", filters="path = 'x.md'").hits} == {"x.md"}
 
 
+@pytest.mark.slow
 def test_a_hidden_document_at_the_path_of_a_copy_changes_no_judgment(tmp_path: Path, corpus: Path) -> None:
     """Whose path a judgment means is decided by what the principal sees; who sees both has it mean the document's own."""
     mine, theirs = write_files(tmp_path / "mine", {"a.md": NOTE, "x.md": NOTE}), tmp_path / "theirs"

@@ -48,6 +48,7 @@ def test_a_section_of_the_help_topics_is_told_once() -> None:
     assert told["uno"] == topics["uno"]
 
 
+@pytest.mark.slow
 def test_writing_twice_leaves_every_file_alone(tmp_path: Path) -> None:
     """A second run rewrites nothing, so that indexing finds everything unchanged; a stray old file goes."""
     reports = []

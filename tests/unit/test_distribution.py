@@ -37,6 +37,7 @@ def test_the_threshold_that_loses_at_most_a_share() -> None:
     assert len(drawn.layout.shapes) == 1
 
 
+@pytest.mark.slow
 def test_plans_differ_most_where_their_lists_do(tmp_path: Path) -> None:
     """Without a judgment: the query whose lists share nothing comes before the one with equal lists."""
     files = {"a.md": "red apple\n", "b.md": "red brick\n", "c.md": "blue brick\n", "d.md": "green grass\n"}

@@ -267,6 +267,7 @@ def test_names_with_spaces_survive_the_trec_form_and_none_collide() -> None:
 COPIES = {"a.md": "same text of the river\n", "c.md": "same text of the river\n\n", "z.md": "other words\n"}
 
 
+@pytest.mark.slow
 def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_that_stands_for_it(
     make_corpus: Callable[..., wb.Corpus],
 ) -> None:
@@ -283,6 +284,7 @@ def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_tha
     assert corpus.evaluate(judged_of({"c.md": 0}), "rrf").coverage.judged == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_answers_that_have_no_more_to_give_are_not_called_cut(make_corpus: Callable[..., wb.Corpus], mode: str) -> None:
     """Where everything that matches was returned, no depth shows more; where a depth cut, it is said."""

@@ -51,6 +51,7 @@ def test_whatever_moved_the_list_is_that_of_a_search_under_the_plan(sample: wb.C
         assert explorer.plan == wb.Plan.parse(str(explorer.plan))
 
 
+@pytest.mark.slow
 def test_the_figure_beside_the_sliders_is_that_of_evaluate(sample: wb.Corpus, judged: Any, explorer: Any) -> None:
     for changes in MOVES[:4]:
         explorer.move(changes)
@@ -105,6 +106,7 @@ def test_every_field_can_have_a_control(names: tuple[str, ...]) -> None:
         explorer_module.controls_for(["fusion.kk"], plan, print)
 
 
+@pytest.mark.slow
 def test_drawing_again_gives_the_figure_that_drawing_anew_gives(explorer: Any) -> None:
     """Traces are changed in place, whatever stood there before: no value of the last picture stays."""
     for picture in explorer._picture.options:
@@ -200,6 +202,7 @@ def test_the_plan_is_taken_away_as_a_file(explorer: Any, tmp_path: Path) -> None
     assert wb.Plan.from_yaml(kept.read_text(encoding="utf-8")) == explorer.plan
 
 
+@pytest.mark.slow
 def test_texts_of_documents_stay_texts(make_corpus: Callable[..., wb.Corpus]) -> None:
     """A path is shown, never run: what HTML would read is escaped in the list, the alert and the plan."""
     corpus = make_corpus({"<img src=x onerror=alert(1)>.md": "pelican pelican", "b.md": "pelican"})

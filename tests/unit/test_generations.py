@@ -247,6 +247,7 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path):
     locks.writer(path, tmp_path).close()
 
 
+@pytest.mark.slow
 def test_readers_that_open_while_generations_come_and_go_always_get_a_whole_one(tmp_path: Path):
     """A reader between pointer and lock reads the pointer again; nobody ever waits or fails."""
     make(tmp_path)

@@ -63,6 +63,7 @@ def test_nothing_hangs(tmp_path: Path) -> None:
     assert run(grep, "x*", regex=True).files == 2
 
 
+@pytest.mark.slow
 def test_very_long_patterns(tmp_path: Path) -> None:
     """A pattern of 4,000 characters is answered, also where it overlaps itself; a longer one is refused shortly."""
     word, phrase = "w" * 20_000, "some words " * 363

@@ -65,6 +65,7 @@ def _ours(grep: MappedGrep, pattern: str, **options: object) -> set[tuple[str, i
     return {(p.path, n) for p in answer.passages for n in p.matched_lines}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "flag"), [("smart", "-S"), ("sensitive", "-s"), ("ignore", "-i")])
 def test_fixed_text_finds_what_ripgrep_finds(corpus: tuple[MappedGrep, Path], case: str, flag: str) -> None:
     """`rg -F` in each of its ways to treat case."""
@@ -73,6 +74,7 @@ def test_fixed_text_finds_what_ripgrep_finds(corpus: tuple[MappedGrep, Path], ca
         assert _ours(grep, pattern, case=case) == _ripgrep(files, pattern, ["-F", flag]), pattern
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "flag"), [("smart", "-S"), ("sensitive", "-s"), ("ignore", "-i")])
 def test_regular_expressions_find_what_ripgrep_finds(corpus: tuple[MappedGrep, Path], case: str, flag: str) -> None:
     """`rg` with its Unicode classes off where RE2's are ASCII."""
@@ -82,6 +84,7 @@ def test_regular_expressions_find_what_ripgrep_finds(corpus: tuple[MappedGrep, P
         assert _ours(grep, pattern, regex=True, case=case) == _ripgrep(files, plain, [flag]), pattern
 
 
+@pytest.mark.slow
 def test_whole_words_are_those_of_ripgrep(corpus: tuple[MappedGrep, Path]) -> None:
     """`rg -w`, for words of letters (an emoji is a word to neither, but what joins its parts is to ripgrep)."""
     grep, files = corpus

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ CODE = (
 )
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bits() -> None:
     """Python's own hash seed has no say."""
     seen = {

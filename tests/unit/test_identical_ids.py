@@ -83,6 +83,7 @@ def test_equal_ids_of_other_texts_leave_nothing_out(corpus: wb.Corpus, folder: P
     assert left.run.rankings == {i: tuple(k for k in keys if k != i) for i, keys in rankings.items()}
 
 
+@pytest.mark.slow
 def test_every_command_has_the_option(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`eval`, `check`, `tune`, `threshold`, `run export` and `table` leave it out, say so, and have the option."""
     monkeypatch.setattr(measured_collections, "GRID", ("fusion.k=5,20",))

@@ -117,6 +117,7 @@ def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path
     assert "theirs" in CliRunner().invoke(main, [w for w in words if w != "--json"]).output
 
 
+@pytest.mark.slow
 def test_answers_of_nothing_are_no_nan(make_corpus: Make, tmp_path: Path) -> None:
     """Where no query returns anything there is no share of judged documents; JSON says null."""
     corpus = make_corpus(FILES)
@@ -128,6 +129,7 @@ def test_answers_of_nothing_are_no_nan(make_corpus: Make, tmp_path: Path) -> Non
     assert "nan" not in CliRunner().invoke(main, words).output
 
 
+@pytest.mark.slow
 def test_ids_stay_as_they_are_written_and_are_found_in_either_form(make_corpus: Make, tmp_path: Path) -> None:
     """Decomposed letters: run and query set keep them, and measure the same query and the same document."""
     apart = "cafe\u0301"

@@ -46,6 +46,7 @@ def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, co
     assert held == {"current", "desk.sqlite", "generations", "jobs", "writer.lock"}
 
 
+@pytest.mark.slow
 def test_a_second_run_changes_nothing_and_embeds_nothing(docs: Path, corpus: Path):
     """The generation stays, byte for byte."""
     first = run(docs, corpus)

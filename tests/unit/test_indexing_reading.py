@@ -36,6 +36,7 @@ def by_file(folder: Path, workers: int) -> list[tuple[str, list[str], FileStatus
     return done
 
 
+@pytest.mark.slow
 def test_helpers_answer_in_the_order_of_the_files(tmp_path: Path):
     """The first is the slowest; a file of many records comes in batches; a bad one is an outcome."""
     records = [json.dumps({"id": str(i), "text": f"record {i} " * 5}) for i in range(700)]

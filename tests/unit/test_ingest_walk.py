@@ -158,6 +158,7 @@ def test_a_path_that_does_not_exist_is_a_usage_error_at_once(tmp_path: Path) -> 
         walk([tmp_path, tmp_path / "absent"])
 
 
+@pytest.mark.slow
 def test_a_deep_tree_does_not_overflow(tmp_path: Path) -> None:
     """The walk keeps its own stack."""
     deep = "/".join(["d"] * 600)

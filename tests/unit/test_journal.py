@@ -25,6 +25,7 @@ def written(folder: Path) -> Path:
     return folder / journal_name(IDENTITY) / "vectors.journal"
 
 
+@pytest.mark.slow
 def test_what_was_appended_is_there_when_it_is_opened_again(tmp_path: Path):
     """Hashes and vectors, bit for bit, in order."""
     written(tmp_path)
@@ -35,6 +36,7 @@ def test_what_was_appended_is_there_when_it_is_opened_again(tmp_path: Path):
     journal.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", range(1, 37, 5))
 def test_a_torn_tail_is_cut_off_and_written_over(tmp_path: Path, lost: int):
     """A row is 16 + 16 + 4 bytes here; a kill in the middle of the last loses that row only."""

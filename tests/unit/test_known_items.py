@@ -28,6 +28,7 @@ FILES = {
 Make = Callable[..., wb.Corpus]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_query_is_of_its_document(make_corpus: Make, kind: str) -> None:
     """Its words stand where it says, in the document that answers it, and a search finds it there."""
@@ -45,6 +46,7 @@ def test_every_query_is_of_its_document(make_corpus: Make, kind: str) -> None:
     assert all(i.text != "A module of code" for i in items)
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_by_what_stands_below(make_corpus: Make) -> None:
     """The question without its mark-up; its passage holds the answer."""
     corpus = make_corpus(FILES)
@@ -140,6 +142,7 @@ def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: P
     assert call("judge", "list").startswith("known2")
 
 
+@pytest.mark.slow
 def test_the_exported_run_gives_the_figures_of_eval(make_corpus: Make, tmp_path: Path) -> None:
     """Run and qrels, as exported, measured by ir_measures, are what `evaluate` says."""
     import ir_measures

@@ -95,6 +95,7 @@ def test_agreement_with_people_is_told(ready: tuple[wb.Corpus, Pool]) -> None:
     )  # made from the documents: nobody's grade
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bad",
     [

@@ -35,6 +35,7 @@ def test_judged_collections_are_folders_in_the_beir_form(tmp_path: Path, monkeyp
     assert list(wb.judged_collections().items()) == list(found.items())
 
 
+@pytest.mark.slow
 def test_frequencies_count_chunks_as_the_keyword_source_reads_words(make_corpus: Callable[..., wb.Corpus]) -> None:
     """Stemmed, a text of several words as a phrase, 0 for what is nowhere and for what holds no word."""
     corpus = make_corpus({"a.md": "queues wait", "b.md": "a queue waits", "c.md": "wait queue"})

@@ -69,6 +69,7 @@ def test_on_a_terminal_it_overwrites_itself_and_elsewhere_it_says_nothing(
     assert capsys.readouterr().err == "\r\x1b[Kembed 1 of 2\r\x1b[Kembed 2 of 2"
 
 
+@pytest.mark.slow
 def test_indexing_and_evaluating_report_to_it(tmp_path: Any) -> None:
     """What it is for takes it, and the last report is of the end."""
     (tmp_path / "a.md").write_text("# Queues\n\nJobs wait in a queue.\n", encoding="utf-8")

@@ -134,6 +134,7 @@ def test_verify_finds_what_the_corpus_does_not_say(snapshot: wb.Snapshot, sample
         assert column in checked.searches[0].said[0]
 
 
+@pytest.mark.slow
 def test_verify_says_why_it_could_not_ask(snapshot: wb.Snapshot, sample_path: Path, tmp_path: Path) -> None:
     """Another principal, or another corpus."""
     with wb.open_corpus(sample_path, wb.Principal("birch")) as other:

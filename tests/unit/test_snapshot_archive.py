@@ -72,6 +72,7 @@ def test_a_path_outside_the_file_is_refused(files: dict[str, bytes], name: str) 
     assert "outside itself" in refused(zipped({**files, name: b"x"})).message
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_unfolds(files: dict[str, bytes]) -> None:
     """By what the file says of itself, and by what it really holds."""
     bomb = zipped({**files, "searches.yaml": bytes(300 << 20)})
@@ -186,6 +187,7 @@ def test_a_manifest_of_another_form_is_refused_whatever_its_digest(
     assert "manifest.json" in refused(_resigned(files, change)).message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -57,6 +57,7 @@ def test_redacted_keeps_citations_and_no_text(full: wb.Snapshot) -> None:
     assert made.redacted() == made
 
 
+@pytest.mark.slow
 def test_metadata_only_names_no_document(full: wb.Snapshot) -> None:
     """Ranks, scores, ids and counts stay."""
     made = full.metadata_only()

@@ -56,6 +56,7 @@ def test_three_edited_documents_and_one_setting_are_exactly_what_it_names(shots:
     assert found.sentences[1] == "A to B: 3 documents changed (note-03.md, note-04.md, note-05.md)."
 
 
+@pytest.mark.slow
 def test_a_loaded_snapshot_gives_the_same_diff(shots: tuple[wb.Snapshot, ...], tmp_path: Path) -> None:
     """What a colleague sees."""
     loaded = [wb.Snapshot.load(s.save(tmp_path / f"{n}.snapshot")) for n, s in enumerate(shots[:2])]

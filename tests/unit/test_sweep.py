@@ -159,6 +159,7 @@ def test_holm_is_the_step_down_method() -> None:
     assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_the_interval_agrees_with_scipy() -> None:
     """scipy's percentile bootstrap of the same differences, within the noise of resampling."""
     stats = pytest.importorskip("scipy.stats")

@@ -53,6 +53,7 @@ def test_a_measure_that_needs_the_whole_list_is_not_quick() -> None:
     assert quick("Bpref") is None
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.permutations(range(12)), st.integers(0, 12), st.lists(st.integers(-1, 3), min_size=1, max_size=12))
 def test_the_same_values_as_ir_measures(order: list[int], returned: int, grades: list[int]) -> None:
