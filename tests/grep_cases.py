@@ -9,12 +9,50 @@ from pathlib import Path
 
 import numpy as np
 
+from workbench.store.arrays import DOCUMENT_COLUMNS, RECORD_COLUMNS, Columns, save_columns
 from workbench.store.grep.search import MappedGrep
 from workbench.store.grep.text import build_text
-from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
 from workbench.store.types import GrepAnswer, Scope
 
 CHUNK = 40
+
+
+@dataclass(frozen=True)
+class RecordEntry:
+    """A record: characters `start` (included) to `end` of a document's text."""
+
+    chunk_id: str
+    document_number: int
+    start: int
+    end: int
+    whole: bool = False
+
+
+def make_columns(
+    folder: Path, names: Sequence[str], records: Sequence[RecordEntry], pages: Sequence[Sequence[int]] = ()
+) -> Columns:
+    """The arrays of documents with these paths."""
+    pages = pages or [()] * len(names)
+    given = {
+        "document_number": [r.document_number for r in records],
+        "start_char": [r.start for r in records],
+        "end_char": [r.end for r in records],
+        "whole": [r.whole for r in records],
+        "text_key": [0] * len(records),
+    }
+    zero = [0] * len(names)
+    save_columns(
+        folder,
+        {},
+        {name: [0] * len(records) for name in RECORD_COLUMNS} | given,
+        dict.fromkeys(DOCUMENT_COLUMNS, zero) | {"pages": [len(own) for own in pages]},
+        chunk_ids=[r.chunk_id for r in records],
+        document_ids=[f"id-{name}" for name in names],
+        paths=names,
+        digests=[bytes(16)] * len(names),
+        pages=[page for own in pages for page in own],
+    )
+    return Columns(folder)
 
 
 def make_grep(
@@ -34,8 +72,7 @@ def make_grep(
             for number, text in enumerate(texts)
             for start in range(0, len(text), CHUNK)
         ]
-    build_record_spans(folder, [DocumentEntry(f"id-{name}", name) for name in names], records)
-    return MappedGrep(folder, folder, most_lines=most_lines)
+    return MappedGrep(folder, make_columns(folder / "records", names, records), most_lines=most_lines)
 
 
 def run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.indexing import index
+from workbench import index
 from workbench.reports import FileStatus, IndexReport
 from workbench.store.reader import open_generation
 

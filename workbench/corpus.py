@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from workbench.evaluate.live import LiveMeasure
     from workbench.evaluate.run import Run
     from workbench.evaluate.sweep import Sweep
+    from workbench.indexing import IndexOptions
     from workbench.indexing.preview import IndexPreview
     from workbench.judgments.judging import Judging
     from workbench.judgments.qrels import Judgments, Topic
@@ -483,7 +484,9 @@ class Corpus:
             raise QueryError("There is nothing to look for", "Pass a pattern that is not blank")
         engine = self.engine
         scope = engine.records.scope(self.principal, filters, ())
-        answer = engine.grep.search(patterns, scope, limit, regex=regex, case=case, word=word, context=context)
+        # A text that is there several times is one passage, which names the other paths.
+        distinct = engine.records.distinct(scope)
+        answer = engine.grep.search(patterns, distinct, limit, regex=regex, case=case, word=word, context=context)
         return with_copies(engine.records, scope, answer.passages, answer.numbers)
 
     def read_file(self, path: str, at: str = "") -> str:
@@ -581,11 +584,9 @@ class Corpus:
 
         records = self.engine.records
         scope = records.scope(self.principal, None, ())
-        indexed = records.indexed_as(scope)
         known = as_indexed(judgments.by_document().dropping(drop_identical_ids), records, scope)
         also = other_names(self.judging, sorted(known.document_keys))
-        copies = {copy: also.get(shown, shown) for copy, shown in indexed.items()}
-        return score_run(as_judged(run, known, copies | dict(also)), known, measures)
+        return score_run(as_judged(run, known, dict(also)), known, measures)
 
     def sweep(
         self,
@@ -714,17 +715,16 @@ def index(
         corpus: The corpus folder, made if it is not there; None is the setting `corpus`.
         collection: Named part of the corpus, or several.
         progress: Called with a Progress now and then.
-        **options: tenant, roles, sensitivity, type, hidden, encoder, one_chunk_per_document, abort, as
-            `workbench.indexing.index` has them.
+        **options: tenant, roles, sensitivity, type, hidden, gitignore, encoder, one_chunk_per_document, workers, as
+            `workbench.indexing.IndexOptions` has them; and abort and wait.
 
     Raises:
         CorpusLocked, UsageError, EncoderError.
     """
     from workbench import indexing
 
-    target = _target(corpus)
-    collections = (collection,) if isinstance(collection, str) else tuple(collection)
-    return indexing.index(_paths(paths), target, collections=collections, progress=progress, **options)
+    run = {name: options.pop(name) for name in ("abort", "wait") if name in options}
+    return indexing.index(_paths(paths), _target(corpus), _options(collection, options), progress=progress, **run)
 
 
 def preview(
@@ -736,9 +736,8 @@ def preview(
     """Say what `index` with the same arguments would do, and do nothing. Raises UsageError, EncoderError."""
     from workbench import indexing
 
-    target = _target(corpus)
-    collections = (collection,) if isinstance(collection, str) else tuple(collection)
-    return indexing.preview(_paths(paths), target, collections=collections, **options)
+    run = {name: options.pop(name) for name in ("abort", "progress") if name in options}
+    return indexing.preview(_paths(paths), _target(corpus), _options(collection, options), **run)
 
 
 def remove(paths: str | Path | Sequence[str | Path], corpus: str | Path | None = None, **options: Any) -> IndexReport:
@@ -746,6 +745,12 @@ def remove(paths: str | Path | Sequence[str | Path], corpus: str | Path | None =
     from workbench import indexing
 
     return indexing.remove(_paths(paths), _target(corpus), **options)
+
+
+def _options(collection: str | Sequence[str], options: Mapping[str, Any]) -> IndexOptions:
+    from workbench.indexing import IndexOptions
+
+    return IndexOptions((collection,) if isinstance(collection, str) else tuple(collection), **options)
 
 
 def _paths(given: str | Path | Sequence[str | Path]) -> list[Path]:

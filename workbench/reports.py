@@ -26,8 +26,7 @@ class FileReport:
 
     Attributes:
         documents, chunks: What is indexed under its path. Over all files they are those of the generation.
-        copies: Documents of it that are the same as another one, and are indexed as that one.
-        same_as: Path of the document that the first of its copies is indexed as, or "".
+        same_as: Path of the first file with the same bytes, or "".
     """
 
     path: str
@@ -37,22 +36,13 @@ class FileReport:
     documents: int = 0
     chunks: int = 0
     seconds: float = 0.0
-    copies: int = 0
     same_as: str = ""
 
-    @property
-    def is_copy(self) -> bool:
-        """Whether all there is of it is indexed under another path."""
-        return self.copies > 0 and not self.documents
-
-    def counted(self, documents: int, chunks: int, copies: int, same_as: str) -> FileReport:
-        """This report with what the generation holds of the file; that it is a copy stands in its reason."""
-        if copies and documents:
-            note = f"{copies:,} of its documents {'is a copy' if copies == 1 else 'are copies'}, the first of {same_as}"
-        else:
-            note = f"It is a copy of {same_as}" if copies else ""
+    def counted(self, documents: int, chunks: int, same_as: str) -> FileReport:
+        """This report with what the generation holds of the file; that it has the bytes of another is part of its reason."""
+        note = f"The same bytes as {same_as}" if same_as else ""
         reason = "; ".join(part for part in (self.reason, note) if part)
-        return replace(self, reason=reason, documents=documents, chunks=chunks, copies=copies, same_as=same_as)
+        return replace(self, reason=reason, documents=documents, chunks=chunks, same_as=same_as)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +79,8 @@ class IndexReport:
 
     @property
     def copies(self) -> int:
-        """Number of files that are copies of another one, and were indexed once."""
-        return sum(file.is_copy for file in self.files)
+        """Number of files with the same bytes as another one."""
+        return sum(bool(file.same_as) for file in self.files)
 
     @property
     def found(self) -> int:

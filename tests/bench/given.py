@@ -7,7 +7,7 @@ and the writer builds and publishes a generation from both. So a bench of 200,00
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from workbench.ingest.chunking import chunk_id, document_id
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
-from workbench.records import Chunk, Document, EncoderIdentity, Granularity, Progress
+from workbench.records import Chunk, Document, EncoderIdentity, Granularity, ProgressCallback
 from workbench.reports import FileStatus
 from workbench.store import generations, locks
 from workbench.store.build import Built, build_generation, vector_key
@@ -46,11 +46,7 @@ class GivenDocument:
 
 
 def build_given(
-    corpus: Path,
-    root: str,
-    documents: Iterable[GivenDocument],
-    identity: EncoderIdentity,
-    tell: Callable[[Progress], None],
+    corpus: Path, root: str, documents: Iterable[GivenDocument], identity: EncoderIdentity, tell: ProgressCallback
 ) -> Built:
     """Build and publish a generation of a new corpus.
 

@@ -20,9 +20,10 @@ from click.testing import CliRunner
 from indexing_cases import write_texts
 
 import workbench as wb
+from workbench import index
 from workbench.cli.main import main
 from workbench.errors import CorpusDamaged, CorpusError
-from workbench.indexing import index, remove
+from workbench.indexing import remove
 from workbench.indexing.repair import repair, rollback
 from workbench.reports import FileStatus
 from workbench.saved.database import check_database
@@ -47,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = base / "corpus"
     corpus.mkdir()
     (corpus / "corpus.yaml").write_text("policy:\n  mask: ['secretword']\n")
-    index([docs], corpus, encoder="hashing", collections=("docs", "artifacts"))
+    index([docs], corpus, encoder="hashing", collection=("docs", "artifacts"))
     (base / "queries.txt").write_text("retries\ncats\n")
     made = CliRunner().invoke(
         main, ["judge", "import", str(base / "queries.txt"), "--set", "mine", "--queries", "--corpus", str(corpus)]
@@ -170,7 +171,7 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
     right = answers(corpus)
     generations.keep_state(corpus, "good")
     (whole.parent / "docs" / "later.md").write_text("# Later\n")
-    index([whole.parent / "docs"], corpus, encoder="hashing", collections=("docs", "artifacts"))
+    index([whole.parent / "docs"], corpus, encoder="hashing", collection=("docs", "artifacts"))
     (whole.parent / "docs" / "later.md").unlink()
     for expected in ("an older state", "No generation is intact"):
         database = generation_of(corpus) / "corpus.duckdb"
@@ -187,7 +188,7 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
             assert answers(corpus) == right
     assert str(whole.parent / "docs") in left[0]
     assert len(list(Layout(corpus).damaged.iterdir())) == 2
-    index([whole.parent / "docs"], corpus, encoder="hashing", collections=("docs", "artifacts"))
+    index([whole.parent / "docs"], corpus, encoder="hashing", collection=("docs", "artifacts"))
     assert answers(corpus) == right
     with wb.open_corpus(corpus) as opened:
         assert opened.judging.overview()
@@ -196,12 +197,12 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
 def test_whole_documents_without_chunks_are_named(tmp_path: Path) -> None:
     """Only their files know what their vectors are made of; the next run reads them again."""
     docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
-    index([docs], corpus, encoder="hashing", collections=("artifacts",))
+    index([docs], corpus, encoder="hashing", collection=("artifacts",))
     next(generation_of(corpus).glob("vectors/*/vectors.npy")).write_bytes(b"x")
     _, left = repair(corpus)
     assert len(left) == 3
     assert "Index" in left[0]
-    assert index([docs], corpus, encoder="hashing", collections=("artifacts",)).documents == 3
+    assert index([docs], corpus, encoder="hashing", collection=("artifacts",)).documents == 3
 
 
 def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
@@ -315,7 +316,7 @@ def test_a_state_is_kept_and_answers_again(tmp_path: Path) -> None:
 UNREADABLE = """
 import os, sys
 from pathlib import Path
-from workbench.indexing import index
+from workbench import index
 docs, corpus, other = map(Path, sys.argv[1:])
 index([docs], other, encoder="hashing", workers=0)  # everything is imported while it may be read
 if os.geteuid() == 0:

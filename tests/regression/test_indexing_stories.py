@@ -62,15 +62,15 @@ def test_another_folder_later_keeps_the_first_one(docs: Path, corpus: Path, tmp_
 
 def test_a_second_collection_of_the_same_files_is_added(docs: Path, corpus: Path):
     """One document, records in both; an edit then changes both."""
-    run(docs, corpus, collections=("artifact_chunks",))
-    report = run(docs, corpus, collections=("artifacts",))
+    run(docs, corpus, collection=("artifact_chunks",))
+    report = run(docs, corpus, collection=("artifacts",))
     assert report.documents == 3
     with open_generation(corpus) as opened:
         info = opened.records.info(opened.records.scope(None, None, ()))
         assert info["collections"] == {"artifact_chunks": 3, "artifacts": 3}
         assert info["granularities"] == {"artifact_chunks": "chunk", "artifacts": "document"}
     (docs / "b.md").write_text("# Backoff\n\nWait less.\n")
-    assert run(docs, corpus, collections=("artifacts",)).embedded == 1
+    assert run(docs, corpus, collection=("artifacts",)).embedded == 1
     with open_generation(corpus) as opened:
         (number,) = [n for n in range(3) if opened.records.documents([n])[0].path == "b.md"]
         rows = opened.records.rows(opened.records.records_of(number).tolist())
@@ -85,9 +85,9 @@ def test_one_chunk_a_document_is_a_property_of_a_collection(docs: Path, corpus: 
     assert report.chunks == report.documents == 4
     (docs / "b.md").write_text("other")
     assert run(docs, corpus).chunks == 4
-    assert run(docs, corpus, collections=("more",)).chunks > 8
+    assert run(docs, corpus, collection=("more",)).chunks > 8
     with pytest.raises(UsageError, match="several chunks"):
-        run(docs, corpus, collections=("more",), one_chunk_per_document=True)
+        run(docs, corpus, collection=("more",), one_chunk_per_document=True)
 
 
 def test_removed_paths_are_gone_until_their_folder_is_indexed_again(docs: Path, corpus: Path):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.indexing import index
+from workbench import index
 from workbench.reports import FileStatus
 from workbench.store import generations
 from workbench.store.generations import Layout
@@ -28,7 +28,7 @@ STEPS = (
 RUN = """
 import os, sys
 from pathlib import Path
-from workbench.indexing import index
+from workbench import index
 from workbench.store import generations
 docs, corpus, at, workers = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 def kill(name):

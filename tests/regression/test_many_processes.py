@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.indexing import index
+from workbench import index
 
 pytestmark = pytest.mark.slow
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grep_cases import make_grep, run
+from grep_cases import RecordEntry, make_columns, make_grep, run
 
 from workbench.errors import CorpusDamaged, QueryError, UsageError
+from workbench.store.arrays import Columns
 from workbench.store.grep.passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
 from workbench.store.grep.search import MappedGrep
 from workbench.store.grep.text import build_text
-from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
 from workbench.store.types import Scope
 
 
@@ -212,9 +212,8 @@ def test_pages_of_the_first_match(tmp_path: Path) -> None:
     """A document with pages cites the page of the first match."""
     texts = ["one\ntwo\nthree", "one"]
     make_grep(tmp_path, texts)
-    documents = [DocumentEntry("p", "a.pdf", (0, 4, 8)), DocumentEntry("t", "b.txt")]
-    build_record_spans(tmp_path, documents, [])
-    grep = MappedGrep(tmp_path, tmp_path)
+    columns = make_columns(tmp_path / "paged", ["a.pdf", "b.txt"], [], [(0, 4, 8), ()])
+    grep = MappedGrep(tmp_path, columns)
     assert [p.citation for p in run(grep, "three", context=0).passages] == ["a.pdf#page=3"]
     assert [p.citation for p in run(grep, "one", context=0).passages] == ["a.pdf#page=1", "b.txt:1-1"]
 
@@ -258,7 +257,7 @@ def test_files_of_another_build_are_refused(tmp_path: Path) -> None:
     make_grep(tmp_path, ["a", "b"])
     build_text(tmp_path / "other", ["a"])
     with pytest.raises(UsageError, match="one generation"):
-        MappedGrep(tmp_path / "other", tmp_path)
+        MappedGrep(tmp_path / "other", Columns(tmp_path / "records"))
     (tmp_path / "text_lower.bin").unlink()
     with pytest.raises(CorpusDamaged, match="is missing"):
-        MappedGrep(tmp_path, tmp_path)
+        MappedGrep(tmp_path, Columns(tmp_path / "records"))

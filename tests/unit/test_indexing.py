@@ -123,7 +123,7 @@ def test_a_part_of_a_folder_refreshes_only_that_part(docs: Path, corpus: Path):
 def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Path, corpus: Path):
     """Computed here by hand from the chunks of another collection."""
     (docs / "long.md").write_text("".join(f"# Part {i}\n\n{f'word{i} ' * 150}\n\n" for i in range(4)))
-    run(docs, corpus, collections=("artifacts", "artifact_chunks"))
+    run(docs, corpus, collection=("artifacts", "artifact_chunks"))
     with open_generation(corpus) as opened:
         store = opened.records
         number = store.find_document("long.md", store.scope(None, None, ()))
@@ -136,7 +136,7 @@ def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Pa
         expected = (mean / np.linalg.norm(mean)).astype(np.float32)
         assert np.allclose(opened.vectors().vectors(np.array(whole))[0], expected, atol=1e-7)
     (docs / "b.md").write_text("other")
-    run(docs, corpus, collections=("artifacts", "artifact_chunks"))
+    run(docs, corpus, collection=("artifacts", "artifact_chunks"))
     with open_generation(corpus) as opened:
         store = opened.records
         number = store.find_document("long.md", store.scope(None, None, ()))

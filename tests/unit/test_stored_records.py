@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from workbench import index
 from workbench.errors import FilterError, PrincipalRequired
-from workbench.indexing import index
 from workbench.records import Principal
 from workbench.store.access.mask import MaskPatterns
 from workbench.store.database import fetch
@@ -56,7 +56,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
     """The four documents without tenants, in two collections."""
     base = tmp_path_factory.mktemp("plain")
     write(base / "docs", DOCUMENTS)
-    index([base / "docs"], base / "corpus", encoder="hashing", collections=("docs", "artifacts"))
+    index([base / "docs"], base / "corpus", encoder="hashing", collection=("docs", "artifacts"))
     with open_generation(base / "corpus") as generation:
         yield generation
 

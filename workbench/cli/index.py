@@ -277,11 +277,8 @@ def print_report(report: IndexReport, *, list_files: bool) -> None:
         named = ", ".join((f"{own} (vector)", *(f"{name} (vector:{name})" for name in others)))
         out.print(Text(f"encoders: {named}"), soft_wrap=True)
     if report.copies:
-        out.print(
-            "1 file is a copy of another and was indexed once"
-            if report.copies == 1
-            else f"{report.copies:,} files are copies of another and were indexed once"
-        )
+        holds = "file holds" if report.copies == 1 else "files hold"
+        out.print(f"{report.copies:,} {holds} the same bytes as another; results name them together", soft_wrap=True)
     _print_kinds(report, every=list_files)
     output.warn(report.warnings)
     shown = [f for f in report.files if list_files or f.status is FileStatus.FAILED]
@@ -322,15 +319,13 @@ def print_preview(found: IndexPreview, *, list_files: bool, as_json: bool) -> No
     out.print(f"{size} would be read. Nothing was changed; leave out --dry-run to index.")
     if found.copies:
         one = found.copies == 1
-        out.print(
-            f"{found.copies:,} {'file holds' if one else 'files hold'} the same bytes as another and would be indexed once"
-        )
+        out.print(f"{found.copies:,} {'file holds' if one else 'files hold'} the same bytes as another")
     shown = (Action.NEW, Action.CHANGED, Action.REMOVED, Action.FAILED) if not list_files else tuple(Action)
     most = len(found.files) if list_files else 20
     for action in shown:
         files = [file for file in found.files if file.action is action]
         for file in files[:most]:
-            why = f": {file.reason}" if file.reason else f": a copy of {file.copy_of}" if file.copy_of else ""
+            why = f": {file.reason}" if file.reason else f": the same bytes as {file.copy_of}" if file.copy_of else ""
             out.print(Text(output.one_line(f"  {action.value} {file.path}{why}")), soft_wrap=True)
         if len(files) > most:
             out.print(Text(f"  {action.value}: {len(files) - most:,} more; --list shows them", style="dim"))

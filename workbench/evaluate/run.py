@@ -206,8 +206,7 @@ def is_own(judgments: Judgments, query_id: str, hit: HitLike) -> bool:
 
 
 def as_indexed(judgments: Judgments, records: RecordStore, scope: Scope) -> Judgments:
-    """Judgments as a corpus measures them: what is judged under the path of a copy is its document's, and it is decided whether
-    the queries' own documents are left out.
+    """Judgments as a corpus measures them: it is decided whether the queries' own documents are left out.
 
     Where the judgments do not say, they are if for more than half of the queries the document of the query's id starts with the
     query's text, or has it as its title: ids alone are equal where both are plain numbers, too.
@@ -215,17 +214,16 @@ def as_indexed(judgments: Judgments, records: RecordStore, scope: Scope) -> Judg
     Returns:
         Judgments with `drop_identical_ids` True or False, and a note if it is True.
     """
-    made = judgments.renamed(records.indexed_as(scope))
     asked = judgments.drop_identical_ids
     drop = _are_documents(judgments, records, scope) if asked is None else asked
     if not drop:
-        return replace(made, drop_identical_ids=False)
+        return replace(judgments, drop_identical_ids=False)
     note = "Each query's own document, the one with the query's id, is left out of its results before they are measured"
-    notes = made.notes
+    notes = judgments.notes
     if not any(n.startswith(note) for n in notes):
         why = ", because the queries are documents of the corpus; --no-drop-identical-ids counts it"
         notes = (*notes, note + (why if asked is None else ""))
-    return replace(made, drop_identical_ids=True, notes=notes)
+    return replace(judgments, drop_identical_ids=True, notes=notes)
 
 
 def _are_documents(judgments: Judgments, records: RecordStore, scope: Scope) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.indexing.preview import preview
-from workbench.indexing.removing import remove
-from workbench.indexing.run import index
+from workbench.indexing.run import index, remove
+from workbench.indexing.state import IndexOptions
 from workbench.indexing.watch import watch
 
-__all__ = ["index", "preview", "remove", "watch"]
+__all__ = ["IndexOptions", "index", "preview", "remove", "watch"]

@@ -10,11 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from workbench import settings
 from workbench.encode.protocol import Meter
 from workbench.errors import EncoderMismatch, UsageError
-from workbench.indexing.embedding import check
-from workbench.indexing.previous import FileKey, StoredFile
-from workbench.indexing.reading import Cutting, Task
+from workbench.indexing.reading import Cutting
 from workbench.indexing.roots import inside, salted, settle
-from workbench.indexing.state import Run
+from workbench.indexing.state import FileKey, Run, StoredFile, Task, check
 from workbench.ingest.chunking import INGEST_VERSION
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, SkippedFile, digest_of, relative_path, walk
@@ -88,7 +86,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         recipe = recipe_of(run, item, rules)
         if old is not None and not run.anew and _unchanged(old, item, rules, recipe):
             run.reports.append((key, _as_before(item.path, old)))
-            run.kept[key] = Task(item, rules, run.roots[item.root].salt)
+            run.kept.add(key)
         elif old is not None and old.status is FileStatus.INDEXED and (reason := _refusal(item.absolute)):
             _keep(run, key, f"The file cannot be read: {reason}", FileStatus.FAILED)
         else:

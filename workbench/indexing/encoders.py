@@ -13,22 +13,20 @@ from collections.abc import Sequence
 
 from workbench import settings
 from workbench.errors import EncoderError, EncoderMismatch
-from workbench.indexing.previous import Previous
 from workbench.indexing.roots import inside
-from workbench.indexing.state import Options, Run
-from workbench.indexing.writing import held_encoders
+from workbench.indexing.state import IndexOptions, Previous, Run
 from workbench.records import EncoderIdentity
 from workbench.store.build import vector_key
 
 
-def choose_encoders(options: Options, previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
+def choose_encoders(options: IndexOptions, previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
     """Name and identity of the run's encoders, none of them loaded.
 
     A list is exactly what the corpus is to have. One name alone may be the corpus's own: then it keeps the others.
     """
-    held = [name for name, _ in held_encoders(previous)]
+    held = [name for name, _ in previous.own_encoders]
     chosen = _known(options.encoders or held or [str(settings.get("encoder"))])
-    if held and [name for name, _ in chosen] == held[:1] and not options.exactly:
+    if held and [name for name, _ in chosen] == held[:1] and (not options.encoder or isinstance(options.encoder, str)):
         chosen = _known(held)
     return chosen
 
@@ -42,7 +40,7 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
     Raises:
         EncoderMismatch: They are to be read, and one is not there.
     """
-    held, wanted = _keys(held_encoders(run.previous)), _keys(run.encoders)
+    held, wanted = _keys(run.previous.own_encoders), _keys(run.encoders)
     names = {key: name for key, (name, _) in zip(wanted, run.encoders, strict=True)}
     if run.previous.pin is not None:
         new = [names[key] for key in wanted if key not in held]
@@ -71,7 +69,7 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
                 f"{name} reads the first {identity.max_tokens} tokens of a chunk, and chunks have up to {budget};"
                 " set chunk_tokens to fit both"
             )
-    return _all_targets(asked, run.previous) if run.anew else {}
+    return other_targets(asked, run.previous) if run.anew else {}
 
 
 def _known(names: Sequence[str]) -> tuple[tuple[str, EncoderIdentity], ...]:
@@ -96,9 +94,10 @@ def _keys(encoders: Sequence[tuple[str, EncoderIdentity]]) -> list[str]:
     return [vector_key(identity) for _, identity in encoders]
 
 
-def _all_targets(asked: Sequence[str], previous: Previous) -> dict[str, str]:
-    """Every folder and file of the corpus outside `asked`, with how it was walked: perhaps there is another tokenizer, and
-    records of folders that nobody asked for would lack a vector. Raises EncoderMismatch where one is not there."""
+def other_targets(asked: tuple[str, ...], previous: Previous, *, there: bool = False) -> dict[str, str]:
+    """Every folder and file of the corpus outside `asked`, with how it was walked: those that are there, or all of them, because
+    records of folders that nobody asked for would lack a vector. Raises EncoderMismatch where one of all is not there.
+    """
     paths = {root.root: root.options for root in previous.roots.values() if root.whole}
     for folder, name in sorted(previous.files):
         root = previous.roots[folder]
@@ -106,9 +105,9 @@ def _all_targets(asked: Sequence[str], previous: Previous) -> dict[str, str]:
             paths[os.path.join(folder, name)] = root.options
     also = {path: how for path, how in sorted(paths.items()) if not any(inside(path, target) for target in asked)}
     missing = [path for path in also if not os.path.exists(path)]
-    if missing:
+    if missing and not there:
         raise EncoderMismatch(
             f"All texts must be embedded again for another encoder, and {missing[0]} is not there",
             f"Bring it back, or take it out first: workbench remove {shlex.quote(missing[0])}",
         )
-    return also
+    return {path: how for path, how in also.items() if path not in missing}

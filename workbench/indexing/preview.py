@@ -8,20 +8,20 @@ known yet, and the report says so by calling these files "to read".
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from workbench.indexing.alike import copies_among
 from workbench.indexing.compare import compare, find_files
-from workbench.indexing.embedding import Abort
 from workbench.indexing.encoders import choose_encoders, settle_encoders
-from workbench.indexing.previous import load_previous
 from workbench.indexing.roots import targets
-from workbench.indexing.session import ignore_progress, never
-from workbench.indexing.state import Options, Run
+from workbench.indexing.run import ignore_progress, never
+from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, Task, check, load_previous
 from workbench.ingest.rules import load_rules
+from workbench.ingest.walk import digest_of
 from workbench.records import ProgressCallback
 from workbench.reports import FileStatus
 
@@ -41,7 +41,7 @@ class Action(StrEnum):
 class FilePreview:
     """One file: its path relative to its root, what would become of it, why, and its bytes.
 
-    `copy_of` is the path of the file with the same bytes that it would be indexed as, or "".
+    `copy_of` is the path of the first file with the same bytes, or "".
     """
 
     path: str
@@ -65,7 +65,7 @@ class IndexPreview:
 
     @property
     def copies(self) -> int:
-        """Number of files that hold the same bytes as another one, and would be indexed as that one."""
+        """Number of files that hold the same bytes as another one."""
         return sum(bool(file.copy_of) for file in self.files)
 
     @property
@@ -85,54 +85,31 @@ _ACTIONS = {
 def preview(
     paths: Sequence[str | Path],
     corpus: str | Path,
+    options: IndexOptions | None = None,
     *,
-    collections: Sequence[str] = ("docs",),
     progress: ProgressCallback | None = None,
     abort: Abort | None = None,
-    encoder: str | Sequence[str] | None = None,
-    tenant: str | None = None,
-    roles: Sequence[str] = (),
-    sensitivity: str | None = None,
-    type: str | None = None,
-    one_chunk_per_document: bool = False,
-    hidden: bool = False,
-    gitignore: bool = True,
 ) -> IndexPreview:
-    """Say what `index` with the same arguments would do.
-
-    Returns:
-        Every file below `paths`, and those of the corpus that would go.
+    """Say what `index` with the same arguments would do: every file below `paths`, and those of the corpus that would go.
 
     Raises:
         UsageError, EncoderError, CorpusDamaged: As `index` does.
     """
-    options = Options.of(
-        collections, encoder, tenant, roles, sensitivity, type,
-        one_chunk_per_document=one_chunk_per_document, hidden=hidden, gitignore=gitignore,
-    )  # fmt: skip
+    chosen = options or IndexOptions()
     started = time.monotonic()
     asked, folder = targets(paths), Path(corpus)
     previous = load_previous(folder)
     try:
-        encoders = choose_encoders(options, previous)
+        encoders = choose_encoders(chosen, previous)
         run = Run(
-            folder,
-            options,
-            progress or ignore_progress,
-            abort or never,
-            previous,
-            load_rules(folder),
-            encoders,
-            started,
+            folder, chosen, progress or ignore_progress, abort or never, previous, load_rules(folder), encoders, started
         )
         also = settle_encoders(run, asked)
         tasks = compare(run, find_files(run, asked, also), (*asked, *also))
-        copies = copies_among(tasks, run.kept, previous.files, run.abort)
+        copies = _same_bytes(run, tasks)
         files = [
-            FilePreview(
-                f.path, _ACTIONS[f.status], "" if key in copies else f.reason, f.remedy, copy_of=copies.get(key, "")
-            )
-            for key, f in run.reports
+            FilePreview(file.path, _ACTIONS[file.status], file.reason, file.remedy, copy_of=copies.get(key, ""))
+            for key, file in run.reports
         ]
         for task in tasks:
             key = (task.found.root, task.found.path)
@@ -141,3 +118,19 @@ def preview(
     finally:
         previous.close()
     return IndexPreview(tuple(sorted(files, key=lambda f: (f.path, f.action))), time.monotonic() - started)
+
+
+def _same_bytes(run: Run, tasks: Sequence[Task]) -> dict[FileKey, str]:
+    """Files with the same bytes as another one, and the path of the first of these; only files of one size are digested."""
+    known = {key: run.previous.files[key] for key in run.kept}
+    sizes = Counter([*(task.found.size for task in tasks), *(file.size for file in known.values())])
+    found = {key: file.sha256 for key, file in known.items() if file.status is FileStatus.INDEXED}
+    for task in tasks:
+        check(run.abort)
+        if task.found.size and sizes[task.found.size] > 1:
+            with suppress(OSError):
+                found[task.found.root, task.found.path] = digest_of(task.found)
+    first: dict[str, str] = {}
+    ordered = sorted(found, key=lambda key: (key[1], key[0]))
+    same = {key: first.setdefault(found[key], key[1]) for key in ordered}
+    return {key: path for key, path in same.items() if path != key[1]}

@@ -23,11 +23,11 @@ from typing import IO, Any
 
 from workbench import settings
 from workbench.errors import WorkbenchError
+from workbench.indexing.state import Task
 from workbench.ingest.chunking import TokenCounter, chunk_document
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.read import ReadDocument, read_documents
-from workbench.ingest.rules import DEFAULT_GRANULARITIES, FileRules
-from workbench.ingest.walk import FoundFile
+from workbench.ingest.rules import DEFAULT_GRANULARITIES
 from workbench.records import Chunk, Document, Granularity
 from workbench.reports import FileStatus
 from workbench.store.processes import end, start_python
@@ -63,15 +63,6 @@ class Cutting:
     def is_whole(self, collection: str) -> bool:
         """Whether a collection has one chunk a document."""
         return collection in self.whole or (self.new_whole and collection not in self.granularities)
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One file to read: what it is given and the salt of its root."""
-
-    found: FoundFile
-    rules: FileRules
-    salt: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import CorpusDamaged, CorpusError, CorpusNotFound
-from workbench.indexing.embedding import Abort
-from workbench.indexing.previous import Previous
-from workbench.indexing.removing import carry_over
-from workbench.indexing.session import ignore_progress, locked, never, told
-from workbench.indexing.state import Options, Run
+from workbench.indexing.run import carry_over, disk_errors, ignore_progress, locked, never
+from workbench.indexing.state import Abort, IndexOptions, Previous, Run
 from workbench.indexing.trial import try_searches
-from workbench.indexing.writing import held_encoders, report_of
-from workbench.ingest.rules import FileRules, load_rules
+from workbench.indexing.write import report_of
+from workbench.ingest.rules import load_rules
 from workbench.records import ProgressCallback
 from workbench.reports import FileStatus, IndexReport
 from workbench.saved.jobs import JobState, list_jobs, recording
@@ -49,15 +46,15 @@ def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[t
     """
     if not generations.exists(corpus):
         raise CorpusNotFound(f"There is no corpus at {corpus}", "Make one with: workbench index PATH")
-    with told(), locks.writer(Layout(corpus).writer_lock, corpus):
+    with disk_errors(), locks.writer(Layout(corpus).writer_lock, corpus):
         done = _choose(corpus)
     if not generations.exists(corpus):
         return tuple(done), (f"No generation is intact. Index again: {_indexed(corpus)}",)
     left: list[str] = []
 
     def rebuild(previous: Previous, tell: ProgressCallback, abort: Abort) -> IndexReport:
-        held = held_encoders(previous)
-        run = Run(corpus, Options(FileRules()), tell, abort, previous, load_rules(corpus), held, time.monotonic())
+        held = previous.own_encoders
+        run = Run(corpus, IndexOptions(), tell, abort, previous, load_rules(corpus), held, time.monotonic())
         run.roots = dict(previous.roots)
         assert previous.pin is not None
         manifest = previous.pin.manifest
@@ -152,7 +149,7 @@ def rollback(corpus: Path, name: str) -> str:
         CorpusLocked: Another process is writing.
     """
     layout = Layout(corpus)
-    with told(), locks.writer(layout.writer_lock, corpus):
+    with disk_errors(), locks.writer(layout.writer_lock, corpus):
         generations.clean(corpus)
         source = layout.folder(generations.state(corpus, name))
         old = Manifest.read(source)

@@ -1,48 +1,201 @@
-"""What one indexing run was asked for, what it found out so far, and what it will report."""
+"""What an indexing run was asked for, what the corpus held before it, and what it has found out so far."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from workbench.indexing.embedding import Abort
-from workbench.indexing.previous import FileKey, Previous
-from workbench.indexing.reading import Cutting, Task
+from workbench.errors import IndexingStopped
 from workbench.indexing.roots import Root
 from workbench.ingest.rules import CorpusRules, FileRules
-from workbench.records import EncoderIdentity, ProgressCallback
-from workbench.reports import FileReport
+from workbench.ingest.walk import FoundFile
+from workbench.records import EncoderIdentity, Granularity, ProgressCallback
+from workbench.reports import FileReport, FileStatus
+from workbench.store import generations
+from workbench.store.database import fetch, open_reading
+from workbench.store.generations import DATABASE, FORMAT, Pin
+from workbench.store.lexical.build import made_alike
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from workbench.indexing.reading import Cutting
+
+Abort = Callable[[], bool]
+FileKey = tuple[str, str]
+"""Root and path of a file."""
+
+
+def check(abort: Abort) -> None:
+    """Raise IndexingStopped if asked to."""
+    if abort():
+        raise IndexingStopped(
+            "The indexing run was stopped; the corpus is as it was before",
+            "Run the same command again: what was embedded is kept",
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What a run was asked for; see `index`. `exactly`: the encoders were given as a list."""
+class IndexOptions:
+    """How files are indexed.
 
-    flags: FileRules
-    encoders: tuple[str, ...] = ()
-    exactly: bool = False
+    Attributes:
+        collections: Named parts of the corpus that the documents go to; rules in `corpus.yaml` may say otherwise.
+        encoder: The encoder's name, or several: each record then has a vector of each, the first is the corpus's own and
+            its tokenizer cuts. None: those that the corpus has, or for a new corpus the setting `encoder`. A list is
+            exactly what the corpus has from now on; one name, if it is the corpus's own, keeps the others. A new one makes
+            the run read all folders again and embeds for that one; vectors of one that is left out go.
+        tenant, roles, sensitivity: Who may see the documents; roles empty: everyone of the tenant.
+        type: Their type; None leaves it to the readers.
+        one_chunk_per_document: New collections get one chunk a document, without context.
+        hidden: Take hidden files.
+        gitignore: Honour `.gitignore`.
+        workers: Helper processes that read; None decides by the number of files, 0 reads in this process.
+    """
+
+    collections: Sequence[str] = ("docs",)
+    encoder: str | Sequence[str] | None = None
+    tenant: str | None = None
+    roles: Sequence[str] = ()
+    sensitivity: str | None = None
+    type: str | None = None
     one_chunk_per_document: bool = False
     hidden: bool = False
     gitignore: bool = True
     workers: int | None = None
 
-    @classmethod
-    def of(
-        cls,
-        collections: Sequence[str],
-        encoder: str | Sequence[str] | None,
-        tenant: str | None,
-        roles: Sequence[str],
-        sensitivity: str | None,
-        type: str | None,
-        **how: Any,
-    ) -> Options:
-        """Options from the arguments of `index` and `preview`; `how` are fields of this class."""
-        flags = FileRules(tuple(collections), tenant, tuple(roles), sensitivity or "normal", type or "")
-        named = (encoder,) if isinstance(encoder, str) else tuple(encoder or ())
-        return cls(flags, named, exactly=bool(named) and not isinstance(encoder, str), **how)
+    @property
+    def flags(self) -> FileRules:
+        """What every file gets for which no rule says otherwise."""
+        return FileRules(
+            tuple(self.collections), self.tenant, tuple(self.roles), self.sensitivity or "normal", self.type or ""
+        )
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        """The encoders by name; none where the corpus's own are meant."""
+        return (self.encoder,) if isinstance(self.encoder, str) else tuple(self.encoder or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One file to read: what it is given and the salt of its root."""
+
+    found: FoundFile
+    rules: FileRules
+    salt: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as the generation before recorded it; see `FileReport` for the last five."""
+
+    size: int
+    modified_ns: int
+    sha256: str
+    recipe: str
+    collections: tuple[str, ...]
+    status: FileStatus
+    reason: str
+    remedy: str
+    documents: int
+    chunks: int
+    same_as: str = ""
+
+
+@dataclass(frozen=True)
+class Previous:
+    """The state that a run starts from; empty where there is no corpus yet."""
+
+    pin: Pin | None = None
+    files: Mapping[FileKey, StoredFile] = field(default_factory=dict)
+    roots: Mapping[str, Root] = field(default_factory=dict)
+    granularities: Mapping[str, Granularity] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
+    words_alike: bool = True
+
+    @cached_property
+    def sound(self) -> bool:
+        """Whether every part of the generation is as it was written; one that is not is built again, whatever changed."""
+        return self.pin is None or self.pin.sound()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether an earlier version wrote it in another format: its texts and vectors are taken over, its files read again."""
+        return self.pin is not None and self.pin.manifest.format != FORMAT
+
+    @property
+    def encoders(self) -> Mapping[str, EncoderIdentity]:
+        """Key of each vector folder to the encoder that made it."""
+        return self.pin.manifest.encoders if self.pin is not None else {}
+
+    @property
+    def own_encoders(self) -> tuple[tuple[str, EncoderIdentity], ...]:
+        """Name and identity of the encoders, the corpus's own first."""
+        if self.pin is None:
+            return ()
+        main = self.pin.manifest.encoder
+        keys = (main, *sorted(key for key in self.encoders if key != main))
+        return tuple((self.encoders[key].name, self.encoders[key]) for key in keys)
+
+    @property
+    def database(self) -> Path | None:
+        """The database of the generation, or None."""
+        return self.pin.folder / DATABASE if self.pin is not None else None
+
+    def close(self) -> None:
+        """Let the generation go."""
+        if self.pin is not None:
+            self.pin.close()
+
+
+def load_previous(corpus: Path) -> Previous:
+    """Pin the current generation and read what it says of files. Raises CorpusDamaged where its database is."""
+    if not generations.exists(corpus):
+        return Previous()
+    pin = generations.pin(corpus, whole=False, earlier=True)
+    try:
+        pin.check(DATABASE)
+        connection = open_reading(pin.folder / DATABASE)
+        try:
+            files = stored_files(connection)
+            roots = fetch(connection, "SELECT root, whole, salt, options FROM roots")
+            named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
+            alike = pin.manifest.format == FORMAT and made_alike(connection)
+        finally:
+            connection.close()
+    except BaseException:
+        pin.close()
+        raise
+    return Previous(
+        pin,
+        files,
+        {row[0]: Root(*row) for row in roots},
+        {name: Granularity(granularity) for name, granularity, _ in named},
+        frozenset(name for name, _, chunking in named if chunking == "whole"),
+        alike,
+    )
+
+
+def stored_files(connection: duckdb.DuckDBPyConnection) -> dict[FileKey, StoredFile]:
+    """Every file that a generation knows; of those with the same bytes all but the first by path name that one."""
+    rows = fetch(
+        connection,
+        "SELECT root, path, size, modified_ns, sha256, recipe, collections, status, reason, remedy, documents, chunks"
+        " FROM files ORDER BY path, root",
+    )
+    first: dict[str, str] = {}
+    files = {}
+    for root, path, size, modified, digest, recipe, names, status, reason, remedy, documents, chunks in rows:
+        known = first.setdefault(digest, path) if digest and size and documents else path
+        files[root, path] = StoredFile(
+            size, modified, digest, recipe, tuple(names), FileStatus(status), reason, remedy, documents, chunks,
+            known if known != path else "",
+        )  # fmt: skip
+    return files
 
 
 @dataclass(slots=True)
@@ -56,13 +209,13 @@ class Run:
         roots: All roots of the corpus from now on.
         dropped: Files of the generation before whose documents are not carried over.
         reports: What became of each file.
-        kept: Files that this run met unchanged, as they would be read.
+        kept: Files that this run met unchanged.
         rows: Rows of the table `files` for files that were read or left out.
         read: Files that gave documents.
     """
 
     corpus: Path
-    options: Options
+    options: IndexOptions
     tell: ProgressCallback
     abort: Abort
     previous: Previous
@@ -76,7 +229,7 @@ class Run:
     reports: list[tuple[FileKey, FileReport]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     dropped: set[FileKey] = field(default_factory=set)
-    kept: dict[FileKey, Task] = field(default_factory=dict)
+    kept: set[FileKey] = field(default_factory=set)
     rows: list[tuple[object, ...]] = field(default_factory=list)
     read: int = 0
     embedding_seconds: float = 0.0

@@ -148,18 +148,6 @@ class Judgments:
                 mine[path] = max(grade, mine.get(path, grade))
         return replace(self, qrels=qrels, passages={}, given=None)
 
-    def renamed(self, names: Mapping[str, str]) -> Judgments:
-        """The same judgments with other document keys; where two become one, it has the higher grade."""
-        if self.passages or self.document_keys.isdisjoint(names):
-            return self
-        qrels: dict[str, dict[str, int]] = {}
-        for query_id, grades in self.qrels.items():
-            mine = qrels.setdefault(query_id, {})
-            for key, grade in grades.items():
-                new = names.get(key, key)
-                mine[new] = max(grade, mine.get(new, grade))
-        return replace(self, qrels=qrels, given=self.given or self)
-
     def subset(self, query_ids: Iterable[str]) -> Judgments:
         """The judgments of these queries only, in the order of the whole. Raises JudgmentError for an unknown id."""
         wanted = dict.fromkeys(query_ids)

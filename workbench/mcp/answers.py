@@ -126,7 +126,7 @@ class PassageAnswer(_Answer):
     matches: list[list[int]] = Field(description="[start, end) character spans of the text that match")
     document_id: str
     chunk_id: str
-    copies: list[str] = Field(description="Other paths of the same file, which are not listed again")
+    copies: list[str] = Field(description="Other paths of the same text, which are not listed again")
     whole: bool = Field(default=True, description="False: the text was shortened around its matches")
     left_out: list[list[int]] = Field(
         default=[], description="[first, last] numbers of the lines that were left out; a line of the text marks each"
@@ -199,7 +199,7 @@ class InfoAnswer(_Answer):
     status: str
     generation: str
     documents: int
-    copies: int = Field(description="Other paths of files with the same bytes, which are indexed once")
+    copies: int = Field(description="Documents that repeat the text of an earlier one")
     records: int = Field(description="Chunks, and documents that are searched whole")
     bytes: int
     types: dict[str, int]

@@ -22,7 +22,7 @@ from workbench.retrieve.engine import Engine
 from workbench.retrieve.messages import listed, why_not
 from workbench.retrieve.remedies import Aim, Cause, Remedy, Search, find
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.retrieved import Retrieved, as_asked, counts_documents
+from workbench.retrieve.retrieved import Retrieved, counts_documents
 from workbench.retrieve.sources import retrieve, scope_of
 from workbench.store.types import QueryWords, Scope, Scored
 
@@ -446,8 +446,8 @@ _STEPS = (
 
 
 def _shown_path(engine: Engine, retrieved: Retrieved, number: int) -> str:
-    """The path of a record's document as the search shows it: where its filter asks for a copy's, that one."""
-    return as_asked(engine.records.columns(np.array([number], np.int64)), retrieved.scope).paths[0]
+    """The path of a record's document."""
+    return engine.records.columns(np.array([number], np.int64)).paths[0]
 
 
 def _filtered(

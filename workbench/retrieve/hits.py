@@ -87,14 +87,16 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
 
 
 def _copies(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> dict[int, tuple[str, ...]]:
-    """For each shown position the other paths of its text: the document's own, and those that dedupe left out for it."""
+    """For each shown position the other paths of its text: documents with it, and those that dedupe left out."""
     columns, rows = retrieved.columns, outcome.fused.rows
     same: dict[int, list[int]] = {position: [int(rows[position])] for position in outcome.shown.tolist()}
     for position, better in sorted(outcome.duplicate_of.items()):
         if better in same:
             same[better].append(int(rows[position]))
     owners = columns.document_numbers
-    known = engine.records.paths_of(sorted({int(owners[row]) for found in same.values() for row in found}))
+    known = engine.records.paths_of(
+        sorted({int(owners[row]) for found in same.values() for row in found}), retrieved.scope
+    )
     named: dict[int, tuple[str, ...]] = {}
     for position, found in same.items():
         every = (path for row in found for path in (columns.paths[row], *known.get(int(owners[row]), ())))

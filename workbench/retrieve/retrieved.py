@@ -276,15 +276,6 @@ class Retrieved:
         return tuple(s for s in wanted if s in self.answers)
 
 
-def as_asked(columns: RecordColumns, scope: Scope) -> RecordColumns:
-    """Columns with the paths under which a scope shows their documents."""
-    if not scope.paths:
-        return columns
-    owners = columns.document_numbers.tolist()
-    paths = tuple(scope.paths.get(owner, path) for owner, path in zip(owners, columns.paths, strict=True))
-    return replace(columns, paths=paths)
-
-
 def others(shown: str, paths: Iterable[str]) -> tuple[str, ...]:
     """Paths without the shown one, each once, in order."""
     return tuple(path for path in dict.fromkeys(paths) if path != shown)
@@ -303,12 +294,11 @@ def with_copies(
     """
     held = np.flatnonzero(numbers >= 0)
     owners = dict(zip(held.tolist(), records.columns(numbers[held]).document_numbers.tolist(), strict=True))
-    paths = records.paths_of(sorted(set(owners.values())))
+    paths = records.paths_of(sorted(set(owners.values())), scope)
     if not paths:
         return tuple(passages)
     made = []
     for at, passage in enumerate(passages):
         owner = owners.get(at, -1)
-        shown = scope.paths.get(owner, passage.path)
-        made.append(replace(passage, path=shown, copies=others(shown, paths.get(owner, ()))))
+        made.append(replace(passage, copies=others(passage.path, paths.get(owner, ()))))
     return tuple(made)

@@ -28,7 +28,7 @@ from workbench.retrieve.keywords import (
     quoted_phrases,
 )
 from workbench.retrieve.request import Request, folded, sources_of
-from workbench.retrieve.retrieved import Answer, Retrieved, as_asked, counts_documents
+from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.store.types import GrepAnswer, Scope, Scored
 
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
@@ -114,7 +114,7 @@ def retrieve(
         scope=scope,
         answers=answers,
         unavailable=tuple(unavailable),
-        columns=as_asked(engine.records.columns(union), scope),
+        columns=engine.records.columns(union),
         timings=timings,
         visible=visible,
         allowed=allowed,

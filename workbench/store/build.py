@@ -11,7 +11,10 @@ import hashlib
 import importlib.metadata
 import platform
 import re
+import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -26,12 +29,11 @@ from workbench import settings
 from workbench.errors import CorpusDamaged, CorpusError
 from workbench.records import EncoderIdentity, Progress, ProgressCallback
 from workbench.store import generations, locks, schema
-from workbench.store.columns import write_columns
+from workbench.store.arrays import write_columns
 from workbench.store.database import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
 from workbench.store.journal import Journal
-from workbench.store.staging import old_tables, quoted
-from workbench.store.together import build_together
+from workbench.store.staging import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from workbench.store.reader import Generation
 
 _VECTOR_BLOCK = 4096
+_PAUSE = 0.02  # seconds between looks at what runs
 _PACKAGES = ("duckdb", "numpy", "usearch", "google-re2", "PyStemmer", "sentence-transformers", "openvino", "tokenizers")
 
 
@@ -104,7 +107,7 @@ def build_generation(
     }
     parts["words"] = partial(_build_words, folder)
     threads = int(settings.get("threads"))
-    built = build_together(parts, tell, threads, lambda name: step(name.partition(" ")[0]))
+    built = build_together(parts, tell, threads)
     warnings = [warning for warning in built.values() if warning]
     tell(Progress("publish", 0, 1))
     encoders = {key: identity for key, (identity, _) in journals.items()}
@@ -114,6 +117,50 @@ def build_generation(
     publish(corpus, folder, manifest, trial)
     tell(Progress("publish", 1, 1))
     return Built(manifest, facts.carried, facts.text_hashes, tuple(warnings))
+
+
+class _Cancelled(Exception):
+    """Ends a part that reports its progress after the build has failed elsewhere."""
+
+
+def build_together(
+    parts: Mapping[str, Callable[[ProgressCallback], str]], tell: ProgressCallback, threads: int
+) -> dict[str, str]:
+    """Run parts at the same time, `threads` at once: the graph grows in C++, the words in a process of their own.
+
+    `tell` is called in this thread with the progress of the first part that is not finished, so that whoever watches sees a
+    sequence. Raises what the first part that failed raised, or what `tell` raised; no part is running then.
+    """
+    reports: dict[str, deque[Progress]] = {name: deque() for name in parts}
+    cancelled = threading.Event()
+
+    def report(name: str, progress: Progress) -> None:
+        if cancelled.is_set():
+            raise _Cancelled
+        reports[name].append(progress)
+
+    results: dict[str, str] = {}
+    with ThreadPoolExecutor(max(1, threads), thread_name_prefix="build") as pool:
+        running = {name: pool.submit(part, partial(report, name)) for name, part in parts.items()}
+        try:
+            for name, future in running.items():
+                while True:
+                    finished = future in wait([future], timeout=_PAUSE).done
+                    for other in running.values():
+                        if other.done() and other.exception() is not None:
+                            other.result()
+                    while reports[name]:
+                        tell(reports[name].popleft())
+                    if finished:
+                        break
+                results[name] = future.result()
+                step(name.partition(" ")[0])
+        except BaseException:
+            cancelled.set()
+            for future in running.values():
+                future.cancel()
+            raise
+    return results
 
 
 def publish(corpus: Path, folder: Path, manifest: Manifest, trial: Callable[[Generation], None] | None) -> None:
@@ -163,7 +210,7 @@ def _build_database(
         connection.execute(f"ATTACH {quoted(staged)} AS staged (READ_ONLY)")
         if old is not None:
             connection.execute(f"ATTACH {quoted(old.folder / DATABASE)} AS old (READ_ONLY)")
-        statements = schema.build_tables(old_tables(connection, old is not None))
+        statements = schema.build_tables(old is not None)
         for done, statement in enumerate(statements):
             tell(Progress("tables", done, len(statements)))
             connection.execute(statement)
@@ -176,7 +223,7 @@ def _build_database(
         (counts,) = fetch(
             connection,
             "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM records), (SELECT count(*) FROM files),"
-            " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents), (SELECT count(*) FROM copies)",
+            " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents)",
         )
         hashes = fetch(connection, "SELECT DISTINCT text_hash FROM records WHERE granularity = 'chunk'")
         connection.execute("DETACH staged")
@@ -186,7 +233,7 @@ def _build_database(
     finally:
         connection.close()
     step("database")
-    named = dict(zip(("documents", "records", "files", "bytes", "copies"), map(int, counts), strict=True))
+    named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=True))
     return _Facts(sources, int(carried), named, frozenset(row[0] for row in hashes))
 
 
@@ -330,35 +377,13 @@ def _build_words(folder: Path, tell: ProgressCallback) -> str:
 
 
 def _write_texts(folder: Path, tell: ProgressCallback) -> None:
-    """Write the text file, which record holds a character, and where a text stands in its original."""
+    """Write the text file."""
     from workbench.store.grep.text import build_text
-    from workbench.store.place_arrays import build_places
-    from workbench.store.record_spans import DocumentEntry, RecordEntry, build_record_spans
 
-    text = folder / "text"
     connection = open_reading(folder / DATABASE)
     try:
-        build_text(
-            text, (row[0] for row in stream(connection, "SELECT text FROM documents ORDER BY number", 200)), tell
-        )
-        build_record_spans(
-            text,
-            (
-                DocumentEntry(row[0], row[1], tuple(row[2]))
-                for row in stream(connection, "SELECT document_id, path, page_starts FROM documents ORDER BY number")
-            ),
-            (
-                RecordEntry(row[0], row[1], row[2], row[3], row[4])
-                for row in stream(
-                    connection,
-                    "SELECT chunk_id, document_number, start_char, end_char, granularity = 'document' FROM records"
-                    " ORDER BY number",
-                )
-            ),
-        )
-        ((documents,),) = fetch(connection, "SELECT count(*) FROM documents")
-        ordered = "SELECT document_number, start, locator FROM places ORDER BY document_number, start"
-        build_places(text, documents, stream(connection, ordered))
+        texts = stream(connection, "SELECT text FROM documents ORDER BY number", 200)
+        build_text(folder / "text", (row[0] for row in texts), tell)
     finally:
         connection.close()
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from workbench.records import Principal
 from workbench.reports import FileStatus
-from workbench.store.database import fetch, fetch_columns, has_column
+from workbench.store.database import fetch, fetch_columns
 from workbench.store.reader import Generation
 from workbench.store.types import RecordStore, Scope
 
@@ -52,15 +52,10 @@ class Catalogue:
         self._records = generation.records
         self._arrays = generation.records.arrays
         self._connection = generation.records.connection
-        self._paths = "documents"
-        if generation.records.copies.total:
-            self._paths = (
-                "(SELECT number, path, root FROM documents UNION ALL SELECT document_number, path, root FROM copies)"
-            )
 
     def paths(self, scope: Scope, most: int, part: str = "") -> list[str]:
-        """Paths of visible documents and their copies in path order, each once; only those that hold `part`, any case."""
-        sql = f"SELECT number, path FROM {self._paths} WHERE contains(lower(path), lower(?)) ORDER BY path, number"
+        """Paths of visible documents in path order, each once; only those that hold `part`, any case."""
+        sql = "SELECT number, path FROM documents WHERE contains(lower(path), lower(?)) ORDER BY path, number"
         seen = scope.visible_documents
         if seen is None:
             # A path may be there twice (from two folders), so twice as many rows give enough of them nearly always.
@@ -69,10 +64,10 @@ class Catalogue:
         return list(dict.fromkeys(path for number, path in rows if seen is None or seen[number]))[:most]
 
     def folder(self, path: str, root: str, scope: Scope) -> list[Listed]:
-        """Visible documents and copies in the same folder as a path of a root, in path order."""
+        """Visible documents in the same folder as a path of a root, in path order."""
         head = path[: path.rfind("/") + 1]
         sql = (
-            f"SELECT number, path FROM {self._paths} WHERE root = $1 AND starts_with(path, $2)"
+            "SELECT number, path FROM documents WHERE root = $1 AND starts_with(path, $2)"
             " AND NOT contains(path[$3:], '/') ORDER BY path, number"
         )
         seen = scope.visible_documents
@@ -118,10 +113,9 @@ class Catalogue:
         return self._refused(principal, sql, [name])[:most]
 
     def _refused(self, principal: Principal | None, where: str, values: Sequence[Any] = ()) -> list[Refused]:
-        access = "access" if has_column(self._connection, "files", "access") else "''"
         rows = fetch(
             self._connection,
-            f"SELECT {access}, root, path, status, reason, remedy FROM files WHERE status IN ('failed', 'skipped') {where}",
+            f"SELECT access, root, path, status, reason, remedy FROM files WHERE status IN ('failed', 'skipped') {where}",
             values,
         )
         may_know = self._records.may_know
@@ -140,7 +134,7 @@ class Catalogue:
             numbers = np.arange(self._arrays.records_total, dtype=np.int64)
             return numbers if scope.allowed is None else numbers[scope.allowed[numbers]]
         sql = (
-            f"WITH named AS (SELECT DISTINCT number FROM {self._paths} WHERE contains(lower(path), lower($1)))"
+            "WITH named AS (SELECT DISTINCT number FROM documents WHERE contains(lower(path), lower($1)))"
             " SELECT r.number, r.document_number IN (FROM named) AS by_path FROM records r WHERE by_path"
             " OR contains(lower(r.text), lower($1)) OR contains(lower(r.section), lower($1)) ORDER BY r.number"
         )

@@ -153,17 +153,6 @@ def fetch(connection: duckdb.DuckDBPyConnection | Database, sql: str, values: An
         cursor.close()
 
 
-def has_column(
-    connection: duckdb.DuckDBPyConnection | Database, table: str, column: str, database: str | None = None
-) -> bool:
-    """Whether a table has a column: a generation that was made before lacks some. None: the connection's own database."""
-    sql = (
-        "SELECT 1 FROM duckdb_columns() WHERE database_name = coalesce($3, current_database())"
-        " AND table_name = $1 AND column_name = $2"
-    )
-    return bool(fetch(connection, sql, [table, column, database]))
-
-
 def stream(connection: duckdb.DuckDBPyConnection | Database, sql: str, rows: int = 20_000) -> Iterator[tuple[Any, ...]]:
     """Rows of one statement on a cursor of its own, a block at a time: memory stays flat. Exhaust it or close it."""
     cursor = connection.cursor()

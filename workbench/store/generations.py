@@ -45,10 +45,9 @@ from workbench.records import EncoderIdentity
 from workbench.store import locks
 
 FORMAT = 2
-"""Version of the folder's layout and of every table and array in it."""
-
-_OLDEST = 1
-"""Oldest format from which an index run can take the vectors."""
+"""Version of the folder's layout and of every table and array in it. Readers refuse another number; an indexing run takes texts
+and vectors over from those in `_EARLIER`."""
+_EARLIER = (1,)
 
 DATABASE = "corpus.duckdb"
 MANIFEST = "manifest.json"
@@ -124,7 +123,7 @@ class Manifest:
         generation: Its id: a number that only grows within a corpus, and the start of `digest`.
         created: UTC, ISO 8601.
         digest: Hex digest of what is indexed (documents, records, encoders), whatever order it came in.
-        counts: `documents`, `records`, `files`, `bytes`, and `copies` (documents indexed as another one).
+        counts: `documents`, `records`, `files` and `bytes`.
         parts: File below the generation's folder, with `/`, to size and digest.
         encoders: Key of the folder below `vectors/` to the encoder's identity.
         encoder: Key of the corpus's own encoder, whose tokenizer cut the texts.
@@ -151,27 +150,31 @@ class Manifest:
         return json.dumps({**plain, "seal": _seal(plain)}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
-    def read(cls, folder: Path) -> Manifest:
+    def read(cls, folder: Path, *, earlier: bool = False) -> Manifest:
         """The manifest of a generation's folder, or its copy where that is damaged. Raises CorpusDamaged, CorpusError."""
         try:
-            return cls.read_file(folder / MANIFEST)
+            return cls.read_file(folder / MANIFEST, earlier=earlier)
         except CorpusDamaged:
             if not (folder / MANIFEST_COPY).is_file():
                 raise
-            return cls.read_file(folder / MANIFEST_COPY)
+            return cls.read_file(folder / MANIFEST_COPY, earlier=earlier)
 
     @classmethod
-    def read_file(cls, path: Path) -> Manifest:
-        """The manifest in a file. Raises CorpusDamaged where its digest does not hold, CorpusError for another format."""
+    def read_file(cls, path: Path, *, earlier: bool = False) -> Manifest:
+        """The manifest in a file. Raises CorpusDamaged where its digest does not hold, CorpusError for another format (`earlier`:
+        but for one of those that an indexing run takes over).
+        """
         try:
             data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             seal = data.pop("seal", "")  # a manifest that was made before there were seals has none
             if seal and seal != _seal(data):
                 raise damaged(path, "does not have the digest that it says")
-            if not _OLDEST <= data["format"] <= FORMAT:
+            if data["format"] != FORMAT and not (earlier and data["format"] in _EARLIER):
                 raise CorpusError(
                     f"The corpus at {path.parents[2]} has format {data['format']}, and this version reads {FORMAT}",
-                    "Move the corpus away and index again, or use the version of the workbench that wrote it",
+                    "Index its folders again with workbench index: texts that have a vector are not embedded again"
+                    if data["format"] in _EARLIER
+                    else "Use the version of the workbench that wrote it, or index into another --corpus",
                 )
             data["parts"] = {name: Part(**part) for name, part in data["parts"].items()}
             data["encoders"] = {key: EncoderIdentity(**value) for key, value in data["encoders"].items()}
@@ -358,7 +361,7 @@ def _write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
         os.replace(fresh, folder / CHECKED)
 
 
-def pin(corpus: Path, *, whole: bool = True) -> Pin:
+def pin(corpus: Path, *, whole: bool = True, earlier: bool = False) -> Pin:
     """Hold the current generation: read its pointer, lock it, and check sizes of all parts and digests of small ones.
 
     Between reading the pointer and taking the lock a writer may publish another generation and remove this one; then the
@@ -367,6 +370,7 @@ def pin(corpus: Path, *, whole: bool = True) -> Pin:
     Args:
         corpus: The corpus folder.
         whole: Refuse a generation of which a part is missing or has another size, or a small one another digest.
+        earlier: Take one of an earlier format too.
 
     Raises:
         CorpusNotFound: Nothing was indexed there yet.
@@ -390,7 +394,7 @@ def pin(corpus: Path, *, whole: bool = True) -> Pin:
             if not (folder / "lock").exists():
                 lock.close()
                 continue
-            held = Pin(folder, Manifest.read(folder), lock)
+            held = Pin(folder, Manifest.read(folder, earlier=earlier), lock)
             if whole:
                 held.stamps()
                 held.check(most=_SMALL)

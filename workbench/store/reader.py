@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench import settings
@@ -26,10 +27,9 @@ from workbench.ingest.rules import CorpusRules, access_changes
 from workbench.records import EncoderIdentity
 from workbench.store import generations
 from workbench.store.access.visibility import Access, Policy
-from workbench.store.columns import Columns
+from workbench.store.arrays import Columns
 from workbench.store.database import Database, fetch
 from workbench.store.generations import DATABASE, Manifest, Pin
-from workbench.store.place_arrays import Places
 from workbench.store.records import StoredRecords, stored_access
 
 if TYPE_CHECKING:
@@ -48,21 +48,17 @@ class _Files:
         self.lock = threading.RLock()
         self.connection = Database(held.folder / DATABASE, partial(held.check, DATABASE))
         held.check("records/")
-        held.check("text/place")
-        self.columns, self.places = Columns(held.folder / "records"), Places(held.folder / "text")
+        self.columns = Columns(held.folder / "records")
         if settings.get("verify") == "background":
             threading.Thread(target=held.sound, name="workbench-verify", daemon=True).start()
         self.users = 0
         self.lexical: LexicalIndex | None = None
         self.grep: MappedGrep | None = None
         self.vectors: dict[str, VectorIndex] = {}
-        self._narrowed: dict[str, tuple[tuple[Access, ...], NDArray[np.int32]]] = {}
+        self._narrowed: LRUCache[str, tuple[tuple[Access, ...], NDArray[np.int32]]] = LRUCache(_KEPT_RULES)
 
     def access(self, rules: CorpusRules) -> tuple[tuple[Access, ...], NDArray[np.int32]]:
-        """Who sees documents under the rules of today: kinds of access, and each document's code among them, int32 (d,).
-
-        A document with copies has to be seen at each of their paths.
-        """
+        """Who sees documents under the rules of today: kinds of access, and each document's code among them, int32 (d,)."""
         kinds, codes = stored_access(self.columns)
         digest, said = rules.access_digest(), rules.access()
         if not said or digest == self.pin.manifest.rules:
@@ -71,10 +67,6 @@ class _Files:
             if digest in self._narrowed:
                 return self._narrowed[digest]
             sql = "SELECT d.number, f.path FROM documents d JOIN files f ON f.number = d.file_number"
-            if self.pin.manifest.counts.get("copies", 0):
-                sql += (
-                    " UNION ALL SELECT c.document_number, f.path FROM copies c JOIN files f ON f.number = c.file_number"
-                )
             of_path: dict[str, dict[str, Any]] = {}
             now = dict(enumerate(kinds[code] for code in codes.tolist()))
             for number, path in fetch(self.connection, sql):
@@ -85,8 +77,6 @@ class _Files:
             distinct = tuple(dict.fromkeys(now.values()))
             place = {kind: code for code, kind in enumerate(distinct)}
             made = distinct, np.fromiter((place[now[n]] for n in range(len(codes))), np.int32, len(codes))
-            while len(self._narrowed) >= _KEPT_RULES:
-                self._narrowed.pop(next(iter(self._narrowed)))
             self._narrowed[digest] = made
             return made
 
@@ -147,7 +137,7 @@ class Generation:
         self._closed = False
         try:
             access = None if rules is None else f.access(rules)
-            self.records = StoredRecords(f.connection, f.columns, f.pin.manifest, policy, f.places, access, rules)
+            self.records = StoredRecords(f.connection, f.columns, f.pin.manifest, policy, access, rules)
         except BaseException:
             _released(f)
             raise
@@ -197,7 +187,7 @@ class Generation:
                 from workbench.store.grep.search import MappedGrep
 
                 text = self.folder / "text"
-                self._files.grep = MappedGrep(text, text)
+                self._files.grep = MappedGrep(text, self._files.columns)
             return self._files.grep
 
     def vectors(self, encoder: str = "") -> VectorIndex:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.records import Chunk, Document
 from workbench.store import schema
-from workbench.store.database import fetch, has_column, open_reading, open_writing
+from workbench.store.database import fetch, open_reading, open_writing
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,7 +49,6 @@ class Staging:
         *,
         file: tuple[str, str],
         location: str,
-        content: str = "",
     ) -> None:
         """Stage a document and its records.
 
@@ -58,7 +57,6 @@ class Staging:
             records: Each record with the chunks that its vector is made of: itself, or a whole document's chunks.
             file: Root and path of the file it was read from.
             location: Absolute path of the file that is this document, or "".
-            content: What it shares with its copies (`grouping.content_key`); "" for a document that has none.
         """
         metadata = json.dumps(document.metadata, sort_keys=True)
         staged = [_record_row(record) for record, _ in records]
@@ -78,7 +76,7 @@ class Staging:
                 _naive(document.modified), document.size, document.sha256, len(document.text),
                 document.text.count("\n") + (1 if document.text and not document.text.endswith("\n") else 0),
                 list(document.page_starts), metadata, location, year_of(document),
-                document_digest(document, metadata, [record for record, _ in records]), content, *file, document.text,
+                document_digest(document, metadata, [record for record, _ in records]), *file, document.text,
             )
         )  # fmt: skip
         self._held += len(document.text) + sum(len(record.text) for record, _ in records)
@@ -156,9 +154,9 @@ class Staging:
         A whole document's parts are its chunks in another collection: `lost_wholes` names the files without them.
         """
         carried = (
-            "SELECT coalesce(l.chunk_id, r.chunk_id) AS chunk_id, r.* EXCLUDE (chunk_id), k.chunking FROM old.records r"
-            " JOIN carried c ON c.number = r.document_number JOIN old.collections k ON k.name = r.collection"
-            " LEFT JOIN relabelled l ON l.number = r.number"
+            "SELECT r.*, k.chunking FROM old.records r"
+            f" JOIN ({schema.carried('dropped')}) c ON c.number = r.document_number"
+            " JOIN old.collections k ON k.name = r.collection"
         )
         with self.attached(old_database) as connection:
             connection.execute(f"CREATE TEMP TABLE carried_records AS {carried}")
@@ -208,13 +206,6 @@ def lost_wholes(old_database: Path) -> list[tuple[str, str]]:
         connection.close()
 
 
-def old_tables(connection: duckdb.DuckDBPyConnection, there: bool) -> schema.Old:
-    """What the generation attached as `old` knows, if there is one; one that was made before lacks some tables."""
-    named = {row[0] for row in fetch(connection, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'old'")}
-    access = has_column(connection, "files", "access", "old")
-    return schema.Old(there, there and "places" in named, there and "copies" in named, access)
-
-
 def quoted(path: Path) -> str:
     """A path as an SQL literal, for ATTACH, which takes no parameter."""
     return "'" + str(path).replace("'", "''") + "'"
@@ -242,12 +233,7 @@ def document_digest(document: Document, metadata: str, records: Sequence[Chunk])
     ]  # fmt: skip
     ordered = sorted(records, key=lambda r: (r.collection, r.chunk_index, r.chunk_id))
     indexed = [[r.chunk_id, r.collection, r.kind.value, r.section, text_hash(r.indexed_text)] for r in ordered]
-    return digest_of(known, indexed)
-
-
-def digest_of(known: Sequence[Any], records: Sequence[Sequence[str]]) -> str:
-    """The digest of a document by its parts, as `document_digest` takes them from it."""
-    return hashlib.blake2b(json.dumps([*known, records], ensure_ascii=True).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(json.dumps([*known, indexed], ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
 
 def year_of(document: Document) -> int | None:

@@ -1,4 +1,7 @@
-"""The seams of the store: what retrieval may ask, whoever answers.
+"""What retrieval asks of a store, and what it answers.
+
+`RecordStore` and `GrepIndex` are seams: the stored texts answer, or the same with something masked. The indexes of words and
+vectors have one implementation each (`lexical.search`, `vectors.search`); a second store would begin with protocols of these.
 
 One generation of a corpus numbers its records (chunks and whole-document records) 0..n-1 in the total order (normalised
 path, start line, chunk id) and its documents 0..d-1 by (normalised path, document id). A number means something only
@@ -9,7 +12,7 @@ tie-break everywhere, and every `Scored` leaves a store in that order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -31,8 +34,6 @@ class Scope:
             are returned. Always a subset of `visible`.
         visible_documents, allowed_documents: the same over documents, bool (d,) or None.
         key: Names principal, filter and collections; equal keys mean equal masks within a generation.
-        paths: For documents, by number, that the filter lets through by the path of a copy and not by their own: that path,
-            under which they are then shown.
     """
 
     visible: NDArray[np.bool_] | None = None
@@ -40,7 +41,6 @@ class Scope:
     visible_documents: NDArray[np.bool_] | None = None
     allowed_documents: NDArray[np.bool_] | None = None
     key: str = ""
-    paths: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +150,7 @@ class Source:
         documents, chunks: Visible ones.
         bytes: Of the original files and records.
         modified: When its newest document was changed, UTC; None where none says.
-        copies: Documents in it that are indexed under another path.
+        copies: Documents in it that repeat the text of an earlier document.
     """
 
     path: str
@@ -227,17 +227,13 @@ class RecordStore(Protocol):
     def headers(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked, with "" for the text: what a list of results shows of them."""
 
-    def paths_of(self, document_numbers: Sequence[int]) -> Mapping[int, tuple[str, ...]]:
-        """Document number -> every path of a document that is there several times and indexed once, its own first.
-
-        Documents with one path are left out. Whoever sees the document may see them all: a copy is as visible as it.
+    def paths_of(self, document_numbers: Sequence[int], scope: Scope) -> Mapping[int, tuple[str, ...]]:
+        """Document number -> the paths of all visible documents with the same text, its own first; none for a text that is
+        there once.
         """
 
-    def indexed_as(self, scope: Scope) -> Mapping[str, str]:
-        """Paths of visible copies, and of their documents, to the path under which the scope shows the document.
-
-        Only paths that change: a copy's that is also another visible document's own stays that one's.
-        """
+    def distinct(self, scope: Scope) -> Scope:
+        """The scope without the documents that repeat the text of an earlier document which it allows."""
 
     def find_record(self, chunk_id: str, scope: Scope) -> int | None:
         """Number of the visible record with that id, or None."""
@@ -248,7 +244,7 @@ class RecordStore(Protocol):
     def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
         """Numbers of the visible documents that each name means, up; names that mean none are left out.
 
-        A name is a path (of a copy, too), a document id, a record's own id, the part after `#` of a record's path, a url, or
+        A name is a path, a document id, a record's own id, the part after `#` of a record's path, a url, or
         a path or id under which the same content was there before; where it could be several of these, the first counts.
         """
 

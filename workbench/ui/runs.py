@@ -287,21 +287,18 @@ def run(folder: Path, corpus: Path) -> Status:
     write(folder, said)
     asked = said.asked
     try:
-        from workbench.indexing import index
+        from workbench.indexing import IndexOptions, index
 
         if not all(may_index(path, asked.below) for path in asked.paths):
             raise UsageError("A path is not below a folder that may be indexed", "Ask the owner of the corpus")
         report = index(
             asked.paths,
             corpus,
-            collections=(asked.collection,),
+            IndexOptions(
+                (asked.collection,), asked.encoder, asked.tenant, asked.roles, asked.sensitivity, hidden=asked.hidden
+            ),
             progress=_teller(folder, said),
             abort=lambda: (folder / "stop").exists(),
-            encoder=asked.encoder,
-            tenant=asked.tenant,
-            roles=asked.roles,
-            sensitivity=asked.sensitivity,
-            hidden=asked.hidden,
         )
         ended = _done(said, report)
     except IndexingStopped:

@@ -379,7 +379,6 @@ _TIME = {"modified": "d.modified"}
 COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, *_TIME, "source", "root", "collection")))
 """Fields that every corpus has."""
 
-_PLACED = frozenset({"path", "source", "root"})
 _ROOT_NAME = r"regexp_extract(d.root, '[^/]+$')"
 _MOST_NAMES = 60
 _ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -416,29 +415,13 @@ def uses_collection(node: Node) -> bool:
     return any(c.field == "collection" for c in conditions(node))
 
 
-def uses_path(node: Node) -> bool:
-    """Whether any condition is on what the copies of a document have of their own: path and folder."""
-    return any(c.field in _PLACED for c in conditions(node))
-
-
-_EVERY_PATH = (
-    "(SELECT * EXCLUDE (text), '' AS copied FROM documents UNION ALL BY NAME"
-    " SELECT d.* EXCLUDE (text) REPLACE (c.path AS path, c.root AS root), c.path AS copied"
-    " FROM copies c JOIN documents d ON d.number = c.document_number)"
-)
-"""A row for every path of a document: its own, and those of its copies with all else its own."""
-
-
-def select(node: Node, collections: Sequence[str], keys: Collection[str], *, copies: bool = False) -> Compiled:
+def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> Compiled:
     """The statement that evaluates a filter: one row a document in number order, one Boolean column a collection.
 
     Args:
         node: The filter.
         collections: Names of the corpus's collections; empty where the filter does not use `collection`.
         keys: Front-matter keys that the principal may know of.
-        copies: The corpus has copies. A document then passes if the filter as a whole holds for any one of its paths:
-            `path != 'b.md'` finds a.md, of which b.md is a copy. A last column `asked` holds the first path for which it
-            does where the document's own is none of them, else ''.
 
     Raises:
         FilterError: An unknown field, or a value that its field cannot have.
@@ -447,13 +430,7 @@ def select(node: Node, collections: Sequence[str], keys: Collection[str], *, cop
     columns = [compile_filter(node, name) for name in collections] or [compile_filter(node, "")]
     listed = ", ".join(f"{c.sql} AS c{i}" for i, c in enumerate(columns))
     values = [value for c in columns for value in c.values]
-    if not (copies and uses_path(node)):
-        return Compiled(f"SELECT {listed} FROM documents d ORDER BY d.number", values)
-    named = [f"c{i}" for i in range(len(columns))]
-    passed = ", ".join(f"bool_or({name}) AS {name}" for name in named)
-    first = f"coalesce(min(copied) FILTER (WHERE {' OR '.join(named)}), '') AS asked"
-    each = f"SELECT d.number, d.copied, {listed} FROM {_EVERY_PATH} d"
-    return Compiled(f"SELECT {passed}, {first} FROM ({each}) GROUP BY number ORDER BY number", values)
+    return Compiled(f"SELECT {listed} FROM documents d ORDER BY d.number", values)
 
 
 def compile_filter(node: Node, collection: str) -> Compiled:

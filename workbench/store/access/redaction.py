@@ -165,7 +165,7 @@ class RedactedRecords:
         self._scopes: LRUCache[str, Scope] = LRUCache(_KEPT_SCOPES)
         self._digests: LRUCache[str, str] = LRUCache(_KEPT_SCOPES)
         # Masks hide no citation and no name of a field, and what holds no text is as the store's.
-        self.places, self.paths_of, self.indexed_as = records.places, records.paths_of, records.indexed_as
+        self.places, self.paths_of = records.places, records.paths_of
         self.may_know, self.columns, self.records_of = records.may_know, records.columns, records.records_of
         self.of_kind, self.count, self.find_record = records.of_kind, records.count, records.find_record
         self.find_document, self.numbers_named = records.find_document, records.numbers_named
@@ -241,6 +241,10 @@ class RedactedRecords:
                 ):
                     gone.append(number)
         return gone
+
+    def distinct(self, scope: Scope) -> Scope:
+        """The scope itself: of two documents with one text perhaps only one is masked."""
+        return scope
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """As the store's, with the digest of what is shown."""

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.records import Passage, Span
+from workbench.store.arrays import Columns
 from workbench.store.grep.pattern import GrepPattern
 from workbench.store.grep.text import LONG_LINE, MappedText
 from workbench.store.overlaps import joined
-from workbench.store.record_spans import RecordSpans
 
 LINE_CHARACTERS = LONG_LINE
 """A longer line is cut: a line of context at its end, a matched line around its first match."""
@@ -102,7 +102,7 @@ class PassageWriter:
 
     Args:
         text: The text file.
-        spans: Where records, ids, paths and pages are.
+        columns: Where records, ids, paths and pages are.
         patterns: What is searched for.
         context: Lines shown before and after a match.
         allowed: Records that may stand for a passage; bool (n,), or None for all.
@@ -111,20 +111,20 @@ class PassageWriter:
     def __init__(
         self,
         text: MappedText,
-        spans: RecordSpans,
+        columns: Columns,
         patterns: Sequence[GrepPattern],
         context: int,
         allowed: NDArray[np.bool_] | None,
     ) -> None:
         self._text = text
-        self._spans = spans
+        self._columns = columns
         self._patterns = patterns
         self._context = context
         self._allowed = allowed
 
     def write(self, groups: Groups, chosen: NDArray[np.int64]) -> tuple[list[Passage], NDArray[np.int64]]:
         """Some groups as passages with their text, and the record that stands for each (int64, -1: none)."""
-        text, spans = self._text, self._spans
+        text, arrays = self._text, self._columns
         documents = groups.documents[chosen]
         owners = documents.tolist()
         firsts_of, ends_of = text.first_lines[documents], text.first_lines[documents + 1]
@@ -136,7 +136,7 @@ class PassageWriter:
         cut |= last_bytes - first_bytes > PASSAGE_CHARACTERS
         columns = (a.tolist() for a in (firsts_of, begins, afters, firsts, lasts, cut, first_bytes, last_bytes))
         scores = groups.scores[chosen].tolist()
-        ids, paths = spans.document_ids(owners), spans.paths(owners)
+        ids, paths = arrays.document_ids.take(documents), arrays.paths.take(documents)
         made: list[tuple[int, int, str, tuple[Span, ...], tuple[int, ...], int | None, str]] = []
         records: list[int] = []
         for owner, (base, begin, after, first, last, is_cut, first_byte, last_byte) in zip(
@@ -149,16 +149,17 @@ class PassageWriter:
                 data = text.data[first_byte:last_byte]
                 shown, marks = _decoded(data, self._matches(data, first_byte, last_byte))
             match, line = self._first_match(owner, matched[0])
-            records.append(spans.holder(owner, match, line, self._allowed))
-            page, place = spans.page(owner, match[0]), spans.places.locator(owner, match[0], match[1])
+            records.append(arrays.holder(owner, match, line, self._allowed))
+            page, place = arrays.page(owner, match[0]), arrays.locator(owner, match[0], match[1])
             numbers = tuple([m - base + 1 for m in matched])
             made.append((first - base + 1, last - base + 1, shown, marks, numbers, page, place))
-        chunk_ids = spans.chunk_ids(records)
+        held = np.array(records, np.int64)
+        chunk_ids = arrays.chunk_ids.take(held)
         passages = [
             Passage(document_id, path, *fields[:5], score, chunk_id, *fields[5:])
             for document_id, path, fields, score, chunk_id in zip(ids, paths, made, scores, chunk_ids, strict=True)
         ]
-        return passages, np.array(records, np.int64)
+        return passages, held
 
     def _first_match(self, document: int, line: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """The first match on a line, and the line, as characters of the document."""

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from workbench.errors import QueryError, UsageError
 from workbench.records import Passage
+from workbench.store.arrays import Columns
 from workbench.store.grep.passages import PassageWriter, group, reached
 from workbench.store.grep.pattern import GrepPattern, prepare
 from workbench.store.grep.scan import scan
 from workbench.store.grep.text import MappedText
-from workbench.store.record_spans import RecordSpans
 from workbench.store.types import GrepAnswer, Scope
 
 MOST_LINES = 50_000
@@ -38,7 +38,7 @@ class MappedGrep:
 
     Args:
         text: The text file, or the folder that `build_text` wrote.
-        spans: The record spans, or the folder that `build_record_spans` wrote.
+        columns: The arrays of records and documents.
         most_lines: Matched lines of one pattern that are ranked.
 
     Raises:
@@ -46,16 +46,14 @@ class MappedGrep:
         UsageError: The two are not of one generation.
     """
 
-    def __init__(
-        self, text: MappedText | Path | str, spans: RecordSpans | Path | str, *, most_lines: int = MOST_LINES
-    ) -> None:
+    def __init__(self, text: MappedText | Path | str, columns: Columns, *, most_lines: int = MOST_LINES) -> None:
         self._text = text if isinstance(text, MappedText) else MappedText(text)
-        self._spans = spans if isinstance(spans, RecordSpans) else RecordSpans(spans)
+        self._columns = columns
         self._most_lines = most_lines
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="grep")
-        if self._spans.documents_total != len(self._text):
+        if columns.documents_total != len(self._text):
             raise UsageError(
-                f"The record spans name {self._spans.documents_total} documents and the text file {len(self._text)}",
+                f"The arrays hold {columns.documents_total} documents and the text file {len(self._text)}",
                 "Name folders of one generation",
             )
 
@@ -111,7 +109,7 @@ class MappedGrep:
             complete &= len(lines) <= self._most_lines
             matched.append(lines[: self._most_lines])
         groups = group(self._text, matched, context)
-        writer = PassageWriter(self._text, self._spans, prepared, context, scope.allowed)
+        writer = PassageWriter(self._text, self._columns, prepared, context, scope.allowed)
         best = groups.best()
         passages: list[Passage] = []
         numbers, taken, enough = np.zeros(0, np.int64), 0, 0

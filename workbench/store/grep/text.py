@@ -18,20 +18,18 @@ ends a line: `a` and `a` with a newline are one line, the empty text is none.
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.records import Progress
-from workbench.store.generations import damaged, unreadable
+from workbench.store.arrays import load_array, map_bytes
+from workbench.store.generations import damaged
 
 BLOCK = 4096
-_HEADER = 128  # bytes of an .npy file without data, which cannot be mapped
 """Bytes between two stored character counts."""
 
 LONG_LINE = 1000
@@ -139,32 +137,6 @@ def _block_counts(
     complete = len(per_piece) if (offset + len(raw)) % BLOCK == 0 else len(per_piece) - 1
     open_count = 0 if complete == len(per_piece) else int(per_piece[-1])
     return before[:complete], open_count, int(before[complete])
-
-
-def load_array(path: Path) -> NDArray[Any]:
-    """Map an array read-only, as a plain ndarray: indexing a memmap object costs several times more.
-
-    Raises:
-        CorpusDamaged: The file is missing or no array.
-        CorpusError: It cannot be read.
-    """
-    try:
-        mode: Any = "r" if path.stat().st_size > _HEADER else None
-        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
-        return array.view(np.ndarray)
-    except (OSError, MemoryError) as exc:
-        raise unreadable(path, exc) from exc
-    except (ValueError, EOFError) as exc:
-        raise damaged(path, "is not as it was written") from exc
-
-
-def map_bytes(path: Path) -> mmap.mmap | bytes:
-    """Map a file's bytes read-only (an empty file cannot be mapped and gives b""). Raises CorpusDamaged, CorpusError."""
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
-    except (OSError, MemoryError) as exc:
-        raise unreadable(path, exc) from exc
 
 
 class MappedText:

@@ -293,7 +293,7 @@ def draw_side(corpus: Corpus, document: Document, chunks: Sequence[Chunk], place
     listed = Catalogue(engine.opened).folder(document.path, document.root, scope)
     st.html(neighbours_html(listed, document.path))
     number = engine.records.find_document(document.document_id, scope)
-    paths = {} if number is None else engine.records.paths_of([number])
+    paths = {} if number is None else engine.records.paths_of([number], scope)
     st.html(facts_html(document, chunks, [path for found in paths.values() for path in found if path != document.path]))
 
 
