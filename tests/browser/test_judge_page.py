@@ -75,7 +75,7 @@ def test_ten_results_judged_by_keyboard_are_all_there_after_a_reload(
     press(page, "n")
     assert shown(page) != eleventh
     press(page, "u")
-    expect(page.get_by_text("Took back grade 2")).to_be_visible()
+    expect(page.get_by_text("Undid grade 2")).to_be_visible()
     assert grades(corpus, query_set) == given[:-1]
     assert page.foreign == []
 

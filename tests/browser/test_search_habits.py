@@ -81,7 +81,7 @@ def test_results_are_graded_by_keyboard_without_a_redraw(page: Any, server: str)
     page.reload()
     expect(button).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("There is nothing to take back.")).to_be_visible()
+    expect(page.get_by_text("There is nothing to undo.")).to_be_visible()
     settled(page)  # while the page is drawn anew, a column stands there twice for a moment
     button = region(page, "Keyword").locator(f'article[data-chunk="{chunk}"] .wb-grades button[data-v="1"]')
     button.click()

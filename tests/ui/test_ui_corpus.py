@@ -232,7 +232,7 @@ def test_what_a_run_says_is_read_back(tmp_path: Path) -> None:
     """The file holds every attribute; a file that cannot be read is no run."""
     said = Status(
         runs.DONE, Asked(("/a", "/b"), "notes", "acme", ("x",), "internal", True), 1.0, 2.0, "publish", 3, 4, 5.0, 6.0,
-        counts={"found": 2}, files=(("a.pdf", "failed", "broken", "mend it"),), warnings=("careful",),
+        counts={"found": 2}, files=(("a.pdf", "failed", "broken", "fix it"),), warnings=("careful",),
     )  # fmt: skip
     runs.write(tmp_path, said)
     assert runs.read(tmp_path) == said
@@ -243,7 +243,7 @@ def test_what_a_run_says_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "  ", "a b", "../x", "a'b"])
 def test_a_collection_needs_a_name(name: str) -> None:
     """Letters, digits, dash and underscore."""
-    with pytest.raises(UsageError, match="no name of a collection"):
+    with pytest.raises(UsageError, match="not a name of a collection"):
         runs.asked_of(("/x",), name, None)
 
 

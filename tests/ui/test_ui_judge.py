@@ -144,7 +144,7 @@ def test_undo_skip_and_note(open_app: Open, corpus: Path) -> None:
         assert [x.judgment.note for x in opened.judging.located("tea")] == ["because of the pot"]
     press(at, "undo")
     assert shown(at) == first
-    assert "Took back grade 1" in "".join(bodies(at))
+    assert "Undid grade 1" in "".join(bodies(at))
     press(at, "skip")
     while any('aria-label="Passage to judge"' in b for b in bodies(at)):
         assert shown(at) != first
@@ -287,7 +287,7 @@ def test_a_grade_taken_back_is_asked_again_though_the_passage_has_one_of_its_par
             graded.append(candidate.chunk_id)
         assert len(graded) == made.done == made.total > 1
         for chunk_id in reversed(graded):
-            assert made.undo(opened).startswith("Took back")
+            assert made.undo(opened).startswith("Undid")
             again = made.next()
             assert again is not None
             assert again[1].chunk_id == chunk_id

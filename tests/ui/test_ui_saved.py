@@ -129,7 +129,7 @@ def test_undo_takes_back_settings_and_queries(open_app: Open, own_corpus: Path) 
     assert at.query_params == {"q": QUERY, "plan": "default fusion.method=max"}
     assert "Taken back: fusion.method." in all_text(undo(at))
     assert at.query_params == {"q": QUERY}
-    assert "nothing to take back" in all_text(undo(at))
+    assert "nothing to undo" in all_text(undo(at))
 
 
 def test_a_dragged_slider_is_one_change(open_app: Open, own_corpus: Path) -> None:
@@ -296,7 +296,7 @@ def test_the_editor_link_is_made_from_the_setting(
     assert 'source/kettle.md:1"' in column(at, "keyword")
     monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "javascript:alert('{path}')")
     run(run(at))
-    assert "which is no link to a file" in all_text(at) or "data-wb-open" not in column(at, "keyword")
+    assert "which is not a link to a file" in all_text(at) or "data-wb-open" not in column(at, "keyword")
     assert "javascript" not in column(at, "keyword")
 
 

@@ -71,7 +71,7 @@ def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
     records = engine.records
     number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
     if number is None:
-        raise UsageError("The passage was indexed anew meanwhile", "Search again")
+        raise UsageError("The passage was re-indexed meanwhile", "Search again")
     index = engine.vectors("")
     scope = records.scope(corpus.principal, state.filters or None, plan["collections"])
     (vector,) = index.vectors(np.array([number], np.int64))
@@ -280,7 +280,7 @@ def _note_dialog(corpus: Corpus, hit: Hit) -> None:
         value=held[0].text if held else "",
         key=f"{PREFIX}note.{hit.chunk_id}",
         height=130,
-        help="Kept with the words it is written on, so it is found again after indexing anew. Only you see it.",
+        help="The note is attached to this text and survives re-indexing. Only you see it.",
     )
     if st.button("Keep", key=PREFIX + "note.keep", type="primary", help="An empty note is deleted."):
         try:
@@ -300,7 +300,7 @@ def spot(corpus: Corpus, hit: Hit) -> tuple[int, int, str]:
     records = corpus.engine.records
     number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
     if number is None:
-        raise UsageError("The passage was indexed anew meanwhile", "Search again")
+        raise UsageError("The passage was re-indexed meanwhile", "Search again")
     (row,) = records.rows([number])
     return row.chunk.start, row.chunk.end, row.chunk.text
 

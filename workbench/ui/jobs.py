@@ -55,7 +55,7 @@ class Job:
         except WorkbenchError as exc:
             self.error = exc
         except KeyboardInterrupt:
-            self.error = WorkbenchError("Stopped before anything could be said", "Start it again")
+            self.error = WorkbenchError("Stopped before there was a result", "Start it again")
         except Exception as exc:  # noqa: BLE001 - a thread's fault must reach the page, in a sentence
             self.error = WorkbenchError(f"The run failed: {type(exc).__name__}: {exc}", "Run `workbench doctor`")
 

@@ -77,7 +77,7 @@ def read_auth(path: Path) -> Mapping[str, Any]:
         auth = tomllib.loads(path.read_text(encoding="utf-8")).get("auth", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
         raise SettingError(
-            f"The file of the setting oidc_secrets cannot be read: {exc}", "Mend it or the setting"
+            f"The file of the setting oidc_secrets cannot be read: {exc}", "Fix it or the setting"
         ) from exc
     if not isinstance(auth, dict):
         auth = {}

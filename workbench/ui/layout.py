@@ -108,7 +108,7 @@ def _no_corpus() -> None:
     )
     st.text("Or try the sample that comes with the workbench:")
     st.code("workbench demo", language=None)
-    st.button("Look again", key=controls.PREFIX + "look-again", help="Looks for the corpus once more.")
+    st.button("Look again", key=controls.PREFIX + "look-again", help="Check again.")
 
 
 def no_query(corpus: Corpus) -> None:

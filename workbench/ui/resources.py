@@ -283,7 +283,7 @@ def editor_pattern() -> str:
     link = str(settings.get("editor_link")).strip()
     if link and (link.partition(":")[0].strip().lower() in _REFUSED or ":" not in link or "{path}" not in link):
         raise SettingError(
-            f"editor_link is {link!r}, which is no link to a file",
+            f"editor_link is {link!r}, which is not a link to a file",
             "Set it to a pattern such as vscode://file/{path}:{line}",
         )
     return link

@@ -271,7 +271,7 @@ def asked_of(
     """
     name = collection.strip()
     if not name or not name.replace("_", "").replace("-", "").isalnum():
-        raise UsageError(f"{collection!r} is no name of a collection", "Use letters, digits, - and _")
+        raise UsageError(f"{collection!r} is not a name of a collection", "Use letters, digits, - and _")
     tenant = None if principal is None else principal.tenant
     return Asked(tuple(paths), name, tenant, tuple(roles), sensitivity or None, hidden, below=below)
 

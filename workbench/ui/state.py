@@ -277,7 +277,7 @@ def take_back() -> None:
     """Undo the last change (a callback): of the state, or of something kept (a deletion, a grade)."""
     last = last_change()
     if last is None:
-        tell("There is nothing to take back.")
+        tell("There is nothing to undo.")
     elif isinstance(last.before, AppState):
         _put(last.before)
         tell(f"Taken back: {last.what}.")

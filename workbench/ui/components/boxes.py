@@ -280,7 +280,7 @@ def asked(state: AppState) -> None:
 
 
 def saved_box(state: AppState) -> None:
-    with lazy("Saved", "saved", "Searches you asked and saved.") as opened:
+    with lazy("Saved", "saved", "Your saved searches.") as opened:
         if not opened.open:
             return
         if _FAILED in st.session_state:
@@ -506,7 +506,7 @@ def words_box(corpus: Corpus) -> None:
                 args=(corpus,),
                 help="For everybody, from the next search on; nothing is indexed again.",
             )
-        st.caption("They stand in `corpus.yaml` in the corpus folder, and can be edited there too.")
+        st.caption("They are stored in `corpus.yaml` in the corpus folder and can be edited there too.")
 
 
 def _keep(corpus: Corpus) -> None:

@@ -188,7 +188,7 @@ def _grade_buttons(mine: int | None) -> str:
 def _actions(hit: Hit, marks: Marks) -> str:
     """Buttons of a card; the page's script answers them (`style`), and sends what needs an answer from here (`events`)."""
     to = attribute(explain_link(hit, marks))
-    why = f'<a class="wb-act wb-why" href="{to}" target="_blank" title="Why it stands here (w)">Why</a>'
+    why = f'<a class="wb-act wb-why" href="{to}" target="_blank" title="Why this rank (w)">Why</a>'
     link = marks.editor.get(hit.chunk_id, "")
     edit = (
         f'<button type="button" class="wb-act" data-wb-open="{attribute(link)}" title="Open the file in the editor (e)">'

@@ -312,7 +312,7 @@ def reset() -> None:
         key=PREFIX + "reset",
         on_click=_reset,
         width="stretch",
-        help="Takes back every setting that differs from the preset.",
+        help="Reset every setting that differs from the preset.",
     )
 
 

@@ -107,7 +107,7 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         placeholder="A path, path:line, or chunk id",
         on_change=_set_target,
         index=None,
-        help="Says where it stands in every source, which step dropped it, and what would bring it in. "
+        help="Shows its rank in every source, which step dropped it, and what would bring it in. "
         "Type any path as citations show it; the list has the nearest candidates first.",
     )
     if not target:

@@ -210,13 +210,13 @@ class Round:
         """Take back this judge's last grade in the set, also one of another day. Returns what was done, in a sentence."""
         taken = corpus.judging.undo(self.choice.name, self.choice.judge)
         if taken is None:
-            return "There is nothing to take back."
+            return "There is nothing to undo."
         query = next((q for q in self.queries if q.query_id == taken.query_id), None)
         if query is not None:
             if self._given and self._given[-1][0] == query.query_id:
                 self._taken_back.add(self._given.pop())
             self._look(corpus, query)
-        return f"Took back grade {taken.grade} of {taken.anchor.path}."
+        return f"Undid grade {taken.grade} of {taken.anchor.path}."
 
     def skip(self, query_id: str, chunk_id: str) -> None:
         if (query_id, chunk_id) not in self.skipped:

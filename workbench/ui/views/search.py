@@ -78,7 +78,7 @@ def draw_bar(corpus: Corpus, state: AppState) -> None:
             key=controls.PREFIX + "undo",
             icon=":material/undo:",
             on_click=app_state.take_back,
-            help="Takes back the last change: of a setting, the query, a deletion, a grade. Key: u",
+            help="Undo the last change of a setting, the query, a deletion or a grade. Key: u",
         )
 
 
