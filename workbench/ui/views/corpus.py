@@ -43,7 +43,6 @@ STEPS = {
     "vectors": "Writing the vectors",
     "graph": "Building the approximate vector index",
     "words": "Building the word index",
-    "dictionary": "Building the dictionary for grep",
     "publish": "Publishing",
 }
 
