@@ -63,3 +63,9 @@ def test_a_tab_is_called_what_it_is_about() -> None:
     assert house.tab_title("Search", "") == "Search · Retrieval workbench"
     assert house.tab_title("Document", "retries.md") == "retries.md · Document · Retrieval workbench"
     assert len(house.tab_title("Search", "word " * 100)) < 100
+
+
+def test_nothing_of_the_router_is_written_on_a_page(open_app: Open, small_corpus: Path) -> None:
+    """Streamlit writes what stands alone in the main script as Markdown."""
+    at = open_app(small_corpus, q="retry request")
+    assert not any("address" in text.value for text in at.main.markdown)

@@ -16,6 +16,8 @@ from workbench.ui import auth, layout, state
 from workbench.ui.components import cards
 
 NAME = "Retrieval workbench"
+# Path of a page in the address (the first has none) -> its title and icon; the path is the name of its view. No bare text
+# here: this file is the main script, and Streamlit would write it on every page.
 PAGES = {
     "": ("Search", "search"),
     "explain": ("Explain", "query_stats"),
@@ -27,7 +29,6 @@ PAGES = {
     "corpus": ("Corpus", "database"),
     "guide": ("Guide", "menu_book"),
 }
-"""Path of a page in the address (the first has none) -> its title and icon; the path is the name of its view."""
 WITHOUT_CORPUS = ("corpus", "guide")
 
 
