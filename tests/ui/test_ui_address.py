@@ -93,7 +93,7 @@ def mini() -> None:
     from workbench.ui import state
     from workbench.ui.components import controls
 
-    state.enter(st.session_state.get("page", "search"))
+    state.enter(st.session_state.get("page", "search"), {})
     controls.text_box("query", "Query", "help")
     controls.slider(state.current().plan, "fusion.alpha", "alpha", 0.0, 0.9, 0.01)
     st.text(state.current().query)
@@ -168,7 +168,7 @@ def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:
         from workbench.ui import state
         from workbench.ui.components import controls
 
-        state.enter("search")
+        state.enter("search", {})
         controls.slider(state.current().plan, "limit", "Results", 1, 50, 1, whole_page=True)
         for sentence in state.take_notices():
             st.warning(sentence)

@@ -1,4 +1,10 @@
-"""Grades of the current query's candidates, for the pictures: looked up once a candidate, and again when the desk was written."""
+"""What pages look up: the open corpus, which sessions share; saved searches and plans; a person's grades, notes and editor links.
+
+An open corpus is kept by path and principal, the last `MOST_OPEN` of them, which share the files of one generation. It follows
+new generations and the access that `corpus.yaml` gives by itself, so an indexing run or a new policy shows at the next search. A
+corpus that cannot be opened is not kept: the next run tries again, and finds it once it is there. Grades and notes are read
+again only when one was written or other hits are shown, so that a slider costs no statement.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,17 @@
-"""The process of an indexing run that the page started: `python -m workbench.ui.index_worker FOLDER CORPUS LOCK`.
+"""Indexing runs started from the page: each a process of its own, so it goes on when the page, or the app, is left.
 
-It runs what `workbench index` runs, says in FOLDER how far it is (see `index_runs`), and holds the lock that it was born with
-until it is gone. It imports no Streamlit.
+`python -m workbench.ui.runs FOLDER CORPUS LOCK` is that process: it runs what `workbench index` runs and imports no Streamlit.
+What a run says of itself is one small file, outside the corpus (a corpus folder that is not there yet must stay empty until the
+run makes it). The run holds a lock on a file beside it from before it starts until its process is gone, however it goes: that,
+and no process number, says whether it lives. The page asks a run to stop by a third file.
+
+::
+
+    CACHE/runs/KEY/   one folder a corpus
+      lock            held by the run
+      status.json     what it is doing, or how it ended
+      stop            there when it shall stop
+      log             what its process printed, for a run that died
 """
 
 from __future__ import annotations
@@ -145,14 +155,7 @@ def start(corpus: Path, asked: Asked) -> None:
     with lock:
         (folder / "stop").unlink(missing_ok=True)
         write(folder, Status(STARTING, asked, started=time.time()))
-        command = [
-            sys.executable,
-            "-m",
-            "workbench.ui.index_worker",
-            str(folder),
-            str(corpus.absolute()),
-            str(lock.fileno()),
-        ]
+        command = [sys.executable, "-m", "workbench.ui.runs", str(folder), str(corpus.absolute()), str(lock.fileno())]
         root = str(Path(__file__).parents[2])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
         try:

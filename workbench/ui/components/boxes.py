@@ -1,4 +1,4 @@
-"""The corpus's own synonyms and stop words, to read and to change for everybody."""
+"""The boxes over the Search page: columns, saved searches and plans with the history, synonyms and stop words of the corpus."""
 
 from __future__ import annotations
 
