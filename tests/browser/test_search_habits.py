@@ -89,6 +89,7 @@ def test_results_are_graded_by_keyboard_without_a_redraw(page: Any, server: str)
     page.wait_for_function("!window.__workbenchEvents.length")
     page.keyboard.press("u")
     expect(page.get_by_text(re.compile("Taken back: the grade 1"))).to_be_visible()
+    settled(page)
     expect(button).to_have_attribute("aria-pressed", "false")
 
 
