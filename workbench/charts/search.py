@@ -236,7 +236,8 @@ def depth_of(rank: int, even: int) -> float:
 
 def labels_of(hits: Sequence[Hit], most: int = 40) -> list[str]:
     """A label of about `most` characters for each hit: its title; where others have the same, with its section; where that
-    is the same too, with its place.
+    is the same too, with its place. Results that even that leaves alike, as equal texts in two files are, go by the end of their
+    citation.
     """
     titles = [h.title or h.path for h in hits]
     sections = [(title, h.section) for title, h in zip(titles, hits, strict=True)]
@@ -249,7 +250,9 @@ def labels_of(hits: Sequence[Hit], most: int = 40) -> list[str]:
         own = bool(hit.section) and hit.section != title and apart[section] == 1
         tail = name_of(hit.section if own else hit.citation[len(hit.path) :].lstrip("#:"), most * 3 // 5)
         made.append(f"{name_of(title, max(8, most - 3 - len(tail)))} · {tail}")
-    return made
+    alike = Counter(made)
+    ends = [h.citation if len(h.citation) <= most else "…" + h.citation[1 - most :] for h in hits]
+    return [label if alike[label] == 1 else name_of(end, most) for label, end in zip(made, ends, strict=True)]
 
 
 # --- contributions --------------------------------------------------------------------------------------------------------
