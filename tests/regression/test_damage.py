@@ -364,11 +364,11 @@ def test_another_connection_to_the_database_is_said_as_what_it_is(corpus: Path) 
 
 
 def test_too_few_descriptors_are_said_as_what_they_are(whole: Path) -> None:
-    """A process that may open 40 files."""
+    """A process that may open 20 files."""
     script = (
         "import resource, sys, workbench as wb\n"
         "import workbench.corpus, duckdb, workbench.store.lexical.search, workbench.store.grep.search\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))\n"
         "try:\n"
         "    held = []\n"
         "    for _ in range(9):\n"

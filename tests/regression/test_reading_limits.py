@@ -67,9 +67,8 @@ def test_each_bad_reader_costs_one_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_small_run_of_plain_text_starts_no_helper_and_any_other_kind_does(tmp_path: Path) -> None:
     """A second is saved where nothing can crash; where something can, it is in another process."""
-    from workbench.indexing.stage import _workers
-
     from workbench.indexing.reading import Task
+    from workbench.indexing.write import _workers
     from workbench.ingest.rules import FileRules
     from workbench.ingest.walk import FoundFile
 
