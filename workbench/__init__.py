@@ -22,7 +22,7 @@ _PUBLIC = {
     "Corpus": "workbench.corpus",
     "Example": "workbench.retrieve.examples",
     "Explanation": "workbench.retrieve.explain",
-    "FusionPlan": "workbench.plan.fusion",
+    "FusionPlan": "workbench.plan.fields",
     "Candidates": "workbench.ranking.candidates",
     "demo_files": "workbench.demo",
     "demo_judgments": "workbench.demo",

@@ -28,7 +28,7 @@ from workbench.retrieve.engine import Engine
 from workbench.retrieve.examples import Examples, search_examples
 from workbench.retrieve.explain import Explanation
 from workbench.retrieve.explain import explain as explain_target
-from workbench.retrieve.readfile import read_file
+from workbench.retrieve.readfile import find_cited
 from workbench.retrieve.request import Request, cache_key, check_principal, clean, make_request, whole
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.retrieved import with_copies
@@ -496,8 +496,7 @@ class Corpus:
             path: A path as citations show it, an absolute one, or a whole citation, of whose place the text is given.
             at: A place in it instead: `12-18` (lines), `page=3`, `sheet=Sales&row=12`, `Sales!A12`, `slide 3`.
         """
-        engine = self.engine
-        return read_file(engine, self.principal, path, at)
+        return find_cited(self.engine, self.principal, path, at).asked
 
     def search_examples(
         self, query: str, context: str | None = None, limit: int = 5, plan: Plan | str = "pages"

@@ -30,6 +30,7 @@ of other libraries are translated once, where they enter, with ``raise ... from 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 _LONGEST = 1_000
@@ -54,11 +55,28 @@ class WorkbenchError(Exception):
         return f"{self.message}. {self.remedy}." if self.remedy else f"{self.message}."
 
 
-def sentence(text: str) -> str:
-    """A text of a message on one line: hidden characters by name, without its middle where it is too long to read."""
-    from workbench.markup import plain
+# C0 and C1 controls but newline and tab, line and paragraph separators, direction marks, soft hyphen, zero-width space
+# and byte-order mark, the invisible operators, interlinear annotation, tag characters, and lone surrogates.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
-    line = plain(text, 6 * len(text) + 1)  # a name is at most six characters
+
+def character_name(found: re.Match[str]) -> str:
+    """What stands for a character that acts without being seen."""
+    code = ord(found[0])
+    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else f"U+{code:04X}"
+
+
+def one_line(text: str) -> str:
+    """A text on one line: hidden characters by name, spaces joined."""
+    return " ".join(HIDDEN.sub(character_name, text).split())
+
+
+def sentence(text: str) -> str:
+    """A text of a message on one line, without its middle where it is too long to read."""
+    line = one_line(text)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2].strip()} … {line[-_LONGEST // 3 :].strip()}"
 
 

@@ -14,45 +14,30 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from workbench.errors import HIDDEN, character_name, one_line
 from workbench.records import Span
 
 if TYPE_CHECKING:
     import polars
 
-# C0 and C1 controls but newline and tab, line and paragraph separators, direction marks, soft hyphen, zero-width space
-# and byte-order mark, the invisible operators, interlinear annotation, tag characters, and lone surrogates.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
-_MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
-_MARKUP_RE = re.compile("[&<>\"']")
-
 LONGEST_LINE = 2_000
 
 
 def visible(text: str) -> str:
-    """Text as HTML: escaped, with characters that act unseen shown by name. Newlines and tabs stay.
+    """Text as HTML for element content: escaped, with characters that act unseen shown by name. Newlines and tabs stay.
 
-    Args:
-        text: Any text, lone surrogates included.
-
-    Returns:
-        HTML for element content, without a character that the browser acts on. Attributes need `attribute`.
+    Attributes need `attribute`.
     """
-    escaped = _escape(text)
-    return _HIDDEN.sub(lambda m: f'<span class="wb-code">{_name(m.group())}</span>', escaped)
+    return HIDDEN.sub(lambda m: f'<span class="wb-code">{character_name(m)}</span>', escape(text))
 
 
 def attribute(text: str) -> str:
     """Text for a quoted attribute: escaped, hidden characters named without markup around them."""
-    return _escape(_HIDDEN.sub(lambda m: _name(m.group()), text))
-
-
-def _escape(text: str) -> str:
-    return _MARKUP_RE.sub(lambda m: _MARKUP[m.group()], text)
+    return escape(HIDDEN.sub(character_name, text))
 
 
 def plain(text: str, most: int = 200) -> str:
@@ -60,8 +45,7 @@ def plain(text: str, most: int = 200) -> str:
 
     The result is not escaped: pass it to `visible` or `attribute`, or to something that shows plain text.
     """
-    named = _HIDDEN.sub(lambda m: _name(m.group()), text[: most * 4])
-    return cut(" ".join(named.split()), most)
+    return cut(one_line(text[: most * 4]), most)
 
 
 def cut(text: str, most: int) -> str:
@@ -95,15 +79,6 @@ def csv_of(frame: polars.DataFrame) -> str:
     return frame.with_columns(safe.name.keep()).rename(names).write_csv()
 
 
-def _name(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
-    return f"U+{code:04X}"
-
-
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """A piece of a passage: `text[start:end]`, its spans relative to it, and how much was left out on both sides."""
@@ -116,13 +91,9 @@ class Excerpt:
 
 
 def excerpt(text: str, matches: Sequence[Span], most: int, lead: int = 80) -> Excerpt:
-    """The part of a passage to show: whole if it fits, else from a little before its first match.
+    """The part of a passage to show: whole if it fits `most` characters, else from `lead` characters before its first match.
 
-    Args:
-        text: The passage.
-        matches: Character spans, in order, not overlapping.
-        most: Most characters of the excerpt.
-        lead: Characters kept before the first match.
+    The matches are character spans, in order, not overlapping.
     """
     start = 0
     if len(text) > most and matches and matches[0].end > most:
@@ -140,22 +111,15 @@ def excerpt(text: str, matches: Sequence[Span], most: int, lead: int = 80) -> Ex
 
 
 def marked(text: str, matches: Sequence[Span]) -> str:
-    """Text as HTML with `<mark>` around its matches.
-
-    Args:
-        text: The passage.
-        matches: Character spans in it; parts outside the text or inside an earlier span are passed over.
-    """
+    """Text as HTML with `<mark>` around its matches; parts outside the text or inside an earlier span are passed over."""
     parts: list[str] = []
     done = 0
     for span in sorted(matches):
         start, end = max(span.start, done), min(span.end, len(text))
-        if start >= end:
-            continue
-        parts += [visible(text[done:start]), "<mark>", visible(text[start:end]), "</mark>"]
-        done = end
-    parts.append(visible(text[done:]))
-    return "".join(parts)
+        if start < end:
+            parts += [visible(text[done:start]), "<mark>", visible(text[start:end]), "</mark>"]
+            done = end
+    return "".join((*parts, visible(text[done:])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +132,9 @@ class Line:
 
 
 def lines_of(text: str, first: int, matches: Sequence[Span] = (), longest: int = LONGEST_LINE) -> list[Line]:
-    """A text's lines as HTML, each with its own marks, none longer than `longest` characters.
+    """A text's lines as HTML, numbered from `first`, each with its own marks, none longer than `longest` characters.
 
-    Args:
-        text: Lines joined by newlines.
-        first: Number of the first line.
-        matches: Character spans in the text; a span over a line's end marks a part of each line.
-        longest: Most characters shown of one line; the rest is counted in words.
+    A span over a line's end marks a part of each line.
     """
     shown: list[Line] = []
     spans = sorted(matches)
@@ -183,12 +143,9 @@ def lines_of(text: str, first: int, matches: Sequence[Span] = (), longest: int =
         end = start + len(line)
         while position < len(spans) and spans[position].end <= start:
             position += 1
-        own = []
-        for span in spans[position:]:
-            if span.start >= end:
-                break
-            own.append(Span(max(span.start, start) - start, min(span.end, end) - start))
-        own = [s for s in own if s.end > s.start]
+        here = takewhile(lambda span: span.start < end, spans[position:])  # noqa: B023 - used at once
+        cut = (Span(max(s.start, start) - start, min(s.end, end) - start) for s in here)
+        own = [s for s in cut if s.end > s.start]
         shown.append(Line(number, _line(line, own, longest), bool(own)))
         start = end + 1
     return shown
@@ -198,9 +155,6 @@ def _line(line: str, spans: Sequence[Span], longest: int) -> str:
     if len(line) <= longest:
         return marked(line, spans)
     piece = excerpt(line, spans, longest)
-    parts = [marked(piece.text, piece.matches)]
-    if piece.before:
-        parts.insert(0, f'<span class="wb-more">… {piece.before:,} characters </span>')
-    if piece.after:
-        parts.append(f'<span class="wb-more"> … {piece.after:,} more characters</span>')
-    return "".join(parts)
+    before = f'<span class="wb-more">… {piece.before:,} characters </span>' if piece.before else ""
+    after = f'<span class="wb-more"> … {piece.after:,} more characters</span>' if piece.after else ""
+    return before + marked(piece.text, piece.matches) + after

@@ -10,7 +10,7 @@ import pytest
 from corpus_files import write_files
 
 import workbench as wb
-from workbench.retrieve.readfile import find_file
+from workbench.retrieve.readfile import find_cited
 
 WIDE = "passages vector.threshold=off fusion.single_source=fuse"
 
@@ -228,13 +228,13 @@ def test_a_changed_file_gives_its_current_text_with_a_note(
 ) -> None:
     """The text as it is now, and that it is not what was indexed; new claims of it hold at once."""
     corpus = make_corpus({"a.md": "alpha\n", "b.html": "<p>beta</p>"})
-    assert find_file(corpus.engine, None, "a.md").note == ""
+    assert find_cited(corpus.engine, None, "a.md").note == ""
     (tmp_path / "files0" / "a.md").write_text("alpha\ngamma\n")
     (tmp_path / "files0" / "b.html").write_text("<p>delta</p>")
-    found = find_file(corpus.engine, None, "a.md")
+    found = find_cited(corpus.engine, None, "a.md")
     assert found.text == corpus.read_file("a.md") == "alpha\ngamma\n"
     assert "a.md has changed since it was indexed" in found.note
-    other = find_file(corpus.engine, None, "b.html")
+    other = find_cited(corpus.engine, None, "b.html")
     assert other.text.strip() == "beta"
     assert "run `workbench index`" in other.note
     (tmp_path / "files0" / "a.md").write_text("---\nroles: [hr]\n---\nsecret\n")

@@ -16,7 +16,7 @@ import numpy as np
 from bench.figures import Figure, Peer, Row
 from bench.ground import Ground
 from workbench.evaluate.measures import quick
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.plan.plan import Plan
 from workbench.ranking.batch import Batch, Judged
 from workbench.ranking.candidates import Candidates

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import PlanError, UsageError
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.plan.plan import Plan
 from workbench.ranking.batch import Batch, Judged
 from workbench.ranking.candidates import Candidates, Column

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from workbench.plan import fields as plan_fields
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.records import Kind
 

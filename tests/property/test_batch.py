@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ranking_cases import candidate_sets, candidates_of, column, fusion_plans
 
 from workbench.plan import fields as plan_fields
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.batch import Batch, Judged
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.cutting import to_depth, to_threshold

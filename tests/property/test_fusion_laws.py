@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, with_columns
 
 from workbench.plan import fields as plan_fields
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import retrieved_rows, to_depth
 from workbench.ranking.evidence import RANK_METHODS

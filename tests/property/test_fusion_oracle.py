@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_cases import SOURCES, candidate_sets, fusion_plans
 
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.fuse import fuse
 from workbench.records import Kind

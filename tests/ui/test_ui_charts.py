@@ -15,7 +15,7 @@ from workbench import charts
 from workbench.charts import layout, search
 from workbench.charts.layout import BLUE, GREY, ORANGE
 from workbench.errors import PlanError
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.fuse import Fused, fuse
 from workbench.records import Kind, Label, Step

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.locators import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken, whole_number
-from workbench.retrieve.cited import find_place, split_citation
-from workbench.retrieve.readfile import find_cited
+from workbench.retrieve.readfile import find_cited, find_place, split_citation
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -8,8 +8,7 @@ import pytest
 
 from workbench.errors import PlanError
 from workbench.plan import fields as plan_fields
-from workbench.plan.effects import without_effect
-from workbench.plan.plan import Plan, preset, recorded_text
+from workbench.plan.plan import Plan, preset, recorded_text, without_effect
 from workbench.plan.presets import BY_NAME, EDITION, PRESETS
 
 TEXTS = [

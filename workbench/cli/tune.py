@@ -204,7 +204,7 @@ def _value(plan: Plan, field: str) -> str:
     """A plan's value of a field that was varied; a dash where it does nothing under the plan."""
     from workbench.evaluate.grid import PRESET, spelled
     from workbench.plan import fields as plan_fields
-    from workbench.plan.effects import without_effect
+    from workbench.plan.plan import without_effect
 
     if field == PRESET:
         return plan.preset

@@ -2,7 +2,7 @@
 
 A field is spelled as everywhere (`fusion.k`, `fusion.weights.vector`). A family without its source (`fusion.normalise`)
 stands for every source of the plan at once, and `preset` for the plan to start from. Values are listed, or a `Range`.
-Fields that do nothing under a plan (`plan_effects`) are put back to the base plan's, so that one plan is not tried under many
+Fields that do nothing under a plan (`plan.plan.unread`) are put back to the base plan's, so that one plan is not tried under many
 names. Under `convex` alpha and the weights of keyword and vector say the same thing, the ratio of the two: where both vary,
 alpha alone does (and keyword's weight where grep may join, with which it divides its share).
 """
@@ -20,8 +20,7 @@ import numpy as np
 
 from workbench.errors import PlanError, UsageError
 from workbench.plan import fields as plan_fields
-from workbench.plan.effects import DECIDING, greps, unread, without_effect
-from workbench.plan.plan import Plan, assigned
+from workbench.plan.plan import DECIDING, Plan, assigned, greps, unread, without_effect
 
 PRESET = "preset"
 MOST_PLANS = 100_000

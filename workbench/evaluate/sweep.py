@@ -36,8 +36,7 @@ from workbench.evaluate.run import Run
 from workbench.evaluate.statistics import Difference, bootstrap_interval, holm, paired_difference, randomisation_tests
 from workbench.judgments.qrels import Judgments
 from workbench.plan import fields as plan_fields
-from workbench.plan.effects import without_effect
-from workbench.plan.plan import Plan
+from workbench.plan.plan import Plan, without_effect
 from workbench.records import Principal, Progress
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.retrieved import Answer

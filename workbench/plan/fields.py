@@ -18,39 +18,38 @@ METRICS = ("angular", "cosine", "l2", "l2sq")
 METHODS = ("rrf", "weighted", "convex", "max", "combmnz")
 NORMALISATIONS = ("none", "minmax", "tmm", "zscore", "rank", "dbsf", "top", "clip")
 MISSING = ("computed", "zero", "floor")
+OFF = "off"
+FUSED = "fused"
+"""The name that the fused score has beside those of the sources."""
+
+_DEPTH_FORMS = re.compile(r"(\d+)x|\+(\d+)")
+_YES_NO = {**dict.fromkeys(("yes", "true", "on", "1"), True), **dict.fromkeys(("no", "false", "off", "0"), False)}
+
+# --- readers: text or a YAML value to the field's value, or ValueError -----------------------------------------------------
+
+Reader = Callable[[Any], Any]
 
 
 def _text_of(value: Any) -> str:
-    """Any value as trimmed text."""
     return str(value).strip()
 
 
-def _number(low: float | None = None, high: float | None = None, whole: bool = False) -> Callable[[Any], Any]:
-    """A reader of numbers between bounds, both included; it raises ValueError for anything else."""
+def _number(low: float, high: float, whole: bool = False) -> Reader:
+    """A reader of numbers between bounds, both included."""
 
     def read(value: Any) -> Any:
-        if isinstance(value, bool):
-            raise ValueError
         try:
             result = float(value)
         except OverflowError:
             raise ValueError from None
-        if result != result or result in (float("inf"), float("-inf")):
+        if isinstance(value, bool) or not low <= result <= high or (whole and result != int(result)):
             raise ValueError
-        if whole:
-            if result != int(result):
-                raise ValueError
-            result = int(result)
-        if (low is not None and result < low) or (high is not None and result > high):
-            raise ValueError
-        return result
+        return int(result) if whole else result
 
     return read
 
 
-def _choice(*names: str) -> Callable[[Any], str]:
-    """A reader of one of the names, in any case; it raises ValueError for any other text."""
-
+def _choice(*names: str) -> Reader:
     def read(value: Any) -> str:
         text = _text_of(value).lower()
         if text not in names:
@@ -61,44 +60,26 @@ def _choice(*names: str) -> Callable[[Any], str]:
 
 
 def _boolean(value: Any) -> bool:
-    """Yes or no, in the usual spellings. Raises ValueError for any other."""
-    if isinstance(value, bool):
-        return value
-    text = _text_of(value).lower()
-    if text in {"yes", "true", "on", "1"}:
-        return True
-    if text in {"no", "false", "off", "0"}:
-        return False
-    raise ValueError
+    try:
+        return value if isinstance(value, bool) else _YES_NO[_text_of(value).lower()]
+    except KeyError:
+        raise ValueError from None
 
 
-OFF = "off"
-FUSED = "fused"
-"""The name that the fused score has beside those of the sources."""
-
-
-def _off_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`off`, or what `read` makes of the value."""
-
+def _off_or(read: Reader) -> Reader:
     def reader(value: Any) -> Any:
-        if value is None or value is False or _text_of(value).lower() in {"off", "none", "no", ""}:
-            return OFF
-        return read(value)
+        off = value is None or value is False or _text_of(value).lower() in {"off", "none", "no", ""}
+        return OFF if off else read(value)
 
     return reader
 
 
-def _auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _auto_or(read: Reader) -> Reader:
     """`auto`, which is None, or what `read` makes of the value."""
-
-    def reader(value: Any) -> Any:
-        return None if value is None or _text_of(value).lower() in {"auto", ""} else read(value)
-
-    return reader
+    return lambda value: None if value is None or _text_of(value).lower() in {"auto", ""} else read(value)
 
 
 def _auto_or_boolean(value: Any) -> str:
-    """`auto`, `yes` or `no`."""
     if isinstance(value, str) and value.strip().lower() == "auto":
         return "auto"
     return "yes" if _boolean(value) else "no"
@@ -112,20 +93,27 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _sources(value: Any) -> tuple[str, ...]:
-    """Names of sources separated by commas, sorted, each once, at least one."""
     result = _names(value)
-    if not result or not all(is_source(s) for s in result):
+    if not result or not all(map(is_source, result)):
         raise ValueError
     return result
 
 
+def _depth(value: Any) -> int | str:
+    """A number of candidates; `3x` is three limits, `+5` is the limit and five more."""
+    form = _DEPTH_FORMS.fullmatch(_text_of(value).lower())
+    if form is None:
+        return int(_number(1, 100_000, whole=True)(value))
+    _number(1, 1000, whole=True)(form[1] or form[2])
+    return f"{int(form[1])}x" if form[1] else f"+{int(form[2])}"
+
+
+# --- the names of sources --------------------------------------------------------------------------------------------------
+
+
 def is_source(source: str) -> bool:
     """Whether a name is `grep`, `keyword`, `vector` or `vector:ENCODER`, perhaps with `@COLLECTION`."""
-    base, _, collection = source.partition("@")
-    kind, colon, encoder = base.partition(":")
-    if "@" in source and not collection:
-        return False
-    return base in {"grep", "keyword", "vector"} or (kind == "vector" and bool(colon) and bool(encoder))
+    return re.fullmatch("(grep|keyword|vector(:[^@]+)?)(@.+)?", source, re.DOTALL) is not None
 
 
 def base_of(source: str) -> str:
@@ -143,19 +131,7 @@ def collection_of(source: str) -> str:
     return source.partition("@")[2]
 
 
-_DEPTH_FORMS = re.compile(r"(\d+)x|\+(\d+)")
-
-
-def _depth(value: Any) -> int | str | None:
-    """A number of candidates; `3x` is three limits, `+5` is the limit and five more; None is auto."""
-    text = _text_of(value).lower()
-    if value is None or text in {"auto", ""}:
-        return None
-    form = _DEPTH_FORMS.fullmatch(text)
-    if form is None:
-        return int(_number(1, 100_000, whole=True)(value))
-    _number(1, 1000, whole=True)(form[1] or form[2])
-    return f"{int(form[1])}x" if form[1] else f"+{int(form[2])}"
+# --- the table -------------------------------------------------------------------------------------------------------------
 
 
 def show(value: Any) -> str:
@@ -189,7 +165,7 @@ class Field:
     name: str
     default: Any
     help: str
-    read: Callable[[Any], Any]
+    read: Reader
     bounds: str
     family: bool = False
     choices: tuple[str, ...] = ()
@@ -210,33 +186,30 @@ class Field:
     def looked_up(self, source: str) -> tuple[str, ...]:
         """The sources whose value may be this source's, the source itself first."""
         base = source.partition("@")[0]
-        names = (source, base, base_of(source)) if self.every_encoder else (source, base)
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys((source, base, base_of(source)) if self.every_encoder else (source, base)))
+
+    def value(self, values: Mapping[str, Any], source: str, prefix: str = "") -> Any:
+        """A family's value of a source in a mapping by source, whose keys may have a prefix."""
+        names = (prefix + name for name in self.looked_up(source))
+        return next((values[name] for name in names if name in values), self.default)
 
 
 def _number_field(name: str, default: Any, help: str, low: float, high: float, *, family: bool = False) -> Field:
-    """A number between bounds, both included; a whole one where the default is."""
     whole = isinstance(default, int)
     bounds = f"a {'whole ' if whole else ''}number from {low} to {high}"
     return Field(name, default, help, _number(low, high, whole), bounds, family, low=low, high=high)
 
 
-def _choice_field(
-    name: str, default: str, help: str, choices: tuple[str, ...], *, family: bool = False, every_encoder: bool = False
-) -> Field:
-    """One of some names."""
+def _choice_field(name: str, default: str, help: str, choices: tuple[str, ...], **more: Any) -> Field:
     bounds = f"{', '.join(choices[:-1])} or {choices[-1]}"
-    read = _choice(*choices)
-    return Field(name, default, help, read, bounds, family, choices, every_encoder=every_encoder)
+    return Field(name, default, help, _choice(*choices), bounds, choices=choices, **more)
 
 
 def _switch(name: str, default: bool, help: str) -> Field:
-    """Yes or no."""
     return Field(name, default, help, _boolean, "yes or no")
 
 
 def _model(name: str, help: str) -> Field:
-    """A model by name, or off."""
     return Field(name, OFF, help, _off_or(_text_of), "a model, or off")
 
 
@@ -320,7 +293,7 @@ FIELDS: tuple[Field, ...] = (
         "depth",
         None,
         "Candidates taken from a source; auto is max(100, 5 x limit).",
-        _depth,
+        _auto_or(_depth),
         "a whole number from 1 to 100000, 3x (limits), +5 (more than the limit), or auto",
         family=True,
         low=1,
@@ -380,6 +353,7 @@ FIELDS: tuple[Field, ...] = (
 )
 
 BY_NAME: Mapping[str, Field] = {f.name: f for f in FIELDS}
+FAMILIES: tuple[Field, ...] = tuple(f for f in FIELDS if f.family)
 ORDER: Mapping[str, int] = {f.name: i for i, f in enumerate(FIELDS)}
 RETRIEVAL: Mapping[str, tuple[str, ...]] = {
     "grep": ("collections", "grep.context", "grep.regex", "grep.case", "grep.word", "grep.when"),
@@ -393,32 +367,28 @@ same answers; all other fields only decide what is made of the answers.
 
 def locate(name: str) -> tuple[Field, str]:
     """Field and source of a dotted name; the source is "" unless the field is a family. Raises PlanError."""
-    field = BY_NAME.get(name)
-    if field is not None and not field.family:
-        return field, ""
-    for family in FIELDS:
-        if family.family and name.startswith(family.name + "."):
-            source = name[len(family.name) + 1 :]
-            if is_source(source):
-                if not family.takes(source):
-                    raise PlanError(
-                        f"The source {source} has no {family.name}",
-                        f"Write {family.name}.keyword or {family.name}.vector",
-                    )
-                return family, source
-            raise PlanError(
-                f"{name!r} names no source",
-                "Sources are grep, keyword, vector, vector:ENCODER, each with @COLLECTION if wanted",
-            )
-    if field is not None:
-        raise PlanError(f"{name!r} needs a source", f"Write {name}.keyword or {name}.vector")
-    raise PlanError(f"There is no plan field called {name!r}", _nearest(name))
+    found = BY_NAME.get(name)
+    if found is not None:
+        if found.family:
+            raise PlanError(f"{name!r} needs a source", f"Write {name}.keyword or {name}.vector")
+        return found, ""
+    family = next((f for f in FAMILIES if name.startswith(f.name + ".")), None)
+    if family is None:
+        raise PlanError(f"There is no plan field called {name!r}", _nearest(name))
+    source = name[len(family.name) + 1 :]
+    if not is_source(source):
+        remedy = "Sources are grep, keyword, vector, vector:ENCODER, each with @COLLECTION if wanted"
+        raise PlanError(f"{name!r} names no source", remedy)
+    if not family.takes(source):
+        remedy = f"Write {family.name}.keyword or {family.name}.vector"
+        raise PlanError(f"The source {source} has no {family.name}", remedy)
+    return family, source
 
 
 def _nearest(name: str) -> str:
-    for family in FIELDS:
+    for family in FAMILIES:
         _, found, source = name.partition(f".{family.name}.")
-        if family.family and found and is_source(source):
+        if found and is_source(source):
             return f"Did you mean {family.name}.{source}"
     known = [f.name + (".<source>" if f.family else "") for f in FIELDS]
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
@@ -429,9 +399,44 @@ def read(name: str, value: Any) -> Any:
     """The value of a field from text or YAML, checked. Raises PlanError."""
     field, source = locate(name)
     try:
-        read = field.read(value)
-        if isinstance(read, float) and read > field.most.get(base_of(source), read):
+        result = field.read(value)
+        if isinstance(result, float) and result > field.most.get(base_of(source), result):
             raise ValueError
-        return read
+        return result
     except (TypeError, ValueError) as exc:
         raise PlanError(f"{name} is {quoted(value)}", f"It must be {field.bounds}") from exc
+
+
+@dataclass(frozen=True, slots=True)
+class FusionPlan:
+    """The part of a plan that `workbench.fuse` reads: nothing in it needs a store. Its defaults are the fields'.
+
+    `weights` and `normalise` map a source to its value; a source that they lack has the field's default. A source
+    `vector@artifacts` falls back to `vector`, and for `normalise` another encoder's `vector:NAME` does too: cosines are
+    made comparable alike, whoever made the vectors.
+    """
+
+    method: str = "rrf"
+    k: float = 60.0
+    rank_base: int = 1
+    alpha: float = 0.5
+    weights: Mapping[str, float] = field(default_factory=dict)
+    normalise: Mapping[str, str] = field(default_factory=dict)
+    missing: str = "computed"
+    unit: str = "chunk"
+    renumber: bool = True
+    prefer: str = "best"
+    single_source: str = "passthrough"
+
+    def weight(self, source: str) -> float:
+        """The weight of a source."""
+        return float(BY_NAME["fusion.weights"].value(self.weights, source))
+
+    def share(self, source: str) -> float:
+        """What a source's scores are multiplied by: its weight, under `convex` times its side's share."""
+        side = self.alpha if base_of(source) == "vector" else 1.0 - self.alpha
+        return self.weight(source) * (side if self.method == "convex" else 1.0)
+
+    def normalisation(self, source: str) -> str:
+        """The normalisation of a source."""
+        return str(BY_NAME["fusion.normalise"].value(self.normalise, source))

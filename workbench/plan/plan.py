@@ -8,13 +8,12 @@ the presets in `plan.presets`; a text that is kept says under which edition of t
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.errors import PlanError, quoted
 from workbench.plan import fields as plan_fields
-from workbench.plan.fields import FUSED, OFF, base_of, plain
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FUSED, OFF, FusionPlan, base_of, plain
 from workbench.plan.presets import EDITION, values_of
 from workbench.settings import read_yaml
 
@@ -48,9 +47,6 @@ class Plan:
         object.__setattr__(self, "_items", items)
         object.__setattr__(self, "_values", dict(items))
         object.__setattr__(self, "_preset", preset)
-        self._check()
-
-    def _check(self) -> None:
         if self["limit"] > self["limit.max"]:
             raise PlanError(f"limit is {self['limit']}", f"It must be a whole number from 1 to {self['limit.max']}")
         if any(n.startswith("fusion.weights.") and v == 0 for n, v in self._items) or self["fusion.alpha"] in (0, 1):
@@ -77,10 +73,7 @@ class Plan:
         if name in self._values:
             return self._values[name]
         spec, source = plan_fields.locate(name)
-        for other in spec.looked_up(source)[1:]:
-            if f"{spec.name}.{other}" in self._values:
-                return self._values[f"{spec.name}.{other}"]
-        return spec.default
+        return spec.value(self._values, source, f"{spec.name}.") if source else spec.default
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         """The fields that differ from the field defaults, in the table's order."""
@@ -209,13 +202,8 @@ class Plan:
         """The part that fusion reads."""
         # Grep may join without being one of the plan's sources, and then brings its own weight along.
         names = self.sources if "grep" in self.sources else (*self.sources, "grep")
-        weights = {s: self[f"fusion.weights.{s}"] for s in names}
-        normalise = {s: self[f"fusion.normalise.{s}"] for s in names}
-        return FusionPlan(
-            method=self["fusion.method"], k=self["fusion.k"], rank_base=self["fusion.rank_base"], alpha=self["fusion.alpha"],
-            weights=weights, normalise=normalise, missing=self["fusion.missing"], unit=self["fusion.unit"],
-            renumber=self["fusion.renumber"], prefer=self["fusion.prefer"], single_source=self["fusion.single_source"],
-        )  # fmt: skip
+        values: dict[str, Any] = {n: {s: self[f"fusion.{n}.{s}"] for s in names} for n in ("weights", "normalise")}
+        return FusionPlan(**values, **{n: self[f"fusion.{n}"] for n in FusionPlan.__slots__ if n not in values})
 
     def to_yaml(self) -> str:
         """The preset and the fields that differ from it, as YAML that `from_yaml` reads back."""
@@ -308,10 +296,8 @@ def _drop_default_families(values: dict[str, Any]) -> None:
     """Forget `family.source` values that say what the fallback would say anyway, so that equal plans compare equal."""
     for name in sorted(values, key=lambda n: (n.count("@") + n.count(":"), n)):
         spec, source = plan_fields.locate(name)
-        if not source:
-            continue
-        others = (f"{spec.name}.{other}" for other in spec.looked_up(source)[1:])
-        if values[name] == next((values[other] for other in others if other in values), spec.default):
+        others = {n: v for n, v in values.items() if n != name}
+        if source and values[name] == spec.value(others, source, f"{spec.name}."):
             del values[name]
 
 
@@ -373,3 +359,104 @@ def _from_first(plan: Plan) -> Plan:
         if ":" in own and own not in named:
             said[own] = "minmax"
     return plan.replace(said)
+
+
+# --- fields that do nothing under a plan ------------------------------------------------------------------------------------
+# A field that the fusion method does not read, or that belongs to a source which does not run, may be set all the same: plans
+# are changed one field at a time. But whoever sets it expects something to move, so a search, a sweep and the sliders say it.
+
+DECIDING = ("sources", "grep.when", "fusion.method", "fusion.unit", "rerank.model")
+"""The fields that decide whether others do anything."""
+
+
+def without_effect(plan: Plan, name: str) -> str:
+    """Why a field does nothing under a plan, and the remedy: `fusion.k has no effect with fusion.method convex; add
+    fusion.method=rrf`. "" where it does something.
+
+    Args:
+        plan: Any plan.
+        name: A dotted field (`fusion.k`, `fusion.weights.vector`), or a family's name without its source. Raises PlanError
+            for an unknown one.
+    """
+    spec = plan_fields.BY_NAME.get(name)
+    source = ""
+    if spec is None or not spec.family:
+        spec, source = plan_fields.locate(name)
+    found = _reason(plan, spec.name, source)
+    return f"{name} has no effect {found[0]}; {found[1]}" if found else ""
+
+
+def idle(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
+    """The sentences of those of some fields that do nothing under a plan, in their order."""
+    return tuple(said for name in names if (said := without_effect(plan, name)))
+
+
+def unread(plan: Plan) -> Iterator[str]:
+    """Every field that does nothing under a plan; of a family those of the plan's sources and those that are set."""
+    names = [f.name for f in plan_fields.FIELDS if not f.family]
+    names += [f"{family.name}.{source}" for family in plan_fields.FAMILIES for source in family.of(plan.sources)]
+    names += [name for name, _ in plan if plan_fields.locate(name)[0].family]
+    return (name for name in dict.fromkeys(names) if without_effect(plan, name))
+
+
+def greps(plan: Plan) -> bool:
+    """Whether grep may run in a hybrid search: it is a source, or joins where keywords or quoted phrases are given."""
+    return bool(plan["grep.when"] != "never")
+
+
+_METHOD = "with fusion.method {fusion.method}"
+_UNIT = "with fusion.unit {fusion.unit}", "add fusion.unit=document", lambda plan: plan["fusion.unit"] != "document"
+_RANKS = _METHOD, "add fusion.method=rrf", lambda plan: plan["fusion.method"] != "rrf"
+_SCORES = (
+    "with fusion.method rrf, which reads ranks and no scores",
+    "add fusion.method=convex or weighted",
+    lambda plan: plan["fusion.method"] == "rrf",
+)
+_NEEDS: Mapping[str, tuple[str, str, Callable[[Plan], bool]]] = {
+    "fusion.k": _RANKS,
+    "fusion.rank_base": _RANKS,
+    "fusion.alpha": (_METHOD, "add fusion.method=convex", lambda plan: plan["fusion.method"] != "convex"),
+    "fusion.missing": _SCORES,
+    "fusion.normalise": _SCORES,
+    "fusion.renumber": _UNIT,
+    "fusion.prefer": _UNIT,
+    "rerank.top": ("with rerank.model off", "name a reranking model", lambda plan: plan["rerank.model"] == OFF),
+}
+"""Field -> what is in the way, what to do, and whether it is in the way."""
+
+
+def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
+    """What is in the way, and what to do; None where nothing is."""
+    if field in _NEEDS and _NEEDS[field][2](plan):
+        why, remedy, _ = _NEEDS[field]
+        return why.replace("{fusion.method}", plan["fusion.method"]).replace(
+            "{fusion.unit}", plan["fusion.unit"]
+        ), remedy
+    if source:
+        running = (*plan.sources, "grep") if greps(plan) else tuple(s for s in plan.sources if base_of(s) != "grep")
+        looked_up = {name for running_one in running for name in plan_fields.BY_NAME[field].looked_up(running_one)}
+        return None if source in looked_up else _absent(plan, source)
+    kind = field.partition(".")[0]
+    if kind in {"keyword", "vector"} and kind not in plan.bases():
+        return _absent(plan, kind)
+    if field == "vector.threshold" and all(plan.threshold_field(s) != field for s in plan.vectors):
+        own = list(dict.fromkeys(plan.threshold_field(s) for s in plan.vectors))
+        return f"beside {' and '.join(own)}", f"add {own[0]}=auto"
+    if field == "threshold" and not plan.vectors:
+        return _absent(plan, "vector")
+    if field == "fusion.threshold" and plan["fusion.single_source"] == "passthrough" and _alone(plan):
+        return f"with {plan.sources[0]} alone, which is passed through", "add fusion.single_source=fuse"
+    if kind == "grep" and field != "grep.when" and not greps(plan):
+        return _absent(plan, kind)
+    return None
+
+
+def _alone(plan: Plan) -> bool:
+    """Whether no other source can bring a result in a hybrid search."""
+    return len(plan.sources) == 1 and (plan.bases() == ("grep",) or not greps(plan))
+
+
+def _absent(plan: Plan, source: str) -> tuple[str, str]:
+    if base_of(source) == "grep" and not greps(plan):
+        return "with grep.when never", "add grep.when=auto"
+    return f"without {source} among the sources", f"add sources={','.join(sorted({*plan.sources, source}))}"

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import counted, cut_to_depth, cut_to_threshold, document_codes, first_of_each
 from workbench.ranking.evidence import RANK_METHODS, Evidence, tabulate
 from workbench.ranking.methods import Parameters, check, contributions
-from workbench.ranking.summation import exact_sum
+from workbench.ranking.order import exact_sum
 
 _BLOCK = 1 << 16  # rows of one block: half a megabyte a column
 

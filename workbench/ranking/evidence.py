@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Bools, Column, Floats, Ints
 from workbench.ranking.cutting import counted, first_of_each, renumbered
 from workbench.ranking.normalise import Lists, normalise

@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
 from workbench.ranking.cutting import document_codes
 from workbench.ranking.evidence import Table, tabulate
 from workbench.ranking.methods import Parameters, check, contributions
-from workbench.ranking.order import best_first
-from workbench.ranking.summation import exact_sum
+from workbench.ranking.order import best_first, exact_sum
 from workbench.records import Kind, Label
 
 _LABELS = (Label.EXACT, Label.SEMANTIC, Label.HYBRID)

@@ -32,7 +32,7 @@ import numpy as np
 
 from workbench.errors import PlanError
 from workbench.plan import fields as plan_fields
-from workbench.plan.fusion import FusionPlan
+from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Floats
 from workbench.ranking.evidence import Evidence
 

@@ -1,4 +1,4 @@
-"""The one total order, used by every list that leaves a function.
+"""The one total order, used by every list that leaves a function, and the exact sums that it orders.
 
 Score down, then number of sources (coverage) down, then row number up. Rows stand in the order normalised path, start
 line, chunk id, so the last step settles every tie without comparing a string, the same in every run and process.
@@ -6,41 +6,45 @@ line, chunk id, so the last step settles every tie without comparing a string, t
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.ranking.candidates import Floats, Ints
 
 
-def best_first(scores: Floats, coverage: NDArray[np.integer] | None = None, top: int | None = None) -> Ints:
-    """Positions in the total order.
-
-    Args:
-        scores: float64 (n,), higher is better, no NaN. A long array with few non-zero scores is best reduced to those
-            (`numpy.flatnonzero`) by the caller.
-        coverage: integers (n,), number of sources that retrieved each row; None where there is one source.
-        top: Return only the first `top` positions; None for all. Much cheaper than all where `top` is small.
-
-    Returns:
-        int64 (min(n, top),), best first: score down, coverage down, position up.
-    """
-    if top is None or top >= len(scores):
-        return _sorted(scores, coverage)
-    if top <= 0:
-        return np.zeros(0, np.int64)
-    worst = np.partition(scores, len(scores) - top)[len(scores) - top]
-    within = np.flatnonzero(scores >= worst)  # at least `top` rows: those that tie with the last one come along
-    order = _sorted(scores[within], None if coverage is None else coverage[within])
-    return within[order[:top]].astype(np.int64, copy=False)
-
-
-def tie_order(coverage: NDArray[np.integer]) -> Ints:
-    """Positions in the order that settles ties: coverage down, position up; int64 (n,)."""
-    return np.argsort(-coverage, kind="stable").astype(np.int64, copy=False)
-
-
-def _sorted(scores: Floats, coverage: NDArray[np.integer] | None) -> Ints:
-    if coverage is None:
-        return np.argsort(-scores, kind="stable").astype(np.int64, copy=False)
-    first = tie_order(coverage)
+def best_first(scores: Floats, coverage: Ints) -> Ints:
+    """Positions in the total order, int64 (n,), of scores (float64 (n,), no NaN) and the number of sources of each row."""
+    first = np.argsort(-coverage, kind="stable")
     return first[np.argsort(-scores[first], kind="stable")]
+
+
+def exact_sum(terms: Sequence[Floats]) -> Floats:
+    """Elementwise sum of float64 arrays of one shape, at least one, each element bit-equal to `math.fsum` of its terms.
+
+    A plain `a + b + c` depends on the order of its terms; a fused score must not. Two terms need no care (IEEE addition is
+    correctly rounded and commutes). For more, the rounding error of each step is itself a float (Knuth's two-sum; Ogita,
+    Rump, Oishi: Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26, 2005); where the errors add up without a rounding of
+    their own, sum plus errors is the exact sum, and one last addition rounds it once. The few elements where they do not are
+    summed by `math.fsum` itself.
+    """
+    if len(terms) < 3:
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    total, error = terms[0], np.zeros_like(terms[0])
+    inexact = np.zeros(total.shape, bool)
+    for term in terms[1:]:
+        total, lost = _two_sum(total, term)
+        error, lost = _two_sum(error, lost)
+        inexact |= lost != 0.0
+    result: Floats = total + error
+    for place in zip(*np.nonzero(inexact), strict=True):
+        result[place] = math.fsum(term[place] for term in terms)
+    return result
+
+
+def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The rounded sum and what rounding lost: `a + b == sum + lost` exactly."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)

@@ -17,9 +17,9 @@ from workbench.errors import UsageError
 from workbench.plan.fields import FUSED, OFF, base_of, encoder_of
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
-from workbench.retrieve.cited import find_place, split_citation
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.messages import listed, why_not
+from workbench.retrieve.readfile import find_place, split_citation
 from workbench.retrieve.remedies import Aim, Cause, Remedy, Search, find
 from workbench.retrieve.result import SearchResult
 from workbench.retrieve.retrieved import Retrieved, counts_documents

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.plan.effects import idle
 from workbench.plan.fields import FUSED, OFF, base_of, collection_of
-from workbench.plan.plan import Plan
+from workbench.plan.plan import Plan, idle
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit
 from workbench.retrieve.engine import Engine

@@ -23,8 +23,7 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.locators import Place, locate, pairs_of, spoken, whole_number
 from workbench.markup import attribute, marked, plain, visible
 from workbench.records import Chunk, Document, Span, cite
-from workbench.retrieve.cited import find_place
-from workbench.retrieve.readfile import find_cited, original
+from workbench.retrieve.readfile import find_cited, find_place, original
 from workbench.store.catalogue import Catalogue, Listed
 from workbench.ui import layout
 from workbench.ui import state as app_state

@@ -16,7 +16,7 @@ from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
 from workbench.evaluate.differing import wins
 from workbench.evaluate.sweep import Sweep
 from workbench.markup import plain, visible
-from workbench.plan.effects import without_effect
+from workbench.plan.plan import without_effect
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards, controls, live, sidebar
