@@ -12,13 +12,14 @@ at 1 and ranges include both ends; a character or byte offset starts at 0 and ra
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, one_line
 from workbench.locators import Place
 from workbench.locators import cite as cite
 
@@ -32,7 +33,7 @@ class Kind(StrEnum):
 
 class Label(StrEnum):
     """Which kinds of source retrieved a hit. `Strongest keyword hit` is one that `keyword.keep_strongest` put in its
-    place; `Added` is no hit but a row that stands with one.
+    place; `Added` is no hit but a row that is shown with one.
     """
 
     EXACT = "Exact match"
@@ -44,12 +45,7 @@ class Label(StrEnum):
     @property
     def match(self) -> str:
         """`exact`, `semantic` or `hybrid`; "" for `Added`. A strongest keyword hit is an exact match."""
-        return _MATCHES.get(self, "")
-
-
-_MATCHES = {
-    Label.EXACT: "exact", Label.STRONGEST: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid",
-}  # fmt: skip
+        return "exact" if self is Label.STRONGEST else "" if self is Label.ADDED else self.name.lower()
 
 
 class ChunkKind(StrEnum):
@@ -314,10 +310,41 @@ class Passage:
         """`path:start-end`, `path#page=N`, or `path#` and the locator of its first match."""
         return cite(self.path, self.start_line, self.end_line, self.page, self.locator)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The passage as JSON values."""
+        return {"citation": self.citation, **_json_of(self)}
+
 
 def by_chunk(start_line: int) -> str:
     """Which chunk's rank counted for a document, where it is not the shown one, in words."""
     return f"by its chunk at line {start_line:,}"
+
+
+def found_by(hit: Any) -> list[str]:
+    """Each source's rank and share of a hit (or of its JSON model), in words: `keyword #2 (+0.0161)`."""
+    said = []
+    for source, rank in sorted(hit.ranks.items()):
+        chunk = f", {by_chunk(hit.counted[source].start_line)}" if source in hit.counted else ""
+        said.append(f"{one_line(source)} #{rank} (+{hit.contributions.get(source) or 0.0:.4f}{chunk})")
+    return said
+
+
+def _json_of(record: Any) -> dict[str, Any]:
+    return {f.name: _json_value(getattr(record, f.name)) for f in fields(record)}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, StrEnum):
+        return str(value)
+    if isinstance(value, Span):
+        return [value.start, value.end]
+    if isinstance(value, tuple):
+        return list(map(_json_value, value))
+    if isinstance(value, Mapping):
+        return {name: _json_value(v) for name, v in sorted(value.items())}
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +408,11 @@ class Hit:
         """The label as a program reads it: `exact`, `semantic` or `hybrid`; "" for a row that was only added."""
         both = self.label is Label.STRONGEST and any(source.startswith("vector") for source in self.ranks)
         return (Label.HYBRID if both else self.label).match
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hit as JSON values; what is named by source in the order of the names, a span as start and end."""
+        counted = {s: {"chunk_id": e.chunk_id, "start_line": e.start_line} for s, e in sorted(self.counted.items())}
+        return {"citation": self.citation, "match": self.match, **_json_of(self), "counted": counted}
 
 
 @dataclass(frozen=True, slots=True)

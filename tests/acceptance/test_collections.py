@@ -14,7 +14,7 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import FilterError, PlanError, SettingError, SourceUnavailable, UsageError
-from workbench.retrieve.frames import format_failure, format_text
+from workbench.retrieve.messages import format_text
 from workbench.retrieve.request import filter_text
 
 QUERY = "storm gauges report"
@@ -280,9 +280,7 @@ def test_nothing_found_and_failure_are_one_line_each(artifacts: wb.Corpus, no_ve
     assert format_text(nothing) == "No results found."
     with pytest.raises(SourceUnavailable) as caught:
         artifacts.search("never asked before", plan="collections")
-    said = format_failure(caught.value)
-    assert said.startswith("Search failed: ")
-    assert "The model is gone" in said
+    assert "The model is gone" in caught.value.message
 
 
 def test_the_same_search_again_gives_the_same_text(artifacts: wb.Corpus) -> None:

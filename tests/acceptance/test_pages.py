@@ -10,7 +10,7 @@ from corpus_files import write_files
 
 import workbench as wb
 from workbench.records import Label
-from workbench.retrieve.frames import format_text
+from workbench.retrieve.messages import format_text
 
 
 def page(name: str, examples: int) -> str:

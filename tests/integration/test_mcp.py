@@ -18,7 +18,7 @@ from mcp_types import CallToolResult
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.mcp.server import CorpusServer, build_server, parse_address
-from workbench.retrieve.frames import format_text, hit_dict
+from workbench.retrieve.messages import format_text
 
 Call = Callable[..., CallToolResult]
 WIDE = {"max_characters": 1_000_000}
@@ -73,7 +73,7 @@ def refused(result: CallToolResult) -> str:
 
 def shown(hits: Any) -> list[dict[str, Any]]:
     """Hits as an answer with room for all of them has them."""
-    return [{**hit_dict(h), "whole": True, "left_out": []} for h in hits]
+    return [{**h.to_dict(), "whole": True, "left_out": []} for h in hits]
 
 
 def test_every_tool_describes_what_it_takes_and_gives(sample: wb.Corpus) -> None:

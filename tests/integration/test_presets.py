@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.errors import PlanError, PrincipalRequired
 from workbench.plan.plan import preset
 from workbench.plan.presets import PRESETS
-from workbench.retrieve.frames import format_text
+from workbench.retrieve.messages import format_text
 
 QUERY = "how do retries work"
 

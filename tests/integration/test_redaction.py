@@ -15,7 +15,7 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.errors import SettingError
 from workbench.records import Document, Principal
-from workbench.retrieve.frames import format_text
+from workbench.retrieve.messages import format_text
 from workbench.store.access.mask import MaskPatterns, load_policy
 from workbench.store.access.visibility import MASK, SeeAll
 from workbench.store.catalogue import Catalogue

@@ -40,8 +40,8 @@ from workbench.mcp.server import build_server
 from workbench.plan.fields import FIELDS
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
-from workbench.retrieve.frames import format_text
 from workbench.retrieve.keywords import context_keywords, parse_keywords
+from workbench.retrieve.messages import format_text
 from workbench.snapshot import archive
 from workbench.snapshot.snapshot import Library
 from workbench.store.access import filters

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.errors import SourceUnavailable, UsageError
-from workbench.records import by_chunk
+from workbench.records import found_by
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -68,7 +68,7 @@ def search(
     full: bool,
 ) -> None:
     """Search a corpus for QUERY: words, "phrases", -not, OR, prefix*."""
-    from workbench.retrieve.frames import format_failure, format_text
+    from workbench.retrieve.messages import format_text
 
     chosen = plan.read()
     context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None
@@ -81,7 +81,7 @@ def search(
         except SourceUnavailable as exc:
             if as_json or form != "text":
                 raise
-            output.say(format_failure(exc))
+            output.say(f"Search failed: {exc.message}")
             ctx.exit(2)
         if as_json:
             output.print_json(result.to_dict(timings=timings))
@@ -101,11 +101,7 @@ def print_result(result: SearchResult, *, timings: bool, funnel: bool, most: int
     """Results, messages and warnings on the terminal; `most` characters of each text."""
     out = output.console()
     for hit in result.hits:
-        ranks = "  ".join(
-            f"{source} #{hit.ranks[source]} (+{hit.contributions.get(source, 0.0):.4f}"
-            + (f", {by_chunk(hit.counted[source].start_line)})" if source in hit.counted else ")")
-            for source in sorted(hit.ranks)
-        )
+        ranks = "  ".join(found_by(hit))
         head = Text(f"{hit.rank:>3}. ", style="bold") + Text(output.one_line(hit.citation), style="bold cyan")
         out.print(head + Text(f"  {hit.label}  {hit.score:.4f}  ") + Text(ranks, style="dim"))
         # A section path that begins with the title says both.

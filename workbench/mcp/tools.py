@@ -30,8 +30,8 @@ from workbench.mcp.answers import (
 )
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
-from workbench.retrieve.frames import format_failure, format_text
 from workbench.retrieve.keywords import parse_keywords
+from workbench.retrieve.messages import format_text
 from workbench.retrieve.readfile import explicit_roots, find_cited
 from workbench.retrieve.request import filter_text
 
@@ -311,7 +311,9 @@ class CorpusTools:
         except SourceUnavailable as exc:
             if form == "full":
                 raise
-            return CallToolResult(content=[TextContent(type="text", text=format_failure(exc))], is_error=True)
+            return CallToolResult(
+                content=[TextContent(type="text", text=f"Search failed: {exc.message}")], is_error=True
+            )
         answer = within(answers.search_answer(result), answers.search_text, *most)
         return _result(answer, answers.search_text(answer) if form == "full" else format_text(result))
 

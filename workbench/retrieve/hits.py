@@ -9,12 +9,11 @@ import numpy as np
 from workbench.errors import QueryError
 from workbench.plan.fields import base_of, collection_of
 from workbench.plan.plan import Plan
-from workbench.ranking.distance import to_distance
 from workbench.records import ChunkKind, Granularity, Hit, Label, Passage, Ranked, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.keywords import pattern_spans
-from workbench.retrieve.retrieved import Retrieved, Shown, others
+from workbench.retrieve.retrieved import Retrieved, Shown, others, ranked
 from workbench.retrieve.sources import POOL
 from workbench.store.overlaps import joined
 from workbench.store.types import ChunkRow
@@ -136,20 +135,11 @@ def _passage(retrieved: Retrieved, outcome: Outcome, plan: Plan, row: int) -> Pa
 
 def _entries(outcome: Outcome, plan: Plan, position: int) -> dict[str, Ranked]:
     """Source -> what counted of a fused item: its rank, and the chunk, raw score and distance that it comes from."""
-    candidates, found = outcome.candidates, {}
-    for source, (rank, row) in outcome.fused.evidence(position).items():
-        score = float(candidates.column(source).score[row])
-        vector = base_of(source) == "vector"
-        found[source] = Ranked(
-            rank,
-            candidates.chunk_ids[row],
-            candidates.document_ids[row],
-            candidates.paths[row],
-            int(candidates.start_lines[row]),
-            score,
-            float(to_distance(np.array(score), plan["vector.metric"])) if vector else None,
-        )
-    return found
+    candidates = outcome.candidates
+    return {
+        source: ranked(candidates, candidates.column(source), row, rank, plan["vector.metric"])
+        for source, (rank, row) in outcome.fused.evidence(position).items()
+    }
 
 
 def _matches(engine: Engine, retrieved: Retrieved, record: ChunkRow) -> tuple[Span, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import scope_of
 from workbench.store.access.filters import conditions, parse
 from workbench.store.types import Occurring, QueryWords
+
+if TYPE_CHECKING:
+    from workbench.retrieve.result import SearchResult
 
 
 def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], plan: Plan) -> tuple[str, ...]:
@@ -362,3 +366,56 @@ def _distinct(alternatives: Iterable[Iterable[Occurring]]) -> list[Occurring]:
 
 def _chunks(count: int) -> str:
     return f"{count:,} {'chunk has' if count == 1 else 'chunks have'}"
+
+
+# --- a result as plain text, for a tool that reads text ---------------------------------------------------------------------
+
+SNIPPET = 200
+_SEARCHED = ("artifacts", "artifact_chunks", "memory")
+"""A result names its collections in the order in which they are searched; others follow by name."""
+
+
+def format_text(result: SearchResult) -> str:
+    """The result as text; `No results found.` where there is none."""
+    hits = [h for h in result.hits if not h.added]
+    if not hits:
+        return "No results found."
+    # `RRF`; the fusion method, where it is another one; or the lone source whose own scores these are.
+    method = str(result.plan["fusion.method"]) if result.score_kind == FUSED else result.score_kind
+    name = "RRF" if method == "rrf" else method
+    places = {id(hit): place for place, hit in enumerate(hits, 1)}
+    collections = sorted({c for h in hits for c in h.collections})
+    lines = [f"Found {len(hits)} results (searched: {', '.join(collections)}):", ""]
+    for hit in result.hits:
+        lines += [*_block(hit, name, places.get(id(hit), 0)), ""]
+    return "\n".join(lines)
+
+
+def _block(hit: Hit, name: str, place: int) -> Sequence[str]:
+    """A hit under its place in the text; of one that is placed by its page its rank too. A row that was added has neither."""
+    metadata = hit.metadata
+    whole = metadata.get("granularity") == "document"
+    origin = f"(from: {', '.join(sorted(hit.collections, key=_place))})"
+    ranked = "" if place == hit.rank else f" | Rank: {hit.rank}"
+    lines = [
+        f"[+] {hit.section.rpartition(' > ')[2]} of the page {origin}"
+        if hit.added
+        else f"[{place}] {name} score: {hit.score:.3f} {origin}{ranked}",
+        f"Type: {'artifact' if whole else 'chunk'} | ID: {hit.document_id if whole else hit.chunk_id}",
+    ]
+    if hit.title:
+        lines.append(f"Title: {hit.title}")
+    if "artifact_type" in metadata:
+        source = metadata.get("source_system") or "?"
+        lines.append(f"Source: {source} | Sensitivity: {metadata.get('sensitivity') or 'normal'}")
+    snippet = hit.text if len(hit.text) <= SNIPPET else hit.text[:SNIPPET] + "..."
+    lines.append(f'Snippet: "{snippet}"')
+    evidence = metadata.get("source_url") or hit.url
+    if evidence:
+        lines.append(f"Evidence: {evidence}")
+    return lines
+
+
+def _place(collection: str) -> tuple[int, str]:
+    known = collection in _SEARCHED
+    return (_SEARCHED.index(collection) if known else len(_SEARCHED), collection)

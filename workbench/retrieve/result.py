@@ -7,7 +7,8 @@ slider calls. Its pictures, table and JSON all read the same fused numbers.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +16,15 @@ import numpy as np
 
 from workbench.plan.fields import base_of, encoder_of
 from workbench.plan.plan import Plan
-from workbench.ranking.candidates import Candidates
+from workbench.ranking.candidates import Candidates, Ints
 from workbench.ranking.distance import to_distance
 from workbench.ranking.fuse import Fused
-from workbench.records import Hit, Ranked, Ranking, Span, Step, Unavailable
+from workbench.records import Hit, Label, Ranking, Span, Step, Unavailable
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan, reranked
 from workbench.retrieve.hits import make_hits
 from workbench.retrieve.messages import guidance, messages_for, warnings_for, words_said
-from workbench.retrieve.request import kind_of
-from workbench.retrieve.retrieved import Retrieved
+from workbench.retrieve.retrieved import Retrieved, ranked
 from workbench.retrieve.sources import scope_of
 from workbench.store.lexical.synonyms import spoken
 
@@ -51,12 +51,8 @@ class SearchResult:
         self.engine, self.retrieved = engine, retrieved
         self._origin = retrieved  # of the search: what `with_plan` takes its answers from
         request = retrieved.request
-        self.query, self.keywords, self.mode, self.filters = (
-            request.query,
-            request.keywords,
-            request.mode,
-            request.filters,
-        )
+        self.query, self.keywords = request.query, request.keywords
+        self.mode, self.filters = request.mode, request.filters
         self.plan = plan
         self.generation = engine.generation
         self.unavailable: tuple[Unavailable, ...] = retrieved.unavailable
@@ -114,59 +110,30 @@ class SearchResult:
     @cached_property
     def rankings(self) -> Mapping[str, Ranking]:
         """Each source's ranking after threshold and depth, ranks from 1."""
-        columns, metric = self.retrieved.columns, self.plan["vector.metric"]
-        made = {}
-        for column in self.outcome.candidates.columns:
-            kept = np.flatnonzero((column.rank > 0) & ~column.cut)
-            kept = kept[np.argsort(column.rank[kept], kind="stable")]
-            vector = base_of(column.source) == "vector"
-            entries = []
-            for rank, row in enumerate(kept.tolist(), 1):
-                score = float(column.score[row])
-                entries.append(
-                    Ranked(
-                        rank,
-                        columns.chunk_ids[row],
-                        columns.document_ids[row],
-                        columns.paths[row],
-                        int(columns.start_lines[row]),
-                        score,
-                        float(to_distance(np.array(score), metric)) if vector else None,
-                    )
-                )
+        candidates, metric, made = self.outcome.candidates, self.plan["vector.metric"], {}
+        for column in candidates.columns:
+            kept = np.flatnonzero(column.retrieved)
+            kept = kept[np.argsort(column.rank[kept], kind="stable")].tolist()
+            entries = tuple(ranked(candidates, column, row, rank, metric) for rank, row in enumerate(kept, 1))
             approximate = self.retrieved.answers[column.source].scored.approximate
-            made[column.source] = Ranking(column.source, kind_of(column.source), tuple(entries), approximate)
+            made[column.source] = Ranking(column.source, column.kind, entries, approximate)
         return made
 
     def documents(self, most: int) -> list[tuple[str, str]]:
         """Document id and path of each fused candidate after dedupe, best first, at most `most`; without the limit."""
-        columns = self.retrieved.columns
-        rows = self.outcome.fused.rows[self.outcome.kept[:most]].tolist()
-        return [(columns.document_ids[r], columns.paths[r]) for r in rows]
+        return [(document, path) for document, path, _ in self.passages(most)]
 
     def passages(self, most: int) -> list[tuple[str, str, Span]]:
         """Like `documents`, with the characters of each candidate."""
-        columns = self.retrieved.columns
-        rows = self.outcome.fused.rows[self.outcome.kept[:most]].tolist()
-        return [
-            (columns.document_ids[r], columns.paths[r], Span(int(columns.start_chars[r]), int(columns.end_chars[r])))
-            for r in rows
-        ]
+        return self._passages(self.outcome.kept[:most])
 
     def alike(self) -> list[list[tuple[str, str, Span]]]:
         """Like `passages`, of every candidate after dedupe: each with those of the same text that dedupe removed for it."""
-        columns, rows = self.retrieved.columns, self.outcome.fused.rows
-        return [
-            [
-                (
-                    columns.document_ids[r],
-                    columns.paths[r],
-                    Span(int(columns.start_chars[r]), int(columns.end_chars[r])),
-                )
-                for r in rows[group].tolist()
-            ]
-            for group in self.outcome.groups()
-        ]
+        return [self._passages(np.array(group)) for group in self.outcome.groups()]
+
+    def _passages(self, positions: Ints) -> list[tuple[str, str, Span]]:
+        c, rows = self.retrieved.columns, self.fused.rows[positions].tolist()
+        return [(c.document_ids[r], c.paths[r], Span(int(c.start_chars[r]), int(c.end_chars[r]))) for r in rows]
 
     @property
     def cut_by_depth(self) -> bool:
@@ -198,9 +165,38 @@ class SearchResult:
         `{source}_rank`, `{source}_score` and `{source}_contribution` (rank and score null where it did not retrieve the row).
         Where documents are ranked, also `{source}_chunk_id`: the chunk whose rank and score counted.
         """
-        from workbench.retrieve.frames import candidates_frame
+        import polars as pl
 
-        return candidates_frame(self.retrieved, self.outcome)
+        columns, fused, rows = self.retrieved.columns, self.fused, self.fused.rows
+
+        def texts(values: Sequence[str], at: Ints = rows) -> pl.Series:
+            return pl.Series([values[n] if n >= 0 else None for n in at.tolist()], dtype=pl.String)
+
+        labels = [
+            str(Label.STRONGEST if n == self.outcome.strongest else label) for n, label in enumerate(fused.labels)
+        ]
+        data: dict[str, Any] = {
+            "rank": np.arange(1, len(rows) + 1),
+            "path": texts(columns.paths),
+            "start_line": columns.start_lines[rows],
+            "end_line": columns.end_lines[rows],
+            "label": pl.Series(labels, dtype=pl.String),
+            "score": fused.scores,
+            "chunk_id": texts(columns.chunk_ids),
+            "document_id": texts(columns.document_ids),
+        }
+        nothing = np.zeros(len(rows))
+        for column in self.outcome.candidates.columns:
+            name = column.source
+            ranks = fused.ranks.get(name, nothing).astype(np.int64)
+            records = fused.records.get(name, ranks - 1)
+            scores = np.where(ranks > 0, column.score[records], np.nan)
+            data[f"{name}_rank"] = pl.Series([rank or None for rank in ranks.tolist()], dtype=pl.Int64)
+            data[f"{name}_score"] = pl.Series(scores).fill_nan(None)
+            data[f"{name}_contribution"] = fused.contributions.get(name, nothing)
+            if fused.unit == "document":
+                data[f"{name}_chunk_id"] = texts(columns.chunk_ids, records)
+        return pl.DataFrame(data)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -209,9 +205,12 @@ class SearchResult:
 
     def funnel(self) -> polars.DataFrame:
         """How many candidates entered and left each step, and why: step, source, entered, left, dropped, reason."""
-        from workbench.retrieve.frames import funnel_frame
+        import polars as pl
 
-        return funnel_frame(self.steps)
+        dropped = (pl.col("entered") - pl.col("left")).alias("dropped")
+        return pl.DataFrame(list(map(asdict, self.steps))).select(
+            "step", "source", "entered", "left", dropped, "reason"
+        )
 
     def distances(self, source: str = "vector") -> np.ndarray[Any, np.dtype[np.float64]]:
         """Distance of every record that the source may return, in the plan's metric, float64, for the histogram; empty where
@@ -284,9 +283,24 @@ class SearchResult:
 
     def to_dict(self, timings: bool = False) -> dict[str, Any]:
         """The result as JSON values; without timings two equal searches give equal bytes."""
-        from workbench.retrieve.frames import result_dict
-
-        return result_dict(self, timings)
+        data: dict[str, Any] = {
+            "query": self.query,
+            "keywords": self.keywords,
+            "mode": self.mode,
+            "filters": self.filters,
+            "plan": str(self.plan),
+            "generation": self.generation,
+            "hits": [hit.to_dict() for hit in self.hits],
+            "funnel": list(map(asdict, self.steps)),
+            "messages": list(self.messages),
+            "warnings": list(self.warnings),
+            "unavailable": list(map(asdict, self.unavailable)),
+        }
+        if timings:
+            data["timings_ms"] = {k: round(v, 3) for k, v in self.timings_ms.items()}
+            data["stats"] = {k: round(v, 3) for k, v in self.stats.items()}
+            data["cached"] = self.cached
+        return data
 
     def __repr__(self) -> str:
         return f"<SearchResult {self.query!r} {self.mode}: {len(self.hits)} hits by {self.plan}>"

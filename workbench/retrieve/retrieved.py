@@ -20,7 +20,8 @@ from workbench.plan.fields import OFF, RETRIEVAL, base_of
 from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import as_holders, to_depth, to_threshold
-from workbench.records import Document, Passage, Span, Unavailable
+from workbench.ranking.distance import to_distance
+from workbench.records import Document, Kind, Passage, Ranked, Span, Unavailable
 from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
 from workbench.store.types import ChunkRow, RecordColumns, RecordStore, Scope, Scored
 
@@ -274,6 +275,14 @@ class Retrieved:
         """The sources that a plan fuses and that answered, sorted."""
         wanted = sources_of(plan, self.request.mode, self.request.query, self.request.keywords)
         return tuple(s for s in wanted if s in self.answers)
+
+
+def ranked(candidates: Candidates, column: Column, row: int, rank: int, metric: str) -> Ranked:
+    """A row of a source's list as a record."""
+    score = float(column.score[row])
+    distance = float(to_distance(score, metric)) if column.kind is Kind.SEMANTIC else None
+    names = candidates.chunk_ids[row], candidates.document_ids[row], candidates.paths[row]
+    return Ranked(rank, *names, int(candidates.start_lines[row]), score, distance)
 
 
 def others(shown: str, paths: Iterable[str]) -> tuple[str, ...]:

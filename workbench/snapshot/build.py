@@ -286,21 +286,18 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
 
 
 def _passage(number: int, at: int, hit: Hit, places: Mapping[str, int]) -> tuple[Any, ...]:
-    metadata = json.dumps(dict(hit.metadata), sort_keys=True, ensure_ascii=False, default=str)
-    place = (number, at, hit.rank, None if hit.added else places.get(hit.chunk_id), hit.added)
-    chunk = (
-        hit.chunk_id,
-        hit.document_id,
-        hit.chunk_index,
-        list(hit.collections),
-        clean(hit.path),
-        clean(hit.citation),
-    )
-    lines = (hit.start_line, hit.end_line, hit.page, clean(hit.locator))
-    text = (clean(hit.title), clean(hit.url), clean(hit.section), clean(hit.text))
-    matches = ([m.start for m in hit.matches], [m.end for m in hit.matches])
-    score = (_finite(hit.score), hit.score_kind, str(hit.label), _finite(hit.distance))
-    return (*place, *chunk, *lines, *text, *matches, *score, clean(metadata))
+    row = hit.to_dict()
+    row |= {
+        "search": number,
+        "position": at,
+        "place": None if hit.added else places.get(hit.chunk_id),
+        "match_starts": [start for start, _ in row["matches"]],
+        "match_ends": [end for _, end in row["matches"]],
+        "score": _finite(hit.score),
+        "distance": _finite(hit.distance),
+        "metadata": json.dumps(dict(hit.metadata), sort_keys=True, ensure_ascii=False, default=str),
+    }
+    return tuple(clean(v) if isinstance(v, str) else v for v in (row[column] for column in columns("passages")))
 
 
 def _finite(value: float | None) -> float | None:
