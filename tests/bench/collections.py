@@ -24,12 +24,22 @@ from bench import machine
 from workbench.cli import options, output
 from workbench.corpus import Corpus, index, open_corpus
 from workbench.errors import UsageError
-from workbench.evaluate.folds import Choice, best_of, choice_difference, choice_means, deal, nested
 from workbench.evaluate.grid import read_space
 from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import as_indexed
-from workbench.evaluate.statistics import Difference, Pooled, paired_difference, pooled_difference
+from workbench.evaluate.statistics import (
+    Choice,
+    Difference,
+    Pooled,
+    best_of,
+    choice_difference,
+    choice_means,
+    deal,
+    nested,
+    paired_difference,
+    pooled_difference,
+)
 from workbench.evaluate.sweep import score
 from workbench.judgments.qrels import Judgments, load_judgments
 from workbench.plan.plan import Plan

@@ -29,8 +29,14 @@ from endpoint_server import (
 pytest.importorskip("openai")
 
 from workbench.assist import endpoint as module
-from workbench.assist.answers import CONTEXT_CHARACTERS, PASSAGE_CHARACTERS, REQUEST_CHARACTERS
-from workbench.assist.endpoint import Endpoint, EndpointReranker, EndpointRewriter
+from workbench.assist.endpoint import (
+    CONTEXT_CHARACTERS,
+    PASSAGE_CHARACTERS,
+    REQUEST_CHARACTERS,
+    Endpoint,
+    EndpointReranker,
+    EndpointRewriter,
+)
 from workbench.assist.models import load_reranker, load_rewriter
 from workbench.errors import AssistError
 

@@ -12,8 +12,8 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.charts import distribution_figure
 from workbench.errors import UsageError
-from workbench.evaluate.differing import lists_of, queries_only, wins
 from workbench.evaluate.distribution import Distribution, distribution
+from workbench.evaluate.evaluation import lists_of, queries_only, wins
 from workbench.evaluate.pool import Pool
 from workbench.judgments.qrels import Judgments, Topic
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.evaluate.folds import Choice, choice_difference, choice_means, deal, nested
 from workbench.evaluate.grid import Space
-from workbench.evaluate.statistics import bootstrap_interval, paired_difference, pooled_difference
+from workbench.evaluate.statistics import (
+    Choice,
+    bootstrap_interval,
+    choice_difference,
+    choice_means,
+    deal,
+    nested,
+    paired_difference,
+    pooled_difference,
+)
 from workbench.evaluate.sweep import Sweep
 
 

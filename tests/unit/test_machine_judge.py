@@ -11,14 +11,12 @@ from click.testing import CliRunner
 from endpoint_server import Behaviour, Handler, closes, completion, fails, hangs, says, serving
 
 import workbench as wb
-from workbench.assist.answers import read_grades
-from workbench.assist.endpoint import Endpoint
+from workbench.assist.endpoint import Endpoint, read_grades
 from workbench.cli.main import main
 from workbench.errors import AssistError, JudgmentError
 from workbench.judgments.agreement import with_people
 from workbench.judgments.judging import graded_by
-from workbench.judgments.machine import BATCH, GIVE_UP, judge_by_machine
-from workbench.judgments.pooling import Pool, make_pool
+from workbench.judgments.pooling import BATCH, GIVE_UP, Pool, judge_by_machine, make_pool
 
 FILES = {f"d{n}.md": f"# Title {n}\n\nkettle text number {n}, {'boils ' * (n % 3)}and more\n" for n in range(8)}
 Make = Callable[..., wb.Corpus]

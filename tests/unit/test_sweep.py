@@ -10,9 +10,8 @@ from corpus_files import write_files
 
 import workbench as wb
 from workbench.errors import PlanError, UsageError
-from workbench.evaluate.folds import best_of, deal, nested
 from workbench.evaluate.grid import Range, Space, read_space
-from workbench.evaluate.statistics import holm, paired_difference
+from workbench.evaluate.statistics import best_of, deal, holm, nested, paired_difference
 from workbench.evaluate.sweep import Sweep
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import show

@@ -240,8 +240,7 @@ def machine(name: str, model: str, plans: options.ManyPlans, depth: int, asker: 
     from workbench.assist.endpoint import PREFIX, Endpoint
     from workbench.judgments.agreement import with_people
     from workbench.judgments.judging import graded_by
-    from workbench.judgments.machine import judge_by_machine
-    from workbench.judgments.pooling import make_pool
+    from workbench.judgments.pooling import judge_by_machine, make_pool
 
     endpoint = Endpoint(model.removeprefix(PREFIX))
     pooled = [str(plan) for plan in plans.read()] if plans.given else list(POOLED)

@@ -32,7 +32,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "judge": ("workbench.cli.judge", "judge", "Query sets and judgments: list, import, export, make, agreement."),
     "run": ("workbench.cli.evaluate", "run", "Write what a plan answers to many queries as a TREC run."),
     "eval": ("workbench.cli.evaluate", "evaluate", "Measure plans on judged queries."),
-    "tune": ("workbench.cli.tune", "tune", "Try many plans on judged queries and save the best one."),
+    "tune": ("workbench.cli.evaluate", "tune", "Try many plans on judged queries and save the best one."),
     "threshold": ("workbench.cli.evaluate", "threshold", "Find thresholds: what each costs on judged queries."),
     "check": ("workbench.cli.evaluate", "check", "Fail when a plan got worse on judged queries."),
     "snapshot": ("workbench.cli.snapshot", "snapshot", "Keep results as files: save, show, verify, diff, export."),

@@ -249,7 +249,7 @@ class LiveMeasure:
         """One row a judged query, the greatest gain of a plan first: query_id, query, first (the plan that `difference` is
         against), second, difference; `charts.wins_figure` draws it. Raises NeedsSearch as `figure`.
         """
-        from workbench.evaluate.differing import won
+        from workbench.evaluate.evaluation import won
 
         if self._start is None:
             raise NeedsSearch("No plan was prepared", "Prepare one first")

@@ -28,12 +28,22 @@ from numpy.typing import NDArray
 
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.evaluation import LOW_COVERAGE, Evaluation, score_run
-from workbench.evaluate.folds import Choice, best_of, choice_difference, deal, nested
 from workbench.evaluate.grid import PRESET, Space, Values, effective, spelled
 from workbench.evaluate.measures import compute, needed_depth, parse_measures, quick, values_of
 from workbench.evaluate.pool import Pool, Pooled, Refusion, ranking_of
 from workbench.evaluate.run import Run
-from workbench.evaluate.statistics import Difference, bootstrap_interval, holm, paired_difference, randomisation_tests
+from workbench.evaluate.statistics import (
+    Choice,
+    Difference,
+    best_of,
+    bootstrap_interval,
+    choice_difference,
+    deal,
+    holm,
+    nested,
+    paired_difference,
+    randomisation_tests,
+)
 from workbench.judgments.qrels import Judgments
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan, without_effect

@@ -22,8 +22,7 @@ from workbench.ui.components import cards
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.evaluate.differing import Lists
-    from workbench.evaluate.evaluation import Evaluation
+    from workbench.evaluate.evaluation import Evaluation, Lists
 
 
 Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
@@ -161,8 +160,7 @@ def compare_work(
     """
 
     def work(tell: Callable[[Progress], None], stop: Callable[[], bool]) -> Compared:
-        from workbench.evaluate.differing import lists_of, queries_only
-        from workbench.evaluate.evaluation import score_run
+        from workbench.evaluate.evaluation import lists_of, queries_only, score_run
         from workbench.evaluate.pool import Pool
 
         asked = queries_only(queries) if queries else _queries_of(corpus, name, files)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.errors import PlanError
-from workbench.evaluate.differing import wins
+from workbench.evaluate.evaluation import wins
 from workbench.markup import attribute, plain, visible
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS

@@ -23,8 +23,7 @@ from workbench.judgments.agreement import agreement, with_people
 from workbench.judgments.judging import graded_by
 from workbench.judgments.known_items import make_known_item_set
 from workbench.judgments.log import GRADE_NAMES, GRADES, MACHINE, Judgment
-from workbench.judgments.machine import MachineReport, judge_by_machine
-from workbench.judgments.pooling import Candidate, Pool, make_pool
+from workbench.judgments.pooling import Candidate, MachineReport, Pool, judge_by_machine, make_pool
 from workbench.judgments.query_sets import Query
 from workbench.locators import whole_number
 from workbench.markup import attribute, excerpt, marked, plain, visible

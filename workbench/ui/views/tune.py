@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
-from workbench.evaluate.differing import wins
+from workbench.evaluate.evaluation import wins
 from workbench.evaluate.sweep import Sweep
 from workbench.markup import plain, visible
 from workbench.plan.plan import without_effect
