@@ -18,7 +18,7 @@ from workbench.store.lexical.synonyms import vocabulary_of
 from workbench.ui import resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
-from workbench.ui.components.controls import PREFIX, _bind, lazy
+from workbench.ui.components.controls import PREFIX, bound, lazy
 from workbench.ui.state import MODES, MOST_COLUMNS, AppState, Column, from_params
 
 if TYPE_CHECKING:
@@ -81,10 +81,8 @@ def _row(n: int, column: Column, state: AppState, plans: Mapping[str, str], offe
             f"Column {n}",
             list(labels),
             index=list(labels).index(chosen),
-            key=_bind(f"column.{n}", chosen),
             format_func=lambda v: labels.get(v, v),
-            on_change=_choose,
-            args=(n,),
+            **bound(f"column.{n}", chosen, _choose, n),
             help="A mode of the shared plan, or a plan of the column's own.",
         )
     count = len(state.columns)
@@ -202,9 +200,8 @@ def moved(state: AppState) -> None:
         "The sidebar moves",
         list(labels),
         index=list(labels).index(state.moves),
-        key=_bind("moves", state.moves),
         format_func=lambda n: labels[n],
-        on_change=_set_moves,
+        **bound("moves", state.moves, _set_moves),
         help="The columns that it moves have a mark in their headings.",
     )
 
@@ -224,9 +221,7 @@ def view_as(state: AppState, roles: Sequence[str]) -> None:
         list(roles),
         selection_mode="multi",
         default=chosen,
-        key=_bind("as", chosen),
-        on_change=_set_roles,
-        args=(tuple(roles),),
+        **bound("as", chosen, _set_roles, tuple(roles)),
         help="Look with these of your roles only, to see what somebody else would find. It never shows more than you may see.",
     )
 

@@ -26,6 +26,7 @@ from workbench.ui.components import cards
 PREFIX = "wb.w."
 _ENDS = "wb.end."
 _RENEWED = "wb.renewed"
+_AGREED = "wb.agreed"
 _MISSING = object()
 MOST_PILLS = 6
 _P = ParamSpec("_P")
@@ -40,20 +41,32 @@ def help_of(name: str) -> str:
     return f"{field.help} Default {default}; {field.bounds}.\n\n`{spelling}` · [Guide]({row})"
 
 
-def _bind(name: str, value: Any) -> str:
-    """Key of a widget whose value is the state's.
+def bound(name: str, value: Any, changed: Callable[..., None], *args: Any) -> dict[str, Any]:
+    """Key and callback of a widget whose value is the state's, to be spread into its call.
 
-    The widget gets the same value as its default too. Streamlit says a value that came by the key once only; where that one
+    The widget gets the same value as its default too. Streamlit sends a value that came by the key once only; where that one
     message is lost (a run cut short by the next), the browser would draw the widget's first value and report it as a move.
+
+    The widgets of a closed box are not drawn, and Streamlit forgets their values; a browser that has not yet heard of it sends
+    them with its next request, which looks as if each had just been changed. So the value that both sides agreed on last is
+    kept, and only another one calls back.
     """
     key = key_of(name)
     if st.session_state.get(key, _MISSING) != value:
         st.session_state[key] = value
-    return key
+    st.session_state.setdefault(_AGREED, {})[key] = value
+    return {"key": key, "on_change": _changed, "args": (key, changed, *args)}
 
 
-def _set_field(name: str, read: Callable[[Any], Any]) -> None:
-    app_state.set_plan({name: read(st.session_state[key_of(name)])})
+def _changed(key: str, changed: Callable[..., None], *args: Any) -> None:
+    agreed, value = st.session_state[_AGREED], st.session_state[key]
+    if agreed.get(key, _MISSING) != value:
+        agreed[key] = value
+        changed(*args)
+
+
+def _set_field(name: str) -> None:
+    app_state.set_plan({name: st.session_state[key_of(name)]})
 
 
 def key_of(name: str) -> str:
@@ -115,10 +128,6 @@ def _following(label: str, low: float, high: float, shown: float, **options: Any
     st.slider(label, low, high, shown, **options)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:
     """A part of the sidebar that knows whether it is open.
 
@@ -157,22 +166,20 @@ def slider(
     shown = kind(plan[name] if value is None else value)
     # An end that has moved out stays there: moving back would make another widget of it in the middle of a drag.
     kept = _ENDS + name
-    bounds = (min(kind(low), shown), max(kind(high), shown, st.session_state.get(kept, shown)))
-    st.session_state[kept] = bounds[1]
-    key = _bind(name, shown)
-    options: dict[str, Any] = {"step": kind(step), "key": key, "help": help_of(name)}
+    low, high = min(kind(low), shown), max(kind(high), shown, st.session_state.get(kept, shown))
+    st.session_state[kept] = high
+    options: dict[str, Any] = {"step": kind(step), "help": help_of(name)}
     options["format"] = "%g" if kind is float and step >= 1 else None
     if whole_page:
-        st.slider(label, *bounds, shown, on_change=_set_field, args=(name, _same), **options)
+        st.slider(label, low, high, shown, **bound(name, shown, _set_field, name), **options)
     else:
-        _following(label, *bounds, shown, on_change=_move_field, args=(name,), **options)
+        _following(label, low, high, shown, **bound(name, shown, _move_field, name), **options)
 
 
 def choice(plan: Plan, name: str, label: str, options: Sequence[str] | None = None) -> None:
     """A select box of one of a field's names, in a row of buttons where there are at most three."""
     values = tuple(options or plan_fields.locate(name)[0].choices)
-    key = _bind(name, plan[name])
-    args: dict[str, Any] = {"key": key, "help": help_of(name), "on_change": _set_field, "args": (name, _same)}
+    args = {"help": help_of(name), **bound(name, plan[name], _set_field, name)}
     if len(values) <= 3:
         st.segmented_control(label, values, required=True, width="stretch", default=plan[name], **args)
     else:
@@ -185,48 +192,31 @@ def whole_choice(plan: Plan, name: str, label: str, values: Sequence[int]) -> No
         tuple(values),
         required=True,
         width="stretch",
-        key=_bind(name, plan[name]),
         default=plan[name],
         help=help_of(name),
-        on_change=_set_field,
-        args=(name, _same),
+        **bound(name, plan[name], _set_field, name),
     )
 
 
 def switch(plan: Plan, name: str, label: str) -> None:
-    st.toggle(
-        label, plan[name], key=_bind(name, plan[name]), help=help_of(name), on_change=_set_field, args=(name, _same)
-    )
+    st.toggle(label, plan[name], help=help_of(name), **bound(name, plan[name], _set_field, name))
 
 
 def typed(plan: Plan, name: str, label: str) -> None:
     """A box for a field's value in the plan's own spelling (a model, a number of any size)."""
     shown = plan_fields.show(plan[name])
-    st.text_input(
-        label,
-        shown,
-        key=_bind(name, shown),
-        help=help_of(name),
-        max_chars=500,
-        on_change=_set_field,
-        args=(name, _typed_value),
-    )
+    st.text_input(label, shown, help=help_of(name), max_chars=500, **bound(name, shown, _set_typed, name))
 
 
-def _typed_value(value: Any) -> str:
-    return str(value or "").strip()
+def _set_typed(name: str) -> None:
+    app_state.set_plan({name: str(st.session_state[key_of(name)] or "").strip()})
 
 
 def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
     """Several of the given names; names of the plan that are not among them are offered too."""
     offered = sorted({*options, *plan[name]})
-    args: dict[str, Any] = {
-        "key": _bind(name, list(plan[name])),
-        "default": list(plan[name]),
-        "help": help_of(name),
-        "on_change": _set_many,
-        "args": (name,),
-    }
+    chosen = list(plan[name])
+    args = {"default": chosen, "help": help_of(name), **bound(name, chosen, _set_many, name)}
     if len(offered) <= MOST_PILLS:
         st.pills(label, offered, selection_mode="multi", **args)
     else:
@@ -294,8 +284,7 @@ def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
         "Preset",
         names,
         index=names.index(plan.preset),
-        key=_bind("preset", plan.preset),
-        on_change=_set_preset,
+        **bound("preset", plan.preset, _set_preset),
         help=f"A named plan to start from. Choosing one sets every control.\n\n{about}\n\n[Guide](guide?page=search#presets)",
     )
 
@@ -355,13 +344,11 @@ def text_box(
     st.text_input(
         label,
         text,
-        key=_bind(name, text),
         help=help,
         placeholder=placeholder,
         type=kind,
         max_chars=app_state.LONGEST,
-        on_change=_set_text,
-        args=(name,),
+        **bound(name, text, _set_text, name),
     )
 
 
@@ -369,10 +356,13 @@ def examples_switch(on: bool) -> None:
     st.toggle(
         "Code examples",
         on,
-        key=_bind("examples", on),
-        on_change=lambda: app_state.update("code examples", examples=bool(st.session_state[PREFIX + "examples"])),
+        **bound("examples", on, _set_examples),
         help="Worked examples instead of the columns: code with a line on what it is. The preset pages is made for them.",
     )
+
+
+def _set_examples() -> None:
+    app_state.update("code examples", examples=bool(st.session_state[PREFIX + "examples"]))
 
 
 def context_box(help: str) -> None:
@@ -380,13 +370,11 @@ def context_box(help: str) -> None:
     st.text_area(
         "Context",
         text,
-        key=_bind("context", text),
         help=help,
         height=110,
         placeholder="the code or text that you have open",
         max_chars=app_state.LONGEST,
-        on_change=_set_text,
-        args=("context",),
+        **bound("context", text, _set_text, "context"),
     )
 
 
@@ -406,11 +394,10 @@ def picture(titles: dict[str, str]) -> str:
         "Picture",
         app_state.PICTURES,
         required=True,
-        key=_bind("picture", shown),
         default=shown,
         format_func=lambda name: titles[name],
-        on_change=_set_picture,
         label_visibility="collapsed",
+        **bound("picture", shown, _set_picture),
     )
     app_state.written_in_fragment()
     return app_state.current().picture
@@ -425,9 +412,8 @@ def path_box(value: str = "") -> None:
     st.text_input(
         "Path",
         value,
-        key=_bind("path", value),
         placeholder="reference/about.md",
-        on_change=_set_path,
+        **bound("path", value, _set_path),
         help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
     )
 

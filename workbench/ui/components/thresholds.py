@@ -20,7 +20,7 @@ from workbench.plan.fields import FUSED, OFF, base_of
 from workbench.plan.plan import Plan
 from workbench.ranking.distance import to_cosine, to_distance
 from workbench.ui import state as app_state
-from workbench.ui.components.controls import PREFIX, _bind, help_of, slider
+from workbench.ui.components.controls import PREFIX, bound, help_of, slider
 
 SHARED = "vector.threshold"
 
@@ -66,10 +66,8 @@ def _one(plan: Plan, source: str, name: str) -> Place:
     st.toggle(
         f"Cut {name} {cut_words(source)}".replace("  ", " "),
         value != OFF,
-        key=_bind(switch, value != OFF),
         help=help_of(field),
-        on_change=_switch,
-        args=(switch, field, source),
+        **bound(switch, value != OFF, _switch, switch, field, source),
     )
     if value != OFF:
         of = name or ("" if base_of(source) == "vector" else source)
@@ -113,10 +111,9 @@ def metric(plan: Plan) -> None:
     st.selectbox(
         "Metric",
         plan_fields.METRICS,
-        key=_bind("vector.metric", plan["vector.metric"]),
         help=help_of("vector.metric"),
         index=plan_fields.METRICS.index(plan["vector.metric"]),
-        on_change=_set_metric,
+        **bound("vector.metric", plan["vector.metric"], _set_metric),
     )
 
 
