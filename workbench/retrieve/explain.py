@@ -1,35 +1,46 @@
-"""Where any document stands: its rank and score in every source, the step that dropped it, and what would bring it in.
+"""Why a document is in a result or not: its rank and score in every source, the step that dropped it, and what would bring it in.
 
-Nothing is said that was not looked up: ranks beyond the depth are those of the whole ranking, missing words are those of the
-postings, and a remedy was searched with (`remedies`).
+Everything that is said was looked up: ranks beyond the depth are those of the whole ranking, missing words are those of the
+postings, and a remedy was searched with.
+
+A remedy first makes some source retrieve the document; then, where it is in the list and the limit cuts it off, comes a setting
+that lifts it into as many results as were asked for (unit, operator, alpha, weight, threshold); more results only where none
+does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from workbench.errors import UsageError
+from workbench.errors import NeedsSearch, UsageError, WorkbenchError
 from workbench.plan.fields import FUSED, OFF, base_of, encoder_of
-from workbench.ranking.distance import to_distance
+from workbench.plan.plan import Plan
+from workbench.ranking.candidates import Ints
+from workbench.ranking.cutting import below
+from workbench.ranking.distance import metric, to_distance
 from workbench.records import Hit, cite
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.messages import listed, why_not
-from workbench.retrieve.readfile import find_place, split_citation
-from workbench.retrieve.remedies import Aim, Cause, Remedy, Search, find
+from workbench.retrieve.messages import NoMatch, listed, why_not
+from workbench.retrieve.readfile import find_place, lines_of, split_citation
+from workbench.retrieve.request import MODES
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.retrieved import Retrieved, counts_documents
+from workbench.retrieve.retrieved import counts_documents
 from workbench.retrieve.sources import retrieve, scope_of
+from workbench.store.lexical.query import unquoted, without
 from workbench.store.types import QueryWords, Scope, Scored
+
+_FACTORS = (2.0, 0.5, 5.0, 0.2)
+_LIMIT_TRIES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
-    """Where a record stands in one source.
+    """What one source says of a record.
 
     Attributes:
         source: The source.
@@ -54,12 +65,12 @@ class SourceStanding:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where one document stands in a result.
+    """Why one document is in a result, or not.
 
     Attributes:
         target: As asked.
         found: False when no document that the principal may see has that name.
-        path, citation, chunk_id: The record that stands for it: its best one.
+        path, citation, chunk_id: The record that represents it: its best one.
         rank: Its rank in the result, None when it is not in it.
         fused_rank: Its rank in the fused list before dedupe and limit, None when no source retrieved it.
         standings: One a source.
@@ -92,96 +103,164 @@ class Explanation:
     verified: bool = False
 
 
-def explain(engine: Engine, result: SearchResult, target: str | Hit, search: Search) -> Explanation:
-    """Explain where `target` stands in `result`.
+class Search(Protocol):
+    """Runs the request of a result again with another plan, and where they are given another query, mode or filter."""
+
+    def __call__(self, plan: Plan, query: str = ..., mode: str = ..., filters: str = ...) -> SearchResult:
+        """The result. Raises WorkbenchError as a search does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Changes to a search, and what came of them.
+
+    Attributes:
+        changes: Plan fields.
+        request: `query`, `mode` or `filters` of the search, where they change.
+        said: How to make the changes of the request, in words.
+        verified: It was searched with, and the document was a result.
+        rank: Its number in the list where only limit.max keeps it out, else 0.
+    """
+
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    request: Mapping[str, str] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+    verified: bool = False
+    rank: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """What to do."""
+        set_to = ", ".join(f"{name}={value}" for name, value in self.changes.items())
+        text = ", and ".join((*self.said, *([f"set {set_to}"] if set_to else [])))
+        return text[:1].upper() + text[1:]
+
+    def more(self, changes: Mapping[str, Any] | None = None, said: str = "", **request: str) -> Remedy:
+        """This, and more plan fields, or another query, mode or filter."""
+        words = (*self.said, said) if said else self.said
+        return replace(
+            self, changes={**self.changes, **(changes or {})}, request={**self.request, **request}, said=words
+        )
+
+    def fields(self, result: SearchResult) -> dict[str, Any]:
+        """As an explanation of the result has it."""
+        sentence = self.sentence
+        if not self.verified and self.rank:
+            most = int(result.plan["limit.max"])
+            sentence = f"It is number {self.rank:,} of the list, beyond limit.max {most:,}: use words that it has"
+        elif not self.verified:
+            other = "" if result.mode in ("hybrid", "vector") else ", or the mode vector"
+            sentence = f"No setting that was tried brings it in: use words that it has{other}"
+        return {
+            "changes": dict(self.changes) or None,
+            "query": self.request.get("query", ""),
+            "mode": self.request.get("mode", ""),
+            "without_filter": self.request.get("filters") == "",
+            "remedy": sentence,
+            "verified": self.verified,
+        }
+
+
+def explain(
+    engine: Engine, result: SearchResult, target: str | Hit, search: Search, start: Remedy | None = None
+) -> Explanation:
+    """Explain why `target` is in `result`, or not.
 
     Args:
         engine: The result's generation.
         result: A result.
         target: A hit, a chunk id, a document id or path, or a citation: `path:line`, `path:first-last`, `path#slide=3`.
         search: Runs the result's request again with another plan, query, mode or filter.
+        start: Changes that the result was searched with already.
     """
     name = target.chunk_id if isinstance(target, Hit) else str(target).strip()
-    return _explain(engine, result, name, search, Remedy())
-
-
-def _explain(engine: Engine, result: SearchResult, name: str, search: Search, start: Remedy) -> Explanation:
-    """Explain a result that was searched with the changes of `start`."""
-    retrieved: Retrieved = result.retrieved
-    request = retrieved.request
-    everything = engine.records.scope(request.principal, None, ())
-    numbers, whole = _resolve(engine, name, everything)
+    retrieved = result.retrieved
+    numbers, whole = _resolve(engine, name, engine.records.scope(retrieved.request.principal, None, ()))
     if not len(numbers):
-        return Explanation(
-            name,
-            False,
-            dropped_by="corpus",
-            reason="No document that you may see has this path or id",
-            remedy="Check the spelling, or index it with `workbench index PATH`",
-        )
+        reason = "No document that you may see has this path or id"
+        remedy = "Check the spelling, or index it with `workbench index PATH`"
+        return Explanation(name, False, dropped_by="corpus", reason=reason, remedy=remedy)
     allowed = retrieved.scope.allowed
     inside = numbers if allowed is None else numbers[allowed[numbers]]
     if not len(inside):
         return _filtered(engine, result, name, numbers, search)
     if result.plan["grep.show"] == "passage":
         inside = _shown_as(result, inside)
-    return _explain_records(engine, result, name, inside.tolist(), whole, search, start)
+    return _explain_records(engine, result, name, inside.tolist(), whole, search, start or Remedy())
 
 
-def _shown_as(result: SearchResult, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Records, those that a passage of the result shows by the one that stands for it."""
+def _shown_as(result: SearchResult, numbers: Ints) -> Ints:
+    """Records, those that a passage of the result shows by the one that represents it."""
     retrieved = result.retrieved
     known = retrieved.columns.numbers
-    holders = known[retrieved.holders(result.outcome.candidates)]
-    rows = np.searchsorted(known, numbers).clip(max=max(len(known) - 1, 0))
-    found = np.array([holders[r] if len(known) and known[r] == n else n for r, n in zip(rows, numbers, strict=True)])
-    return np.unique(found.astype(np.int64))
+    holders = dict(zip(known.tolist(), known[retrieved.holders(result.outcome.candidates)].tolist(), strict=True))
+    return np.unique(np.array([holders.get(n, n) for n in numbers.tolist()], np.int64))
 
 
-def _resolve(engine: Engine, name: str, scope: Scope) -> tuple[np.ndarray[Any, np.dtype[np.int64]], bool]:
-    """Visible records that a name stands for, and whether it is a whole document's; a line range leaves those that touch it, if
+def _resolve(engine: Engine, name: str, scope: Scope) -> tuple[Ints, bool]:
+    """Visible records that a name means, and whether it is a whole document's; a line range leaves those that touch it, if
     any does.
     """
-    number = engine.records.find_record(name, scope)
+    records = engine.records
+    number = records.find_record(name, scope)
     if number is not None:
         return np.array([number], np.int64), False
-    read = ((engine.records.find_document(path, scope), place) for path, place in split_citation(name))
+    read = ((records.find_document(path, scope), place) for path, place in split_citation(name))
     document, place = next(((number, place) for number, place in read if number is not None), (None, ""))
     if document is None:
         return np.zeros(0, np.int64), True
-    first, last = _lines_at(engine, document, place) if place else (0, 0)
-    numbers = engine.records.records_of(document)
+    numbers = records.records_of(document)
     if scope.visible is not None:
         numbers = numbers[scope.visible[numbers]]
-    if first:
-        columns = engine.records.columns(numbers)
+    if place:
+        text, (header,) = engine.grep.text(document), records.headers([document])
+        try:
+            first, last = lines_of(text, find_place(place, text, records.places(document), header.page_starts))
+        except UsageError:
+            return numbers, True  # it is not there, as in an old citation
+        columns = records.columns(numbers)
         touching = (columns.start_lines <= last) & (columns.end_lines >= first)
-        # Lines that no record touches (an old citation, blank lines between chunks) leave the document as a whole.
+        # Lines that no record touches (blank lines between chunks) leave the document as a whole.
         if touching.any():
             return numbers[touching], False
     return numbers, True
 
 
-def _lines_at(engine: Engine, document: int, place: str) -> tuple[int, int]:
-    """First and last line of a place in a document; zeros where it is not there, as in an old citation."""
-    text, (header,) = engine.grep.text(document), engine.records.headers([document])
-    try:
-        span = find_place(place, text, engine.records.places(document), header.page_starts)
-    except UsageError:
-        return 0, 0
-    first = text.count("\n", 0, span.start) + 1
-    return first, first + text.count("\n", span.start, max(span.end - 1, span.start))
-
-
 class _Places:
-    """Where records are in each source of a result; a source is asked beyond the retrieved depth only where need be, once."""
+    """What each source of a result says of records; a source is asked beyond the retrieved depth only where need be, once."""
 
-    def __init__(self, engine: Engine, result: SearchResult, subject: str = "it") -> None:
-        self.subject = subject
+    def __init__(self, engine: Engine, result: SearchResult, numbers: Sequence[int], subject: str = "it") -> None:
         self.engine, self.result, self.retrieved, self.plan = engine, result, result.retrieved, result.plan
         self.sources = self.retrieved.sources_for(result.plan)
+        self.subject, self._numbers = subject, numbers
         self._complete: dict[str, Scored] = {}
         self._words: dict[str, QueryWords] = {}
+
+    @cached_property
+    def number(self) -> int:
+        """Of the records the one that represents them: the best in the fused list, else in any source, else the one that lacks
+        least of the query.
+        """
+        found = {n: p for n in self._numbers if (p := self.item(n)) >= 0}
+        if found:
+            rows = self.retrieved.columns.numbers[self.result.fused.rows]
+            # A position that dedupe dropped comes after all that it kept; the record shown for a document before its others.
+            order = {n: self.place(p) or len(self.result.fused) + p + 1 for n, p in found.items()}
+            return min(order, key=lambda n: (order[n], int(rows[found[n]]) != n, n))
+        ranks: dict[int, int] = {}
+        for source in self.sources:
+            every = self.complete(source).numbers
+            for rank in np.flatnonzero(np.isin(every, self._numbers)).tolist():
+                ranks[int(every[rank])] = min(ranks.get(int(every[rank]), rank), rank)
+        if ranks:
+            return min(ranks, key=lambda n: (ranks[n], n))
+        keyword = [s for s in self.sources if base_of(s) == "keyword"]
+        return min(self._numbers, key=lambda n: (min((self.why_not(s, n).missing for s in keyword), default=0), n))
+
+    @cached_property
+    def position(self) -> int:
+        """Where it is in the fused list; -1 where it is not."""
+        return self.item(self.number)
 
     def item(self, number: int) -> int:
         """Position in the fused list of a record, of its document where the plan ranks documents; -1 where it has none."""
@@ -189,10 +268,7 @@ class _Places:
         if fused.unit == "document":
             (document_id,) = self.engine.records.columns(np.array([number], np.int64)).document_ids
             return fused.document_ids.index(document_id) if document_id in fused.document_ids else -1
-        at = int(np.searchsorted(rows, number))
-        if at >= len(rows) or rows[at] != number:
-            return -1
-        found = np.flatnonzero(fused.rows == at)
+        found = np.flatnonzero(rows[fused.rows] == number)
         return int(found[0]) if len(found) else -1
 
     def place(self, position: int) -> int:
@@ -201,14 +277,13 @@ class _Places:
         return int(found[0]) + 1 if len(found) else 0
 
     def scope(self, source: str) -> Scope:
-        """What a source searches."""
         return scope_of(self.engine, self.retrieved.request, source, self.retrieved.scope)
 
-    def words(self, source: str) -> QueryWords:
-        """What of the query occurs where, of a keyword source."""
+    def why_not(self, source: str, number: int, subject: str = "it") -> NoMatch:
+        """Why a keyword source does not match a record."""
         if source not in self._words:
             self._words[source] = self.engine.lexical.occurring(self.retrieved.request.query, self.scope(source))
-        return self._words[source]
+        return why_not(self._words[source], number, self.plan["keyword.operator"], subject)
 
     def complete(self, source: str) -> Scored:
         """A source's whole ranking."""
@@ -218,85 +293,80 @@ class _Places:
 
     def _ask(self, source: str) -> Scored:
         retrieved, answer = self.retrieved, self.retrieved.answers[source]
-        request, base, most = retrieved.request, base_of(source), max(answer.entered, 1)
+        most = max(answer.entered, 1)
         if answer.exhausted:
             return answer.scored
-        if base == "vector":
+        if base_of(source) == "vector":
             encoder = encoder_of(source)
             index = self.engine.vectors(encoder)
             return index.search(retrieved.vectors[encoder], self.scope(source), most, exact="yes")
         others = {s: a for s, a in retrieved.answers.items() if s != source}
-        again = retrieve(self.engine, request, {source: max(most, 100_000)}, others)
+        again = retrieve(self.engine, retrieved.request, {source: max(most, 100_000)}, others)
         return again.answers[source].scored
 
     def rank(self, source: str, number: int) -> int | None:
         """Rank of a record among all of a source, in the unit that the plan's depth counts; None where it does not match."""
         every = self.complete(source).numbers
         at = np.flatnonzero(every == number)
-        if not len(at):
-            return None
-        if not counts_documents(self.plan):
-            return int(at[0]) + 1
-        owners = self.engine.records.columns(every[: at[0] + 1]).document_numbers
-        return len(np.unique(owners))
+        if not len(at) or not counts_documents(self.plan):
+            return int(at[0]) + 1 if len(at) else None
+        return len(np.unique(self.engine.records.columns(every[: at[0] + 1]).document_numbers))
 
-    def of(self, number: int) -> tuple[SourceStanding, ...]:
-        """Where a record is in every source of the plan."""
-        position = self.item(number)
-        return tuple(self._of(source, number, position) for source in self.sources)
+    @cached_property
+    def standings(self) -> tuple[SourceStanding, ...]:
+        """What every source of the plan says of the record."""
+        return tuple(self._standing(source, self.number, self.position) for source in self.sources)
 
-    def _of(self, source: str, number: int, position: int) -> SourceStanding:
-        fused, metric, kind = self.result.fused, self.plan["vector.metric"], base_of(source)
-        values = fused.contributions.get(source)
+    def _standing(self, source: str, number: int, position: int) -> SourceStanding:
+        fused, name, kind = self.result.fused, self.plan["vector.metric"], base_of(source)
+        values, counted = fused.contributions.get(source), fused.ranks.get(source)
         added = float(values[position]) if values is not None and position >= 0 else 0.0
-        counted = fused.ranks.get(source)
         if counted is not None and position >= 0 and counted[position] > 0:
             best = float(fused.candidates.column(source).score[fused.records[source][position]])
-            at = float(to_distance(np.array(best), metric)) if kind == "vector" else None
+            at = float(to_distance(best, name)) if kind == "vector" else None
             return SourceStanding(source, "retrieved", int(counted[position]), best, at, added)
         allowed = self.scope(source).allowed
         if allowed is not None and not allowed[number]:
             return SourceStanding(source, "not asked", None, None, None, 0.0, f"{source} asks another collection")
         rank, compute = self.rank(source, number), self.retrieved.answers[source].compute
         score = None
-        if kind == "grep":
+        if kind == "grep" and rank is not None:
             every = self.complete(source)
-            score = None if rank is None else float(every.scores[every.numbers == number][0])
+            score = float(every.scores[every.numbers == number][0])
         elif compute is not None and (kind == "vector" or rank is not None):
             score = float(compute(np.array([number], np.int64))[0])
-        distance = float(to_distance(np.array(score), metric)) if kind == "vector" and score is not None else None
+        distance = float(to_distance(score, name)) if kind == "vector" and score is not None else None
         state, reason = self._why(source, number, rank, score, distance)
-        return SourceStanding(source, state, rank, score, distance, added, reason)
+        return SourceStanding(source, state, rank, score, distance, added, f"{source}{reason}")
 
     def _why(
         self, source: str, number: int, rank: int | None, score: float | None, distance: float | None
     ) -> tuple[str, str]:
-        """State and reason of a record that a source did not retrieve."""
-        plan, kind = self.plan, base_of(source)
+        """State and reason (after the source's name) of a record that a source did not retrieve."""
+        plan, kind, depth = self.plan, base_of(source), self.plan.depth(source)
         field, bound = plan.threshold_field(source), plan.threshold(source)
         if bound != OFF and distance is not None and distance >= float(bound):
-            return "cut by threshold", f"{source} has it at distance {distance:.4f}, and {field} is {bound}"
+            return "cut by threshold", f" has it at distance {distance:.4f}, and {field} is {bound}"
         if bound != OFF and distance is None and score is not None and score < float(bound):
-            return "cut by threshold", f"{source} gives it the BM25 score {score:.4f}, and {field} is {bound}"
-        if rank is not None and rank > plan.depth(source):
+            return "cut by threshold", f" gives it the BM25 score {score:.4f}, and {field} is {bound}"
+        if rank is not None and rank > depth:
             unit = " among the documents" if counts_documents(plan) else ""
-            return "beyond depth", f"{source} has it at rank {rank:,}{unit}, and the depth is {plan.depth(source):,}"
+            return "beyond depth", f" has it at rank {rank:,}{unit}, and the depth is {depth:,}"
+        if rank is not None and self.retrieved.answers[source].scored.approximate:
+            return "missed", f" was answered by the approximate index, which missed its rank {rank:,}"
         if rank is not None:
-            if self.retrieved.answers[source].scored.approximate:
-                return "missed", f"{source} was answered by the approximate index, which missed its rank {rank:,}"
-            return "beyond depth", f"{source} stopped at its depth, {plan.depth(source):,}, before it came to it"
+            return "beyond depth", f" stopped at its depth, {depth:,}, before it came to it"
         if kind == "vector":
-            return "no match", f"{source} had nothing to compare: the query is empty"
+            return "no match", " had nothing to compare: the query is empty"
         if kind == "keyword":
-            reason = why_not(self.words(source), number, plan["keyword.operator"], self.subject).reason
-            return "no match", f"{source}: {reason}"
+            return "no match", f": {self.why_not(source, number, self.subject).reason}"
         if not self.retrieved.patterns:
-            return "no match", f"{source} had nothing to look for"
+            return "no match", " had nothing to look for"
         wanted = listed((f'"{pattern}"' for pattern in self.retrieved.patterns), "or")
         elsewhere = self._passages(source, number)
         if not elsewhere:
-            return "no match", f"{source}: no line of it has {wanted}"
-        return "no match", f"{source}: its document's lines with {wanted} are in {listed(elsewhere)}"
+            return "no match", f": no line of it has {wanted}"
+        return "no match", f": its document's lines with {wanted} are in {listed(elsewhere)}"
 
     def _passages(self, source: str, number: int) -> tuple[str, ...]:
         """The first passages of a record's document that grep finds, as citations."""
@@ -305,158 +375,87 @@ class _Places:
         only = np.zeros(records.documents_total, bool)
         only[document] = True
         own = replace(scope, allowed_documents=only, key=f"{scope.key}\ndocument {document}")
-        answer = self.engine.grep.search(
-            self.retrieved.patterns,
-            own,
-            3,
-            regex=plan["grep.regex"],
-            case=plan["grep.case"],
-            word=plan["grep.word"],
-            context=0,
-        )
+        how = {name: plan[f"grep.{name}"] for name in ("regex", "case", "word")}
+        answer = self.engine.grep.search(self.retrieved.patterns, own, 3, context=0, **how)
         return tuple(passage.citation for passage in answer.passages)
-
-
-def _merit(places: _Places, numbers: Sequence[int]) -> int:
-    """Of a document's records the one that stands for it: the best in the fused list, else in any source, else the one that
-    lacks least of the query.
-    """
-    found = {number: places.item(number) for number in numbers}
-    if any(position >= 0 for position in found.values()):
-        rows = places.retrieved.columns.numbers[places.result.fused.rows]
-        # A position that dedupe dropped comes after all that it kept; the record shown for a document before its others.
-        order = {n: places.place(p) or len(places.result.fused) + p + 1 for n, p in found.items() if p >= 0}
-        return min(order, key=lambda n: (order[n], int(rows[found[n]]) != n, n))
-    ranks: dict[int, int] = {}
-    for source in places.sources:
-        every = places.complete(source).numbers
-        for rank in np.flatnonzero(np.isin(every, numbers)).tolist():
-            number = int(every[rank])
-            ranks[number] = min(ranks.get(number, rank), rank)
-    if ranks:
-        return min(ranks, key=lambda n: (ranks[n], n))
-    words = [places.words(s) for s in places.sources if base_of(s) == "keyword"]
-    operator = places.plan["keyword.operator"]
-    return min(numbers, key=lambda n: (min((why_not(w, n, operator).missing for w in words), default=0), n))
 
 
 def _explain_records(
     engine: Engine, result: SearchResult, name: str, numbers: Sequence[int], whole: bool, search: Search, start: Remedy
 ) -> Explanation:
     """Explain records that the filter and the collections leave: a document's, or those that a place touches."""
-    places = _Places(engine, result, "its best passage" if whole and len(numbers) > 1 else "it")
-    number = _merit(places, numbers)
-    (stored,) = engine.records.rows([number])
-    chunk, path = stored.chunk, _shown_path(engine, result.retrieved, number)
-    if not whole and result.plan["fusion.unit"] != "document":
-        aim = Aim(chunk.document_id, frozenset(engine.records.columns(np.array(numbers, np.int64)).chunk_ids))
-    else:
-        aim = Aim(chunk.document_id)
-    standings, position = places.of(number), places.item(number)
+    places = _Places(engine, result, numbers, "its best passage" if whole and len(numbers) > 1 else "it")
+    (stored,) = engine.records.rows([places.number])
+    chunk, path = stored.chunk, _path(engine, places.number)
+    parts = not whole and result.plan["fusion.unit"] != "document"
+    names = engine.records.columns(np.array(numbers, np.int64)).chunk_ids if parts else ()
+    remedies = _Remedies(engine, result, numbers, _Aim(chunk.document_id, frozenset(names)), search)
     base: dict[str, Any] = {
         "target": name,
         "found": True,
         "path": path,
         "chunk_id": chunk.chunk_id,
-        "standings": standings,
+        "standings": places.standings,
         "citation": cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
-        "fused_rank": position + 1 if position >= 0 else None,
+        "fused_rank": places.position + 1 if places.position >= 0 else None,
     }
-    rank = aim.rank(result)
+    rank = remedies.aim.rank(result)
     if rank:
         shown = next(h for h in result.hits if h.rank == rank)
         reason = "It is a result" if shown.chunk_id == chunk.chunk_id else f"It is a result, shown by {shown.citation}"
         return Explanation(**base, rank=rank, reason=reason)
-    step, reason = _dropped(places, standings, position)
+    step, reason = _dropped(places)
     if any(h.added and h.chunk_id == chunk.chunk_id for h in result.hits):
         reason += "; it is shown beside the results of its page, without a rank"
-
-    def causes(again: SearchResult) -> list[Cause]:
-        there = places if again is result else _Places(engine, again)
-        best = number if again is result else _merit(there, numbers)
-        return [] if there.item(best) >= 0 else [_cause(there, s, best) for s in there.of(best)]
-
-    return Explanation(
-        **base, dropped_by=step, reason=reason, **_told(result, find(result, aim, causes, search, start))
-    )
+    return Explanation(**base, dropped_by=step, reason=reason, **remedies.find(places, start).fields(result))
 
 
-def _cause(places: _Places, standing: SourceStanding, number: int) -> Cause:
-    words = None
-    if base_of(standing.source) == "keyword" and standing.state == "no match":
-        words = why_not(places.words(standing.source), number, places.plan["keyword.operator"])
-    return Cause(standing.source, standing.state, standing.rank, standing.score, standing.distance, words)
+_STEPS = {
+    "cut by threshold": "threshold",
+    "beyond depth": "depth",
+    "missed": "match",
+    "no match": "match",
+    "not asked": "match",
+}
+"""State of a source -> the step that dropped the record; of several states the first counts."""
 
 
-def _told(result: SearchResult, remedy: Remedy) -> dict[str, Any]:
-    """A remedy as an explanation has it."""
-    sentence = remedy.sentence
-    if not remedy.verified:
-        most = int(result.plan["limit.max"])
-        other = "" if result.mode in ("hybrid", "vector") else ", or the mode vector"
-        sentence = f"No setting that was tried brings it in: use words that it has{other}"
-        if remedy.beyond:
-            sentence = f"It is number {remedy.beyond:,} of the list, beyond limit.max {most:,}: use words that it has"
-    return {
-        "changes": dict(remedy.changes) or None,
-        "query": remedy.request.get("query", ""),
-        "mode": remedy.request.get("mode", ""),
-        "without_filter": remedy.request.get("filters") == "",
-        "remedy": sentence,
-        "verified": remedy.verified,
-    }
+def _dropped(places: _Places) -> tuple[str, str]:
+    """The step that dropped the record, and why."""
+    result, position = places.result, places.position
+    if position < 0:
+        reasons = [(step, s.reason) for state, step in _STEPS.items() for s in places.standings if s.state == state]
+        reasons += [("match", f"{u.source} could not run ({u.reason})") for u in result.unavailable]
+        if not reasons:
+            return "match", "No source was searched"
+        return reasons[0][0], "; ".join(reason for _, reason in reasons)
+    outcome, paths, rows = result.outcome, result.retrieved.columns.paths, result.fused.rows
+    better = outcome.duplicate_of.get(position)
+    if better is not None:
+        place = places.place(better)
+        where = f"result {place}" if better in outcome.shown else f"number {place} of the list"
+        return "dedupe", f"Its text is that of {paths[rows[better]]}, which is {where}"
+    if position >= outcome.above:
+        score, least = float(result.fused.scores[position]), result.plan.threshold(FUSED)
+        return "threshold", f"Its fused score is {score:.4g}, and fusion.threshold is {least:g}"
+    place = places.place(position)
+    number = f"It is number {place:,} of {len(outcome.kept):,}, and"
+    if place <= len(outcome.shown):
+        strongest = paths[rows[outcome.strongest]]
+        return "strongest", (
+            f"{number} the strongest keyword hit, {strongest}, was put in its place: keyword.keep_strongest is yes"
+        )
+    return "limit", f"{number} limit is {result.plan['limit']}"
 
 
-def _dropped(places: _Places, standings: tuple[SourceStanding, ...], position: int) -> tuple[str, str]:
-    result = places.result
-    if position >= 0:
-        outcome, paths, rows = result.outcome, result.retrieved.columns.paths, result.fused.rows
-        better = outcome.duplicate_of.get(position)
-        if better is not None:
-            place = places.place(better)
-            where = f"result {place}" if better in outcome.shown else f"number {place} of the list"
-            return "dedupe", f"Its text is that of {paths[rows[better]]}, which is {where}"
-        if position >= outcome.above:
-            score = float(result.fused.scores[position])
-            return (
-                "threshold",
-                f"Its fused score is {score:.4g}, and fusion.threshold is {result.plan.threshold(FUSED):g}",
-            )
-        place = places.place(position)
-        if place <= len(outcome.shown):
-            return "strongest", (
-                f"It is number {place} of {len(outcome.kept):,}, and the strongest keyword hit, "
-                f"{paths[rows[outcome.strongest]]}, was put in its place: keyword.keep_strongest is yes"
-            )
-        return "limit", f"It is number {place:,} of {len(outcome.kept):,}, and limit is {result.plan['limit']}"
-    reasons = [(step, s.reason) for state, step in _STEPS for s in standings if s.state == state]
-    reasons += [("match", f"{u.source} could not run ({u.reason})") for u in result.unavailable]
-    if not reasons:
-        return "match", "No source was searched"
-    return reasons[0][0], "; ".join(reason for _, reason in reasons)
-
-
-_STEPS = (
-    ("cut by threshold", "threshold"),
-    ("beyond depth", "depth"),
-    ("missed", "match"),
-    ("no match", "match"),
-    ("not asked", "match"),
-)
-
-
-def _shown_path(engine: Engine, retrieved: Retrieved, number: int) -> str:
+def _path(engine: Engine, number: int) -> str:
     """The path of a record's document."""
     return engine.records.columns(np.array([number], np.int64)).paths[0]
 
 
-def _filtered(
-    engine: Engine, result: SearchResult, name: str, numbers: np.ndarray[Any, np.dtype[np.int64]], search: Search
-) -> Explanation:
+def _filtered(engine: Engine, result: SearchResult, name: str, numbers: Ints, search: Search) -> Explanation:
     """Explain a document that the filter or the plan's collections leave out."""
     records, request = engine.records, result.retrieved.request
-    (stored,) = records.rows([int(numbers[0])])
-    chunk, path = stored.chunk, _shown_path(engine, result.retrieved, int(numbers[0]))
     collections = request.plan["collections"]
 
     def passes(scope: Scope) -> bool:
@@ -469,21 +468,21 @@ def _filtered(
     reasons, start = [], Remedy()
     if by_filter:
         reasons.append(f"It does not pass the filter {request.filters}")
-        start = Remedy(request={"filters": ""}, said=("take the filter away",))
+        start = start.more(said="take the filter away", filters="")
+    stored = records.rows(numbers.tolist())
     if by_collection:
-        own = sorted({row.chunk.collection for row in records.rows(numbers.tolist())})
+        own = sorted({row.chunk.collection for row in stored})
         reasons.append(f"It is in {listed(own)}, and the plan's collections are {listed(collections)}")
         start = start.more({"collections": "all"})
     # Once that is gone something else may keep it out.
-    then = _explain(engine, search(result.plan.replace(start.changes), **start.request), name, search, start)
-    told = _told(result, replace(start, verified=bool(then.rank)))
+    then = explain(engine, search(result.plan.replace(start.changes), **start.request), name, search, start)
+    remedy = replace(start, verified=bool(then.rank)).fields(result)
     if then.verified:
-        told = {name: getattr(then, name) for name in told}
+        remedy = {name: getattr(then, name) for name in remedy}
     elif not then.rank:
-        told |= {
-            "changes": dict(start.changes) or None,
-            "remedy": f"{start.sentence}; then: {then.reason}. {then.remedy}",
-        }
+        remedy["remedy"] = f"{start.sentence}; then: {then.reason}. {then.remedy}"
+    chunk, path = stored[0].chunk, _path(engine, int(numbers[0]))
+    left_out = "it is left out before the sources are searched"
     return Explanation(
         name,
         True,
@@ -491,10 +490,212 @@ def _filtered(
         citation=cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
         chunk_id=chunk.chunk_id,
         standings=tuple(
-            SourceStanding(s, "not asked", None, None, None, 0.0, "it is left out before the sources are searched")
-            for s in result.retrieved.sources_for(request.plan)
+            SourceStanding(source, "not asked", None, None, None, 0.0, left_out)
+            for source in result.retrieved.sources_for(request.plan)
         ),
         dropped_by="filters",
         reason="; ".join(reasons),
-        **told,
+        **remedy,
     )
+
+
+# --- remedies ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Aim:
+    """What is to be a result: a document, or some of its chunks where `chunk_ids` names them."""
+
+    document_id: str
+    chunk_ids: frozenset[str] = frozenset()
+
+    def positions(self, result: SearchResult) -> frozenset[int]:
+        """Where it is in the fused list."""
+        names = result.fused.chunk_ids if self.chunk_ids else result.fused.document_ids
+        return frozenset(n for n, name in enumerate(names) if name in (self.chunk_ids or {self.document_id}))
+
+    def rank(self, result: SearchResult) -> int:
+        """Its rank among the results; 0 where it is none."""
+        own = self.positions(result)
+        return next((n for n, p in enumerate(result.outcome.shown.tolist(), 1) if p in own), 0)
+
+    def place(self, result: SearchResult) -> int:
+        """Its number in the list before the limit; 0 where it is not in it."""
+        own = self.positions(result)
+        return next((n for n, p in enumerate(result.order.tolist(), 1) if p in own), 0)
+
+
+class _Remedies:
+    """What would bring records into a result."""
+
+    def __init__(self, engine: Engine, base: SearchResult, numbers: Sequence[int], aim: _Aim, search: Search) -> None:
+        self.engine, self.base, self.numbers, self.aim, self.search = engine, base, numbers, aim, search
+
+    def find(self, places: _Places, start: Remedy) -> Remedy:
+        """The least change that brings it in, verified; or one without changes, with `rank` where it is in the list but past
+        the largest limit.
+        """
+        in_list: list[tuple[Remedy, SearchResult]] = []
+        for remedy, again in self._reached(places, start, 2):
+            if self.aim.rank(again):
+                return replace(remedy, verified=True)
+            if "mode" not in remedy.request:  # another mode and then more of it is no advice
+                in_list.append((remedy, again))
+        for remedy, again in in_list:
+            if (lifted := self._lifted(remedy, again)) is not None:
+                return lifted
+        past = Remedy()
+        for remedy, again in in_list:
+            limited = self._limited(remedy, again)
+            if limited.verified:
+                return limited
+            past = past if past.rank else limited
+        return past
+
+    def _run(self, remedy: Remedy) -> SearchResult | None:
+        try:
+            return self.search(self.base.plan.replace(remedy.changes), **remedy.request)
+        except WorkbenchError:
+            return None  # a setting that cannot be is no remedy
+
+    def _reached(self, places: _Places, remedy: Remedy, rounds: int) -> Iterator[tuple[Remedy, SearchResult]]:
+        """Searches that have it in the list that the limit cuts, the least change first. What one change brings to light (a
+        depth, once the operator is another one) is changed in a second round.
+        """
+        again, own = places.result, self.aim.positions(places.result)
+        if self.aim.place(again):
+            yield remedy, again
+            return
+        if own & again.outcome.duplicate_of.keys():
+            steps: Iterator[Remedy] = iter([remedy.more({"dedupe": "no"})])
+        elif own:
+            score = float(again.fused.scores[min(own)])
+            steps = iter([remedy.more({again.plan.threshold_to_set(FUSED): below(score)})])
+        elif rounds:
+            rounds -= 1
+            steps = _retrieving(places, remedy)
+        else:
+            return
+        for step in steps:
+            if (found := self._run(step)) is not None:
+                left = 0 if "mode" in step.request else rounds
+                yield from self._reached(_Places(self.engine, found, self.numbers), step, left)
+
+    def _lifted(self, remedy: Remedy, again: SearchResult) -> Remedy | None:
+        """A setting that lifts it into the results that were asked for; None where none does."""
+        for changes in self._lifts(again):
+            changed = remedy.more(changes)
+            try:
+                # Fusing again shows in a millisecond what is worth a search.
+                if not self.aim.rank(again.with_plan(self.base.plan.replace(changed.changes))):
+                    continue
+            except NeedsSearch:
+                pass
+            except WorkbenchError:
+                continue
+            found = self._run(changed)
+            if found is not None and self.aim.rank(found):
+                return replace(changed, verified=True)
+        return None
+
+    def _lifts(self, again: SearchResult) -> Iterator[dict[str, Any]]:
+        plan, sources = again.plan, again.retrieved.sources_for(again.plan)
+        if plan["fusion.unit"] == "chunk":
+            yield {"fusion.unit": "document"}
+        if any(base_of(s) == "keyword" for s in sources):
+            yield {"keyword.operator": "all" if plan["keyword.operator"] == "any" else "any"}
+        if len(sources) > 1:
+            yield from _shares(plan, sources)
+        row = int(again.fused.rows[again.order[self.aim.place(again) - 1]])
+        for source in sources:
+            if base_of(source) != "vector":
+                continue
+            # A threshold just above it, which cuts what is farther off, or none.
+            column, name = again.candidates.column(source), plan["vector.metric"]
+            score = column.score[row] if column.rank[row] > 0 else column.computed[row]
+            values = [] if np.isnan(score) else [_just_above(float(to_distance(score, name)), name)]
+            yield from ({plan.threshold_to_set(source): v} for v in (*values, OFF) if v != plan.threshold(source))
+
+    def _limited(self, remedy: Remedy, again: SearchResult) -> Remedy:
+        """As many results as it takes. A greater limit may deepen the sources and move the list, so that it is tried again."""
+        held: dict[str, Any] = {}
+        for attempt in range(_LIMIT_TRIES):
+            place = self.aim.place(again)
+            if not place:
+                break
+            # The last place may be the strongest keyword hit's.
+            limit = max(place, int(again.plan["limit"]) + 1)
+            if limit > again.plan["limit.max"]:
+                return Remedy(rank=place)
+            if attempt == _LIMIT_TRIES // 2:
+                held = {f"depth.{s}": again.plan.depth(s) for s in again.retrieved.sources_for(again.plan)}
+            changed = remedy.more({"limit": limit, **held})
+            found = self._run(changed)
+            if found is None:
+                break
+            if self.aim.rank(found):
+                return replace(changed, verified=True)
+            again = found
+        return Remedy()
+
+
+def _retrieving(places: _Places, start: Remedy) -> Iterator[Remedy]:
+    """What may make some source retrieve it, the least change first; then sources that were not asked, or another mode."""
+    plan, query = places.plan, start.request.get("query", places.result.query)
+    for standing in places.standings:
+        if base_of(standing.source) == "keyword" and standing.state == "no match":
+            yield from _worded(places.why_not(standing.source, places.number), query, start)
+    for standing in sorted(places.standings, key=lambda s: (s.rank is None, s.rank or 0, s.source)):
+        source, changes = standing.source, dict[str, Any]()
+        if standing.state == "cut by threshold" and standing.score is not None:
+            far = standing.distance
+            kept = below(standing.score) if far is None else _just_above(far, plan["vector.metric"])
+            changes[plan.threshold_to_set(source)] = kept
+        if standing.state == "missed":
+            changes["vector.exact"] = "yes"
+        if standing.rank is not None and standing.rank > plan.depth(source):
+            changes[f"depth.{source}"] = standing.rank
+        if changes:
+            yield start.more(changes)
+    mode, kinds = places.result.mode, {base_of(s.source) for s in places.standings if s.state != "not asked"}
+    if mode == "hybrid":
+        for kind in ("vector", "keyword"):
+            if kind not in kinds:
+                yield start.more({"sources": ",".join(sorted({*plan.sources, kind}))})
+    else:
+        for other in MODES:
+            if other not in (mode, "grep"):
+                yield start.more(said=f"use the mode {other}", mode=other)
+
+
+def _worded(words: NoMatch, query: str, start: Remedy) -> Iterator[Remedy]:
+    """What makes the keyword source match: the operator, and the query without what is in the way."""
+    operator = {"keyword.operator": "any"} if words.any_helps else {}
+    if words.excluded:
+        query = without(query, words.excluded)
+        taken = f"take {listed('-' + text for text in words.excluded)} out of the query"
+        start = start.more(said=taken, query=query)
+        yield start
+    if operator:
+        yield start.more(operator)
+    if words.unquoting_helps:
+        yield start.more(said="take the quotes out of the query", query=unquoted(query))
+
+
+def _shares(plan: Plan, sources: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Other shares of the sources, the smallest change first."""
+    if plan["fusion.method"] == "convex":
+        now = float(plan["fusion.alpha"])
+        for alpha in sorted((n / 10 for n in range(11)), key=lambda a: (abs(a - now), a)):
+            if abs(alpha - now) > 1e-9:
+                yield {"fusion.alpha": alpha}
+    for factor in _FACTORS:
+        for source in sources:
+            if weight := float(plan[f"fusion.weights.{source}"]) * factor:
+                yield {f"fusion.weights.{source}": float(f"{weight:.4g}")}
+
+
+def _just_above(distance: float, name: str) -> float | str:
+    """The next threshold, in steps of 0.01, that keeps a distance; off where the metric's range has none."""
+    step = (int(distance * 100) + 1) / 100
+    return step if step <= metric(name).largest else OFF
