@@ -13,7 +13,7 @@ from workbench.records import ChunkKind, Granularity, Hit, Label, Passage, Ranke
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.keywords import pattern_spans
-from workbench.retrieve.retrieved import Retrieved, Shown, others, ranked
+from workbench.retrieve.retrieved import Retrieved, others, ranked
 from workbench.retrieve.sources import POOL
 from workbench.store.overlaps import joined
 from workbench.store.types import ChunkRow
@@ -30,8 +30,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
     copies = _copies(engine, retrieved, outcome)
     hits: list[Hit] = []
     for rank, (position, row, number) in enumerate(zip(outcome.shown.tolist(), rows.tolist(), numbers, strict=True), 1):
-        shown = retrieved.shown[number]
-        record, document = shown.record, shown.document
+        record, document = retrieved.shown[number]
         chunk = record.chunk
         passage = _passage(retrieved, outcome, plan, row)
         text, start_line, end_line = chunk.text, chunk.start_line, chunk.end_line
@@ -81,7 +80,7 @@ def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan
             )
         )
     if plan["organise"] == "pages":
-        return by_page(engine, hits, [retrieved.shown[n].record for n in numbers])
+        return by_page(engine, hits, [retrieved.shown[n][0] for n in numbers])
     return tuple(hits)
 
 
@@ -120,7 +119,7 @@ def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:
     stored = engine.records.rows(new)
     documents = dict(zip(wanted, headers.result(), strict=True))
     for record in stored:
-        retrieved.shown[record.number] = Shown(record, documents[record.document_number])
+        retrieved.shown[record.number] = record, documents[record.document_number]
 
 
 def _passage(retrieved: Retrieved, outcome: Outcome, plan: Plan, row: int) -> Passage | None:

@@ -7,7 +7,6 @@ worked out the first time a plan or a table needs them, and kept.
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.errors import NeedsSearch
 from workbench.plan.fields import OFF, RETRIEVAL, base_of
 from workbench.plan.plan import Plan
-from workbench.ranking.candidates import Candidates, Column
+from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import as_holders, to_depth, to_threshold
 from workbench.ranking.distance import to_distance
 from workbench.records import Document, Kind, Passage, Ranked, Span, Unavailable
@@ -54,7 +53,7 @@ class Answer:
     depth: int
     exhausted: bool
     entered: int
-    compute: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None
+    compute: Callable[[Ints], Floats] | None
     passages: Mapping[int, Passage] = field(default_factory=dict)
     milliseconds: float = 0.0
     files: int = 0
@@ -63,23 +62,11 @@ class Answer:
     steady: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shown:
-    """What a hit shows of one record: read once for all fusions of the same answers.
-
-    Attributes:
-        record: The record.
-        document: Its document, without the text.
-    """
-
-    record: ChunkRow
-    document: Document
-
-
+@dataclass(eq=False)
 class Retrieved:
     """Every source's answer to one request, and the rows they name.
 
-    Args:
+    Attributes:
         request: What was asked.
         scope: Whom and what it was asked for.
         answers: By source name, sorted.
@@ -88,52 +75,46 @@ class Retrieved:
         timings: Milliseconds by step.
         visible, allowed: Number of records that the principal may see, and that the filter left.
         patterns: What grep looked for.
+        vectors: The query's vector by encoder.
         depths: The depths that were asked for beside the plan's, by source.
+        messages: What to warn of.
         masks: Name of the policy that masks texts; "" where none does.
-        masked: Which documents, by number, are shown with something masked.
+        ask_masked: Which documents, by number, are shown with something masked.
+        reranked: Model -> record number -> its score.
+        shown: Record number -> the record and its document (without the text), read once for all fusions of the same answers.
+            Without a lock: at worst two threads read the same record.
+        marked: What of a record's text (by its number) the query's words, and grep's patterns, match: found when first shown.
     """
 
-    def __init__(
-        self,
-        *,
-        request: Request,
-        scope: Scope,
-        answers: Mapping[str, Answer],
-        unavailable: tuple[Unavailable, ...],
-        columns: RecordColumns,
-        timings: Mapping[str, float],
-        visible: int,
-        allowed: int,
-        patterns: tuple[str, ...],
-        vectors: Mapping[str, NDArray[np.float32]],
-        depths: Mapping[str, int] | None = None,
-        messages: tuple[str, ...] = (),
-        masks: str = "",
-        masked: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None,
-    ) -> None:
-        self.request, self.scope, self.answers, self.unavailable = request, scope, answers, unavailable
-        self.columns, self.timings, self.visible, self.allowed = columns, timings, visible, allowed
-        self.patterns, self.vectors, self.messages = patterns, vectors, messages
-        self.masks, self._ask_masked = masks, masked
-        self.depths = dict(depths or {})
-        self._masked: dict[int, bool] = {}
-        self.reranked: dict[str, dict[int, float]] = {}
-        self._computed: dict[str, NDArray[np.float64]] = {}
-        self._lock = threading.Lock()
-        # Record number -> what is shown of it. Without a lock: at worst two threads read the same record.
-        self.shown: dict[int, Shown] = {}
-        # What of a record's text (by its number) the query's words, and grep's patterns, match: each found when first shown.
-        self.marked: dict[tuple[str, int], tuple[Span, ...]] = {}
+    request: Request
+    scope: Scope
+    answers: Mapping[str, Answer]
+    unavailable: tuple[Unavailable, ...]
+    columns: RecordColumns
+    timings: Mapping[str, float]
+    visible: int
+    allowed: int
+    patterns: tuple[str, ...]
+    vectors: Mapping[str, NDArray[np.float32]]
+    depths: Mapping[str, int] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+    masks: str = ""
+    ask_masked: Callable[[Ints], Bools] | None = None
+    reranked: dict[str, dict[int, float]] = field(default_factory=dict)
+    shown: dict[int, tuple[ChunkRow, Document]] = field(default_factory=dict)
+    marked: dict[tuple[str, int], tuple[Span, ...]] = field(default_factory=dict)
+    _masked: dict[int, bool] = field(default_factory=dict)
+    _computed: dict[str, Floats] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def masked_rows(self, rows: NDArray[np.int64]) -> int:
+    def masked_rows(self, rows: Ints) -> int:
         """How many rows belong to documents that are shown with something masked. Asked once a document."""
-        if self._ask_masked is None:
+        if self.ask_masked is None:
             return 0
         owners = self.columns.document_numbers[rows].tolist()
         new = sorted(set(owners) - self._masked.keys())
         if new:
-            answers = self._ask_masked(np.array(new, np.int64)).tolist()
-            self._masked.update(zip(new, answers, strict=True))
+            self._masked.update(zip(new, self.ask_masked(np.array(new, np.int64)).tolist(), strict=True))
         return sum(self._masked[n] for n in owners)
 
     def under(self, plan: Plan) -> Retrieved:
@@ -146,14 +127,15 @@ class Retrieved:
         check_principal(plan, self.request.principal)
         wanted = sources_of(plan, self.request.mode, self.request.query, self.request.keywords)
         self._check(plan, wanted)
-        again = copy.copy(self)
-        again.request = replace(self.request, plan=plan)
-        again.answers = {s: self.answers[s] for s in wanted if s in self.answers}
-        again.unavailable = tuple(u for u in self.unavailable if u.source in wanted)
         kinds = {base_of(source) for source in wanted}
-        again.patterns = self.patterns if "grep" in kinds else ()
-        again.messages = self.messages if "vector" in kinds else ()
-        return again
+        return replace(
+            self,  # the dictionaries are shared
+            request=replace(self.request, plan=plan),
+            answers={s: self.answers[s] for s in wanted if s in self.answers},
+            unavailable=tuple(u for u in self.unavailable if u.source in wanted),
+            patterns=self.patterns if "grep" in kinds else (),
+            messages=self.messages if "vector" in kinds else (),
+        )
 
     def _check(self, plan: Plan, wanted: tuple[str, ...]) -> None:
         """Raise NeedsSearch if a plan, which asks the sources `wanted`, asks for what was not retrieved."""
@@ -183,7 +165,7 @@ class Retrieved:
             if have < depth:
                 raise NeedsSearch(f"{source} gave {have} {what}, and the plan asks for a depth of {depth}", remedy)
 
-    def computed(self, source: str) -> NDArray[np.float64]:
+    def computed(self, source: str) -> Floats:
         """Raw score of every row by a source, float64 (n,); NaN where it cannot be computed. Kept."""
         with self._lock:
             values = self._computed.get(source)
@@ -197,22 +179,18 @@ class Retrieved:
 
     def raw(self, sources: tuple[str, ...], computed: bool = True) -> Candidates:
         """Candidates as retrieved: before any depth or threshold of a plan."""
-        columns = self.columns
+        columns, made = self.columns, []
         n = len(columns.numbers)
-        made = []
-        for source in sources:
-            if source not in self.answers:
-                continue
-            scored = self.answers[source].scored
-            rows = np.searchsorted(columns.numbers, scored.numbers)
-            rank = np.zeros(n, np.int64)
+        for source in (s for s in sources if s in self.answers):
+            answer = self.answers[source]
+            rows = np.searchsorted(columns.numbers, answer.scored.numbers)
+            rank, score = np.zeros(n, np.int64), np.full(n, np.nan)
             rank[rows] = np.arange(1, len(rows) + 1)
-            score = np.full(n, np.nan)
-            score[rows] = scored.scores
-            every = self.computed(source) if computed else score
-            if computed and self.answers[source].compute is not None:
+            score[rows] = answer.scored.scores
+            every = score
+            if computed:
                 # What the source itself said of a row is the score; computing must not change a bit of it.
-                every = np.where(rank > 0, score, every)
+                every = np.where(rank > 0, score, self.computed(source)) if answer.compute else self.computed(source)
             made.append(Column(source, kind_of(source), rank, score, every, np.zeros(n, bool)))
         return Candidates(
             columns.chunk_ids, columns.document_ids, columns.paths, columns.start_lines, columns.whole, tuple(made)
@@ -224,9 +202,7 @@ class Retrieved:
         `computed` None works scores out only where the plan's fusion uses them.
         """
         sources = self.sources_for(plan)
-        if computed is None:
-            computed = self.uses_computed(plan)
-        candidates = self.raw(sources, computed)
+        candidates = self.raw(sources, self.uses_computed(plan) if computed is None else computed)
         candidates = to_depth(candidates, {s: plan.depth(s) for s in sources}, documents=counts_documents(plan))
         for source in sources:
             if plan.threshold(source) != OFF:
@@ -239,7 +215,7 @@ class Retrieved:
         columns = (c if base_of(c.source) == "grep" else as_holders(c, holders) for c in candidates.columns)
         return replace(candidates, columns=tuple(columns))
 
-    def holders(self, candidates: Candidates) -> NDArray[np.int64]:
+    def holders(self, candidates: Candidates) -> Ints:
         """For each row the row of the grep passage that shows all of its lines, else its own; int64 (n,)."""
         holders = np.arange(len(candidates))
         for column in candidates.columns:
@@ -248,7 +224,7 @@ class Retrieved:
                     holders[self._shown_by(row, column.source)] = row
         return holders
 
-    def _shown_by(self, row: int, source: str) -> NDArray[np.int64]:
+    def _shown_by(self, row: int, source: str) -> Ints:
         """Rows of chunks that the passage of a row shows from their first line to their last."""
         columns, passage = self.columns, self.answers[source].passages[int(self.columns.numbers[row])]
         # A passage that is too long ends early, with a line of its own that says so.
@@ -290,9 +266,7 @@ def others(shown: str, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in dict.fromkeys(paths) if path != shown)
 
 
-def with_copies(
-    records: RecordStore, scope: Scope, passages: Sequence[Passage], numbers: NDArray[np.int64]
-) -> tuple[Passage, ...]:
+def with_copies(records: RecordStore, scope: Scope, passages: Sequence[Passage], numbers: Ints) -> tuple[Passage, ...]:
     """Passages under the paths that a scope shows, each with the other paths of its document.
 
     Args:
@@ -304,10 +278,7 @@ def with_copies(
     held = np.flatnonzero(numbers >= 0)
     owners = dict(zip(held.tolist(), records.columns(numbers[held]).document_numbers.tolist(), strict=True))
     paths = records.paths_of(sorted(set(owners.values())), scope)
-    if not paths:
-        return tuple(passages)
-    made = []
-    for at, passage in enumerate(passages):
-        owner = owners.get(at, -1)
-        made.append(replace(passage, copies=others(passage.path, paths.get(owner, ()))))
-    return tuple(made)
+    return tuple(
+        replace(passage, copies=others(passage.path, paths.get(owners.get(at, -1), ()))) if paths else passage
+        for at, passage in enumerate(passages)
+    )

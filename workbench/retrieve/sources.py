@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,13 @@ from workbench.retrieve.keywords import (
 )
 from workbench.retrieve.request import Request, folded, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
-from workbench.store.types import GrepAnswer, Scope, Scored
+from workbench.store.types import Scope, Scored
+from workbench.store.vectors.search import VectorIndex
 
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
 # Nothing that runs in it may wait for something else that does.
 POOL = ThreadPoolExecutor(max_workers=8, thread_name_prefix="workbench-source")
+_NONE = np.zeros(0, np.int64)
 _OLDER = (
     "The words of this corpus were split by older rules, so keywords may miss some: run `workbench index` on it again"
 )
@@ -63,85 +65,77 @@ def retrieve(
     plan = request.plan
     scope = scope or engine.records.scope(request.principal, request.filters or None, plan["collections"])
     visible, allowed = engine.records.count(scope)
-    timings: dict[str, float] = {"filter_ms": _since(started)}
+    timings = {"filter_ms": since(started)}
     sources = sources_of(plan, request.mode, request.query, request.keywords)
-    patterns = patterns_for(engine, request, scope) if any(base_of(s) == "grep" for s in sources) else ()
-    embedding = _Embedding(engine, request)
-    waiting: dict[str, Future[Answer]] = {}
+    search = _Search(engine, request, scope, depths or {}, any(base_of(s) == "grep" for s in sources))
     answers: dict[str, Answer] = {s: given[s] for s in sources if given and s in given}
     asked = [source for source in sources if source not in answers]
-    for source in asked:
-        depth = max(plan.depth(source), (depths or {}).get(source, 0))
-        task = _Task(engine, request, source, depth, scope, patterns, embedding)
-        # The last one runs in this thread, which would only wait.
-        waiting[source] = _run_here(task.run) if source == asked[-1] else POOL.submit(task.run)
-    unavailable: list[Unavailable] = []
-    failures: list[BaseException] = []
+    # The last one runs in this thread, which would only wait.
+    waiting = {source: POOL.submit(search.answer, source) for source in asked[:-1]}
+    waiting |= {source: _run_here(search.answer, source) for source in asked[-1:]}
+    failures: dict[str, BaseException] = {}
     for source, future in waiting.items():
         try:
             answers[source] = future.result()
         except CorpusDamaged:
             raise
-        except UsageError as exc:
+        except Exception as exc:
             # A query that the keyword side cannot read (only `-x`, or too long) is still one for grep and vectors.
-            if not isinstance(exc, QueryError) or base_of(source) != "keyword" or len(sources) == 1:
+            unread = isinstance(exc, QueryError) and base_of(source) == "keyword" and len(sources) > 1
+            if isinstance(exc, UsageError) and not unread:
                 raise
-            failures.append(exc)
-            unavailable.append(_unavailable(source, exc))
-        except Exception as exc:  # noqa: BLE001 - whatever a source fails with, the others go on, and the result says so
-            failures.append(exc)
-            unavailable.append(_unavailable(source, exc))
+            failures[source] = exc
+    unavailable = tuple(_unavailable(source, exc) for source, exc in failures.items())
     if unavailable and not answers:
-        first = unavailable[0]
-        raise SourceUnavailable(f"The {first.source} source could not run: {first.reason}", first.remedy) from failures[
-            0
-        ]
+        lost = unavailable[0]
+        cause = failures[lost.source]
+        raise SourceUnavailable(f"The {lost.source} source could not run: {lost.reason}", lost.remedy) from cause
     for source, answer in answers.items():
         name = f"{base_of(source)}_ms"
         timings[name] = max(timings.get(name, 0.0), answer.milliseconds)
-    if embedding.milliseconds is not None:
-        timings["embed_ms"] = embedding.milliseconds
-    if embedding.rewrite_ms is not None:
-        timings["rewrite_ms"] = embedding.rewrite_ms
     answers = {s: answers[s] for s in sources if s in answers}
-    numbers = [a.scored.numbers for a in answers.values()]
-    union = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
-    notes = (*embedding.notes, *pattern_notes(patterns, plan))
+    notes = (*search.notes, *pattern_notes(search.patterns, plan))
     if engine.lexical.older and any(base_of(source) == "keyword" for source in answers):
         notes = (*notes, _OLDER)
     return Retrieved(
         request=request,
         scope=scope,
         answers=answers,
-        unavailable=tuple(unavailable),
-        columns=engine.records.columns(union),
-        timings=timings,
+        unavailable=unavailable,
+        columns=engine.records.columns(
+            np.unique(np.concatenate([_NONE, *(a.scored.numbers for a in answers.values())]))
+        ),
+        timings=timings | search.timings,
         visible=visible,
         allowed=allowed,
-        patterns=patterns,
-        depths=depths,
-        vectors=embedding.made,
+        patterns=search.patterns,
+        vectors=search.vectors,
+        depths=dict(depths or {}),
         messages=notes,
         masks=engine.records.masks,
-        masked=engine.records.masked if engine.records.masks else None,
+        ask_masked=engine.records.masked if engine.records.masks else None,
     )
 
 
-def _run_here(run: Callable[[], Answer]) -> Future[Answer]:
+def _run_here(run: Callable[[str], Answer], source: str) -> Future[Answer]:
     """Like submitting to the pool, but done when this returns; an interrupt from the keyboard goes up at once."""
     done: Future[Answer] = Future()
     try:
-        done.set_result(run())
+        done.set_result(run(source))
     except Exception as exc:  # noqa: BLE001 - the future carries it to whoever asks for the result
         done.set_exception(exc)
     return done
 
 
+def _unavailable(source: str, exc: BaseException) -> Unavailable:
+    if isinstance(exc, WorkbenchError):
+        return Unavailable(source, exc.message, exc.remedy)
+    return Unavailable(source, f"{type(exc).__name__}: {exc}", "Run `workbench doctor` to see what is wrong")
+
+
 def patterns_for(engine: Engine, request: Request, scope: Scope) -> tuple[str, ...]:
     """What grep looks for: the keywords; without them quoted phrases; without those, what the query is about."""
-    keywords = request.keywords
-    if keywords and folded(keywords) == folded(request.query):
-        keywords = ""
+    keywords = "" if folded(request.keywords) == folded(request.query) else request.keywords
     if request.plan["grep.regex"]:
         return tuple(p for p in (keywords or request.query,) if p)
     if keywords:
@@ -150,75 +144,10 @@ def patterns_for(engine: Engine, request: Request, scope: Scope) -> tuple[str, .
     if phrases and request.mode == "hybrid" and request.plan["grep.when"] == "auto":
         return phrases
 
-    def frequencies(words: Sequence[str]) -> list[int]:
-        return [int(f) for f in engine.lexical.frequencies(tuple(words), scope)]
+    def frequencies(words: Sequence[str]) -> Sequence[int]:
+        return list(map(int, engine.lexical.frequencies(tuple(words), scope)))
 
     return extract_keywords(request.query, frequencies)
-
-
-def vector_text(request: Request, query: str) -> str:
-    """What is embedded: the query, and what the context names."""
-    return " ".join((query, *context_keywords(request.context))).strip()
-
-
-class _Embedding:
-    """The query's vector by each encoder: made once, by whichever source needs it first."""
-
-    def __init__(self, engine: Engine, request: Request) -> None:
-        self._engine, self._request = engine, request
-        self._futures: dict[str, Future[NDArray[np.float32]]] = {}
-        self.made: dict[str, NDArray[np.float32]] = {}
-        self.milliseconds: float | None = None
-        self.rewrite_ms: float | None = None
-        self.notes: tuple[str, ...] = ()
-        self._lock = threading.Lock()
-        self._text: str | None = None
-
-    @property
-    def text(self) -> str:
-        """What is embedded: rewritten once where the plan says so; the query as it was where that fails."""
-        with self._lock:
-            if self._text is None:
-                self._text = self._rewritten()
-            return self._text
-
-    def _rewritten(self) -> str:
-        request = self._request
-        model = str(request.plan["rewrite.model"])
-        if model == OFF or not request.query:
-            return vector_text(request, request.query)
-        started = time.perf_counter()
-        try:
-            if self._engine.served:
-                check_named(model)
-            query = load_rewriter(model).rewrite(request.query, request.context)
-        except AssistError as exc:
-            query = request.query
-            self.notes = (f"Rewriting was left out: {exc.message}. {exc.remedy}. The query was used as it is",)
-        self.rewrite_ms = _since(started)
-        return vector_text(request, query)
-
-    def vector(self, encoder: str) -> NDArray[np.float32]:
-        text = self.text
-        with self._lock:
-            future = self._futures.get(encoder)
-            mine = future is None
-            if future is None:
-                future = self._futures[encoder] = Future()
-        if mine:
-            started = time.perf_counter()
-            try:
-                vector = self._engine.embed(text, encoder)
-            except BaseException as exc:
-                future.set_exception(exc)
-                raise
-            self.milliseconds = (self.milliseconds or 0.0) + _since(started)
-            self.made[encoder] = vector
-            if left_out := self._engine.left_out(text, encoder):
-                with self._lock:
-                    self.notes = (*self.notes, left_out)
-            future.set_result(vector)
-        return future.result()
 
 
 def scope_of(engine: Engine, request: Request, source: str, scope: Scope) -> Scope:
@@ -231,126 +160,138 @@ def scope_of(engine: Engine, request: Request, source: str, scope: Scope) -> Sco
     return engine.records.scope(request.principal, request.filters or None, names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """One source's part of a search."""
+class _Search:
+    """What the sources of one request share: the patterns, and the query's vector by each encoder, made by whichever source
+    needs it first.
+    """
 
-    engine: Engine
-    request: Request
-    source: str
-    depth: int
-    scope: Scope
-    patterns: tuple[str, ...]
-    embedding: _Embedding
+    def __init__(self, engine: Engine, request: Request, scope: Scope, depths: Mapping[str, int], greps: bool) -> None:
+        self._engine, self._request, self._plan = engine, request, request.plan
+        self._scope, self._depths = scope, depths
+        self.patterns = patterns_for(engine, request, scope) if greps else ()
+        self.vectors: dict[str, NDArray[np.float32]] = {}
+        self.timings: dict[str, float] = {}
+        self.notes: tuple[str, ...] = ()
+        self._text: str | None = None
+        self._lock = threading.RLock()
 
-    def run(self) -> Answer:
-        runs: dict[str, Callable[[Scope, int], Answer]] = {
-            "grep": self._grep,
-            "keyword": self._keyword,
-            "vector": self._vector,
-        }
-        scope = scope_of(self.engine, self.request, self.source, self.scope)
-        return runs[base_of(self.source)](scope, self.engine.records.count(scope)[1])
+    def answer(self, source: str) -> Answer:
+        """One source's answer."""
+        scope = scope_of(self._engine, self._request, source, self._scope)
+        depth = max(self._plan.depth(source), self._depths.get(source, 0))
+        empty = Answer(source, Scored(_NONE, np.zeros(0), 0), depth, True, self._engine.records.count(scope)[1], None)
+        if base_of(source) == "keyword":
+            return self._keyword(empty, scope)
+        if base_of(source) == "grep":
+            return self._grep(empty, scope) if self.patterns else empty
+        index = self._engine.vectors(encoder_of(source))  # missing ones are said also where there is nothing to compare
+        return self._vector(empty, scope, index) if self.text else empty
 
-    def _keyword(self, scope: Scope, entered: int) -> Answer:
-        plan, query = self.request.plan, self.request.query
+    @property
+    def text(self) -> str:
+        """What is embedded: the query, rewritten once where the plan says so, and what the context names."""
+        with self._lock:
+            if self._text is None:
+                self._text = " ".join((self._rewritten(), *context_keywords(self._request.context))).strip()
+            return self._text
+
+    def _rewritten(self) -> str:
+        query, model = self._request.query, str(self._plan["rewrite.model"])
+        if model == OFF or not query:
+            return query
         started = time.perf_counter()
-        k1, b, operator = plan["keyword.k1"], plan["keyword.b"], plan["keyword.operator"]
+        try:
+            if self._engine.served:
+                check_named(model)
+            query = load_rewriter(model).rewrite(query, self._request.context)
+        except AssistError as exc:
+            self.notes = (f"Rewriting was left out: {exc.message}. {exc.remedy}. The query was used as it is",)
+        self.timings["rewrite_ms"] = since(started)
+        return query
 
-        def search(depth: int) -> Scored:
-            return self.engine.lexical.search(query, scope, depth, k1=k1, b=b, operator=operator)
+    def _embedded(self, encoder: str) -> NDArray[np.float32]:
+        with self._lock:
+            if encoder not in self.vectors:
+                text, started = self.text, time.perf_counter()
+                self.vectors[encoder] = self._engine.embed(text, encoder)
+                self.timings["embed_ms"] = self.timings.get("embed_ms", 0.0) + since(started)
+                if left_out := self._engine.left_out(text, encoder):
+                    self.notes = (*self.notes, left_out)
+            return self.vectors[encoder]
 
-        def compute(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-            return self.engine.lexical.score(query, scope, numbers, k1=k1, b=b, operator=operator)
-
-        def bound() -> float:
-            return self.engine.lexical.upper_bound(query, scope, k1=k1)
-
-        scored, exhausted = self._deep_enough(search)
-        taken = _since(started)
-        return Answer(self.source, scored, self.depth, exhausted, entered, compute, milliseconds=taken, bound=bound)
-
-    def _vector(self, scope: Scope, entered: int) -> Answer:
-        name = encoder_of(self.source)
-        index = self.engine.vectors(name)
-        if not self.embedding.text:
-            return Answer(self.source, _nothing(), self.depth, True, entered, None)
-        vector, exact = self.embedding.vector(name), self.request.plan["vector.exact"]
+    def _keyword(self, empty: Answer, scope: Scope) -> Answer:
+        plan, query, lexical = self._plan, self._request.query, self._engine.lexical
         started = time.perf_counter()
+        how = {name: plan[f"keyword.{name}"] for name in ("k1", "b", "operator")}
+        scored, exhausted = self._deep_enough(empty.depth, lambda depth: lexical.search(query, scope, depth, **how))
+        return replace(
+            empty,
+            scored=scored,
+            exhausted=exhausted,
+            compute=lambda numbers: lexical.score(query, scope, numbers, **how),
+            bound=lambda: lexical.upper_bound(query, scope, k1=how["k1"]),
+            milliseconds=since(started),
+        )
 
-        def search(depth: int) -> Scored:
-            return index.search(vector, scope, depth, exact=exact)
-
-        def compute(numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-            return index.score(vector, numbers)
-
-        scored, exhausted = self._deep_enough(search)
-        steady = not scored.approximate and not index.approximates(scope, 1, exact)
-        taken = _since(started)
-        return Answer(self.source, scored, self.depth, exhausted, entered, compute, milliseconds=taken, steady=steady)
-
-    def _grep(self, scope: Scope, entered: int) -> Answer:
-        plan = self.request.plan
+    def _vector(self, empty: Answer, scope: Scope, index: VectorIndex) -> Answer:
+        vector, exact = self._embedded(encoder_of(empty.source)), self._plan["vector.exact"]
         started = time.perf_counter()
-        if not self.patterns:
-            return Answer(self.source, _nothing(), self.depth, True, entered, None, milliseconds=_since(started))
-        answer = self.engine.grep.search(
+        scored, exhausted = self._deep_enough(
+            empty.depth, lambda depth: index.search(vector, scope, depth, exact=exact)
+        )
+        return replace(
+            empty,
+            scored=scored,
+            exhausted=exhausted,
+            compute=lambda numbers: index.score(vector, numbers),
+            steady=not scored.approximate and not index.approximates(scope, 1, exact),
+            milliseconds=since(started),
+        )
+
+    def _grep(self, empty: Answer, scope: Scope) -> Answer:
+        plan, started = self._plan, time.perf_counter()
+        found = self._engine.grep.search(
             self.patterns,
             scope,
-            self.depth + 1,  # one more tells whether there are more
-            regex=plan["grep.regex"],
-            case=plan["grep.case"],
-            word=plan["grep.word"],
-            context=plan["grep.context"],
+            empty.depth + 1,  # one more tells whether there are more
             counts="documents" if counts_documents(plan) else "chunks",
+            **{name: plan[f"grep.{name}"] for name in ("regex", "case", "word", "context")},
         )
-        best = _best_passages(answer)
-        scored = _grep_scored(answer, best)
-        passages = {number: answer.passages[i] for number, i in best.items()}
-        taken, depth, end = _since(started), self.depth, answer.exhausted
-        return Answer(self.source, scored, depth, end, entered, None, passages, taken, answer.files, answer.lines)
+        # A chunk that several passages point to keeps the first, the best.
+        best: dict[int, int] = {}
+        for position, number in enumerate(found.numbers.tolist()):
+            if number >= 0:
+                best.setdefault(number, position)
+        passages = {number: found.passages[position] for number, position in best.items()}
+        numbers = np.fromiter(best, np.int64, len(best))
+        scores = np.array([passage.score for passage in passages.values()], np.float64)
+        return replace(
+            empty,
+            scored=Scored(numbers, scores, len(best)),
+            exhausted=found.exhausted,
+            passages=passages,
+            files=found.files,
+            lines=found.lines,
+            milliseconds=since(started),
+        )
 
-    def _deep_enough(self, search: Callable[[int], Scored]) -> tuple[Scored, bool]:
-        """The source's answer at the plan's depth, and whether there is nothing more.
+    def _deep_enough(self, depth: int, search: Callable[[int], Scored]) -> tuple[Scored, bool]:
+        """The source's answer at a depth, and whether there is nothing more.
 
         Where depths count documents, the search goes deeper until the answer holds all chunks of so many documents, which
         the first chunk of another one shows.
         """
-        depth = self.depth
+        deeper = depth
         while True:
-            scored = search(depth)
-            exhausted = len(scored.numbers) < depth
-            if exhausted or not counts_documents(self.request.plan):
+            scored = search(deeper)
+            exhausted = len(scored.numbers) < deeper
+            if exhausted or not counts_documents(self._plan):
                 return scored, exhausted
-            if len(np.unique(self.engine.records.columns(scored.numbers).document_numbers)) > self.depth:
+            if len(np.unique(self._engine.records.columns(scored.numbers).document_numbers)) > depth:
                 return scored, False
-            depth *= 4
+            deeper *= 4
 
 
-def _nothing() -> Scored:
-    return Scored(np.zeros(0, np.int64), np.zeros(0, np.float64), 0)
-
-
-def _best_passages(answer: GrepAnswer) -> dict[int, int]:
-    """Record number -> position of its best passage: a chunk that several passages point to keeps the first, the best."""
-    best: dict[int, int] = {}
-    for position, number in enumerate(answer.numbers.tolist()):
-        if number >= 0:
-            best.setdefault(number, position)
-    return best
-
-
-def _grep_scored(answer: GrepAnswer, best: Mapping[int, int]) -> Scored:
-    numbers = np.fromiter(best.keys(), np.int64, len(best))
-    scores = np.array([answer.passages[i].score for i in best.values()], np.float64)
-    return Scored(numbers, scores, len(best))
-
-
-def _unavailable(source: str, exc: BaseException) -> Unavailable:
-    if isinstance(exc, WorkbenchError):
-        return Unavailable(source, exc.message, exc.remedy)
-    return Unavailable(source, f"{type(exc).__name__}: {exc}", "Run `workbench doctor` to see what is wrong")
-
-
-def _since(started: float) -> float:
+def since(started: float) -> float:
+    """Milliseconds since a moment of `time.perf_counter`."""
     return (time.perf_counter() - started) * 1000.0
