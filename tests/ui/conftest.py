@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from app_for_tests import run, write_corpus
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from workbench.plan.controls import SECTIONS
@@ -20,6 +21,15 @@ APP = Path(__file__).parents[2] / "workbench" / "ui" / "app.py"
 def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty-eight small documents, one of them hostile."""
     return write_corpus(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _components_once() -> Iterator[None]:
+    """Each AppTest looks through all installed packages for components, which takes longer than drawing the page."""
+    found = manifest_scanner.scan_component_manifests()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
+        yield
 
 
 @pytest.fixture(autouse=True)
