@@ -39,7 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all test processes of a run."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
     folder.mkdir(exist_ok=True)
@@ -78,7 +77,6 @@ def measure_data() -> Path:
 
 @pytest.fixture(scope="session")
 def sample_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample corpus on disk."""
     path = tmp_path_factory.mktemp("sample") / "corpus"
     path.mkdir()
     shutil.copy(sample_folder() / "corpus.yaml", path)

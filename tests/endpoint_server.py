@@ -42,7 +42,6 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def passages(self) -> list[dict[str, Any]]:
-        """The passages of a scoring request."""
         return list(json.loads(self.body["messages"][1]["content"])["passages"])
 
 
@@ -80,7 +79,6 @@ def serving(*behaviours: Behaviour) -> Iterator[Server]:
 
 
 def completion(content: Any, finish: str = "stop") -> bytes:
-    """A chat completion as the protocol has it."""
     message = {"role": "assistant", "content": content}
     choice = {"index": 0, "message": message, "finish_reason": finish}
     return json.dumps(
@@ -89,23 +87,19 @@ def completion(content: Any, finish: str = "stop") -> bytes:
 
 
 def says(content: Any, finish: str = "stop") -> Behaviour:
-    """Answer with that content."""
     return lambda handler: handler.send(completion(content, finish))
 
 
 def sends(body: bytes, kind: str = "application/json") -> Behaviour:
-    """Answer 200 with that body."""
     return lambda handler: handler.send(body, kind=kind)
 
 
 def fails(status: int, said: str = "no", **headers: str) -> Behaviour:
-    """Answer an error as the protocol has it."""
     body = json.dumps({"error": {"message": said, "type": "t", "code": None, "param": None}}).encode()
     return lambda handler: handler.send(body, status, **headers)
 
 
 def scores_by(judge: Callable[[str], Any]) -> Behaviour:
-    """Score each passage by its text."""
 
     def behave(handler: Handler) -> None:
         scores = {str(p["number"]): judge(p["text"]) for p in handler.passages}
@@ -115,17 +109,14 @@ def scores_by(judge: Callable[[str], Any]) -> Behaviour:
 
 
 def hangs(handler: Handler) -> None:
-    """Say nothing until the server ends."""
     handler.server.stop.wait(30)
 
 
 def closes(handler: Handler) -> None:
-    """Close the connection without a word."""
     handler.close_connection = True
 
 
 def breaks_off(handler: Handler) -> None:
-    """Promise more than is sent, and close."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", "1000")
@@ -135,7 +126,6 @@ def breaks_off(handler: Handler) -> None:
 
 
 def trickles(handler: Handler) -> None:
-    """Send one byte of the body at a time, without end."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", "100000")
@@ -146,7 +136,6 @@ def trickles(handler: Handler) -> None:
 
 
 def trickles_head(handler: Handler) -> None:
-    """Send one byte of a header at a time, without end."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     while not handler.server.stop.wait(0.02):
         handler.wfile.write(b"a")
@@ -154,7 +143,6 @@ def trickles_head(handler: Handler) -> None:
 
 
 def floods(handler: Handler) -> None:
-    """Send far more than an answer can be."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", str(1 << 26))

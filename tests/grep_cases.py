@@ -31,7 +31,6 @@ class RecordEntry:
 def make_columns(
     folder: Path, names: Sequence[str], records: Sequence[RecordEntry], pages: Sequence[Sequence[int]] = ()
 ) -> Columns:
-    """The arrays of documents with these paths."""
     pages = pages or [()] * len(names)
     given = {
         "document_number": [r.document_number for r in records],
@@ -85,7 +84,6 @@ def run(
     depth: int = 1000,
     documents: Sequence[int] | None = None,
 ) -> GrepAnswer:
-    """Search; `documents` are the allowed ones."""
     scope = Scope()
     if documents is not None:
         mask = np.zeros(grep._text.__len__(), np.bool_)
@@ -107,12 +105,10 @@ class Expected:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text; a closing newline ends the last one."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def expected(texts: Sequence[str], patterns: Sequence[re.Pattern[str]], context: int) -> list[Expected]:
-    """The passages by the rules, with no index and no cleverness."""
     found: list[Expected] = []
     for number, text in enumerate(texts):
         lines = lines_of(text)
@@ -134,5 +130,4 @@ def expected(texts: Sequence[str], patterns: Sequence[re.Pattern[str]], context:
 
 
 def as_expected(answer: GrepAnswer) -> list[Expected]:
-    """An answer in the oracle's form."""
     return [Expected(p.path, p.start_line, p.end_line, p.matched_lines, p.score, p.text) for p in answer.passages]

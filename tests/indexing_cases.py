@@ -16,7 +16,6 @@ TEXTS = {
 
 
 def write_texts(folder: Path) -> Path:
-    """The folder, made, with `TEXTS` in it."""
     for name, text in TEXTS.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,6 +32,5 @@ def run(docs: Path, corpus: Path, **options: object) -> IndexReport:
 
 
 def paths(corpus: Path) -> list[str]:
-    """Paths of the corpus's documents, in order."""
     with open_generation(corpus) as opened:
         return [d.path for d in opened.records.documents(range(opened.records.documents_total))]

@@ -77,7 +77,6 @@ def _cards(page: str) -> Ranks:
 
 
 def _table(page: str, sources: tuple[str, ...]) -> Mapping[str, Mapping[str, int]]:
-    """Chunk id -> source -> rank of the table of candidates."""
     found: dict[str, dict[str, int]] = {}
     for chunk_id, row in re.findall(r'<tr data-chunk="([^"]+)">(.*?)</tr>', page):
         cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td.*?</td>", row)]
@@ -106,7 +105,6 @@ def wrong_ranks(result: wb.SearchResult, printed: str) -> list[str]:
 
 
 def printed(result: wb.SearchResult, capture: Any) -> str:
-    """What the command line prints of a result."""
     capture.readouterr()
     with patch.dict(os.environ, {"COLUMNS": "1000"}):  # no line is broken
         print_result(result, timings=False, funnel=False, most=80)

@@ -23,18 +23,15 @@ def small(about: About, content: Content, **changed: bytes) -> wb.Snapshot:
 
 
 def shrunk(snapshot: wb.Snapshot) -> wb.Snapshot:
-    """The same snapshot with a page of one line."""
     return small(snapshot.about, snapshot.content)
 
 
 def members(data: bytes) -> dict[str, bytes]:
-    """The members of a zip, by name."""
     with zipfile.ZipFile(io.BytesIO(data)) as zipped:
         return {name: zipped.read(name) for name in zipped.namelist()}
 
 
 def zipped(files: Mapping[str, bytes], each: Callable[[zipfile.ZipInfo], None] | None = None) -> bytes:
-    """A zip of these members."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
         for name, data in files.items():

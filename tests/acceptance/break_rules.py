@@ -35,7 +35,6 @@ BREAKS: tuple[tuple[str, str, Any], ...] = (
 
 
 def pytest_configure() -> None:
-    """As a plugin: change the preset that the environment names."""
     from workbench.plan import presets
 
     name, field, value = BREAKS[int(os.environ[VARIABLE])]
@@ -44,7 +43,6 @@ def pytest_configure() -> None:
 
 
 def main(asked: list[str]) -> int:
-    """Run the tests of each broken preset; the exit code."""
     unnoticed = 0
     for number, (name, field, value) in enumerate(BREAKS):
         if asked and name not in asked:

@@ -64,7 +64,6 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The encoder is gone."""
     from workbench.errors import EncoderError
     from workbench.retrieve.engine import Engine
 

@@ -55,7 +55,6 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 
 def test_ranks_two_and_five_from_zero_give_0_0315() -> None:
-    """1/62 + 1/65: k is 60 and the first place counts as 0."""
     filler = iter(range(100))
 
     def ranking(at: int) -> list[tuple[str, float]]:
@@ -73,21 +72,18 @@ def test_ranks_two_and_five_from_zero_give_0_0315() -> None:
 
 
 def test_the_query_is_embedded_once_for_all_collections(artifacts: wb.Corpus, embedded: list[str]) -> None:
-    """Four collections share one vector."""
     result = artifacts.search("a question of its own", plan=FOUR, limit=5)
     assert len(result.rankings) == 4
     assert embedded == ["a question of its own"]
 
 
 def test_collections_are_searched_at_the_same_time(artifacts: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
-    """The searches of all four collections wait for each other, and the search still ends."""
     came = meet(artifacts, {"vector": 4})
     assert artifacts.search(QUERY, plan=FOUR, bypass_cache=True).hits
     assert came["vector"] >= 4
 
 
 def test_each_collection_gives_three_times_the_limit(artifacts: wb.Corpus) -> None:
-    """With a limit of 2, six from each; five results unless asked otherwise."""
     result = artifacts.search(QUERY, plan="collections", limit=2)
     assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
     assert len(result.hits) == 2
@@ -95,7 +91,6 @@ def test_each_collection_gives_three_times_the_limit(artifacts: wb.Corpus) -> No
 
 
 def test_memory_takes_part_only_when_asked(artifacts: wb.Corpus) -> None:
-    """Artifacts and their chunks by default; other collections by name."""
     plain = artifacts.search(QUERY, plan="collections", limit=50)
     assert set(plain.rankings) == {"vector@artifact_chunks", "vector@artifacts"}
     assert {c for h in plain.hits for c in h.collections} == {"artifact_chunks", "artifacts"}
@@ -117,7 +112,6 @@ def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts: wb.Corpus) -> 
 
 
 def test_a_record_keeps_its_raw_position(artifacts: wb.Corpus) -> None:
-    """What comes behind six chunks of one artifact has position 6 in its collection, not 1."""
     result = artifacts.search("marker number3 filler3", plan="collections", limit=50)
     ranked = [e.path for e in result.rankings["vector@artifact_chunks"].entries]
     assert ranked[:6] == ["artifacts/six.md"] * 6
@@ -127,13 +121,11 @@ def test_a_record_keeps_its_raw_position(artifacts: wb.Corpus) -> None:
 
 @pytest.mark.parametrize("limit", [1, 50])
 def test_limits_from_one_to_fifty_are_served(artifacts: wb.Corpus, limit: int) -> None:
-    """Both ends of the range are allowed."""
     assert len(artifacts.search(QUERY, plan="collections", limit=limit).hits) == min(limit, 14)
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 51, 1000])
 def test_other_limits_are_refused(artifacts: wb.Corpus, limit: int) -> None:
-    """Refused in one sentence, never cut silently."""
     with pytest.raises(PlanError, match="limit"):
         artifacts.search(QUERY, plan="collections", limit=limit)
 
@@ -143,7 +135,6 @@ def test_other_limits_are_refused(artifacts: wb.Corpus, limit: int) -> None:
 def test_a_setting_that_cannot_be_used_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    """The environment sets this preset's constants; a bad value names the variable."""
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingError, match=name):
         wb.preset("collections")
@@ -151,7 +142,6 @@ def test_a_setting_that_cannot_be_used_is_refused_by_name(
 
 
 def test_the_constant_of_the_environment_is_what_counts(artifacts: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The score of a first place is one over the constant."""
     monkeypatch.setenv("RRF_CONSTANT", "10")
     monkeypatch.setenv("OVERFETCH_MULTIPLIER", "2")
     result = artifacts.search(QUERY, plan=wb.preset("collections"), limit=3)
@@ -177,7 +167,6 @@ def test_a_chunk_stands_between_its_neighbours(artifacts: wb.Corpus) -> None:
 
 
 def test_filters_by_kind_and_sensitivity_hold_in_every_collection(artifacts: wb.Corpus) -> None:
-    """Only documents that pass come from any collection."""
     for condition in ("artifact_type = 'report'", "sensitivity = 'internal'"):
         result = artifacts.search("words about topic3", plan="collections", filters=condition)
         assert [h.path for h in result.hits] == ["artifacts/report.md"]
@@ -185,13 +174,11 @@ def test_filters_by_kind_and_sensitivity_hold_in_every_collection(artifacts: wb.
 
 
 def test_without_a_policy_every_sensitivity_is_returned(artifacts: wb.Corpus) -> None:
-    """The hook decides nothing until somebody gives a policy."""
     result = artifacts.search(QUERY, plan="collections", limit=50)
     assert {"internal"} < {h.metadata["sensitivity"] or "normal" for h in result.hits} | {"normal"}
 
 
 def test_one_empty_collection_leaves_fused_scores(artifacts: wb.Corpus) -> None:
-    """Only one collection answers: scores are still reciprocal ranks."""
     plan = "collections collections=artifacts sources=vector@artifacts,vector@artifact_chunks"
     result = artifacts.search(QUERY, plan=plan)
     assert [h.score for h in result.hits] == [1 / (60 + n) for n in range(5)]
@@ -214,7 +201,6 @@ def test_the_text_form_is_exact(artifacts: wb.Corpus) -> None:
 
 
 def test_a_whole_artifact_is_called_artifact_and_long_texts_are_cut_at_200(artifacts: wb.Corpus) -> None:
-    """A snippet of 200 characters ends in three dots only where there is more."""
     result = artifacts.search("marker", plan="collections collections=artifacts sources=vector@artifacts", limit=50)
     text = format_text(result)
     assert "Type: artifact | ID: " in text
@@ -236,7 +222,6 @@ def test_a_document_without_sensitivity_is_normal(make_corpus: Callable[..., wb.
 
 
 def test_the_text_form_on_the_command_line(artifacts: wb.Corpus) -> None:
-    """`search --format text` prints it for any plan; the score is called by what it is."""
     corpus = str(artifacts.path)
 
     def run(*arguments: str) -> Result:
@@ -252,7 +237,6 @@ def test_the_text_form_on_the_command_line(artifacts: wb.Corpus) -> None:
 
 
 def test_a_search_whose_every_source_failed_says_so(artifacts: wb.Corpus, no_vectors: None) -> None:
-    """`Search failed:` only then: where one of two sources failed there are results."""
     arguments = ["search", "storm gauges never asked", "--format", "text", "-c", str(artifacts.path)]
     failed = CliRunner().invoke(main, [*arguments, "--preset", "collections"])
     assert failed.output.startswith("Search failed: ")
@@ -275,7 +259,6 @@ def test_dots_stand_only_beyond_200_characters(make_corpus: Callable[..., wb.Cor
 
 
 def test_nothing_found_and_failure_are_one_line_each(artifacts: wb.Corpus, no_vectors: None) -> None:
-    """Fixed words for an empty result and for a search that could not run."""
     nothing = artifacts.search("x", plan="collections collections=none sources=vector@none", mode="keyword")
     assert format_text(nothing) == "No results found."
     with pytest.raises(SourceUnavailable) as caught:
@@ -284,7 +267,6 @@ def test_nothing_found_and_failure_are_one_line_each(artifacts: wb.Corpus, no_ve
 
 
 def test_the_same_search_again_gives_the_same_text(artifacts: wb.Corpus) -> None:
-    """The same query twice, without the cache, is the same to the character."""
     one, two = (format_text(artifacts.search(QUERY, plan="collections", limit=50, bypass_cache=True)) for _ in range(2))
     assert one == two
 
@@ -412,7 +394,6 @@ def test_memories_are_kept_found_listed_and_removed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memories_belong_to_the_principal_where_documents_do(tmp_path: Path) -> None:
-    """Another tenant neither sees nor removes them."""
     write_files(tmp_path / "files", {"a.md": "a note"})
     for tenant in ("acme", "birch"):
         wb.index([tmp_path / "files"], corpus=tmp_path / "corpus", encoder="hashing", tenant=tenant)

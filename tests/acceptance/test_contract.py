@@ -24,7 +24,6 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def fruit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
-    """Four small documents."""
     folder = tmp_path_factory.mktemp("fruit")
     wb.index([write_files(folder / "files", FILES)], corpus=folder / "corpus", encoder="hashing")
     with wb.open_corpus(folder / "corpus") as corpus:
@@ -32,7 +31,6 @@ def fruit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 
 def test_each_source_gives_at_most_a_hundred_documents() -> None:
-    """Both lists are cut to a hundred before they are merged; k is 60."""
     plan = wb.preset("contract")
     assert (plan.depth("keyword"), plan.depth("vector"), plan["fusion.k"], plan["fusion.rank_base"]) == (
         100,
@@ -67,7 +65,6 @@ def test_filters_hold_in_both_sources_before_their_top(fruit: wb.Corpus) -> None
 
 
 def test_a_path_scores_the_sum_over_the_lists_that_hold_it(fruit: wb.Corpus) -> None:
-    """1 / (60 + rank) from each list, ranks from 1 in documents; each path once."""
     result = fruit.search("apples in a basket", plan="contract")
     assert len({h.path for h in result.hits}) == len(result.hits)
     for hit in result.hits:
@@ -88,7 +85,6 @@ def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
 
 @pytest.mark.slow
 def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Make) -> None:
-    """Same files, same query, same bytes of order and scores, ties included."""
     # The same words in other bytes: files with the same bytes would be one document.
     files = {f"{name}.md": "apples and pears" + "\n" * blank for blank, name in enumerate("dbca")}
     answers = []
@@ -100,7 +96,6 @@ def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Mak
 
 
 def test_labels_say_in_which_lists_a_document_is(fruit: wb.Corpus) -> None:
-    """Keyword list only, vector list only, both; the words that people read are fixed."""
     assert [str(x) for x in (Label.EXACT, Label.SEMANTIC, Label.HYBRID)] == ["Exact match", "Semantic match", "Hybrid"]
     found = {h.path: h.label for h in fruit.search("apples", plan="contract depth.vector=1 depth.keyword=2").hits}
     assert found["a.md"] is Label.HYBRID
@@ -113,7 +108,6 @@ def test_labels_say_in_which_lists_a_document_is(fruit: wb.Corpus) -> None:
 
 
 def test_an_empty_keyword_list_returns_the_vector_list_unchanged(fruit: wb.Corpus) -> None:
-    """Same documents, order and scores as the vector mode, and the result says so."""
     lone, alone = fruit.search("zeppelin", plan="contract"), fruit.search("zeppelin", plan="contract", mode="vector")
     assert [(h.path, h.score) for h in lone.hits] == [
         (h.path, e.score) for h, e in zip(alone.hits, alone.hits, strict=True)
@@ -123,7 +117,6 @@ def test_an_empty_keyword_list_returns_the_vector_list_unchanged(fruit: wb.Corpu
 
 
 def test_an_empty_vector_list_returns_the_keyword_list_unchanged(fruit: wb.Corpus) -> None:
-    """Same documents, order and scores as the keyword mode."""
     lone = fruit.search("apples", plan="contract vector.threshold=0")
     alone = fruit.search("apples", plan="contract", mode="keyword")
     assert [(h.path, h.score) for h in lone.hits] == [(h.path, h.score) for h in alone.hits]
@@ -131,7 +124,6 @@ def test_an_empty_vector_list_returns_the_keyword_list_unchanged(fruit: wb.Corpu
 
 
 def test_nothing_found_is_an_empty_result_with_guidance_for_the_mode(fruit: wb.Corpus) -> None:
-    """Each mode has its own sentence about what to try."""
     tips = {}
     for mode in ("hybrid", "keyword", "semantic"):
         result = fruit.search("zeppelin", plan="contract vector.threshold=0", mode=mode)
@@ -154,13 +146,11 @@ def test_hybrid_goes_on_as_keyword_without_the_vector_side(fruit: wb.Corpus, no_
 
 
 def test_the_keyword_mode_needs_no_vectors(fruit: wb.Corpus, embedded: list[str]) -> None:
-    """Keyword search alone embeds nothing."""
     fruit.search("apples", plan="contract", mode="keyword", bypass_cache=True)
     assert embedded == []
 
 
 def test_the_answer_names_each_document_by_its_path(fruit: wb.Corpus) -> None:
-    """Paths are relative to what was indexed, whatever folder that was in."""
     assert {h.path for h in fruit.search("apples", plan="contract").hits} == set(FILES)
 
 

@@ -41,7 +41,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 
 def test_each_list_is_five_deeper_than_the_limit(site: wb.Corpus) -> None:
-    """Limit 3 asks eight of each source."""
     result = site.search("zebra", plan="pages", limit=3)
     assert len(result.rankings["vector"].entries) == 8
     assert (wb.preset("pages").depth("keyword"), wb.preset("pages")["limit"]) == (15, 10)
@@ -82,14 +81,12 @@ def test_a_page_comes_as_summary_examples_sections(site: wb.Corpus) -> None:
     ("path", "shown"), [("docs/below.md", True), ("concepts/at.md", False), ("concepts/above.md", False)]
 )
 def test_examples_are_added_below_five_hundred_characters(site: wb.Corpus, path: str, shown: bool) -> None:
-    """499 characters are added, 500 and 501 are not; the summary is there either way."""
     hits = site.search("zebra stripes", plan="pages", filters=f"path = '{path}'", limit=1).hits
     names = [h.section.split(" > ")[-1] for h in hits]
     assert names == (["Summary", "Examples", "Zebra"] if shown else ["Summary", "Zebra"])
 
 
 def test_what_was_found_is_not_added_again(site: wb.Corpus) -> None:
-    """A summary that is itself a hit keeps its rank and is there once."""
     result = site.search("Short in short summary", plan="pages", limit=10)
     assert len({h.chunk_id for h in result.hits}) == len(result.hits)
     summary = next(h for h in result.hits if h.path == "docs/short.md" and h.section.endswith("Summary"))
@@ -118,7 +115,6 @@ def test_pages_come_in_the_order_of_their_best_hit(site: wb.Corpus) -> None:
 
 
 def test_a_page_without_special_sections_gets_none(site: wb.Corpus) -> None:
-    """Nothing is invented for it."""
     hits = site.search("fish and water", plan="pages", filters="path = 'docs/bare.md'").hits
     assert hits
     assert not any(h.added for h in hits)
@@ -170,7 +166,6 @@ def test_the_text_form_has_every_row_and_places_in_order(site: wb.Corpus) -> Non
 
 
 def test_the_open_text_gives_ten_names_at_most_each_once(site: wb.Corpus, embedded: list[str]) -> None:
-    """Twelve calls, one of them twice: the first ten names, in their order."""
     calls = " ".join(f"name{n}()" for n in (1, 2, 1, *range(3, 13)))
     site.search("mane", plan="pages", context=calls, bypass_cache=True)
     assert embedded == [" ".join(["mane", *(f"name{n}" for n in range(1, 11))])]
@@ -186,7 +181,6 @@ def test_the_keyword_side_wants_every_word(site: wb.Corpus) -> None:
 
 
 def test_a_rewriting_that_fails_leaves_the_question(site: wb.Corpus) -> None:
-    """The original is searched by both sides, with a warning."""
     plan = wb.preset("pages")
     plain = site.search("zebra stripes", plan=plan)
     failed = site.search("zebra stripes", plan=plan.replace({"rewrite.model": "endpoint:none"}))
@@ -195,7 +189,6 @@ def test_a_rewriting_that_fails_leaves_the_question(site: wb.Corpus) -> None:
 
 
 def test_without_the_keyword_side_vectors_answer(site: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer is still organised, and a warning names the side that failed."""
 
     def fails(*args: Any, **kwargs: Any) -> Any:
         raise OSError("the disk is gone")
@@ -208,12 +201,10 @@ def test_without_the_keyword_side_vectors_answer(site: wb.Corpus, monkeypatch: p
 
 
 def test_nothing_found_is_empty_and_no_page_is_added(site: wb.Corpus) -> None:
-    """No hits, no summaries."""
     assert site.search("quagga", plan="pages", mode="keyword").hits == ()
 
 
 def test_messages_count_results_and_rows_beside_them(site: wb.Corpus) -> None:
-    """Rows that are added for context are no results."""
     result = site.search("zebra stripes", plan="pages limit=3")
     added = sum(h.added for h in result.hits)
     assert added

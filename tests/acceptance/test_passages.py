@@ -16,7 +16,6 @@ WIDE = "passages vector.threshold=off fusion.single_source=fuse"
 
 
 def lines(count: int, *at: int, word: str = "needle") -> str:
-    """A file of numbered lines with a word on some of them."""
     return "\n".join(f"row {n} {word}" if n in at else f"row {n}" for n in range(1, count + 1)) + "\n"
 
 
@@ -66,7 +65,6 @@ def test_matches_within_twenty_lines_are_one_passage(rows: wb.Corpus, case: int)
 
 
 def test_matches_of_two_files_are_two_passages(rows: wb.Corpus) -> None:
-    """Nearness counts within a file only."""
     hits = rows.search("where", keywords="needle", plan="passages dedupe=no").hits
     assert sorted(h.path for h in hits) == ["a.txt", "b.txt"]
 
@@ -79,7 +77,6 @@ def test_both_sources_run_at_the_same_time(rows: wb.Corpus, meet: Callable[..., 
 
 
 def test_keywords_go_to_grep_and_the_question_to_vectors(rows: wb.Corpus, embedded: list[str]) -> None:
-    """Each source gets the argument meant for it; the encoder is called once."""
     result = rows.search("apples and pears", keywords="needle", plan="passages", bypass_cache=True)
     assert embedded == ["apples and pears"]
     assert [e.path for e in result.rankings["grep"].entries] == ["b.txt", "a.txt"]
@@ -106,7 +103,6 @@ def test_grep_alone_is_returned_in_its_own_order(rows: wb.Corpus) -> None:
 
 
 def test_vectors_alone_are_returned_in_their_own_order(rows: wb.Corpus) -> None:
-    """Where no line has the keywords, the vector list is the answer, with its own scores."""
     result = rows.search("apples and pears", keywords="absentword", plan="passages")
     assert not result.rankings["grep"].entries
     assert result.hits
@@ -129,13 +125,11 @@ def test_keywords_are_taken_from_the_question_where_none_are_apart(sample: wb.Co
 
 
 def test_a_question_of_small_words_only_still_runs(sample: wb.Corpus) -> None:
-    """Where nothing can be extracted, the words are used as they are."""
     result = sample.search("the", plan="passages")
     assert result.rankings["grep"].entries
 
 
 def test_the_default_threshold_is_a_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Squared Euclidean distance, cut at 0.5 unless the setting says otherwise."""
     plan = wb.preset("passages")
     assert (plan["vector.threshold"], plan["vector.metric"]) == (0.5, "l2sq")
     monkeypatch.setenv("WORKBENCH_VECTOR_SCORE_THRESHOLD", "0.25")
@@ -143,7 +137,6 @@ def test_the_default_threshold_is_a_half(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_distance_strictly_below_the_threshold_is_kept(sample: wb.Corpus) -> None:
-    """A chunk at the threshold is dropped; one just below it is kept."""
     every = sample.search("how do retries work", mode="vector", plan="passages vector.threshold=off")
     at = every.rankings["vector"].entries[3].distance
     assert at is not None
@@ -154,7 +147,6 @@ def test_a_distance_strictly_below_the_threshold_is_kept(sample: wb.Corpus) -> N
 
 
 def test_a_search_says_how_much_it_found(sample: wb.Corpus) -> None:
-    """The characters returned, and unique files for grep or chunks for vectors and hybrid."""
     for mode, plan in (("grep", "passages"), ("vector", WIDE), ("hybrid", WIDE)):
         result = sample.search("how do retries work", mode=mode, plan=plan)
         said = result.messages[0]
@@ -176,7 +168,6 @@ def test_citations_name_the_real_file(sample: wb.Corpus) -> None:
 
 
 def test_an_emptied_vector_side_says_how_near_the_nearest_is(rows: wb.Corpus) -> None:
-    """The nearest distance, the threshold, and one that keeps ten: it does."""
     plan = wb.preset("passages").replace({"vector.threshold": 0.01})
     result = rows.search("pears", plan=plan)
     (said,) = [m for m in result.messages if m.startswith("vector found")]

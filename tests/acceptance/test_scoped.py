@@ -53,7 +53,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def desk(path: Path) -> Iterator[wb.Corpus]:
-    """The corpus as support sees it, with a cache of its own."""
     with wb.open_corpus(path, SUPPORT) as corpus:
         yield corpus
 
@@ -66,14 +65,12 @@ def test_both_sides_run_at_the_same_time(desk: wb.Corpus, meet: Callable[..., di
 
 
 def test_the_question_is_embedded_once(desk: wb.Corpus, embedded: list[str]) -> None:
-    """One call of the encoder for a search, none for the same one again."""
     desk.search("retries and queues", plan="scoped")
     desk.search("retries and queues", plan="scoped", bypass_cache=True)
     assert embedded == ["retries and queues"]
 
 
 def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk: wb.Corpus) -> None:
-    """Each side's scores go from 0 to 1 within its list; what a side did not find adds 0."""
     result = desk.search("retries queues number3", plan="scoped keyword.operator=any keyword.keep_strongest=no")
     assert len(result.hits) == 8
     spans = {}
@@ -89,7 +86,6 @@ def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk: wb.Corpus) -
 
 
 def test_one_hit_or_equal_scores_count_as_1() -> None:
-    """A list without a range gives all of its hits the full weight."""
     fusion = wb.preset("scoped").fusion
     one = wb.fuse({"keyword": [("a", 7.0)], "vector": [("b", 0.2), ("c", 0.2)]}, fusion)
     assert dict(zip(one.chunk_ids, one.scores.tolist(), strict=True)) == {"b": 0.65, "c": 0.65, "a": 0.35}
@@ -97,18 +93,15 @@ def test_one_hit_or_equal_scores_count_as_1() -> None:
 
 
 def test_a_chunk_is_a_result_once(desk: wb.Corpus) -> None:
-    """Document and chunk index name a result; eight come back."""
     hits = desk.search("retries and queues", plan="scoped").hits
     assert len({(h.document_id, h.chunk_index) for h in hits}) == len(hits) == 8
 
 
 def test_a_code_is_found_by_the_keyword_side(desk: wb.Corpus) -> None:
-    """A rare exact term brings its document."""
     assert "all/long.md" in {h.path for h in desk.search("ACME-INV-49302", plan="scoped").hits}
 
 
 def test_the_keyword_side_reads_the_syntax_of_web_search(desk: wb.Corpus) -> None:
-    """Every word must occur; quotes make a phrase, a minus leaves out, OR offers a choice."""
     found = {}
     for query in (
         "retries number7",
@@ -166,7 +159,6 @@ def test_the_strongest_hit_keeps_its_document_whichever_chunk_is_shown(make_corp
 
 
 def test_a_strongest_hit_that_is_shown_anyway_moves_nothing(desk: wb.Corpus) -> None:
-    """Among the first k it stays where it is."""
     with_it = desk.search("retries number7", plan="scoped keyword.operator=any")
     without = desk.search("retries number7", plan="scoped keyword.operator=any keyword.keep_strongest=no")
     assert "all/07.md" in {h.path for h in without.hits}
@@ -174,7 +166,6 @@ def test_a_strongest_hit_that_is_shown_anyway_moves_nothing(desk: wb.Corpus) -> 
 
 
 def test_roles_and_tenants_see_their_own(path: Path) -> None:
-    """The same words give an admin more than support, and nobody another tenant's."""
     seen = {}
     for who in (ADMIN, SUPPORT):
         with wb.open_corpus(path, who) as corpus:
@@ -184,7 +175,6 @@ def test_roles_and_tenants_see_their_own(path: Path) -> None:
 
 
 def test_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
-    """Until just before it is given again; searched again from then on."""
     now = [1000.0]
     desk._cache = TLRUCache(8, ttu=_until, timer=lambda: now[0])
     first = desk.search("retries", plan="scoped")
@@ -197,7 +187,6 @@ def test_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
 
 
 def test_bypass_searches_again(desk: wb.Corpus) -> None:
-    """Asked to, it neither reads nor replaces what is kept."""
     first = desk.search("retries", plan="scoped")
     assert not desk.search("retries", plan="scoped", bypass_cache=True).cached
     kept = desk.search("retries", plan="scoped")
@@ -250,7 +239,6 @@ def test_the_cache_key_is_everything_that_decides_a_result() -> None:
 
 
 def test_reranking_is_off_unless_asked(desk: wb.Corpus) -> None:
-    """Off by default, over the first fifty when on; how long each side took is always told."""
     plan = wb.preset("scoped")
     assert (plan["rerank.model"], plan["rerank.top"], plan["cache_seconds"]) == ("off", 50, 180)
     plain = desk.search("retries", plan="scoped")
@@ -282,7 +270,6 @@ def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
 
 
 def test_reranking_sees_as_many_as_the_plan_says(desk: wb.Corpus) -> None:
-    """The first three have a score of the model; the others follow in fused order."""
     plain = desk.search("retries and queues", plan="scoped limit=50")
     again = desk.search("retries and queues", plan="scoped limit=50 rerank.model=overlap rerank.top=3")
     assert ["rerank" in h.scores for h in again.hits] == [n < 3 for n in range(len(plain.hits))]
@@ -291,7 +278,6 @@ def test_reranking_sees_as_many_as_the_plan_says(desk: wb.Corpus) -> None:
 
 
 def test_equal_scores_stand_in_the_same_order_every_time(desk: wb.Corpus) -> None:
-    """Ties go by coverage and then by path and line."""
     runs = [
         [(h.path, h.score) for h in desk.search("retries", plan="scoped", limit=50, bypass_cache=True).hits]
         for _ in range(2)
@@ -334,7 +320,6 @@ def test_sources_and_ingest_jobs_are_listed(tmp_path: Path) -> None:
 
 
 def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:
-    """Whatever it had come to; the next run writes it down."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     program = (
@@ -351,7 +336,6 @@ def test_a_job_whose_process_died_is_failed(tmp_path: Path) -> None:
 
 
 def test_a_stopped_run_is_failed_with_its_reason(tmp_path: Path) -> None:
-    """Stopping is an end like others."""
     files = write_files(tmp_path / "files", {"a.md": "apples"})
     with pytest.raises(IndexingStopped):
         wb.index([files], corpus=tmp_path / "corpus", encoder="hashing", abort=lambda: True)
@@ -382,7 +366,6 @@ def test_jobs_and_sources_name_no_paths_of_others(tmp_path: Path) -> None:
 
 
 def test_the_command_line_lists_sources_and_jobs(tmp_path: Path) -> None:
-    """As lines, and as JSON with every column."""
     files = write_files(tmp_path / "files", {"a.md": "apples"})
     wb.index([files], corpus=tmp_path / "corpus", encoder="hashing")
     said = CliRunner().invoke(main, ["info", "--sources", "--jobs", "-c", str(tmp_path / "corpus")])
@@ -426,7 +409,6 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 
 def test_an_identifier_inside_a_sentence_is_found_first(records: wb.Corpus) -> None:
-    """Although no record holds the sentence's other words, and other pages hold them all."""
     for number, question in enumerate(IDS.values()):
         result = records.search(question, plan="scoped")
         assert result.hits[0].path == f"records/{number}.md", question
@@ -435,7 +417,6 @@ def test_an_identifier_inside_a_sentence_is_found_first(records: wb.Corpus) -> N
 
 
 def test_what_was_put_first_is_explained(records: wb.Corpus) -> None:
-    """Message and funnel name it; a quoted word beside the identifier must still occur."""
     question = "customers report ERR4042 when they pay, why?"
     result = records.search(question, plan="scoped limit=1")
     if result.hits[0].label is Label.STRONGEST:
@@ -447,14 +428,12 @@ def test_what_was_put_first_is_explained(records: wb.Corpus) -> None:
 
 
 def test_or_in_small_letters_offers_a_choice(desk: wb.Corpus) -> None:
-    """As `websearch_to_tsquery` reads it."""
     found = [desk.search(f"number7 {word} number8", plan="scoped", mode="keyword").hits for word in ("OR", "or")]
     assert [h.chunk_id for h in found[0]] == [h.chunk_id for h in found[1]]
     assert {h.path for h in found[1]} == {"all/07.md", "all/08.md"}
 
 
 def test_equal_texts_are_results_of_their_own(make_corpus: Callable[..., wb.Corpus]) -> None:
-    """Results are told apart by document and chunk, not by their text."""
     corpus = make_corpus({"a.md": "retries\n", "b.md": "retries\n\n"})
     with wb.open_corpus(corpus.path, Principal(None)) as opened:
         for plan in ("scoped", "contract"):

@@ -26,7 +26,6 @@ HEAVY = (
 
 
 def below(folder: str) -> Iterator[tuple[str, ast.Module]]:
-    """Name and tree of each module of a folder of the package."""
     return ((name, tree) for name, tree in TREES.items() if name.startswith(f"workbench/{folder}/"))
 
 
@@ -94,12 +93,10 @@ def test_every_public_name_has_a_docstring() -> None:
 
 
 def test_a_module_is_one_concept() -> None:
-    """Over 800 lines a module holds more than one thing."""
     assert [name for name, text in SOURCES.items() if text.count("\n") > 800] == []
 
 
 def test_the_app_holds_no_sql_and_no_store_of_its_own() -> None:
-    """A page arranges what the workbench answers; it does not query files or databases."""
     for name, tree in below("ui"):
         tops = {found.partition(".")[0] for found in imported(tree)}
         assert not tops & {"duckdb", "sqlite3", "polars"}, name
@@ -107,7 +104,6 @@ def test_the_app_holds_no_sql_and_no_store_of_its_own() -> None:
 
 
 def test_no_error_is_swallowed() -> None:
-    """No bare except, and no handler that only passes."""
     for name, tree in TREES.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ExceptHandler):
@@ -118,7 +114,6 @@ def test_no_error_is_swallowed() -> None:
 
 
 def test_the_top_level_holds_only_what_it_should() -> None:
-    """Only the agreed names are at the top of the repository."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.skip("not a git checkout")

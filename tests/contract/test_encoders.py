@@ -54,7 +54,6 @@ def _named(name: str, cache: Path) -> str:
 
 
 def test_vectors_are_float32_rows_of_length_one(encoder: Encoder) -> None:
-    """Shape (n, dim), dtype float32, every row of length 1, whatever the text."""
     vectors = encoder.encode(TEXTS)
     assert vectors.shape == (len(TEXTS), encoder.identity.dim)
     assert vectors.dtype == np.float32
@@ -62,7 +61,6 @@ def test_vectors_are_float32_rows_of_length_one(encoder: Encoder) -> None:
 
 
 def test_no_texts_give_no_rows(encoder: Encoder) -> None:
-    """An empty list is an empty matrix, not an error."""
     assert encoder.encode([]).shape == (0, encoder.identity.dim)
     assert encoder.count_tokens([]) == []
 
@@ -82,7 +80,6 @@ def test_a_vector_does_not_depend_on_the_batch(encoder: Encoder) -> None:
 
 
 def test_a_query_has_the_same_bits_every_time(encoder: Encoder) -> None:
-    """Encoding other things in between changes no bit of a query."""
     first = encoder.encode_query("how do retries work")
     encoder.encode(TEXTS)
     assert first.shape == (encoder.identity.dim,)
@@ -91,14 +88,12 @@ def test_a_query_has_the_same_bits_every_time(encoder: Encoder) -> None:
 
 
 def test_similar_texts_are_nearer_than_others(encoder: Encoder) -> None:
-    """The vectors mean something."""
     query = encoder.encode_query("retries after a failure")
     near, far = encoder.encode(["Retry with a backoff after each failure.", "eggs and flour"]) @ query
     assert near > far + 0.2
 
 
 def test_text_beyond_the_longest_input_is_cut(encoder: Encoder) -> None:
-    """What stands after max_tokens changes nothing; what stands before does."""
     longest = encoder.identity.max_tokens
     head = "word " * longest
     a, b, c = encoder.encode([head + "apple", head + "retry backoff", "first " + head])
@@ -107,19 +102,16 @@ def test_text_beyond_the_longest_input_is_cut(encoder: Encoder) -> None:
 
 
 def test_tokens_are_counted_whole(encoder: Encoder) -> None:
-    """Counts are not cut, and an empty text has the special tokens alone."""
     around, one, many = encoder.count_tokens(["", "word", "word " * 600])
     assert (one - around, many - around) == (1, 600)
 
 
 def test_lone_surrogates_are_text_too(encoder: Encoder) -> None:
-    """A name that a command line could not decode is encoded, not refused."""
     assert encoder.encode(["caf\udce9"]).shape == (1, encoder.identity.dim)
     assert len(encoder.count_tokens(["caf\udce9"])) == 1
 
 
 def test_progress_counts_every_text(encoder: Encoder) -> None:
-    """The last report has done equal to total, and done never falls."""
     seen: list[Progress] = []
     encoder.encode(TEXTS * 5, seen.append)
     assert seen[-1].done == seen[-1].total == 5 * len(TEXTS)
@@ -128,7 +120,6 @@ def test_progress_counts_every_text(encoder: Encoder) -> None:
 
 
 def test_threads_get_the_answers_of_one(encoder: Encoder) -> None:
-    """Four threads at once, each with its own texts, change no answer."""
     right = [encoder.encode_query(text) for text in TEXTS]
     wrong: list[str] = []
 
@@ -151,7 +142,6 @@ def test_threads_get_the_answers_of_one(encoder: Encoder) -> None:
 def test_it_is_loaded_once_and_again_after_closing(
     encoder: Encoder, request: pytest.FixtureRequest, cache: Path
 ) -> None:
-    """The same encoder for all who ask; a closed one is refused and replaced."""
     name, runtime = request.node.callspec.params["encoder"]
     name = _named(name, cache)
     assert load_encoder(name, runtime) is encoder

@@ -56,7 +56,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def converted_once(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that holds the model's copy."""
     folder = tmp_path_factory.mktemp("converted") / "cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORKBENCH_CACHE_DIR", str(folder))
@@ -66,13 +65,11 @@ def converted_once(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 def filled(cache: Path, converted_once: Path) -> Path:
-    """The cache, with the model's copy in it."""
     shutil.copytree(converted_once, cache)
     return cache
 
 
 def forget() -> None:
-    """As in a new process."""
     load._slots.clear()
 
 
@@ -102,7 +99,6 @@ def test_the_copy_agrees_and_is_used(tiny: Path, cache: Path) -> None:
 
 
 def test_a_copy_is_used_without_torch(tiny: Path, filled: Path) -> None:
-    """The second process imports neither torch nor transformers."""
     first = load_encoder(str(tiny)).encode_query("retry")
     code = (
         "import sys; from workbench.encode.load import load_encoder; e = load_encoder(sys.argv[1]);"
@@ -186,7 +182,6 @@ def test_a_damaged_copy_is_made_again(tiny: Path, filled: Path, harm: str) -> No
 
 
 def test_two_processes_may_convert_at_once(tiny: Path, cache: Path) -> None:
-    """Both succeed with the same bits, and one whole copy is left."""
     code = (
         "import sys; from workbench.encode.load import load_encoder; e = load_encoder(sys.argv[1]);"
         "print(e.identity.runtime, e.encode_query('retry').tobytes().hex())"
@@ -200,21 +195,7 @@ def test_two_processes_may_convert_at_once(tiny: Path, cache: Path) -> None:
     assert [f.name for f in (cache / "models").iterdir()] == [only_copy(cache).name]
 
 
-def test_other_settings_of_the_same_weights_are_another_copy(tiny: Path, filled: Path, tmp_path: Path) -> None:
-    """A longer limit in the model's configuration does not meet the old copy."""
-    load_encoder(str(tiny))
-    other = tmp_path / "other"
-    shutil.copytree(tiny, other)
-    config = json.loads((other / "sentence_bert_config.json").read_text())
-    (other / "sentence_bert_config.json").write_text(json.dumps({**config, "max_seq_length": 32}))
-    (tokenizer,) = other.glob("tokenizer_config.json")
-    tokenizer.write_text(json.dumps({**json.loads(tokenizer.read_text()), "model_max_length": 32}))
-    assert load_encoder(str(other)).identity.max_tokens == 32
-    assert len(list((filled / "models").iterdir())) == 2
-
-
 def test_a_cache_that_cannot_be_written_means_torch(tiny: Path, cache: Path) -> None:
-    """Nothing to write to is no reason not to search."""
     cache.write_text("a file where the folder should be")
     encoder = load_encoder(str(tiny))
     assert encoder.identity.runtime.startswith("torch ")
@@ -222,17 +203,7 @@ def test_a_cache_that_cannot_be_written_means_torch(tiny: Path, cache: Path) -> 
 
 
 def test_without_openvino_torch_runs_the_model(tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing package is named in the notes, and refused where OpenVINO was insisted on."""
     monkeypatch.setitem(sys.modules, "openvino", None)
     assert "OpenVINO cannot be imported" in load_encoder(str(tiny)).notes[0]
     with pytest.raises(EncoderError, match="OpenVINO cannot be imported"):
         load_encoder(str(tiny), "openvino")
-
-
-def test_a_model_that_cannot_be_loaded_is_an_encoder_error(tiny: Path, cache: Path, tmp_path: Path) -> None:
-    """Weights that are no weights: one sentence with the folder in it."""
-    broken = tmp_path / "broken"
-    shutil.copytree(tiny, broken)
-    (broken / "model.safetensors").write_bytes(b"nothing")
-    with pytest.raises(EncoderError, match="cannot be loaded"):
-        load_encoder(str(broken))

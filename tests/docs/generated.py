@@ -38,18 +38,15 @@ ABOUT = {
 
 
 def cell(value: object) -> str:
-    """Text of a table's cell."""
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
 def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    """A Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "".join("| " + " | ".join(cell(c) for c in line) + " |\n" for line in lines)
 
 
 def commands() -> str:
-    """Every command with its arguments and options, from click."""
     parts = [table(("Command", "What it does"), [(f"`workbench {n}`", COMMANDS[n][2]) for n in COMMANDS])]
     with click.Context(main, info_name="workbench") as context:
         for name in COMMANDS:
@@ -73,7 +70,6 @@ def _command(command: click.Command, name: str, parent: click.Context) -> str:
 
 
 def option_name(option: click.Option) -> str:
-    """The option as its help writes it: `-c, --corpus PATH`."""
     names = ", ".join((*option.opts, *option.secondary_opts))
     return names if option.is_flag or option.count else f"{names} {_metavar(option)}"
 
@@ -95,13 +91,11 @@ def names() -> str:
 
 
 def first_sentence(docstring: str) -> str:
-    """Up to the first full stop that ends a sentence, on one line."""
     text = " ".join(inspect.cleandoc(docstring).partition("\n\n")[0].split())
     return re.split(r"(?<=[.])\s", text)[0]
 
 
 def reference() -> str:
-    """The reference page."""
     fields = [
         (f"`{f.name}{'.<source>' if f.family else ''}`", f"`{plan_fields.show(f.default)}`", f.bounds, f.help)
         for f in plan_fields.FIELDS
@@ -147,7 +141,6 @@ def tables() -> str:
 
 
 def with_tables(page: str) -> str:
-    """The SQL page with its tables as they are now."""
     before, _, rest = page.partition("## Tables\n")
     _, _, after = rest.partition("## Examples\n")
     return f"{before}## Tables\n\n{tables()}\n## Examples\n{after}"

@@ -26,7 +26,6 @@ def test_every_file_of_the_guide_is_a_page() -> None:
 
 
 def test_the_reference_is_what_the_code_says_now() -> None:
-    """After a change of a field, setting, command or public name: make guide."""
     assert guide.text("reference") == generated.reference(), "run: make guide"
 
 
@@ -40,7 +39,6 @@ def test_a_page_has_at_most_fifteen_hundred_words(page: str) -> None:
 
 
 def test_every_preset_has_a_page_with_an_example() -> None:
-    """`rrf` and `tmm` are told apart from `default` on its page."""
     for preset in PRESETS:
         page = WRITTEN["default" if preset.name in ("rrf", "tmm") else preset.name]
         assert f"`{preset.name}`" in page or f"# Preset {preset.name}\n" in page
@@ -71,7 +69,6 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 
 @pytest.mark.parametrize("page", [*guide.PAGES, "README"])
 def test_every_link_leads_somewhere(page: str) -> None:
-    """Files are there, and so is the heading that a link names."""
     folder, text = (ROOT, README) if page == "README" else (guide.FOLDER, guide.text(page))
     for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", text)):
         if "://" in target:
@@ -103,7 +100,6 @@ def test_every_notebook_is_in_the_guide(notebook: Path) -> None:
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_every_extra_is_in_the_readme(extra: str) -> None:
-    """And nothing tells to install what there is not."""
     assert f"`[{extra}]`" in README
     named = re.findall(r"(?:workbench|\.)\[([\w,]+)\]", README + GUIDE)
     assert named
@@ -111,7 +107,6 @@ def test_every_extra_is_in_the_readme(extra: str) -> None:
 
 
 def test_every_test_that_a_page_for_developers_names_is_there() -> None:
-    """The rules of the presets and the threat model point at tests that exist."""
     pages = (
         ROOT / "CONTRIBUTING.md",
         ROOT / "tests" / "acceptance" / "README.md",
@@ -128,7 +123,6 @@ def test_every_test_that_a_page_for_developers_names_is_there() -> None:
 
 
 def test_the_map_for_contributors_leads_to_what_it_names() -> None:
-    """Files and folders are there, and a name beside a file is in it."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = re.findall(r"`((?:workbench/)?[a-z_]+(?:/[\w.]*)+|[a-z_]+\.py)`(?: `([\w.]+)`)?", text)
     assert len(named) > 25

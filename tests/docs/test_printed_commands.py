@@ -82,7 +82,6 @@ def of_code(path: Path) -> Iterator[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every command with where it is printed."""
     pages = [
         guide.FOLDER / f"{name}.md" for name in guide.PAGES if name != "reference"
     ]  # that one has no commands to run
@@ -104,7 +103,6 @@ def arguments(command: str, snapshot: str) -> list[str]:
 
 
 def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
-    """The command that the words name, and the rest of them."""
     command: click.Command = main
     while isinstance(command, click.Group) and words:
         with click.Context(command) as context:
@@ -173,7 +171,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(words: list[str]) -> click.testing.Result:
-    """Run it in this process; it gave an answer, or found nothing."""
     made = CliRunner().invoke(main, words)
     assert made.exit_code in (0, 1), f"{words}: {made.output}"
     assert made.exit_code == 0 or not made.exception or isinstance(made.exception, SystemExit), made.exception

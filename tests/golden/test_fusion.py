@@ -42,7 +42,6 @@ def four() -> Candidates:
 
 
 def check(fused: Fused, expected: Mapping[str, F]) -> None:
-    """Ids in this order, with these scores."""
     assert list(fused.chunk_ids) == list(expected)
     assert fused.scores.tolist() == pytest.approx([float(score) for score in expected.values()], abs=1e-15)
 
@@ -96,7 +95,6 @@ def test_scores_and_order_are_the_ones_worked_out_by_hand(name: str) -> None:
 
 
 def test_plain_rankings_fuse_by_the_default_plan() -> None:
-    """A mapping source -> (id, score) pairs is enough, and no plan means rrf with k 60."""
     fused = fuse({"keyword": [("x", 3.0), ("y", 2.0)], "vector": [("y", 0.5), ("z", 0.4)]})
     check(fused, {"y": F(1, 62) + F(1, 61), "x": F(1, 61), "z": F(1, 62)})
     assert fused.labels == (Label.HYBRID, Label.EXACT, Label.SEMANTIC)
@@ -227,7 +225,6 @@ def test_grep_beside_keyword_and_vector_is_a_voice_of_its_own_under_convex() -> 
 
 
 def test_another_encoder_has_the_share_and_the_normalisation_of_a_vector_source() -> None:
-    """Two encoders that say the same: each gives alpha; one source alone keeps its order."""
     other = replace(four().columns[1], source="vector:static")
     plan = FusionPlan("convex", alpha=0.8, normalise=BOTH)
     fused = fuse(replace(four(), columns=(*four().columns, other)), plan)

@@ -32,7 +32,6 @@ CHECK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCh
 
 
 def read(folder: Path, name: str, data: bytes) -> list[tuple[Document, tuple[Chunk, ...]]]:
-    """The documents of a file and their chunks, cut small."""
     file = folder / name
     file.write_bytes(data)
     items = cut_file(found(file), FileRules(), count_words, budget=30)
@@ -40,7 +39,6 @@ def read(folder: Path, name: str, data: bytes) -> list[tuple[Document, tuple[Chu
 
 
 def chunks(folder: Path, name: str, data: bytes) -> list[Chunk]:
-    """The chunks of all documents of a file."""
     made = [chunk for _, own in read(folder, name, data) for chunk in own]
     assert made
     return made
@@ -77,7 +75,6 @@ def _is(value: str, own: str) -> bool:
 
 
 def check(made: Sequence[Chunk], original: Original) -> None:
-    """Each chunk's words stand, in order, at its place."""
     assert made
     for chunk in made:
         there = words_at(chunk.locator, original)

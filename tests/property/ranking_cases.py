@@ -76,10 +76,8 @@ def fusion_plans(draw: st.DrawFn, methods: tuple[str, ...] = ("rrf", "weighted",
 
 @st.composite
 def cases(draw: st.DrawFn, cuts: bool = True) -> tuple[Candidates, FusionPlan]:
-    """Candidates and a plan of any method."""
     return draw(candidate_sets(cuts=cuts)), draw(fusion_plans(plan_fields.METHODS))
 
 
 def with_columns(candidates: Candidates, columns: tuple[Column, ...]) -> Candidates:
-    """The same rows with other columns."""
     return replace(candidates, columns=columns)

@@ -94,7 +94,6 @@ def test_every_plan_has_the_ranks_of_one_fusion_after_another(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(candidate_sets(cuts=False), min_size=1, max_size=3), st.booleans(), st.integers(1, 5))
 def test_queries_are_cut_together_as_each_is_cut(queries: list[Candidates], documents: bool, depth: int) -> None:
-    """Depths, counted in chunks or in documents, and thresholds of both kinds of source."""
     depths, thresholds = {"keyword": depth, "vector": depth + 1}, {"keyword": 2.0, "vector": 0.5, "grep": "off"}
     batch = Batch.of([judged(q) for q in queries]).cut(depths, thresholds, "angular", documents=documents)
     at = 0

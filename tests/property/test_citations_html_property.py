@@ -44,7 +44,6 @@ PAGES = st.lists(st.tuples(BLOCKS, RUNS), min_size=1, max_size=6)
 
 
 def source(blocks: list[tuple[str, list[tuple[str, str]]]]) -> str:
-    """A page; each block begins on a line of its own."""
     body = "\n".join(f"<{tag}>" + "".join(f"{words}{after}" for words, after in runs) for tag, runs in blocks)
     return (
         f"<!doctype html>\n<html><head>\n<title>The page</title>\n<style>\np {{ }}\n</style></head>\n<body>\n{body}\n"
@@ -62,7 +61,6 @@ def lines_of(page: str) -> Original:
 @given(PAGES)
 @pytest.mark.parametrize(("encoding", "end"), [("utf-8", "\n"), ("utf-16", "\r\n")])
 def test_pages(tmp_path: Path, encoding: str, end: str, blocks: list[tuple[str, list[tuple[str, str]]]]) -> None:
-    """The lines of the file hold the words, in order."""
     page = source(blocks)
     made = chunks(tmp_path, "a.html", page.replace("\n", end).encode(encoding))
     check(made, lines_of(page))
@@ -86,7 +84,6 @@ def test_pages_inside_archives(
 @CHECK
 @given(PARAGRAPHS)
 def test_a_page_on_one_line(tmp_path: Path, paragraphs: list[str]) -> None:
-    """A place is the column at which a paragraph begins."""
     start, original = len("<html>") + 1, []
     for words in (*paragraphs, "filling " * 300):
         original.append(({"line": 1, "column": start + len("<p>")}, words))

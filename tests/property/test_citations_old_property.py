@@ -34,7 +34,6 @@ def test_old_word_files(tmp_path: Path, paragraphs: list[str], rows: list[list[s
 @CHECK
 @given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
 def test_old_workbooks(tmp_path: Path, sheets: dict[str, list[list[str | None]]]) -> None:
-    """Rows that are empty are counted, and no chunk holds rows of two sheets."""
     whole = {name: [["start"], *rows] for name, rows in sheets.items()}
     original: Original = [
         ({"sheet": name, "row": n}, " ".join([name if n == 1 else "", *(cell or "" for cell in row)]))
@@ -49,7 +48,6 @@ def test_old_workbooks(tmp_path: Path, sheets: dict[str, list[list[str | None]]]
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
 def test_old_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
-    """The outline's title and the shapes' words stand on their slide, notes in its notes."""
     original: Original = []
     for n, (title, body, notes) in enumerate(slides, 1):
         original += [({"slide": n}, f"{title}\n{body}"), ({"slide": n, "part": "notes"}, notes)]

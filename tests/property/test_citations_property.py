@@ -53,7 +53,6 @@ def test_word(tmp_path: Path, before: list[str], rows: list[list[str]], after: l
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
 def test_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
-    """Through python-pptx: a slide, then its notes; no chunk holds words of two slides."""
     import pptx
 
     data = make.pptx(slides)
@@ -113,7 +112,6 @@ def test_opendocument(tmp_path: Path, before: list[str], rows: list[list[str]], 
 @CHECK
 @given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
 def test_opendocument_sheets(tmp_path: Path, sheets: dict[str, list[list[str | None]]]) -> None:
-    """Through the XML of the file, row by row."""
     from lxml import etree
 
     data = make.ods({name: [["start"], *([c or "" for c in row] for row in rows)] for name, rows in sheets.items()})
@@ -130,7 +128,6 @@ def test_opendocument_sheets(tmp_path: Path, sheets: dict[str, list[list[str | N
 @CHECK
 @given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
 def test_opendocument_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
-    """Through odfpy: the frames of a page, then its notes."""
     from odf import draw, presentation, teletype
     from odf.opendocument import load
 
@@ -149,7 +146,6 @@ def test_opendocument_slides(tmp_path: Path, slides: list[tuple[str, str, str]])
 @CHECK
 @given(st.lists(st.lists(st.one_of(st.just(""), SENTENCE), min_size=2, max_size=4), min_size=2, max_size=14))
 def test_tables(tmp_path: Path, rows: list[list[str]]) -> None:
-    """Through nothing but the lines of the file, which has no quotes."""
     rows[0] = ["alpha", "beta"]
     data = "\r\n".join(";".join(row) for row in rows).encode("utf-8")
     original: Original = [({"row": n}, line) for n, line in enumerate(data.decode("utf-8").split("\r\n"), 1)]
@@ -159,7 +155,6 @@ def test_tables(tmp_path: Path, rows: list[list[str]]) -> None:
 @CHECK
 @given(st.lists(st.tuples(st.booleans(), PARAGRAPHS, st.lists(SENTENCE, max_size=2)), min_size=1, max_size=5))
 def test_notebooks(tmp_path: Path, cells: list[tuple[bool, list[str], list[str]]]) -> None:
-    """Through the notebook's JSON: a cell, then its outputs."""
     data = [
         {"cell_type": "code", "source": "\n".join(p), "outputs": [{"output_type": "stream", "text": o} for o in outputs]}
         if code else {"cell_type": "markdown", "source": "\n\n".join(p)}
@@ -175,7 +170,6 @@ def test_notebooks(tmp_path: Path, cells: list[tuple[bool, list[str], list[str]]
 @CHECK
 @given(st.lists(PARAGRAPHS, min_size=1, max_size=4))
 def test_books(tmp_path: Path, chapters: list[list[str]]) -> None:
-    """Through zipfile: the part that is named holds the words."""
     pages = {f"{n}.xhtml": "".join(f"<p>{p}</p>" for p in paragraphs) for n, paragraphs in enumerate(chapters, 1)}
     data = make.epub(pages)
     with zipfile.ZipFile(io.BytesIO(data)) as book:
@@ -211,7 +205,6 @@ def _parts(message: email.message.EmailMessage) -> Original:
 @CHECK
 @given(PARAGRAPHS)
 def test_xml(tmp_path: Path, paragraphs: list[str]) -> None:
-    """Through the lines of the file."""
     lines = ["<r>", *(f"<p>{p}</p>" for p in paragraphs), "</r>"]
     original: Original = [({"line": n}, "p " + re.sub("<[^>]*>", " ", line)) for n, line in enumerate(lines, 1)]
     check(chunks(tmp_path, "a.xml", "\n".join(lines).encode("utf-8")), original)
@@ -220,7 +213,6 @@ def test_xml(tmp_path: Path, paragraphs: list[str]) -> None:
 @CHECK
 @given(PARAGRAPHS)
 def test_subtitles(tmp_path: Path, cues: list[str]) -> None:
-    """Through the times of the file."""
     times = [f"00:{n:02d}:00" for n in range(len(cues))]
     data = "\n\n".join(f"{n + 1}\n{t},000 --> {t},900\n{c}" for n, (t, c) in enumerate(zip(times, cues, strict=True)))
     original: Original = [({"time": t}, c) for t, c in zip(times, cues, strict=True)]
@@ -230,7 +222,6 @@ def test_subtitles(tmp_path: Path, cues: list[str]) -> None:
 @CHECK
 @given(PARAGRAPHS)
 def test_rtf(tmp_path: Path, paragraphs: list[str]) -> None:
-    """Through the paragraphs of the file."""
     body = "".join("".join(c if c < "\x80" else f"\\u{ord(c)}?" for c in p) + "\\par\n" for p in paragraphs)
     made = chunks(tmp_path, "a.rtf", f"{{\\rtf1\\ansi {body}}}".encode("ascii"))
     check(made, [({"paragraph": n}, p) for n, p in enumerate(paragraphs, 1)])
@@ -269,7 +260,6 @@ MARKED = st.lists(
 @given(MARKED, WORD)
 @pytest.mark.parametrize("suffix", ["tex", "org", "adoc", "md", "rst", "txt", "py", "js"])
 def test_texts(tmp_path: Path, suffix: str, lines: list[tuple[str, str]], word: str) -> None:
-    """Through the lines of the file: they hold the chunk's very characters."""
     text = "\n\n".join([f"{word} begins", *(mark + words for mark, words in lines)])
     _in_lines(chunks(tmp_path, f"a.{suffix}", text.encode("utf-8")), text)
 
@@ -282,7 +272,6 @@ def _in_lines(made: list[Chunk] | tuple[Chunk, ...], text: str) -> None:
 
 
 def test_every_kind_of_place_is_tried_here() -> None:
-    """A new kind of place needs a test of its own, here or beside it."""
     root = Path(__file__).parents[2]
     files = [root / "workbench" / "ingest" / "read.py", *(root / "workbench" / "ingest" / "readers").glob("*.py")]
     keys = {key for file in files for key in re.findall(r"locator\((\w+)=", file.read_text(encoding="utf-8"))}

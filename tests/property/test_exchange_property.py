@@ -68,7 +68,6 @@ sets = st.fixed_dictionaries(
 
 
 def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> str | None:
-    """Make the set `drawn`; None where its texts are blank."""
     judging = corpus.judging
     for name in judging.sets.names():
         judging.sets.remove(name)
@@ -109,7 +108,6 @@ def documents_of(corpus: wb.Corpus) -> list[str]:
 
 
 def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
-    """Whether there was a set to try."""
     if made_set(corpus, drawn) is None:
         return False
     judging = corpus.judging
@@ -146,7 +144,6 @@ def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Pat
     st.dictionaries(TEXTS.filter(str.strip), st.lists(TEXTS, min_size=1, max_size=4, unique=True), min_size=1), TEXTS
 )
 def test_a_run_comes_back(tmp_path: Path, rankings: dict[str, list[str]], name: str) -> None:
-    """The same names in the same order."""
     made = Run({i: tuple(keys) for i, keys in rankings.items()}, name)
     read = load_run(made.save_trec(tmp_path / "run.trec"))
     assert (dict(read.rankings), read.name) == (dict(made.rankings), name)
@@ -154,7 +151,6 @@ def test_a_run_comes_back(tmp_path: Path, rankings: dict[str, list[str]], name: 
 
 @given(st.text(), TEXTS)
 def test_a_name_is_one_word_that_can_be_read_back(text: str, signs: str) -> None:
-    """Names of other programs that only look spelled stay as they are."""
     for name in (text, signs):
         assert spoken(words(name)) == name
         assert len(words(name).split()) <= 1

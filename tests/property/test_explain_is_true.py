@@ -92,7 +92,6 @@ plans = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for na
 
 
 def search(corpus: wb.Corpus, query: str, mode: str, plan: wb.Plan, where: str | None) -> wb.SearchResult | None:
-    """An independent search; None where it is refused."""
     try:
         return corpus.search(query, mode=mode, plan=plan, filters=where, bypass_cache=True)
     except wb.WorkbenchError:
@@ -242,7 +241,6 @@ def check_step(corpus: wb.Corpus, result: wb.SearchResult, found: Any, path: str
 
 
 def depths(result: wb.SearchResult) -> dict[str, int]:
-    """The depths of a result held where they are."""
     return {f"depth.{source}": result.plan.depth(source) for source in result.rankings}
 
 

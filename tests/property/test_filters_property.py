@@ -51,14 +51,12 @@ nodes = st.recursive(
 
 @given(nodes)
 def test_the_text_form_parses_back(node: Node):
-    """parse(str(node)) == node, and the text of that is the same text."""
     assert parse(str(node)) == node
     assert str(parse(str(node))) == str(node)
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text: str):
-    """Nothing but FilterError leaves the parser."""
     try:
         node = parse(text)
     except FilterError:
@@ -84,7 +82,6 @@ def database() -> duckdb.DuckDBPyConnection:
 @settings(max_examples=60, deadline=None)
 @given(nodes)
 def test_whatever_compiles_runs_and_not_is_its_complement(node: Node):
-    """Every accepted filter runs, never answers NULL, and `not` turns every answer round."""
     keys = sorted({c.field.removeprefix("metadata.") for c in conditions(node)})
     try:
         statement, opposite = select(node, [], keys), select(Not(node), [], keys)
@@ -99,7 +96,6 @@ def test_whatever_compiles_runs_and_not_is_its_complement(node: Node):
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=15) | st.text("[]ab-!*?/", max_size=9))
 def test_every_glob_is_a_pattern_that_the_engine_takes(glob: str):
-    """A glob never fails to run, and one without special characters matches itself."""
     found = database().execute("SELECT regexp_full_match(?, ?)", [glob, glob_pattern(glob)]).fetchall()[0][0]
     if not set(glob) & set("*?["):
         assert found

@@ -11,21 +11,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, with_columns
 
-from workbench.plan import fields as plan_fields
 from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import retrieved_rows, to_depth
-from workbench.ranking.evidence import RANK_METHODS
-from workbench.ranking.fuse import Fused, fuse, passthrough
-from workbench.ranking.methods import METHODS
-from workbench.ranking.normalise import NORMALISERS
+from workbench.ranking.fuse import Fused, fuse
 from workbench.records import Label
 
 fast = settings(max_examples=80, deadline=None)
 
 
 def bits(fused: Fused) -> tuple[object, ...]:
-    """Everything that a fused list says, by ids, floats as bytes."""
     per_source = [
         (source, fused.contributions[source].tobytes(), fused.ranks[source].tobytes(), fused.normalised[source].tobytes(),
          tuple(fused.candidates.chunk_ids[r] if r >= 0 else "" for r in fused.records[source]))
@@ -34,13 +29,6 @@ def bits(fused: Fused) -> tuple[object, ...]:
     return (
         fused.chunk_ids, fused.document_ids, fused.scores.tobytes(), fused.coverage.tobytes(), fused.labels, per_source
     )  # fmt: skip
-
-
-def test_the_registries_hold_what_the_plan_offers() -> None:
-    """Every method and normalisation that a plan may name exists, in the plan's order."""
-    assert tuple(METHODS) == plan_fields.METHODS
-    assert tuple(NORMALISERS) == plan_fields.NORMALISATIONS
-    assert set(METHODS) > RANK_METHODS
 
 
 @fast
@@ -185,21 +173,3 @@ def test_what_is_cut_adds_nothing(case: tuple[Candidates, FusionPlan]) -> None:
             Label.HYBRID if len(kinds) == 2 else {"lexical": Label.EXACT, "semantic": Label.SEMANTIC}[kinds.pop()]
         )  # fmt: skip
         assert all(fused.contributions[c.source][position] == 0.0 for c in candidates.columns if c.cut[row])
-
-
-@fast
-@given(candidate_sets(), st.booleans(), st.data())
-def test_passthrough_keeps_the_sources_own_order(candidates: Candidates, documents: bool, data: st.DataObject) -> None:
-    """One source's list as it is: its order, its scores, one contribution; documents at their best rank."""
-    old = data.draw(st.sampled_from(candidates.columns))
-    fused = passthrough(candidates, old.source, FusionPlan(unit="document" if documents else "chunk"))
-    rows = sorted(np.flatnonzero(old.retrieved).tolist(), key=lambda row: old.rank[row])
-    if documents:
-        first: dict[str, int] = {}
-        for row in rows:
-            first.setdefault(candidates.document_ids[row], row)
-        rows = list(first.values())
-    assert fused.rows.tolist() == rows
-    assert fused.scores.tolist() == [old.score[r] for r in rows]
-    assert list(fused.contributions) == [old.source]
-    assert fused.contributions[old.source].tolist() == fused.scores.tolist()

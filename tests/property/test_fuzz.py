@@ -143,7 +143,6 @@ def readable(said: str) -> None:
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """What happens inside is an answer or a readable refusal."""
     try:
         yield
     except wb.WorkbenchError as exc:
@@ -151,7 +150,6 @@ def answered() -> Iterator[None]:
 
 
 def short(value: object, most: int) -> str:
-    """A value for a report, without the middle of what is long."""
     return re.sub(r"(.)\1{40,}|(..)\2{40,}", r"\1\2...", ascii(value))[:most]
 
 
@@ -213,7 +211,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def own(sample_path: Path, folder: Path) -> Iterator[wb.Corpus]:
-    """A sample corpus that may be written to, as a page has it."""
     path = folder / "own"
     shutil.copytree(sample_path, path)
     sys.addaudithook(_audit)
@@ -278,7 +275,6 @@ TEXTS = {"query": QUERIES, "keywords": QUERIES | PATTERNS, "filters": FILTERS, "
 
 
 def test_queries(own: wb.Corpus) -> None:
-    """The query syntax, keywords, patterns and open text, in every mode."""
 
     def check(drawn: tuple[str, str, str, str, bool]) -> None:
         text, keywords, context, mode, regex = drawn
@@ -316,7 +312,6 @@ def test_filters(own: wb.Corpus) -> None:
 
 
 def test_plans(own: wb.Corpus) -> None:
-    """Plan texts and plan files: what is read has both forms again, and a search takes it."""
     data = {"preset": "default", "edition": 2, "fields": {"fusion": {"k": 3, "method": "rrf"}, "limit": 5}}
     files = changed(data, values).map(dumped) | mixed(
         "preset: tmm\n", "fields:\n", "  limit: 3\n", "- ", "&a [*a]", "!!python/name:os.x ", "? "
@@ -600,7 +595,6 @@ FILES: dict[str, st.SearchStrategy[str]] = {
 
 
 def test_judgments(own: wb.Corpus, folder: Path) -> None:
-    """Files of judgments and of queries, read alone and into a set; the names of sets."""
     target = folder / "judged"
     target.mkdir()
     judging = own.judging
@@ -633,7 +627,6 @@ def test_judgments(own: wb.Corpus, folder: Path) -> None:
 
 
 def test_runs(own: wb.Corpus, folder: Path) -> None:
-    """Runs in the TREC form: what is read is written the same, and is measured."""
     judged = write(folder / "measured.csv", "query_id,query,document,grade\nq1,retry,retries.md,1\n")
     judgments = load_judgments(judged)
 
@@ -659,7 +652,6 @@ LAUGHS = "a: &a0 [x, x]\n" + "".join(f"b{n}: &a{n + 1} [{', '.join([f'*a{n}'] * 
 
 
 def test_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings file and the variables: every setting has a value or a refusal."""
     file = folder / "settings.yaml"
     monkeypatch.setenv("WORKBENCH_SETTINGS", str(file))
     names = [s.name for s in own_settings.SETTINGS]
@@ -684,7 +676,6 @@ def test_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_corpus_settings(own: wb.Corpus, folder: Path) -> None:
-    """`corpus.yaml`: rules, policy and words, for indexing and for searches."""
     data = {
         "collections": {"docs": "chunk", "pages": "document"}, "include": ["**/*.md"], "exclude": ["x/**", "*.tmp"],
         "rules": [{"path": "hr/**", "collection": "docs", "tenant": "acme", "roles": ["hr"], "type": "note",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import QueryError
-from workbench.store.grep import search as grep_search
-from workbench.store.grep.pattern import compile_re2, prepare
-from workbench.store.grep.syntax import read_regex
+from workbench.store.grep.pattern import prepare
 
 # é has no capital here, so that ignoring case means the same to both engines (re.ASCII folds ASCII only).
 ALPHABET = "abA_1- .é\n"
@@ -52,7 +49,6 @@ regexes = st.one_of(
 
 
 def _as_python(pattern: str) -> str:
-    """The same pattern for `re`, where the spelling differs."""
     pattern = pattern.replace(r"\Qa-\E", "a-").replace("[[:alpha:]]", "[A-Za-z]").replace(r"\x{e9}", "é")
     return pattern.replace("(?P<n>", "(")
 
@@ -118,7 +114,6 @@ def test_marked_spans(text: str, pattern: str, ignore: bool) -> None:
 @QUICK
 @given(texts, st.one_of(fixed.map(re.escape), regexes), st.data())
 def test_hidden_documents_change_nothing(documents: list[str], pattern: str, data: st.DataObject) -> None:
-    """A search over the allowed documents gives what a corpus of only those would."""
     chosen = data.draw(st.sets(st.integers(0, len(documents) - 1)).map(sorted))
     names = [f"d{n}" for n in range(len(documents))]
     with tempfile.TemporaryDirectory() as folder:
@@ -132,65 +127,9 @@ def test_hidden_documents_change_nothing(documents: list[str], pattern: str, dat
     assert (seen.files, seen.lines, seen.complete) == (alone.files, alone.lines, alone.complete)
 
 
-@pytest.mark.slow
-@QUICK
-@given(texts, st.one_of(fixed.map(re.escape), regexes), st.booleans(), st.sampled_from([1, 4, 50_000]))
-def test_the_way_to_the_lines_never_shows(documents: list[str], pattern: str, word: bool, most: int) -> None:
-    """Looking for what every match holds, and scanning with the pattern, give the same answer, also where it is cut."""
-    with tempfile.TemporaryDirectory() as folder:
-        grep = make_grep(Path(folder), documents, most_lines=most)
-        usual = run(grep, pattern, regex=True, word=word)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(grep_search, "prepare", lambda *a, **k: replace(prepare(*a, **k), needs=None))
-            scanned = run(grep, pattern, regex=True, word=word)
-    assert usual.passages == scanned.passages
-    assert usual.complete == scanned.complete
-    assert (usual.files, usual.lines, usual.numbers.tolist()) == (
-        scanned.files,
-        scanned.lines,
-        scanned.numbers.tolist(),
-    )
-
-
-@pytest.mark.slow
-@settings(max_examples=300, deadline=None)
-@given(regexes, st.text(ALPHABET.replace("\n", ""), max_size=20), st.booleans())
-def test_reading_a_pattern_does_not_change_it(pattern: str, line: str, ignore: bool) -> None:
-    """The rewritten pattern matches a line inside a file exactly where the original matches the line alone.
-
-    But for `\\w` and `\\b`, which RE2 knows for ASCII only.
-    """
-    assume(not re.search(r"\\[wWbB]", pattern))
-    reading = read_regex(pattern, ignore=ignore)
-    assert reading is not None
-    original = compile_re2(f"(?-m:{pattern})" if "(?m" not in pattern else pattern, ignore).search(line.encode())
-    data = f"x\n{line}\ny".encode()
-    start = 2
-    found = compile_re2(f"(?:{reading.text})", ignore).search(data, start, start + len(line.encode()))
-    assert (found is None) == (original is None)
-    if found is not None and original is not None:
-        assert (found.start() - start, found.end() - start) == original.span()
-
-
-@pytest.mark.slow
-@settings(max_examples=300, deadline=None)
-@given(regexes, st.text(ALPHABET.replace("\n", ""), max_size=8), st.booleans(), st.booleans())
-def test_a_matching_line_has_what_the_pattern_needs(pattern: str, line: str, ignore: bool, word: bool) -> None:
-    """No line that matches lacks what was read from the pattern; where that is all there is, having it is matching."""
-    reading = read_regex(pattern, ignore=ignore, whole_word=word)
-    assert reading is not None
-    search = prepare(pattern, regex=True, case="ignore" if ignore else "sensitive", word=word).search
-    matches = search(line.encode(), 0, len(line.encode()))[0] >= 0
-    held = reading.needs.lower() in line.lower() if ignore else reading.needs in line
-    assert held >= matches
-    if reading.exact and not word:
-        assert held == matches
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=12))
 def test_any_text_is_answered_or_refused(pattern: str) -> None:
-    """Whatever is typed is compiled, or refused with a QueryError; nothing else is raised."""
     for regex in (False, True):
         with contextlib.suppress(QueryError):
             assert prepare(pattern, regex=regex, case="smart", word=True).source == pattern

@@ -89,7 +89,6 @@ def test_chunks_are_exact_runs_that_cover_the_text(tmp_path: Path, text: str, na
 @example(text="# Head\n# Head\n# Head\x00\n# Head\n# Head\n# Head\n## Examples\n")
 @given(text=TEXTS)
 def test_text_files_lose_nothing(tmp_path: Path, text: str) -> None:
-    """The text of a plain file is the file, but for line ends, NUL and the byte order mark."""
     data = text.encode("utf-8", "replace")
     try:
         ((document, _),) = [
@@ -103,7 +102,6 @@ def test_text_files_lose_nothing(tmp_path: Path, text: str) -> None:
 @QUICK
 @given(data=st.binary(max_size=400), name=st.sampled_from([*NAMES, "a.pdf", "a.jsonl", "corpus.jsonl", "a.bin"]))
 def test_any_bytes_give_documents_or_a_read_error(tmp_path: Path, data: bytes, name: str) -> None:
-    """Nothing but ReadError comes out, and what comes out can be stored as UTF-8."""
     try:
         for item in cut_file(_file(tmp_path, name, data), FileRules(), count, budget=16):
             if not isinstance(item, Problem):

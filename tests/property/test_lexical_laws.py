@@ -77,7 +77,6 @@ def test_the_index_and_the_textbook_agree(texts: list, queries: list[str], value
 @settings(max_examples=15, deadline=None)
 @given(TEXTS, st.lists(QUERY, min_size=1, max_size=8), SETTINGS, st.data())
 def test_a_hidden_record_changes_no_byte(texts: list, queries: list[str], values: dict, data: st.DataObject) -> None:
-    """A corpus with hidden records answers as one that was built without them, bit for bit."""
     visible = np.array(data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts))), bool)
     kept = np.flatnonzero(visible)
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from snapshot_cases import shrunk, small
+from snapshot_cases import small
 
 import workbench as wb
 from workbench.plan.presets import EDITION
@@ -29,7 +29,6 @@ PLACE = st.integers(0, 3)
 
 
 def cells(table: str, column: str, kind: str) -> st.SearchStrategy[Any]:
-    """Values of one column."""
     if column in ("search", "evaluation", "judgments"):
         return st.just(0)
     if column == "label":
@@ -77,7 +76,6 @@ ABOUTS = st.builds(
 @settings(deadline=None, max_examples=60, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_write_read_write_changes_nothing(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
-    """Records, tables, file: for any text, number and list."""
     content = Content((search,), (), (), frames)
     made = small(about, content)
     data = made.to_bytes()
@@ -94,7 +92,6 @@ def test_write_read_write_changes_nothing(about: About, search: SavedSearch, fra
 @settings(deadline=None, max_examples=40, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_any_content_has_a_page_and_a_diff(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
-    """Whatever the texts, the page is drawn and a snapshot does not differ from itself."""
     content = Content((search,), (), (), frames)
     text = draw(about, content, Room(200, 40))
     assert text.endswith("</html>\n")
@@ -102,26 +99,3 @@ def test_any_content_has_a_page_and_a_diff(about: About, search: SavedSearch, fr
     made = small(about, content)
     assert made.diff(made).settings().is_empty()
     assert made.diff(made).documents().is_empty()
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=25, phases=QUICK, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    query=st.text("retry backoff incident 0123 \"-*() ÄéЖ猫\u202e", min_size=1, max_size=24),
-    plan=st.sampled_from(["default", "tmm", "default vector.threshold=off limit=3", "default fusion.unit=document", "passages"]),
-    mode=st.sampled_from(["hybrid", "keyword", "vector", "grep"]),
-)  # fmt: skip
-def test_any_result_survives(sample: wb.Corpus, query: str, plan: str, mode: str) -> None:
-    """Real results of generated queries: saved, loaded, saved, verified."""
-    try:
-        result = sample.search(query, mode=mode, plan=plan)
-    except wb.WorkbenchError:
-        return
-    about_content = wb.Snapshot.of(result)
-    made = shrunk(about_content)
-    again = wb.Snapshot.load(made.to_bytes())
-    assert again.to_bytes() == made.to_bytes()
-    assert [h.text for h in again.hits()] == [h.text for h in result.hits]
-    assert again.frame()["score"].to_list() == result.frame()["score"].to_list()
-    checked = again.verify(sample)
-    assert checked.ok, checked.frame()

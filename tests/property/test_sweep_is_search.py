@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,23 +157,6 @@ def test_every_plan_has_the_figures_of_a_search(
         assert short.values(plan)[:, 0] == pytest.approx(alone[:, len(MEASURES) - 1], abs=1e-9), str(plan)
 
 
-def test_kept_candidates_serve_a_slider_without_searching(
-    corpus: wb.Corpus, judgments: Judgments, tmp_path: Path
-) -> None:
-    """k, weights, alpha, method and threshold move without a retrieval; k1 does not."""
-    kept = CachedPool(Pool(corpus.engine, judgments), ["nDCG@10"], 10)
-    plan = wb.preset("default")
-    assert not kept.has(plan)
-    kept.retrieve(plan)
-    for changes in (
-        {"fusion.k": 3}, {"fusion.method": "convex"}, {"vector.threshold": 0.3}, {"threshold.vector": 0.3}, {"depth.vector": 5},
-    ):  # fmt: skip
-        assert kept.has(plan.replace(changes))
-    assert not kept.has(plan.replace({"keyword.k1": 2}))
-    with pytest.raises(wb.WorkbenchError, match="not retrieved"):
-        kept.values(plan.replace({"keyword.k1": 2}))
-
-
 def test_judged_passages_have_the_figures_of_a_search(corpus: wb.Corpus) -> None:
     """Passages of chunks, one that two chunks share, and a whole document among them: the same as `Corpus.evaluate`."""
     topics = {f"q{n}": Topic(f"q{n}", text) for n, text in enumerate(["amber bridge", "cedar delta", "grove ember"])}
@@ -198,10 +180,3 @@ def test_judged_passages_have_the_figures_of_a_search(corpus: wb.Corpus) -> None
     for at, plan in enumerate(plans):
         assert values[at] == pytest.approx(corpus.evaluate(judgments, plan, MEASURES).values, abs=1e-9), str(plan)
     assert values.max() > 0
-
-
-def test_a_figure_does_not_depend_on_the_measures_beside_it(corpus: wb.Corpus, judgments: Judgments) -> None:
-    """nDCG@3 looks at three documents, alone or beside R@100, where several chunks of one document lead the list."""
-    alone = corpus.evaluate(judgments, "default", ["nDCG@3"]).column("nDCG@3")
-    beside = corpus.evaluate(judgments, "default", ["nDCG@3", "R@100"]).column("nDCG@3")
-    assert alone.tolist() == beside.tolist()

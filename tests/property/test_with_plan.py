@@ -101,7 +101,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 
 
 def outcome(make: Any) -> Any:
-    """Everything that a result shows, or the error."""
     try:
         result: wb.SearchResult = make()
         frame = result.frame()
@@ -165,7 +164,6 @@ def difference(corpus: wb.Corpus, seed: int) -> tuple[str, str]:
 
 
 def test_every_field_is_drawn() -> None:
-    """A new plan field is drawn too."""
     assert {plan_fields.locate(name)[0].name for name in DRAWN} == {f.name for f in plan_fields.FIELDS}
 
 

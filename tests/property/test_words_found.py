@@ -30,7 +30,6 @@ WORDS = _WORDS.split()
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Each word in each form, a record each."""
     texts = [unicodedata.normalize(form, f"vor {word}, nach") for word in WORDS for form in FORMS]
     return build(tmp_path_factory.mktemp("forms"), texts)
 
@@ -49,7 +48,6 @@ CANONICAL = ("NFC", "NFD")
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> MappedGrep:
-    """Each word in both canonical forms, a document each."""
     texts = [unicodedata.normalize(form, f"vor {word}, nach") for word in WORDS for form in CANONICAL]
     return make_grep(tmp_path_factory.mktemp("lines"), texts)
 
@@ -88,7 +86,6 @@ def test_grep_finds_a_word_in_either_form(lines: MappedGrep, which: int, form: s
     ],
 )
 def test_a_regular_expression_reads_letters_of_every_script(tmp_path: Path, pattern: str, text: str) -> None:
-    """Whatever the form of the text; in the middle of a word `\\b` finds nothing."""
     grep = make_grep(tmp_path, [unicodedata.normalize(form, text) for form in CANONICAL])
     assert run(grep, pattern, regex=True).files == 2
     assert not run(grep, r"\bveté|pér\b|\bт|加\B", regex=True).files
@@ -107,7 +104,6 @@ def test_a_regular_expression_reads_letters_of_every_script(tmp_path: Path, patt
     ],
 )
 def test_vowel_marks_and_variants_of_letters_make_no_other_word(marked: str, plain: str) -> None:
-    """Arabic and Hebrew, as Lucene's normalisers fold them."""
     assert tokens.fold(marked) == tokens.fold(plain)
 
 
@@ -144,7 +140,6 @@ def test_the_parts_of_an_identifier_find_it(made: tuple[str, list[str], str]) ->
     st.sampled_from(["v", "release-", "python", "", "lib_", "V"]),
 )
 def test_the_number_of_a_version_finds_it(numbers: list[int], before: str) -> None:
-    """With what stands before it and without."""
     version = ".".join(map(str, numbers))
     assert _holds(before + version, version)
     assert _holds(before + version, before + version)
@@ -152,7 +147,6 @@ def test_the_number_of_a_version_finds_it(numbers: list[int], before: str) -> No
 
 @given(st.integers(0, 10**6), st.sampled_from(["GB", "ms", "px", "Mbit"]))
 def test_a_number_and_its_unit_are_found_joined_and_apart(number: int, unit: str) -> None:
-    """10GB is 10 GB."""
     apart = {tokens.stem(w) for w in (str(number), unit.lower())}
     joined = tokens.analyse(f"{number}{unit}")
     assert {tokens.stem(p.word) for p in joined.parts} == apart

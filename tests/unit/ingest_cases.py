@@ -19,7 +19,6 @@ def count_words(texts: Sequence[str]) -> list[int]:
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
-    """Write files below a folder and return it."""
     for name, content in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +27,6 @@ def write(folder: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def found(file: Path) -> FoundFile:
-    """A file as the walk finds it when it is named alone."""
     (item,) = walk([file])
     assert isinstance(item, FoundFile)
     return item
@@ -63,13 +61,11 @@ def names(items: Sequence[FoundFile | SkippedFile]) -> tuple[list[str], dict[str
 
 
 def documents(file: Path, rules: FileRules | None = None) -> list[Document]:
-    """The documents of a file."""
     items = read_documents(found(file), rules or FileRules())
     return [item.document for item in items if isinstance(item, ReadDocument)]
 
 
 def problems(file: Path, rules: FileRules | None = None) -> list[Problem]:
-    """The problems of a file."""
     return [item for item in read_documents(found(file), rules or FileRules()) if isinstance(item, Problem)]
 
 

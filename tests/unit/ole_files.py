@@ -131,7 +131,6 @@ def doc(paragraphs: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> bytes:
 
 
 def xls(sheets: Mapping[str, Sequence[Sequence[str | float | None]]]) -> bytes:
-    """A workbook of Excel 97 ([MS-XLS]), its strings in the cells."""
     bodies = [_sheet(rows) for rows in sheets.values()]
     head = _record(0x809, struct.pack("<4H2I", 0x600, 5, 0x0DBB, 0x07CC, 0, 6)) + _record(0x42, struct.pack("<H", 1200))
     head += _record(0xE0, struct.pack("<3H14x", 0, 0, 1))

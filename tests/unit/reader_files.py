@@ -16,7 +16,6 @@ from workbench.records import Document
 
 
 def read(file: Path) -> tuple[list[Document], list[Problem]]:
-    """The documents and the problems of a file."""
     items = list(read_documents(found(file), FileRules()))
     return (
         [item.document for item in items if isinstance(item, ReadDocument)],
@@ -25,7 +24,6 @@ def read(file: Path) -> tuple[list[Document], list[Problem]]:
 
 
 def saved(folder: Path, name: str, data: bytes | str) -> Path:
-    """A file with these contents."""
     file = folder / name
     file.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
     return file
@@ -51,7 +49,6 @@ def docx(paragraphs: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]] = 
 
 
 def pptx(slides: Sequence[tuple[str, str, str]]) -> bytes:
-    """Slides: title, body, notes."""
     import pptx as library
 
     deck = library.Presentation()
@@ -67,7 +64,6 @@ def pptx(slides: Sequence[tuple[str, str, str]]) -> bytes:
 
 
 def xlsx(sheets: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
-    """A workbook; None leaves a cell empty."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -103,7 +99,6 @@ def odt(
 
 
 def ods(sheets: Mapping[str, Sequence[Sequence[str]]]) -> bytes:
-    """An OpenDocument sheet."""
     from odf import table
     from odf.opendocument import OpenDocumentSpreadsheet
 
@@ -130,7 +125,6 @@ def _odf_table(made: Any, rows: Sequence[Sequence[str]]) -> Any:
 
 
 def odp(slides: Sequence[tuple[str, str, str]]) -> bytes:
-    """OpenDocument slides: title, body, notes."""
     from odf import draw, presentation, style
     from odf.opendocument import OpenDocumentPresentation
 
@@ -162,7 +156,6 @@ def _odf_frame(kind: str, words: str) -> Any:
 
 
 def epub(chapters: Mapping[str, str], title: str = "A book") -> bytes:
-    """A book of XHTML chapters in this order."""
     manifest = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(chapters)
     )
@@ -180,7 +173,6 @@ def epub(chapters: Mapping[str, str], title: str = "A book") -> bytes:
 
 
 def zipped(files: Mapping[str, bytes | str], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip archive."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression) as archive:
         for name, data in files.items():
@@ -191,7 +183,6 @@ def zipped(files: Mapping[str, bytes | str], compression: int = zipfile.ZIP_DEFL
 def mail(
     subject: str, body: str, attachments: Mapping[str, bytes | EmailMessage] | None = None, html: str = ""
 ) -> bytes:
-    """A message; what is attached is a file or a message."""
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = subject, "ada@example.org", "bob@example.org"
     message["Date"] = "Tue, 01 Oct 2024 12:34:56 +0000"

@@ -55,7 +55,6 @@ def test_scores_are_the_logits_of_each_pair(reranker: CrossEncoderReranker, mode
 
 
 def test_a_score_does_not_depend_on_the_other_texts(reranker: CrossEncoderReranker) -> None:
-    """Many texts, in another order, or one alone: the same bits."""
     given = texts(25)
     scores = reranker.scores(QUERY, given).tolist()
     assert scores == reranker.scores(QUERY, given[::-1]).tolist()[::-1]
@@ -69,13 +68,6 @@ def test_odd_texts_have_scores_too(reranker: CrossEncoderReranker) -> None:
     assert reranker.scores(QUERY, []).shape == (0,)
     assert np.isfinite(reranker.scores("", ["retry"])).all()
     assert np.isfinite(reranker.scores("q " * 10_000 + "\udfff", ["retry"])).all()
-
-
-def test_threads_get_the_same_scores(reranker: CrossEncoderReranker) -> None:
-    given = texts(10)
-    expected = reranker.scores(QUERY, given).tolist()
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda _: reranker.scores(QUERY, given).tolist(), range(8))) == [expected] * 8
 
 
 def test_it_is_loaded_once_until_its_files_change(model: Path, tmp_path: Path) -> None:
@@ -98,7 +90,6 @@ def test_a_model_too_slow_for_its_time_is_given_up(model: Path) -> None:
 
 
 def test_a_model_without_a_scoring_head_is_refused(tmp_path: Path) -> None:
-    """The library would make up a head from random numbers: an encoder is no cross-encoder."""
     with pytest.raises(AssistError, match="is not a cross-encoder: its configuration says BertModel"):
         load_reranker(str(make_cross_encoder(tmp_path / "encoder", headless=True)))
 
@@ -123,7 +114,6 @@ def test_a_model_with_several_scores_a_pair_is_refused(tmp_path: Path) -> None:
 def test_a_model_that_is_not_there_says_what_else_to_set(
     name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No network is tried when HF_HUB_OFFLINE is set."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(AssistError, match=what) as caught:

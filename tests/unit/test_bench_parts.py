@@ -11,20 +11,11 @@ import pytest
 from bench import corpora, run
 from bench.figures import Figure, Goal, Peer, Row
 from bench.given import GivenDocument, build_given
-from bench.rows_presets import COLLECTIONS
-from bench.timing import in_turn
 
 from workbench.corpus import open_corpus
 from workbench.encode.hashing import HashingEncoder
 from workbench.errors import UsageError
 from workbench.store.vectors.build import MATRIX
-
-
-def test_a_figure_is_the_median_the_95th_percentile_and_the_best_round() -> None:
-    """Best: the least of each question over the rounds, then the median over the questions."""
-    figure = Figure.of([[3.0, 10.0, 5.0], [1.0, 20.0, 6.0]])
-    assert figure == Figure(5.5, 17.5, 5.0, 6)
-    assert Figure.of([2.0]) == Figure(2.0, 2.0, 2.0, 1)
 
 
 def figure(p50: float) -> Figure:
@@ -48,25 +39,6 @@ def test_goals_are_judged_by_medians() -> None:
         Goal("at most 0.5x gone", None),
     )
     assert [row.ratio(p) for p in peers] == [2.0, pytest.approx(2.0 / 1.9), None, 0.5]
-
-
-def test_a_goal_may_be_on_the_95th_percentile() -> None:
-    """What nearly all searches must reach, not half of them."""
-    row = Row("k", "t", "ms", Figure(2.0, 9.0, 1.0, 10), at_most=5.0, p95_at_most=8.0)
-    assert row.goals == (Goal("at most 5 ms", True), Goal("p95 at most 8 ms", False))
-
-
-def test_contestants_take_turns_on_each_question() -> None:
-    """A B A B, after a warm-up that is not timed."""
-    calls: list[tuple[str, int]] = []
-
-    def contestant(name: str):
-        return lambda value: calls.append((name, value))
-
-    figures = in_turn({"a": contestant("a"), "b": contestant("b")}, [1, 2], rounds=2, warm=1)
-    turn = [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
-    assert calls == [("a", 1), ("b", 1), *turn, *turn]
-    assert figures["a"].samples == figures["b"].samples == 4
 
 
 DOCUMENTS = {
@@ -107,33 +79,6 @@ def test_a_corpus_is_made_from_given_chunks_and_vectors(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "corpus").iterdir()) == ["current", "generations", "writer.lock"]
 
 
-def test_a_corpus_in_three_collections_has_artifacts_whole_and_in_chunks(tmp_path: Path) -> None:
-    """Each tenth document is a memory; the others are artifacts, whose whole record has the mean of their chunks' vectors."""
-    encoder = HashingEncoder()
-    texts = [(f"herons of lake {n}", f"ducks of pond {n}") for n in range(12)]
-
-    def documents() -> Iterator[GivenDocument]:
-        for n, own in enumerate(texts):
-            yield GivenDocument(f"{n:02d}.txt", own, encoder.encode(own))
-
-    source = corpora.Source("a few", "0" * 64, "/from", encoder.identity, 24, documents)
-    three = corpora.in_collections(source)
-    assert three.digest != source.digest
-    build_given(tmp_path / "corpus", "/from", three.documents(), encoder.identity, lambda _: None)
-    with open_corpus(tmp_path / "corpus") as corpus:
-        assert corpus.info()["collections"] == {"artifact_chunks": 22, "artifacts": 11, "memory": 2}
-        hits = corpus.search("herons of lake 3", plan=COLLECTIONS, limit=20).hits
-        assert len(hits) == 12
-        assert hits[0].path == "03.txt"
-        assert set(hits[0].contributions) == {"vector@artifact_chunks", "vector@artifacts", "vector@memory"}
-        assert [h.path for h in hits if h.collections == ("memory",)] == ["09.txt"]
-        opened = corpus.engine.opened
-        stored = np.load(opened.folder / "vectors" / opened.encoder_key() / MATRIX)
-        whole = next(r for r in corpus.engine.records.rows(range(35)) if r.chunk.collection == "artifacts")
-        mean = encoder.encode(texts[0]).sum(axis=0)
-        assert np.allclose(stored[whole.number], mean / np.linalg.norm(mean), atol=1e-6)
-
-
 def test_the_large_corpus_is_read_with_its_vectors(tmp_path: Path) -> None:
     """Chunks of a document in their order wherever they stand in the file; vectors are codes times scale, normalised."""
     import pyarrow as pa
@@ -163,28 +108,6 @@ def test_the_large_corpus_is_read_with_its_vectors(tmp_path: Path) -> None:
     part = corpora.find_source(tmp_path, 100)
     assert sum(len(d.texts) for d in part.documents()) == part.rows == 100
     assert part.digest != source.digest == corpora.find_source(tmp_path, 500).digest
-
-
-def test_without_the_large_corpus_the_library_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says so; blocks hold whole lines, the same ones each time."""
-    monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
-    source, again = corpora.find_source(None, 300), corpora.find_source(None, 300)
-    assert source.digest == again.digest != corpora.find_source(None, 301).digest
-    assert source.rows == sum(len(d.texts) for d in source.documents()) == 300
-    assert "measure_data" in source.notes[0]
-    assert all(text.strip() for d in source.documents() for text in d.texts)
-
-
-@pytest.mark.parametrize("rows", [99, 0, -1])
-def test_too_few_rows_are_refused(rows: int) -> None:
-    with pytest.raises(UsageError, match="too few"):
-        corpora.find_source(None, rows)
-
-
-def test_a_data_folder_without_the_files_is_refused(tmp_path: Path) -> None:
-    """When it was named; a setting that names another folder of collections falls back to the library."""
-    with pytest.raises(UsageError, match="does not hold"):
-        corpora.find_source(tmp_path, None)
 
 
 def test_rows_are_chosen_by_key_or_group_in_the_order_of_the_table() -> None:

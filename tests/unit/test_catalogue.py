@@ -46,7 +46,6 @@ def parts(corpus: Corpus, where: str = "") -> tuple[Catalogue, Scope]:
 
 
 def test_paths_are_the_visible_ones_with_the_letters(acme: Corpus) -> None:
-    """In path order, any case, at most as many as asked for."""
     catalogue, scope = parts(acme)
     assert catalogue.paths(scope, 10) == ["a.md", "b.md", "deep/c.md"]
     assert catalogue.paths(scope, 10, "DEEP") == ["deep/c.md"]
@@ -55,7 +54,6 @@ def test_paths_are_the_visible_ones_with_the_letters(acme: Corpus) -> None:
 
 
 def test_a_folder_holds_its_own_documents_and_not_those_deeper(acme: Corpus, corpus_path: Path) -> None:
-    """Of that root, as far as they may be seen."""
     catalogue, scope = parts(acme)
     root = str(corpus_path.parent / "acme")
     assert [d.path for d in catalogue.folder("b.md", root, scope)] == ["a.md", "b.md"]
@@ -63,18 +61,7 @@ def test_a_folder_holds_its_own_documents_and_not_those_deeper(acme: Corpus, cor
     assert catalogue.folder("z.md", str(corpus_path.parent / "zeta"), scope) == []
 
 
-def test_counts_are_of_what_is_visible(acme: Corpus) -> None:
-    """Levels and tokens; a filter narrows tokens to its records."""
-    catalogue, scope = parts(acme)
-    assert catalogue.levels(scope) == {"internal": 3}
-    tokens = catalogue.tokens(scope)
-    assert len(tokens) == 3
-    assert (tokens > 0).all()
-    assert len(catalogue.tokens(parts(acme, "path = 'a.md'")[1])) == 1
-
-
 def test_records_are_found_by_letters_of_text_section_and_path(acme: Corpus) -> None:
-    """Hidden ones are not among them, whatever they hold."""
     catalogue, scope = parts(acme)
     assert len(catalogue.holding(scope, "")) == 3
     assert len(catalogue.holding(scope, "words OF acme")) == 3
@@ -93,11 +80,3 @@ def test_refused_files_are_counted_by_reason_failed_first(acme: Corpus) -> None:
     assert [f.status for f in listed] == [FileStatus.FAILED, FileStatus.SKIPPED]
     assert all(f.reason for f in listed)
     assert len(catalogue.refused(acme.principal, 1)[1]) == 1
-
-
-def test_special_letters_are_letters(acme: Corpus) -> None:
-    """No pattern language: signs of SQL and of patterns stand for themselves."""
-    catalogue, scope = parts(acme)
-    for letters in ("%", "_.md'", "'; DROP TABLE documents; --", "\\", "*"):
-        assert catalogue.paths(scope, 10, letters) == []
-        assert len(catalogue.holding(scope, letters)) == 0

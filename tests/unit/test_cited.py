@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.locators import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken, whole_number
+from workbench.locators import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken
 from workbench.retrieve.readfile import find_cited, find_place, split_citation
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -26,7 +26,6 @@ SHEET_PLACES = [
 
 
 def at(place: str, text: str = SHEETS, places: list[Place] | None = None, pages: tuple[int, ...] = ()) -> str:
-    """The words at a place."""
     span = find_place(place, text, SHEET_PLACES if places is None else places, pages)
     return text[span.start : span.end]
 
@@ -36,7 +35,6 @@ def at(place: str, text: str = SHEETS, places: list[Place] | None = None, pages:
     ["sheet=Sales&row=2", "#sheet=Sales&row=2", "Sales!A2", "sales!B2", "$A$2", "a2", "sheet=Sales&row=2-9", "line 4"],
 )
 def test_a_row_is_named_in_several_ways(place: str) -> None:
-    """As citations do, as formulas do, by letters of any case."""
     assert at(place) == "1 | 2"
 
 
@@ -81,7 +79,6 @@ def test_a_place_that_is_not_there_is_told_with_those_that_are(place: str, told:
 
 
 def test_a_citation_is_tried_as_a_path_first() -> None:
-    """Paths may hold `#` and `:` themselves."""
     assert list(split_citation("a#b.jsonl#x:3-4")) == [
         ("a#b.jsonl#x:3-4", ""), ("a#b.jsonl#x", "3-4"), ("a#b.jsonl", "x:3-4"),
     ]  # fmt: skip
@@ -95,7 +92,6 @@ LOCATORS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=2).map(lambda keys
 
 @given(LOCATORS, LOCATORS)
 def test_any_locator_and_any_range_come_apart_again(first: str, last: str) -> None:
-    """Whatever stands in names: the ends and their keys are those that went in."""
     both = joined(first, last)
     if ".." in both and both != first and both != last:
         assert ends_of(f"{first}..{last}") == (first, last)
@@ -103,19 +99,10 @@ def test_any_locator_and_any_range_come_apart_again(first: str, last: str) -> No
     assert locator(**dict(pairs_of(first))) == first
 
 
-def test_a_name_may_end_in_a_blank() -> None:
-    """A sheet is called by one; blanks around what is pasted do not matter."""
-    places = [Place(0, locator(sheet="1")), Place(2, locator(sheet="\u2003"))]
-    assert at(locator(sheet="\u2003"), "x\ny\n", places) == "y"
-    assert at(f"{locator(sheet=1)}..{locator(sheet=chr(0x2003))}", "x\ny\n", places) == "x\ny"
-    assert at(" sheet=1 \n", "x\ny\n", places) == "x"
-
-
 @given(
     st.lists(st.tuples(LOCATORS, st.integers(1, 5)), min_size=1, max_size=12, unique_by=lambda item: item[0]), st.data()
 )
 def test_what_is_cited_is_found(parts: list[tuple[str, int]], data: st.DataObject) -> None:
-    """The place that cites some characters holds them."""
     places, text = [], ""
     for name, size in parts:
         places.append(Place(len(text), name))
@@ -125,20 +112,6 @@ def test_what_is_cited_is_found(parts: list[tuple[str, int]], data: st.DataObjec
     found = find_place(locate(places, start, end), text, places, ())
     assert found.start <= start
     assert found.end >= len(text[:end].rstrip())
-
-
-def test_numbers_that_fall_make_no_range_of_numbers() -> None:
-    """Sheets may be called 2024 and then 2023."""
-    assert joined("sheet=2024", "sheet=2023") == "sheet=2024..sheet=2023"
-    assert joined("row=9", "row=10") == "row=9-10"
-
-
-def test_numbers_may_be_longer_than_python_reads() -> None:
-    """A sheet may be called by five thousand digits, and anybody may ask for such a line."""
-    low, high = "1" * 5000, "2" * 5000
-    assert joined(f"sheet={low}", f"sheet={high}") == f"sheet={low}-{high}"
-    with pytest.raises(UsageError, match="no place"):
-        at(f"row={low}")
 
 
 def test_what_people_write_is_short() -> None:
@@ -213,7 +186,6 @@ def test_lines_and_columns_of_a_source_open_the_text_that_stands_there() -> None
 
 
 def test_lines_that_are_shown_in_another_order_are_cited_from_the_first_to_the_last() -> None:
-    """HTML moves what stands between the rows of a table; the range opens all of it."""
     text = "moved\nrow\nrow\n"
     lines = [Place(0, "line=9"), Place(6, "line=7"), Place(10, "line=8")]
     assert locate(lines, 0, 13) == "line=8-9"
@@ -222,13 +194,5 @@ def test_lines_that_are_shown_in_another_order_are_cited_from_the_first_to_the_l
 
 
 def test_the_line_of_a_place() -> None:
-    """What an editor is told to open."""
     places = ("line=7", "line=7-9", "line=7&column=3-5", "line=7..line=9&column=2", "page=7", "sheet=line&row=7")
     assert [line_of(place) for place in places] == [7, 7, 7, 7, None, None]
-
-
-@pytest.mark.parametrize("text", ["", "²", "٣", "-1", "1.5", " 1", "9" * 20, "9" * 5000, "1000000001"])
-def test_what_only_looks_like_a_number_is_none(text: str) -> None:
-    """Digits of other scripts, signs and numbers of any length in files and addresses."""
-    assert whole_number(text, None) is None
-    assert whole_number("12", None) == 12

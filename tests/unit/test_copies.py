@@ -23,13 +23,11 @@ EVERY = {"a/note.md", "b/note.md", "c/deep/note.md"}
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
-    """One note three times, and another file."""
     return write_files(tmp_path / "docs", FILES)
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
-    """The same files indexed once, for tests that only read."""
     base = tmp_path_factory.mktemp("copies")
     run(write_files(base / "docs", FILES), base / "corpus")
     with wb.open_corpus(base / "corpus") as corpus:
@@ -151,7 +149,6 @@ def test_judgments_of_each_path_count(opened: wb.Corpus, tmp_path: Path) -> None
 
 
 def test_a_judgment_follows_a_file_that_was_moved(tmp_path: Path) -> None:
-    """By the text: from a path that went to one that has it."""
     docs, corpus = write_files(tmp_path / "docs", {"a.md": NOTE, "b.md": OTHER}), tmp_path / "corpus"
     run(docs, corpus)
     with wb.open_corpus(corpus, follow=True) as opened:

@@ -8,14 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound
-from workbench.saved.database import FILE, Database, Group, open_database, repair_database
+from workbench.saved.database import FILE, Database, Group, repair_database
 
 FIRST = "CREATE TABLE marks (number INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT"
 MARKS = Group("marks", (FIRST,))
@@ -46,20 +45,11 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:
-    """A database that nobody wrote to reads as empty tables."""
     assert texts(Database(tmp_path)) == []
     assert not (tmp_path / FILE).exists()
 
 
-def test_what_was_written_is_read_by_another(tmp_path: Path) -> None:
-    """Two objects of one folder are one file."""
-    add(Database(tmp_path), "one")
-    assert texts(Database(tmp_path)) == ["one"]
-    assert open_database(tmp_path) is open_database(tmp_path)
-
-
 def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
-    """A transaction is all or nothing."""
     database = Database(tmp_path)
 
     def half() -> None:
@@ -72,16 +62,7 @@ def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
     assert texts(database) == []
 
 
-def test_threads_lose_nothing(tmp_path: Path) -> None:
-    """Eight threads write through one object at once."""
-    database = Database(tmp_path)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: add(database, str(n)), range(80)))
-    assert sorted(texts(database), key=int) == [str(n) for n in range(80)]
-
-
 def test_processes_lose_nothing(tmp_path: Path) -> None:
-    """Three processes make the file together and write at once."""
     running = [writer(tmp_path, name, 40) for name in "abc"]
     for process in running:
         process.communicate(timeout=60)
@@ -90,7 +71,6 @@ def test_processes_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
-    """Everything whose commit returned is there after kill -9, and the file is sound."""
     process = writer(tmp_path, "x", 100_000)
     assert process.stdout is not None
     for _ in range(50):
@@ -107,7 +87,6 @@ def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
 
 
 def test_migrations_keep_the_rows(tmp_path: Path) -> None:
-    """A newer program brings the tables up to date, one group at a time."""
     add(Database(tmp_path), "kept")
     newer = Group("marks", (FIRST, "ALTER TABLE marks ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'"))
     other = Group("notes", ("CREATE TABLE notes (text TEXT) STRICT; CREATE INDEX notes_text ON notes (text)",))
@@ -121,7 +100,6 @@ def test_migrations_keep_the_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"this is no database" * 400, b"SQLite format 3\x00" + b"\xff" * 8000])
 def test_a_damaged_file_is_said(tmp_path: Path, content: bytes) -> None:
-    """With what to do, to readers and writers."""
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(CorpusDamaged, match="doctor --repair"):
         texts(Database(tmp_path))
@@ -168,7 +146,6 @@ def test_a_repair_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_busy_database_is_said(tmp_path: Path) -> None:
-    """A writer waits for the time-out and no longer; readers do not wait at all."""
     add(Database(tmp_path), "before")
     with Database(tmp_path).writing(MARKS) as db:
         db.execute("INSERT INTO marks (text) VALUES ('other')")
@@ -179,14 +156,12 @@ def test_a_busy_database_is_said(tmp_path: Path) -> None:
 
 
 def test_without_a_corpus_nothing_is_made(tmp_path: Path) -> None:
-    """A mistyped folder does not become one."""
     with pytest.raises(CorpusNotFound):
         add(Database(tmp_path / "nowhere"), "x")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
-    """Connections of a file that was moved away are not written to."""
     database = Database(tmp_path)
     add(database, "old")
     database.close()

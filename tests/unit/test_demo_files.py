@@ -13,39 +13,13 @@ from workbench.demo import (
     MODULES,
     QUESTIONS,
     SMALL_MODULES,
-    TOPICS,
-    data_folder,
     demo_files,
     demo_judgments,
     demo_judgments_folder,
     demo_texts,
-    without_repeats,
 )
 from workbench.errors import UsageError
 from workbench.judgments.qrels import load_judgments
-
-
-def test_the_selection_is_fixed_and_in_path_order() -> None:
-    """Two calls give the same paths and texts; modules are named once, in order."""
-    first, second = demo_texts(), demo_texts()
-    assert list(first) == sorted(first)
-    assert first == second
-    assert list(MODULES) == sorted(set(MODULES))
-    assert sum(path.startswith(LIBRARY) for path in first) == len(MODULES)
-    assert sum(path.startswith(TOPICS) for path in first) >= 70
-
-
-def test_a_section_of_the_help_topics_is_told_once() -> None:
-    """A large topic loses the sections that smaller topics hold, keeps its own, and a topic told elsewhere goes."""
-    topics = {
-        "all": "All\n***\n\nAbout all.\n\n\nOne\n===\n\nThe first.\n\n\nOwn\n===\n\nOnly here.\n",
-        "one": "One\n***\n\nThe first.\n",
-        "uno": "One\n***\n\nThe first.\n",
-    }
-    told = without_repeats(topics)
-    assert list(told) == ["all", "uno"]
-    assert told["all"] == "All\n***\n\nAbout all.\n\n\nOwn\n===\n\nOnly here.\n"
-    assert told["uno"] == topics["uno"]
 
 
 @pytest.mark.slow
@@ -85,13 +59,11 @@ def test_the_small_part_answers_many_questions_and_grows_into_the_whole(tmp_path
 
 
 def test_questions_on_a_folder_that_is_no_demo_are_refused(tmp_path: Path) -> None:
-    """No empty judgments that would fail later, far from their cause."""
     with pytest.raises(UsageError, match="answers no question"):
         demo_judgments(tmp_path)
 
 
 def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path) -> None:
-    """The demo never mixes with what somebody keeps."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "mine.py").write_text("mine", encoding="utf-8")
     with pytest.raises(UsageError, match="holds other files"):
@@ -111,31 +83,6 @@ def test_every_judgment_of_the_demo_has_its_evidence_in_the_file() -> None:
     assert missing == []
 
 
-def test_the_demo_has_enough_questions_of_every_kind() -> None:
-    """Forty or more, all with keywords and something relevant; identifiers alone, and sentences."""
-    judgments = load_judgments(demo_judgments_folder())
-    assert len(judgments) >= 40
-    assert not judgments.without_relevant
-    texts = [judgments.topics[i].text for i in judgments.query_ids]
-    assert sum(" " not in text for text in texts) >= 8
-    assert sum(len(text.split()) >= 6 for text in texts) >= 25
-    assert all(topic.keywords for topic in judgments.topics.values())
-
-
-def test_keywords_give_nothing_away() -> None:
-    """Whoever asks does not know the answer's name yet: every keyword is a word of the question."""
-    for topic in load_judgments(demo_judgments_folder()).topics.values():
-        words = (topic.keywords or "").replace('"', "").lower().split()
-        assert [w for w in words if w not in topic.text.lower()] == [], topic.query_id
-
-
 def test_the_tour_asks_judged_questions() -> None:
-    """The three questions are among the judged ones, with the same keywords."""
     judged = {(topic.text, topic.keywords) for topic in load_judgments(demo_judgments_folder()).topics.values()}
     assert [q.text for q in QUESTIONS if (q.text, q.keywords) not in judged] == []
-
-
-def test_the_data_folder_holds_sample_and_demo() -> None:
-    """One function finds both."""
-    assert (data_folder() / "sample" / "corpus.yaml").is_file()
-    assert (data_folder() / "demo" / "qrels.tsv").is_file()

@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.demo import sample_folder
-from workbench.errors import PlanError, SourceUnavailable, UsageError
+from workbench.errors import SourceUnavailable, UsageError
 from workbench.notebook import explorer as explorer_module
 
 pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
@@ -43,7 +43,6 @@ def control(explorer: Any, name: str) -> Any:
 
 
 def test_whatever_moved_the_list_is_that_of_a_search_under_the_plan(sample: wb.Corpus, explorer: Any) -> None:
-    """Fused again or searched again: same chunks, same scores, same order."""
     for changes in MOVES:
         explorer.move(changes)
         fresh = sample.search(explorer.result.query, plan=explorer.plan, bypass_cache=True)
@@ -61,7 +60,6 @@ def test_the_figure_beside_the_sliders_is_that_of_evaluate(sample: wb.Corpus, ju
 
 
 def test_moving_a_slider_is_moving_the_plan(explorer: Any) -> None:
-    """A control sets its own field and nothing else, and the picture and the arrows follow."""
     control(explorer, "fusion.k").input.value = 7.0
     assert explorer.plan == wb.Plan.parse(RRF).replace({"fusion.k": 7})
     control(explorer, "depth.vector").input.value = 20
@@ -83,51 +81,6 @@ def test_a_control_is_seen_only_where_the_plan_reads_its_field(explorer: Any) ->
     assert control(explorer, "fusion.k").widget.layout.display == "none"
     explorer.move({"sources": "keyword"})
     assert {c.name for c in explorer._controls if c.name.startswith("depth")} == {"depth.keyword"}
-
-
-def test_values_beyond_a_slider_move_its_end(explorer: Any) -> None:
-    """What is shown is the plan's value, never the nearest that fits."""
-    explorer.move({"fusion.k": 5_000, "vector.threshold": 0.9})
-    assert control(explorer, "fusion.k").input.value == 5_000
-    assert control(explorer, "vector.threshold").input.value == 0.9
-
-
-@pytest.mark.parametrize("names", [explorer_module.OFFERED, tuple(explorer_module._SLOTS)], ids=["offered", "all"])
-def test_every_field_can_have_a_control(names: tuple[str, ...]) -> None:
-    """The controls show the plan's values, and showing them moves nothing."""
-    told: list[Any] = []
-    for plan in map(wb.Plan.parse, ("default", "tmm", "passages", "pages")):
-        made = explorer_module.controls_for(names, plan, lambda *change: told.append(change))
-        for one in made:
-            one.show(wb.Plan.parse("contract"))
-            one.show(plan)
-    assert told == []
-    with pytest.raises(PlanError, match=r"no plan field called 'fusion.kk'"):
-        explorer_module.controls_for(["fusion.kk"], plan, print)
-
-
-@pytest.mark.slow
-def test_drawing_again_gives_the_figure_that_drawing_anew_gives(explorer: Any) -> None:
-    """Traces are changed in place, whatever stood there before: no value of the last picture stays."""
-    for picture in explorer._picture.options:
-        explorer.show(picture)
-        for changes in (
-            {"fusion.k": 1.0},
-            {"limit": 3},
-            {"sources": "vector"},
-            {"sources": "keyword,vector", "limit": 10},
-        ):
-            explorer.move(changes)
-            anew = explorer_module.Canvas(explorer._drawn()).widget
-            assert stripped(explorer.figure.to_plotly_json()) == stripped(anew.to_plotly_json())
-
-
-def stripped(value: Any) -> Any:
-    """A figure as JSON without ids, and without what is empty, which is as if it were not there."""
-    if isinstance(value, dict):
-        kept = {k: stripped(v) for k, v in value.items() if k != "uid"}
-        return {k: v for k, v in kept.items() if v is not None and v != {} and v != []}
-    return [stripped(v) for v in value] if isinstance(value, list) else value
 
 
 def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
@@ -212,11 +165,6 @@ def test_texts_of_documents_stay_texts(make_corpus: Callable[..., wb.Corpus]) ->
     assert "<b>" not in explorer_module.alert(UsageError("<b>"))
 
 
-@pytest.mark.parametrize(("before", "now", "said"), [(None, 3, "new"), (3, 3, ""), (5, 2, "▲3"), (2, 5, "▼3")])
-def test_arrows(before: int | None, now: int, said: str) -> None:
-    assert explorer_module.moved(before, now) == said
-
-
 def test_without_the_extra_the_remedy_is_said(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(UsageError, match=r"\[notebooks\]"):
@@ -224,7 +172,6 @@ def test_without_the_extra_the_remedy_is_said(sample: wb.Corpus, monkeypatch: py
 
 
 def test_each_of_two_encoders_has_its_own_threshold() -> None:
-    """One control for each vector source of the plan, which moves that one's threshold."""
     plan = wb.Plan.parse("sources=vector,vector:b vector.threshold=0.6 threshold.vector:b=off")
     told: list[Any] = []
     first, second = explorer_module.controls_for(["vector.threshold"], plan, lambda *change: told.append(change))

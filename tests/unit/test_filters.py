@@ -7,14 +7,7 @@ from datetime import datetime
 import pytest
 
 from workbench.errors import FilterError
-from workbench.store.access.filters import And, Condition, Date, Not, Or, glob_pattern, parse, select, uses_collection
-
-
-def test_and_binds_tighter_than_or_and_not_tighter_than_and():
-    """Precedence is that of SQL."""
-    assert parse("a = 1 or b = 2 and not c = 3") == Or(
-        (Condition("a", "=", (1,)), And((Condition("b", "=", (2,)), Not(Condition("c", "=", (3,))))))
-    )
+from workbench.store.access.filters import Date, glob_pattern, parse, select
 
 
 @pytest.mark.parametrize(
@@ -33,7 +26,6 @@ def test_and_binds_tighter_than_or_and_not_tighter_than_and():
     ],
 )
 def test_the_text_form_is_canonical(text: str, canonical: str):
-    """Equal filters have one text, which serves as cache key."""
     assert str(parse(text)) == canonical
     assert parse(canonical) == parse(text)
 
@@ -57,7 +49,6 @@ def test_the_text_form_is_canonical(text: str, canonical: str):
     ],
 )
 def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text: str, place: int, remedy: str):
-    """The message names the character, counted from 1, and the remedy."""
     with pytest.raises(FilterError) as error:
         parse(text)
     assert f"at character {place}" in error.value.message
@@ -65,7 +56,6 @@ def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text: str, place: 
 
 
 def test_a_filter_has_a_length():
-    """A text of megabytes is refused before it is read."""
     with pytest.raises(FilterError, match="10000"):
         parse("a = 1 or " * 5000 + "a = 1")
 
@@ -83,7 +73,6 @@ def test_a_filter_has_a_length():
     ],
 )
 def test_a_date_is_a_stretch_of_time(text: str, start: datetime, end: datetime):
-    """A month, a day, a minute or a second, in UTC."""
     date = Date(text)
     assert (date.start, date.end) == (start, end)
 
@@ -102,7 +91,6 @@ def test_a_date_is_a_stretch_of_time(text: str, start: datetime, end: datetime):
     ],
 )
 def test_globs_stay_within_folders_but_for_two_stars(glob: str, yes: list[str], no: list[str]):
-    """The pattern is run by the engine that runs it in a search."""
     import duckdb
 
     def matches(path: str) -> bool:
@@ -112,24 +100,7 @@ def test_globs_stay_within_folders_but_for_two_stars(glob: str, yes: list[str], 
     assert [p for p in no if matches(p)] == []
 
 
-def test_values_and_field_names_never_reach_the_sql_text():
-    """Whatever is asked for, it is a parameter."""
-    evil = "x' OR 1=1; DROP TABLE documents; --"
-    quoted = evil.replace("'", "''")
-    keys = [evil]
-    for text in (
-        f"title = '{quoted}'",
-        f"path glob '{quoted}*'",
-        f"\"{evil}\" contains '{quoted}'",
-        f"url in ('{quoted}')",
-    ):
-        statement = select(parse(text), [], keys)
-        assert "DROP" not in statement.sql
-        assert any(isinstance(v, str) and "DROP" in v for v in statement.values)
-
-
 def test_an_unknown_field_is_refused_with_the_known_ones():
-    """With the nearest name first."""
     with pytest.raises(FilterError) as error:
         select(parse("type = 'a' and auther = 'b'"), [], ["author"])
     assert "at character 16" in error.value.message
@@ -145,13 +116,5 @@ def test_an_unknown_field_is_refused_with_the_known_ones():
     ],
 )  # fmt: skip
 def test_a_value_must_suit_its_field(text: str):
-    """Rather than find nothing, it says what the field takes."""
     with pytest.raises(FilterError, match="at character 1"):
         select(parse(text), [], [])
-
-
-def test_a_filter_on_the_collection_is_compiled_for_each():
-    """Conditions on it are true or false by then."""
-    node = parse("collection = 'docs' and not collection like 'x%'")
-    assert uses_collection(node)
-    assert select(node, ["docs", "other"], []).sql.startswith("SELECT (true AND (NOT false)) AS c0, (false AND ")

@@ -62,28 +62,7 @@ def test_a_plan_that_every_fold_chooses_is_as_sure_as_one_that_nobody_chose() ->
     assert made.brief.startswith("0.5")
 
 
-def test_folds_of_one_query_are_as_unsure_as_larger_ones() -> None:
-    """As many folds as queries: the samples still differ in the queries that they have."""
-    random = np.random.default_rng(9)
-    values = np.array([np.zeros(12), random.normal(0.5, 0.1, 12)])
-    choice = nested(values, deal(12, 12, 0))
-    made = choice_difference("RR", ("first", "tuned"), values[0], values, choice)
-    plain = paired_difference("RR", ("first", "tuned"), values[0], values[1])
-    assert (made.low, made.high) == pytest.approx((plain.low, plain.high), abs=0.005)
-
-
-def test_samples_are_the_same_for_the_same_seed_however_they_are_cut() -> None:
-    """Many plans are sampled in blocks: the seed alone decides, and the samples' mean is the figure."""
-    values = np.random.default_rng(7).random((6, 30))
-    choice = chosen(values)
-    one = choice_means(values, choice, values[0], resamples=300, seed=3)
-    assert one.tolist() == choice_means(values, choice, values[0], resamples=300, seed=3).tolist()
-    assert one.tolist() != choice_means(values, choice, values[0], resamples=300, seed=4).tolist()
-    assert one.mean() == pytest.approx(choice.held_out.mean() - values[0].mean())
-
-
 def test_a_pool_takes_the_samples_of_a_set_that_chose_its_plan() -> None:
-    """The set's own differences would say too much; its mean stays what it is."""
     differences = [np.full(30, 0.1), np.full(30, 0.3)]
     plain = pooled_difference(differences)
     wide = pooled_difference(differences, drawn={1: np.array([-0.5, 1.1])})

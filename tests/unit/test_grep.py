@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from grep_cases import RecordEntry, make_columns, make_grep, run
 
-from workbench.errors import CorpusDamaged, QueryError, UsageError
-from workbench.store.arrays import Columns
+from workbench.errors import QueryError
 from workbench.store.grep.passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
 from workbench.store.grep.search import MappedGrep
-from workbench.store.grep.text import build_text
 from workbench.store.types import Scope
-
-
-def numbered(count: int, *matches: int) -> str:
-    """A text of numbered lines, some of which hold the word `needle`."""
-    return "\n".join(f"line {n}" + (" needle" if n in matches else "") for n in range(1, count + 1))
-
-
-def test_a_match_gives_the_lines_around_it(tmp_path: Path) -> None:
-    """A match at line N gives max(1, N-10) to min(last, N+10), the matched line marked."""
-    grep = make_grep(tmp_path, [numbered(100, 3), numbered(100, 50), numbered(100, 95)])
-    found = run(grep, "needle", context=10).passages
-    assert [(p.start_line, p.end_line, p.matched_lines) for p in found] == [
-        (1, 13, (3,)),
-        (40, 60, (50,)),
-        (85, 100, (95,)),
-    ]
-    assert found[1].citation == "d0001.txt:40-60"
-    assert [found[1].text[m.start : m.end] for m in found[1].matches] == ["needle"]
-
-
-@pytest.mark.parametrize(
-    ("matches", "passages"),
-    [((10, 30), [(1, 40)]), ((10, 31), [(1, 20), (21, 41)]), ((10, 30, 50), [(1, 60)]), ((10, 11), [(1, 21)])],
-)
-def test_close_matches_are_one_passage(
-    tmp_path: Path, matches: tuple[int, ...], passages: list[tuple[int, int]]
-) -> None:
-    """Matches within 2 x context lines of each other (inclusive, chained) are one passage."""
-    found = run(make_grep(tmp_path, [numbered(100, *matches)]), "needle", context=10).passages
-    assert sorted((p.start_line, p.end_line) for p in found) == passages
 
 
 def test_score_and_order(tmp_path: Path) -> None:
@@ -76,7 +43,6 @@ def test_the_first_lines_are_ranked_when_there_are_too_many(tmp_path: Path) -> N
 
 
 def test_nothing_crosses_a_newline(tmp_path: Path) -> None:
-    """A pattern that would match across lines does not, nor does it across documents."""
     grep = make_grep(tmp_path, ["a\nb", "a", "b"])
     for pattern in ("a\nb", r"a\sb", "a[^x]b", r"a\x0ab", "(?s)a.b", r"a\Wb", r"a\n?b", "a[[:space:]]b"):
         assert not run(grep, pattern, regex=True).passages, pattern
@@ -86,7 +52,6 @@ def test_nothing_crosses_a_newline(tmp_path: Path) -> None:
 
 
 def test_every_empty_line_but_none_at_the_end(tmp_path: Path) -> None:
-    """An empty line is a line; a closing newline starts none; an empty document has none."""
     answer = run(make_grep(tmp_path, ["a\n\nb\n", "", "\n", "c"]), "^$", regex=True, context=0)
     assert [(p.path, p.start_line, p.text, p.matches) for p in answer.passages] == [
         ("d0000.txt", 2, "", ()), ("d0002.txt", 1, "", ()),
@@ -124,7 +89,6 @@ def test_every_empty_line_but_none_at_the_end(tmp_path: Path) -> None:
     ],
 )
 def test_case_and_scripts(tmp_path: Path, text: str, pattern: str, case: str, hit: bool) -> None:
-    """Case as RE2 folds it, words of any script and length; the span is right."""
     answer = run(make_grep(tmp_path, ["before\n" + text + "\nafter"]), pattern, case=case)
     assert bool(answer.passages) is hit
     for passage in answer.passages:
@@ -139,14 +103,12 @@ def test_case_and_scripts(tmp_path: Path, text: str, pattern: str, case: str, hi
     [("cat", (1, 4, 5)), ("cat sat", (5,)), ("at", ()), ("cat-", (4,)), ("猫", (6,)), ("über", (7,)), ("ber", ())],
 )
 def test_whole_words(tmp_path: Path, pattern: str, lines: tuple[int, ...]) -> None:
-    """A whole word has a separator or a line's border on both sides, in any script."""
     text = "cat\nconcat\ncat_x cats\na cat- cat\ncat sat\n猫、犬 猫犬\nüber überall"
     answer = run(make_grep(tmp_path, [text]), pattern, word=True, context=0)
     assert tuple(p.start_line for p in sorted(answer.passages, key=lambda p: p.start_line)) == lines
 
 
 def test_whole_words_next_to_each_other_are_all_marked(tmp_path: Path) -> None:
-    """Two words with one space between share it: both are marked, without the space."""
     (passage,) = run(make_grep(tmp_path, ["cat cat concat cat"]), "cat", word=True).passages
     assert [(m.start, m.end) for m in passage.matches] == [(0, 3), (4, 7), (15, 18)]
 
@@ -165,13 +127,6 @@ def test_long_lines_are_cut_around_the_match(tmp_path: Path, letter: str, at: in
     assert shown.startswith("…") == (at > 200)
     assert below == "end"
     assert [passage.text[m.start : m.end] for m in passage.matches] == ["NEEDLE"]
-
-
-def test_a_line_of_many_characters_is_measured_in_characters(tmp_path: Path) -> None:
-    """1,000 characters of three bytes each are not cut; one more is."""
-    full = "検" * (LINE_CHARACTERS - 1) + "N"
-    assert run(make_grep(tmp_path / "a", [full]), "N").passages[0].text == full
-    assert "…" in run(make_grep(tmp_path / "b", [full + "x"]), "N").passages[0].text
 
 
 @pytest.mark.parametrize("letter", ["y", "é"])
@@ -209,7 +164,6 @@ def test_the_record_that_stands_for_a_passage(tmp_path: Path) -> None:
 
 
 def test_pages_of_the_first_match(tmp_path: Path) -> None:
-    """A document with pages cites the page of the first match."""
     texts = ["one\ntwo\nthree", "one"]
     make_grep(tmp_path, texts)
     columns = make_columns(tmp_path / "paged", ["a.pdf", "b.txt"], [], [(0, 4, 8), ()])
@@ -219,7 +173,6 @@ def test_pages_of_the_first_match(tmp_path: Path) -> None:
 
 
 def test_an_empty_corpus_answers(tmp_path: Path) -> None:
-    """No documents, or only empty ones: no passages, complete."""
     for name, texts in (("none", []), ("empty", ["", ""])):
         grep = make_grep(tmp_path / name, texts)
         for pattern, regex in (("word", False), ("->", False), (".*", True), (r"\w+", True)):
@@ -227,37 +180,9 @@ def test_an_empty_corpus_answers(tmp_path: Path) -> None:
             assert (answer.passages, answer.files, answer.lines, answer.complete) == ((), 0, 0, True)
 
 
-@pytest.mark.slow
-def test_threads_and_repeats_give_the_same(tmp_path: Path) -> None:
-    """Eight threads at once get what one gets, also where the text is scanned block by block."""
-    rng = np.random.default_rng(7)
-    words = np.array(["alpha", "beta", "->", "Gamma", "delta_1", "é"])
-    texts = [" ".join(words[rng.integers(0, 6, 9)]) + "\n" for _ in range(300)]
-    texts = ["".join(rng.permutation(texts)[: int(n)]) for n in rng.integers(0, 400, 300)]
-    grep = make_grep(tmp_path, texts, most_lines=2000)
-    queries = [("alpha", False), ("->", False), (r"-> \S+ ->", True), (r"[A-Z]\w+ é$", True), ("é delta_1", False)]
-    alone = [run(grep, p, regex=r, depth=20).passages for p, r in queries]
-    assert all(alone)
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda q: run(grep, q[0], regex=q[1], depth=20).passages, queries * 8))
-    assert answers == alone * 8
-
-
 def test_asking_for_nothing_is_refused(tmp_path: Path) -> None:
-    """No pattern, an empty one, or too many are refused with the remedy."""
     grep = make_grep(tmp_path, ["a"])
     for patterns in ((), ("a", ""), tuple(map(str, range(101)))):
         with pytest.raises(QueryError) as caught:
             run(grep, *patterns)
         assert caught.value.remedy
-
-
-def test_files_of_another_build_are_refused(tmp_path: Path) -> None:
-    """Text and spans must be of one build."""
-    make_grep(tmp_path, ["a", "b"])
-    build_text(tmp_path / "other", ["a"])
-    with pytest.raises(UsageError, match="one generation"):
-        MappedGrep(tmp_path / "other", Columns(tmp_path / "records"))
-    (tmp_path / "text_lower.bin").unlink()
-    with pytest.raises(CorpusDamaged, match="is missing"):
-        MappedGrep(tmp_path, Columns(tmp_path / "records"))

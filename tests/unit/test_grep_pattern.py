@@ -6,14 +6,13 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-import re2
 from grep_cases import make_grep, run
 
 from workbench.errors import QueryError
 from workbench.store.grep import scan as grep_scan
 from workbench.store.grep.pattern import compile_re2, prepare
 from workbench.store.grep.syntax import has_capital, read_regex
-from workbench.store.lexical.characters import RE2_SEPARATOR, RE2_SEPARATORS, RE2_WORDS, WORDS, is_word_character
+from workbench.store.lexical.characters import RE2_SEPARATOR, WORDS, is_word_character
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,6 @@ from workbench.store.lexical.characters import RE2_SEPARATOR, RE2_SEPARATORS, RE
     ],
 )
 def test_a_refused_pattern_says_why_and_what_to_do(pattern: str, reason: str, remedy: str) -> None:
-    """One sentence with RE2's own reason, and the remedy that fits it."""
     with pytest.raises(QueryError) as caught:
         prepare(pattern, regex=True, case="smart", word=False)
     assert reason in caught.value.message
@@ -48,7 +46,6 @@ def test_a_refused_pattern_says_why_and_what_to_do(pattern: str, reason: str, re
 
 
 def test_switches_are_only_text_among_fixed_words(tmp_path: Path) -> None:
-    """`-v` and brackets are looked for as they are when they are fixed words."""
     grep = make_grep(tmp_path, ["pip -v install", "a(?=b) [x"])
     assert [p.path for p in run(grep, "-v install").passages] == ["d0000.txt"]
     assert [p.path for p in run(grep, "(?=b) [").passages] == ["d0001.txt"]
@@ -100,40 +97,7 @@ def test_smart_case_looks_at_letters(pattern: str, regex: bool, capital: bool) -
     assert has_capital(pattern, regex) is capital
 
 
-@pytest.mark.parametrize(
-    ("pattern", "needs", "exact"),
-    [
-        ("abc", "abc", True), (r"retry_\w+", "retry_", False), (r"\bfoo\b", "foo", False), ("^foo", "foo", False),
-        (r"max-\d{2,}x", "max-", False), ("a.*bcd", "bcd", False), ("(foo bar)+z", "foo bar", False), ("ab?c", "a", False),
-        ("cat|dog", "", False), ("(a b)?", "", False), (r"\d*", "", False), ("", "", False), ("(?i)a", "", False),
-        ("éab", "ab", False), (r"\pLabc", None, None), ("a(?i:b)cd", "cd", False), (r"\x{61}\Qb.\E", "ab.", True),
-        ("re(?:try|do)_xy", "_xy", False), (r"a\.b", "a.b", True),
-    ],
-)  # fmt: skip
-def test_what_every_match_holds(pattern: str, needs: str | None, exact: bool | None) -> None:
-    """The longest run of fixed text; nothing is known of alternatives, other cases, or what only RE2 reads."""
-    reading = read_regex(pattern)
-    assert (reading and reading.needs, reading and reading.exact) == (needs, exact)
-
-
-@pytest.mark.parametrize(
-    "part",
-    [".", r"\W", r"\D", r"\S", "[^a]", r"\PN", "[[:^ascii:]]", r"[\x{80}-\x{ff}]", r"\pL", "[é]", "(?:é|-)", r"\W?", "-*é?",
-     r"[\W-]", r"[^\w]", r"\s*", "-{0}", "(?:-|)", r"\b|.", "(?:-b)?", r"\PL|é", "[ -é]", r"[\D-]"],
-)  # fmt: skip
-def test_what_stands_between_words_is_not_guessed(tmp_path: Path, part: str) -> None:
-    """What may match a letter, a separator or nothing tells nothing of where the words around it end."""
-    lines = ["xy", "xéy", "x-y", "x y", "xay", "x1y", "x--y", "x-by", "x"]
-    pattern = f"x(?:{part})y"
-    meant = part.replace(r"[\W", f"[{RE2_SEPARATORS}").replace(r"[^\w", f"[^{RE2_WORDS}").replace(r"\W", RE2_SEPARATOR)
-    wanted = tuple(n for n, line in enumerate(lines, 1) if compile_re2(f"x(?:{meant})y", False).search(line))
-    assert wanted
-    answer = run(make_grep(tmp_path, ["\n".join(lines)]), pattern, regex=True, context=99)
-    assert answer.passages[0].matched_lines == wanted
-
-
 def test_deep_nesting_is_scanned(tmp_path: Path) -> None:
-    """Brackets nested deeper than is read are still answered."""
     deep = "(a" * 600 + ")" * 600
     assert read_regex(deep) is None
     assert run(make_grep(tmp_path, ["a" * 600, "a" * 599]), deep, regex=True).files == 1
@@ -150,11 +114,3 @@ def test_word_characters_are_the_same_everywhere() -> None:
     assert set(separators) | {"\n"} == set(characters) - words
     assert all(c in words for c in characters if unicodedata.category(c)[0] in "LMN")
     assert all(c in words or (c.lower() == c == c.upper()) for c in characters)
-
-
-def test_only_k_and_s_have_cases_beyond_ascii() -> None:
-    """RE2 folds no character beyond ASCII to an ASCII letter but the Kelvin sign and the long s."""
-    options = re2.Options()
-    options.case_sensitive = False
-    beyond = "".join(chr(c) for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000)
-    assert re2.findall("[a-z]", beyond, options) == ["\u017f", "\u212a"]

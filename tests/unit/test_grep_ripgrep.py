@@ -68,7 +68,6 @@ def _ours(grep: MappedGrep, pattern: str, **options: object) -> set[tuple[str, i
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "flag"), [("smart", "-S"), ("sensitive", "-s"), ("ignore", "-i")])
 def test_fixed_text_finds_what_ripgrep_finds(corpus: tuple[MappedGrep, Path], case: str, flag: str) -> None:
-    """`rg -F` in each of its ways to treat case."""
     grep, files = corpus
     for pattern in FIXED:
         assert _ours(grep, pattern, case=case) == _ripgrep(files, pattern, ["-F", flag]), pattern
@@ -77,7 +76,6 @@ def test_fixed_text_finds_what_ripgrep_finds(corpus: tuple[MappedGrep, Path], ca
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "flag"), [("smart", "-S"), ("sensitive", "-s"), ("ignore", "-i")])
 def test_regular_expressions_find_what_ripgrep_finds(corpus: tuple[MappedGrep, Path], case: str, flag: str) -> None:
-    """`rg` with its Unicode classes off where RE2's are ASCII."""
     grep, files = corpus
     for pattern in REGEX:
         plain = pattern.replace(r"\w", "[0-9A-Za-z_]").replace(r"\d", "[0-9]").replace(r"\b", r"(?-u:\b)")

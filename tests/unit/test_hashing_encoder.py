@@ -22,7 +22,6 @@ CODE = (
 
 @pytest.mark.slow
 def test_two_processes_give_the_same_bits() -> None:
-    """Python's own hash seed has no say."""
     seen = {
         subprocess.run(
             [sys.executable, "-c", CODE],
@@ -37,26 +36,12 @@ def test_two_processes_give_the_same_bits() -> None:
 
 
 def test_it_is_found_by_name() -> None:
-    """`hashing` needs no files, and its identity is exact without loading."""
     assert identity_of("hashing") == load_encoder("hashing").identity == IDENTITY
     assert IDENTITY.runtime == "hashing 1"
 
 
-def test_word_order_case_and_width_of_letters_change_no_bit() -> None:
-    """A bag of folded words."""
-    a, b = HashingEncoder().encode(["Retry the CALL", "ｃａｌｌ the retry"])
-    np.testing.assert_array_equal(a, b)
-
-
-def test_parts_of_words_bring_texts_together() -> None:
-    """`retries` is near `retry`, and far from `flour`."""
-    retry, retries, flour = HashingEncoder().encode(["retry", "retries", "flour"])
-    assert retry @ retries > 0.15 > abs(retry @ flour) + 0.1
-
-
 @given(st.text(max_size=80))
 def test_any_text_has_a_unit_vector(text: str) -> None:
-    """No text is too odd, not even an empty one."""
     vector = HashingEncoder().encode_query(text)
     assert vector.shape == (DIM,)
     assert abs(float(np.linalg.norm(vector.astype(np.float64))) - 1) < 1e-6

@@ -33,7 +33,6 @@ SOUP = st.lists(st.one_of(st.just("WORD"), MARKUP, st.sampled_from([" ", "\n", "
 
 
 def placed(page: str) -> tuple[str, Outline, tuple[Place, ...]]:
-    """The text of a page, its shape, and where it is in the file."""
     source = Source(FoundFile("", "a", "", 0, 0)).inner(Member("a.html", page.encode()))
     parsed = next(item for item in READER.read(source) if isinstance(item, Parsed))
     return parsed.text, parsed.outline, parsed.places
@@ -97,7 +96,6 @@ def test_broken_pages_are_read(page: str) -> None:
     ids=["paragraphs", "rows, items and headings", "preformatted", "an XML declaration"],
 )
 def test_each_passage_begins_at_the_line_of_its_words(page: str, text: str, places: list[tuple[str, int]]) -> None:
-    """A chunk begins at the marks of rows, items and headings, which belong to their words."""
     found, _, at = placed(page)
     assert found == text
     ends = [*(p.start for p in at[1:]), len(found)]
@@ -141,7 +139,6 @@ def test_long_lines_have_columns() -> None:
     ("encoding", "end"), list(itertools.product(["utf-8-sig", "utf-16", "shift_jis"], ["\n", "\r\n"]))
 )
 def test_lines_are_those_of_the_file(tmp_path: Path, encoding: str, end: str) -> None:
-    """Whatever its encoding and line ends are, and with the front matter before the page."""
     page = (
         "---\nauthor: Ada\n---\n<!doctype html>\n<html><head><meta charset=shift_jis>\n</head><body>\n<p>\nかな<p>カナ"
     )

@@ -54,7 +54,6 @@ def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: str) -> None:
-    """The error names file and line."""
     file = tmp_path / "a.run"
     file.write_text(f"q1 Q0 z 1 9 x\n{line}\n", encoding="utf-8")
     with pytest.raises(JudgmentError, match=r"a\.run, line 2") as caught:

@@ -9,30 +9,27 @@ import numpy as np
 import pytest
 from indexing_cases import paths, run, write_texts
 
-from workbench.errors import CorpusLocked, EncoderMismatch, UsageError
+from workbench.errors import CorpusLocked, UsageError
 from workbench.indexing import remove
-from workbench.records import EncoderIdentity, Granularity, Principal, Progress
+from workbench.records import Granularity, Principal
 from workbench.reports import FileStatus
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
-from workbench.store.reader import check_encoder, open_generation
+from workbench.store.reader import open_generation
 
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
-    """A folder of three small files."""
     return write_texts(tmp_path / "docs")
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """Where the corpus goes."""
     return tmp_path / "my.corpus"
 
 
 @pytest.mark.slow
 def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, corpus: Path):
-    """Three files, three documents; the binary one is skipped with its reason."""
     (docs / "program.exe").write_bytes(b"MZ\x90\0\0\0\3\0")
     report = run(docs, corpus)
     assert [(f.path, f.status.value) for f in report.files] == [
@@ -48,7 +45,6 @@ def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, co
 
 @pytest.mark.slow
 def test_a_second_run_changes_nothing_and_embeds_nothing(docs: Path, corpus: Path):
-    """The generation stays, byte for byte."""
     first = run(docs, corpus)
     manifest = (Layout(corpus).folder(first.generation) / "manifest.json").read_bytes()
     second = run(docs, corpus)
@@ -60,7 +56,6 @@ def test_a_second_run_changes_nothing_and_embeds_nothing(docs: Path, corpus: Pat
 
 @pytest.mark.slow
 def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
-    """An edit embeds one text; a new time of change embeds none; the rest is carried over."""
     run(docs, corpus)
     (docs / "b.md").write_text("# Backoff\n\nWait less.\n")
     report = run(docs, corpus)
@@ -74,7 +69,6 @@ def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
 
 @pytest.mark.slow
 def test_a_file_that_vanished_is_removed_and_counted(docs: Path, corpus: Path):
-    """From the next generation on."""
     run(docs, corpus)
     (docs / "b.md").unlink()
     report = run(docs, corpus)
@@ -83,34 +77,7 @@ def test_a_file_that_vanished_is_removed_and_counted(docs: Path, corpus: Path):
 
 
 @pytest.mark.slow
-def test_a_renamed_file_embeds_nothing(docs: Path, corpus: Path):
-    """Vectors are found again by the text."""
-    run(docs, corpus)
-    (docs / "b.md").rename(docs / "z.md")
-    report = run(docs, corpus)
-    assert (report.count(FileStatus.REMOVED), report.count(FileStatus.INDEXED), report.embedded) == (1, 1, 0)
-    assert paths(corpus) == ["a.md", "sub/c.md", "z.md"]
-
-
-@pytest.mark.slow
-def test_vectors_of_a_grown_corpus_are_those_of_one_made_at_once(docs: Path, corpus: Path, tmp_path: Path):
-    """Bit for bit, and with the same digest: history leaves no trace."""
-    run(docs, corpus)
-    (docs / "b.md").write_text("# Backoff\n\nWait less.\n")
-    (docs / "0.md").write_text("# First\n\nNew.\n")
-    (docs / "sub" / "c.md").unlink()
-    run(docs, corpus)
-    run(docs, tmp_path / "other.corpus")
-    with open_generation(corpus) as grown, open_generation(tmp_path / "other.corpus") as fresh:
-        numbers = np.arange(grown.records.records_total)
-        assert np.array_equal(grown.vectors().vectors(numbers), fresh.vectors().vectors(numbers))
-        assert grown.records.rows(numbers.tolist()) == fresh.records.rows(numbers.tolist())
-        assert grown.manifest.digest == fresh.manifest.digest
-
-
-@pytest.mark.slow
 def test_a_part_of_a_folder_refreshes_only_that_part(docs: Path, corpus: Path):
-    """What is beside it is neither read nor removed."""
     run(docs, corpus)
     (docs / "b.md").unlink()
     (docs / "sub" / "c.md").write_text("# Dogs\n")
@@ -121,7 +88,6 @@ def test_a_part_of_a_folder_refreshes_only_that_part(docs: Path, corpus: Path):
 
 @pytest.mark.slow
 def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Path, corpus: Path):
-    """Computed here by hand from the chunks of another collection."""
     (docs / "long.md").write_text("".join(f"# Part {i}\n\n{f'word{i} ' * 150}\n\n" for i in range(4)))
     run(docs, corpus, collection=("artifacts", "artifact_chunks"))
     with open_generation(corpus) as opened:
@@ -147,7 +113,6 @@ def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Pa
 
 @pytest.mark.slow
 def test_everything_may_be_removed(docs: Path, corpus: Path):
-    """An empty corpus opens and answers."""
     run(docs, corpus)
     assert remove([docs], corpus).documents == 0
     with open_generation(corpus) as opened:
@@ -157,7 +122,6 @@ def test_everything_may_be_removed(docs: Path, corpus: Path):
 
 @pytest.mark.slow
 def test_records_with_one_id_are_not_silently_lost(docs: Path, corpus: Path):
-    """The report says how many were left out."""
     (docs / "r.jsonl").write_text(
         '{"id": "1", "text": "one"}\n{"id": "1", "text": "two"}\n{"id": "2", "text": "three"}\n'
     )
@@ -167,20 +131,8 @@ def test_records_with_one_id_are_not_silently_lost(docs: Path, corpus: Path):
     assert file.reason
 
 
-def test_progress_names_every_step_and_ends_each(docs: Path, corpus: Path):
-    """Steps with a known total end at it."""
-    told: list[Progress] = []
-    run(docs, corpus, progress=told.append)
-    steps = list(dict.fromkeys(p.step for p in told))
-    assert [s for s in ("walk", "compare", "read", "embed", "tables", "publish") if s not in steps] == []
-    for step in ("walk", "compare", "read", "embed", "publish"):
-        last = [p for p in told if p.step == step][-1]
-        assert last.done == last.total > 0
-
-
 @pytest.mark.slow
 def test_a_second_writer_is_refused_or_waits(docs: Path, corpus: Path):
-    """While readers go on."""
     run(docs, corpus)
     (docs / "d.md").write_text("new")
     with locks.writer(Layout(corpus).writer_lock, corpus):
@@ -209,24 +161,14 @@ def test_a_reader_keeps_its_generation_and_follows_when_asked(docs: Path, corpus
 
 
 def test_a_folder_of_other_files_does_not_become_a_corpus(docs: Path, tmp_path: Path):
-    """Nor does a file."""
     with pytest.raises(UsageError, match="is not a corpus"):
         run(docs, docs / "sub")
     with pytest.raises(UsageError, match="cannot be made"):
         run(docs, docs / "a.md")
 
 
-def test_vectors_of_two_encoders_are_never_compared():
-    """Digest and dimension must be equal; the runtime need not be."""
-    one = EncoderIdentity("m", "ab", "torch", 4, 16)
-    check_encoder(one, EncoderIdentity("m", "ab", "openvino", 4, 16))
-    with pytest.raises(EncoderMismatch, match="embed again: index without this encoder"):
-        check_encoder(one, EncoderIdentity("m", "cd", "torch", 4, 16))
-
-
 @pytest.mark.slow
 def test_front_matter_and_rules_decide_who_sees_what(docs: Path, corpus: Path):
-    """Flags, then corpus.yaml; a document is unchanged only under the same rules."""
     run(docs, corpus, tenant="acme", roles=("hr",))
     with open_generation(corpus) as opened:
         assert opened.records.count(opened.records.scope(Principal("acme", ("hr",)), None, ())) == (3, 3)

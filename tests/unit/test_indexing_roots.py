@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import UsageError
-from workbench.indexing.roots import Root, inside, salted, settle, targets
+from workbench.indexing.roots import Root, salted, settle, targets
 from workbench.ingest.walk import walk
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """docs/a.md, docs/sub/b.md, notes/a.md, c.md."""
     for name in ("docs/a.md", "docs/sub/b.md", "notes/a.md", "c.md"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,21 +21,18 @@ def tree(tmp_path: Path) -> Path:
 
 
 def placed(asked: list[Path], old: dict[str, Root]) -> tuple[list[tuple[str, str]], dict[str, Root]]:
-    """Root name and path of each file, and the roots."""
     wanted = targets(asked)
     items, roots = settle(walk(wanted), wanted, old, "{}")
     return [(Path(i.root).name, i.path) for i in items], roots
 
 
 def test_a_folder_is_a_root_and_a_file_alone_opens_none(tree: Path):
-    """The file's folder is its root, but not as a whole."""
     files, roots = placed([tree / "docs", tree / "c.md"], {})
     assert files == [(tree.name, "c.md"), ("docs", "a.md"), ("docs", "sub/b.md")]
     assert [(Path(r.root).name, r.whole) for _, r in sorted(roots.items())] == [(tree.name, False), ("docs", True)]
 
 
 def test_a_part_of_a_known_root_keeps_its_paths(tree: Path):
-    """Indexing docs/sub after docs refreshes sub/b.md; it does not add b.md."""
     _, roots = placed([tree / "docs"], {})
     files, after = placed([tree / "docs" / "sub"], roots)
     assert files == [("docs", "sub/b.md")]
@@ -47,7 +43,6 @@ def test_a_part_of_a_known_root_keeps_its_paths(tree: Path):
 
 
 def test_a_folder_around_known_roots_takes_them_in(tree: Path):
-    """No file is there twice."""
     _, roots = placed([tree / "docs", tree / "c.md"], {})
     files, after = placed([tree], roots)
     assert [path for _, path in files] == ["c.md", "docs/a.md", "docs/sub/b.md", "notes/a.md"]
@@ -56,13 +51,11 @@ def test_a_folder_around_known_roots_takes_them_in(tree: Path):
 
 
 def test_a_folder_inside_another_one_asked_for_is_not_a_root_of_its_own(tree: Path):
-    """Whatever the order of the arguments."""
     for asked in ([tree, tree / "docs"], [tree / "docs", tree]):
         assert targets(asked) == (str(tree),)
 
 
 def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree: Path):
-    """docs/a.md and notes/a.md are both a.md; the warning says how to tell them apart."""
     docs, notes = str(tree / "docs"), str(tree / "notes")
     roots = {docs: Root(docs, True, "", "{}"), notes: Root(notes, True, "", "{}")}
     held = {docs: {"a.md", "sub/b.md"}, notes: {"a.md"}}
@@ -74,16 +67,7 @@ def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree: Pat
 
 
 def test_nothing_and_what_does_not_exist_are_refused(tree: Path):
-    """With what to do."""
     with pytest.raises(UsageError, match="Name at least one"):
         targets([])
     with pytest.raises(UsageError, match="no file or folder"):
         targets([tree / "none"])
-
-
-def test_inside_goes_by_folders_and_not_by_letters():
-    """/a/bc is not inside /a/b."""
-    assert inside("/a/b", "/a/b")
-    assert inside("/a/b/c", "/a/b")
-    assert inside("/a", "/")
-    assert not inside("/a/bc", "/a/b")

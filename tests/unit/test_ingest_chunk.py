@@ -16,12 +16,10 @@ from workbench.records import Chunk, ChunkKind, Document, Granularity
 
 
 def document(text: str, title: str = "", path: str = "a.md") -> Document:
-    """A document with that text."""
     return Document("0123456789abcdef", path, "/root", text, title)
 
 
 def cut(text: str, budget: int = 40, title: str = "") -> tuple[Chunk, ...]:
-    """The chunks of a Markdown text."""
     item = document(text, title)
     chunks = chunk_document(item, markdown_outline(text), "docs", Granularity.CHUNK, budget, count_words)
     check_chunks(item, chunks)
@@ -87,7 +85,6 @@ def test_front_matter_is_no_content() -> None:
 
 
 def test_a_summary_under_a_bare_title_stands_apart_from_front_matter() -> None:
-    """A title without text leads to the summary below it; front matter is in neither."""
     text = "---\ntitle: T\n---\n# T\n\n## Summary\n\nShort.\n\n## Rest\n\nMore.\n"
     outline = markdown_outline(text, text.index("# T"))
     chunks = chunk_document(document(text, "T"), outline, "docs", Granularity.CHUNK, 60, count_words)
@@ -259,7 +256,6 @@ def test_a_document_may_be_in_two_collections_of_either_kind(tmp_path: Path) -> 
 
 
 def test_the_cheapest_cut_is_the_cheapest_of_all() -> None:
-    """Against every way of cutting a dozen pieces."""
     pieces = [Piece(n, n + 1, 3 + n * 7 % 5, (n * 5) % 11 / 2) for n in range(12)]
     limit = 14
 

@@ -70,7 +70,6 @@ def test_wide_text_without_line_ends_needs_no_mark() -> None:
 
 @pytest.mark.parametrize(("encoding", "text"), [("hz", "缆绳与锚链的保养"), ("iso2022_kr", "닻줄과 닻사슬\n")])
 def test_encodings_that_look_like_ascii_are_not_taken_for_it(encoding: str, text: str) -> None:
-    """Mail declares them; taken for ASCII they would be noise that nobody notices."""
     assert decode(text.encode(encoding), encoding)[0] == text
 
 
@@ -80,7 +79,6 @@ def test_the_marks_of_hz_in_a_program_are_no_text() -> None:
 
 
 def test_a_file_of_two_encodings_keeps_the_words_of_both() -> None:
-    """UTF-8 with a line of Latin-1 in it, as logs have."""
     data = (GERMAN * 3).encode() + "Straße\n".encode("latin-1") + GERMAN.encode()
     assert decode(data) == (GERMAN * 3 + "Straße\n" + GERMAN, MIXED)
 
@@ -107,7 +105,6 @@ def test_binaries_are_no_text_in_any_encoding(data: bytes) -> None:
 
 @pytest.mark.parametrize(("text", "encoding"), [(FRENCH, "cp1252"), (RUSSIAN, "cp1251"), (RUSSIAN, "koi8-r")])
 def test_lines_of_two_encodings_are_read_each_in_its_own(text: str, encoding: str) -> None:
-    """As many lines of UTF-8 as of the other one."""
     other = f"and {text}"
     found, name = decode((text.encode() + other.encode(encoding)) * 3)
     assert found == (text + other) * 3

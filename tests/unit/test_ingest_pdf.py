@@ -14,7 +14,6 @@ PAGES = ["First page of four words\nGoals\nwe want this", "", "Third page\nhas t
 
 
 def test_pages_keep_their_number(tmp_path: Path) -> None:
-    """A chunk lies on one page and names it; an empty page between keeps the count right."""
     file = write(tmp_path, {"a.pdf": pdf(PAGES)}) / "a.pdf"
     ((document, chunks),) = cut_file(found(file), FileRules(), count_words)  # type: ignore[misc]
     assert document.type == "pdf"

@@ -16,14 +16,12 @@ from workbench.reports import FileStatus
 
 
 def outline_of(file: Path) -> list[tuple[int, str]]:
-    """Level and title of each section of a file's only document."""
     (item,) = read_documents(found(file), FileRules())
     assert isinstance(item, ReadDocument)
     return [(s.level, s.title) for s in item.outline.sections if s.title]
 
 
 def error(file: Path) -> ReadError:
-    """The error that reading a file raises."""
     with pytest.raises(ReadError) as caught:
         documents(file)
     assert caught.value.remedy
@@ -31,7 +29,6 @@ def error(file: Path) -> ReadError:
 
 
 def test_markdown_gives_front_matter_title_and_headings(tmp_path: Path) -> None:
-    """The text keeps the front matter, so that lines are the file's; dates become ISO text."""
     text = (
         "---\ntitle: From the front\nonline version: https://x.test/a\ndate: 2024-05-31\nwhen: 2024-05-31T12:00:00+02:00\n"
         "tags: [a, 1, 2.5, null, true]\ntype: howto\n---\n\n# One `two` [three](x) {#id}\n\n> # quoted\n\n"
@@ -66,7 +63,6 @@ def test_broken_front_matter_costs_the_metadata_but_not_the_text(tmp_path: Path)
 
 
 def outline_of_with_problem(file: Path) -> list[tuple[int, str]]:
-    """Sections of a file that also has problems."""
     items = [i for i in read_documents(found(file), FileRules()) if isinstance(i, ReadDocument)]
     return [(s.level, s.title) for s in items[0].outline.sections]
 
@@ -235,7 +231,6 @@ def test_a_file_that_vanished_or_a_reader_that_breaks_is_a_read_error(
 
 
 def test_document_ids_come_from_tenant_and_path_only(tmp_path: Path) -> None:
-    """The same in another root, another in another tenant; a salt tells two roots apart."""
     write(tmp_path, {"one/a.md": "x", "two/a.md": "other text"})
     one, two = found(tmp_path / "one/a.md"), found(tmp_path / "two/a.md")
 

@@ -14,7 +14,6 @@ from workbench.reports import FileStatus
 
 
 def jsonl(*records: object) -> str:
-    """Lines of JSON."""
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
@@ -63,7 +62,6 @@ def test_thousands_of_bad_lines_are_summed_up(tmp_path: Path) -> None:
 
 
 def test_records_without_ids_are_known_by_what_they_hold(tmp_path: Path) -> None:
-    """The id does not depend on the line; the same record twice is a repeated id."""
     a, b = {"text": "a"}, {"text": "b"}
     write(tmp_path, {"r.jsonl": jsonl(a, b)})
     before = {d.text: d.document_id for d in documents(tmp_path / "r.jsonl")}

@@ -147,7 +147,6 @@ def test_front_matter_narrows_and_leaves_the_metadata(tmp_path: Path) -> None:
 def test_a_document_that_calls_itself_public_is_so_where_the_rules_allow_it(
     tmp_path: Path, rules: FileRules, kept: str, told: bool
 ) -> None:
-    """Elsewhere the rules' level stays, and the file's report says what to do."""
     write(tmp_path, {"a.md": "---\nsensitivity: Public\n---\n# T\n"})
     (document,) = documents(tmp_path / "a.md", rules)
     assert document.sensitivity == kept

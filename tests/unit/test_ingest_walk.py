@@ -37,7 +37,6 @@ def test_hidden_files_come_when_asked_but_version_control_never(tmp_path: Path) 
 
 
 def test_nested_gitignore_files_overrule_each_other(tmp_path: Path) -> None:
-    """The deepest .gitignore wins, within one the last line; an ignored folder is one skip."""
     write(
         tmp_path,
         {
@@ -160,7 +159,6 @@ def test_a_path_that_does_not_exist_is_a_usage_error_at_once(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_a_deep_tree_does_not_overflow(tmp_path: Path) -> None:
-    """The walk keeps its own stack."""
     deep = "/".join(["d"] * 600)
     write(tmp_path, {f"{deep}/a.md": "x"})
     assert names(list(walk([tmp_path])))[0] == [f"{deep}/a.md"]

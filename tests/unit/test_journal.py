@@ -16,24 +16,12 @@ VECTORS = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 def written(folder: Path) -> Path:
-    """A journal of three rows; returns its file."""
     journal = Journal(folder, IDENTITY)
     journal.append(HASHES[:1], VECTORS[:1])
     journal.append(HASHES[1:], VECTORS[1:])
     journal.sync()
     journal.close()
     return folder / journal_name(IDENTITY) / "vectors.journal"
-
-
-@pytest.mark.slow
-def test_what_was_appended_is_there_when_it_is_opened_again(tmp_path: Path):
-    """Hashes and vectors, bit for bit, in order."""
-    written(tmp_path)
-    journal = Journal(tmp_path, IDENTITY)
-    assert journal.hashes() == HASHES
-    assert np.array_equal(journal.vectors(), VECTORS)
-    assert len(journal) == 3
-    journal.close()
 
 
 @pytest.mark.slow
@@ -50,7 +38,6 @@ def test_a_torn_tail_is_cut_off_and_written_over(tmp_path: Path, lost: int):
 
 
 def test_a_damaged_row_ends_the_journal(tmp_path: Path):
-    """What follows a row that is not what its checksum says is not trusted."""
     path = written(tmp_path)
     data = bytearray(path.read_bytes())
     data[36 + 20] ^= 1
@@ -69,7 +56,6 @@ def test_a_damaged_row_ends_the_journal(tmp_path: Path):
     ],
 )
 def test_vectors_of_other_weights_or_another_runtime_are_kept_apart(tmp_path: Path, other: EncoderIdentity):
-    """They are never mixed in."""
     written(tmp_path)
     journal = Journal(tmp_path, other)
     assert journal.hashes() == []
@@ -77,7 +63,6 @@ def test_vectors_of_other_weights_or_another_runtime_are_kept_apart(tmp_path: Pa
 
 
 def test_rows_that_a_generation_holds_are_dropped_and_the_newest_others_kept(tmp_path: Path):
-    """What an interrupted run over another folder embedded stays."""
     written(tmp_path)
     forget(Journal(tmp_path, IDENTITY), {HASHES[0]}, 10)
     journal = Journal(tmp_path, IDENTITY)
@@ -90,7 +75,6 @@ def test_rows_that_a_generation_holds_are_dropped_and_the_newest_others_kept(tmp
 
 
 def test_an_empty_journal_leaves_nothing_behind(tmp_path: Path):
-    """Not even its folders."""
     written(tmp_path / "j")
     forget(Journal(tmp_path / "j", IDENTITY), HASHES, 10)
     assert not (tmp_path / "j").exists()

@@ -37,7 +37,6 @@ class Row:
 
 
 def again(corpus: wb.Corpus, files: dict[str, str], **options: object) -> wb.Corpus:
-    """Write files over the corpus's source and index again."""
     source = corpus.path.parent / corpus.path.name.replace("corpus", "files")
     for name, text in files.items():
         (source / name).write_text(text, encoding="utf-8")
@@ -63,12 +62,10 @@ def beta(corpus: wb.Corpus) -> wb.Hit:
     ],
 )
 def test_a_quote_is_found_again(text: str, expected: Span | None) -> None:
-    """In its place, at the nearest other place, with other spaces; or not at all."""
     assert find_again(text, Anchor("a", start=4, end=13, quote="two three")) == expected
 
 
 def test_overlap_rules() -> None:
-    """Half of the shorter one is inherited; half of the longer one is the same passage."""
     assert inherits(Span(0, 100), Span(90, 110))
     assert not inherits(Span(0, 100), Span(91, 111))
     assert same_passage(Span(0, 100), Span(50, 120))
@@ -94,7 +91,6 @@ def test_a_judgment_survives_an_edit_and_is_stale_when_its_text_is_gone(make_cor
 
 
 def test_a_judgment_survives_other_chunking(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut finer, every part inherits it, and the measure is the same."""
     corpus = make_corpus(FILES)
     corpus.judging.grade(beta(corpus), 2, "beta boils")
     whole = beta(corpus)
@@ -113,7 +109,6 @@ def test_a_judgment_survives_other_chunking(make_corpus: Make, monkeypatch: pyte
 
 
 def test_each_passage_is_credited_once_at_its_best_rank() -> None:
-    """Three parts of one passage take one place; what nobody judged stands for itself."""
     passages = (JudgedPassage("p", "d", "a.md", Span(0, 90)), JudgedPassage("w", "e", "b.md"))
     spans = [("d", 200, 230), ("d", 0, 30), ("e", 0, 10), ("d", 30, 60), ("e", 10, 20), ("d", 60, 90)]
     hits = [Row(d, "a.md" if d == "d" else "b.md", Span(s, e)) for d, s, e in spans]
@@ -121,7 +116,6 @@ def test_each_passage_is_credited_once_at_its_best_rank() -> None:
 
 
 def test_undo_takes_back_one_after_the_other(make_corpus: Make) -> None:
-    """The grade before counts again; other judges' stay; nothing left is None."""
     judging = make_corpus(FILES).judging
     hit = judging.records.rows([0])[0].chunk.chunk_id
     judging.sets.create("tea", ["hot"])
@@ -137,7 +131,6 @@ def test_undo_takes_back_one_after_the_other(make_corpus: Make) -> None:
 
 
 def test_several_judges_give_the_median(make_corpus: Make) -> None:
-    """Of an even number the lower middle; a machine counts only if it is named."""
     corpus = make_corpus(FILES)
     judging = corpus.judging
     for judge, grade in [("a", 0), ("b", 3), ("c", 2), ("d", 3), ("machine:m", 0)]:
@@ -151,7 +144,6 @@ def test_several_judges_give_the_median(make_corpus: Make) -> None:
 
 @pytest.mark.parametrize("grade", [-1, 4, 99])
 def test_other_grades_are_refused(make_corpus: Make, grade: int) -> None:
-    """0 to 3, and nothing is written."""
     corpus = make_corpus(FILES)
     with pytest.raises(JudgmentError, match="is not a grade"):
         corpus.judging.grade(beta(corpus), grade, "q")
@@ -159,7 +151,6 @@ def test_other_grades_are_refused(make_corpus: Make, grade: int) -> None:
 
 
 def test_the_same_text_with_other_keywords_is_another_query(make_corpus: Make) -> None:
-    """Each is found again as it was asked."""
     corpus = make_corpus(FILES)
     for keywords, grade in [(None, 1), ("kettle", 2), ("kettle", 3)]:
         corpus.judging.grade(beta(corpus), grade, "hot  water", keywords=keywords)

@@ -33,26 +33,22 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path, mark: str) -> None:
 
 
 def test_line_ends_of_old_spreadsheets_are_read(tmp_path: Path) -> None:
-    """A file whose lines end in carriage returns only has as many lines."""
     assert load(tmp_path, "j.csv", HEAD.replace("\n", "\r") + "1,one,a,2\r1,one,b,0\r").qrels == {"1": {"a": 2, "b": 0}}
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])
 def test_the_header_says_what_separates_the_fields(tmp_path: Path, mark: str) -> None:
-    """Spreadsheets of many countries write semicolons; the texts may hold commas then."""
     made = load(tmp_path, "j.csv", HEAD.replace(",", mark) + mark.join(("1", "one, two", "a,b", "2")) + "\n")
     assert made.topics["1"].text == "one, two"
     assert made.qrels == {"1": {"a,b": 2}}
 
 
 def test_a_column_that_is_named_twice_is_refused(tmp_path: Path) -> None:
-    """One of the two would be read and the other lost."""
     with pytest.raises(JudgmentError, match="line 1: the header names query_id twice"):
         load(tmp_path, "j.csv", "query_id,query,document,grade,query_id\n1,one,a,2,7\n")
 
 
 def test_a_field_of_any_length_is_read(tmp_path: Path) -> None:
-    """A text is longer than the csv module's own limit, and its file reads."""
     assert len(load(tmp_path, "j.csv", HEAD + f"1,{'word ' * 40_000},a,2\n").topics["1"].text) > 190_000
 
 
@@ -75,7 +71,6 @@ def test_json_that_would_lose_or_break_something_is_refused_with_its_line(tmp_pa
 
 
 def test_a_run_is_told_from_qrels(tmp_path: Path) -> None:
-    """The lines of a run have six fields; its tag is no grade, even where it is a number."""
     for tag in ("bm25", "7"):
         with pytest.raises(JudgmentError, match=r"q\.qrels, line 1: this is a line of a run"):
             load(tmp_path, "q.qrels", f"1 Q0 a 1 9.25 {tag}\n", "1\tone\n")
@@ -89,7 +84,6 @@ def test_spaces_inside_a_query_id_are_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_a_title_beside_a_document_is_no_query(tmp_path: Path, form: str) -> None:
-    """It is the document's; of a query that stands alone it is the text."""
     row = {"query_id": "1", "document": "a.md", "title": "All about a", "grade": 1}
     text = json.dumps(row) + "\n" if form == "jsonl" else "query_id,document,title,grade\n1,a.md,All about a,1\n"
     assert load(tmp_path, f"j.{form}", text).topics == {}

@@ -25,7 +25,6 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def forms(folder: Path) -> dict[str, Judgments]:
-    """The same judgments in every form."""
     write(folder, {"beir/queries.jsonl": QUERIES, "beir/qrels.tsv": QRELS})
     write(folder, {"split/queries.jsonl": QUERIES, "split/qrels/test.tsv": QRELS, "split/qrels/dev.tsv": "q1\tz\t1\n"})
     write(folder, {"windows/queries.jsonl": "\ufeff" + QUERIES, "windows/qrels.tsv": QRELS.replace("\n", "\r\n")})
@@ -56,7 +55,6 @@ def forms(folder: Path) -> dict[str, Judgments]:
 
 
 def test_every_form_reads_to_the_same_judgments(tmp_path: Path) -> None:
-    """BEIR, TREC, CSV and JSONL with the same content give the same topics and grades."""
     for form, judgments in forms(tmp_path).items():
         assert judgments.qrels == GRADES, form
         assert {i: t.text for i, t in judgments.topics.items()} == TEXTS, form
@@ -64,7 +62,6 @@ def test_every_form_reads_to_the_same_judgments(tmp_path: Path) -> None:
 
 
 def test_keywords_are_read_where_the_form_has_them(tmp_path: Path) -> None:
-    """`keywords` may be a text or a list of words, and is None where it is missing."""
     topics = forms(tmp_path)["beir folder"].topics
     assert topics == {"q1": Topic("q1", "blue kettle"), "q2": Topic("q2", "red door", "red door")}
 
@@ -97,7 +94,6 @@ MALFORMED = [
 
 @pytest.mark.parametrize(("name", "text", "message"), MALFORMED)
 def test_a_malformed_line_is_refused_with_file_and_line(tmp_path: Path, name: str, text: str, message: str) -> None:
-    """One bad line gives no judgments, and the error says where it is."""
     write(tmp_path, {name: text})
     with pytest.raises(JudgmentError) as caught:
         load_judgments(tmp_path / name)
@@ -105,7 +101,6 @@ def test_a_malformed_line_is_refused_with_file_and_line(tmp_path: Path, name: st
 
 
 def test_all_bad_lines_are_counted_and_the_first_five_shown(tmp_path: Path) -> None:
-    """A file with nine bad lines says so once."""
     write(tmp_path, {"qrels.tsv": "bad\n" * 9})
     with pytest.raises(JudgmentError) as caught:
         load_judgments(tmp_path / "qrels.tsv")
@@ -115,14 +110,12 @@ def test_all_bad_lines_are_counted_and_the_first_five_shown(tmp_path: Path) -> N
 
 
 def test_a_judged_query_that_the_queries_lack_is_refused(tmp_path: Path) -> None:
-    """With a file of queries, qrels of another query are a mistake."""
     write(tmp_path, {"queries.jsonl": QUERIES, "qrels.tsv": "q1\ta\t1\nq9\ta\t1\nq9\tb\t1\n"})
     with pytest.raises(JudgmentError, match=r"qrels.tsv, line 2: query 'q9' is not among the queries\. "):
         load_judgments(tmp_path)
 
 
 def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path: Path) -> None:
-    """The line of the first bad byte is named."""
     (tmp_path / "qrels.tsv").write_bytes(b"q1\ta\t1\nq1\t\xff\t1\n")
     with pytest.raises(JudgmentError, match=r"line 2: this is not UTF-8"):
         load_judgments(tmp_path / "qrels.tsv")
@@ -140,7 +133,6 @@ def test_splits_are_chosen_by_name_and_unknown_ones_refused(tmp_path: Path) -> N
 
 
 def test_places_without_judgments_are_refused_with_the_remedy(tmp_path: Path) -> None:
-    """A missing path and a folder without qrels say what is expected."""
     with pytest.raises(JudgmentError, match="no judgments at"):
         load_judgments(tmp_path / "missing")
     with pytest.raises(JudgmentError, match=r"holds no qrels. It should have qrels.tsv"):
@@ -148,7 +140,6 @@ def test_places_without_judgments_are_refused_with_the_remedy(tmp_path: Path) ->
 
 
 def test_keys_are_nfc_and_repeated_lines_are_counted(tmp_path: Path) -> None:
-    """A decomposed key is composed; the same judgment twice is one, and said."""
     write(tmp_path, {"qrels.tsv": "q1\tcafe\u0301.md\t1\nq1\tcaf\u00e9.md\t1\n"})
     judgments = load_judgments(tmp_path / "qrels.tsv")
     assert judgments.qrels == {"q1": {"caf\u00e9.md": 1}}
@@ -156,7 +147,6 @@ def test_keys_are_nfc_and_repeated_lines_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_digest_ignores_order_and_form_and_sees_content(tmp_path: Path) -> None:
-    """Equal content has one digest; another grade or text has another."""
     first = Judgments({"a": Topic("a", "x"), "b": Topic("b", "y")}, {"a": {"1": 1, "2": 0}, "b": {"3": 1}})
     same = Judgments({"b": Topic("b", "y"), "a": Topic("a", "x")}, {"b": {"3": 1}, "a": {"2": 0, "1": 1}})
     assert first.digest == same.digest
@@ -164,28 +154,9 @@ def test_the_digest_ignores_order_and_form_and_sees_content(tmp_path: Path) -> N
     assert first.digest != Judgments({**first.topics, "a": Topic("a", "z")}, first.qrels).digest
 
 
-def test_judgments_without_keywords_are_the_same_judgments() -> None:
-    """Keywords are how a query is asked: dropping them changes no query, grade or digest."""
-    whole = Judgments({"a": Topic("a", "blue kettle", "kettle")}, {"a": {"d": 1}}, "w")
-    bare = whole.without_keywords()
-    assert bare.topics == {"a": Topic("a", "blue kettle")}
-    assert (bare.qrels, bare.name, bare.digest) == (whole.qrels, whole.name, whole.digest)
-
-
 def test_a_subset_keeps_the_order_of_the_whole_and_refuses_unknown_queries() -> None:
-    """Folds are subsets; asking for what is not judged is an error."""
     whole = Judgments({i: Topic(i, i) for i in "abc"}, {i: {"d": 1} for i in "cab"}, "w")
     assert whole.query_ids == ("a", "b", "c")
     assert whole.subset(["c", "a"]).query_ids == ("a", "c")
     with pytest.raises(JudgmentError, match="no judgments for query 'z'"):
         whole.subset(["z"])
-
-
-@pytest.mark.measure
-@pytest.mark.slow
-def test_the_measured_collections_load_with_their_known_sizes(measure_data: Path) -> None:
-    """Nine BEIR folders have the number of judged queries that they are known for."""
-    sizes = {"scifact": 300, "nfcorpus": 323, "cranfield": 225, "cisi": 76, "med": 30, "cacm": 52, "npl": 93}
-    sizes |= {"cosqa": 500, "ord-qa": 90}
-    found = {name: len(load_judgments(measure_data / "collections" / name)) for name in sizes}
-    assert found == sizes

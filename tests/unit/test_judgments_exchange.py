@@ -36,40 +36,6 @@ def judged(make_corpus: Make) -> wb.Corpus:
     return corpus
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_our_own_form_keeps_everything(judged: wb.Corpus, tmp_path: Path, form: str) -> None:
-    """Passages, judges, times and notes come back; a second import changes nothing."""
-    file = tmp_path / f"out.{form}"
-    assert exchange.export_judgments(judged.judging, "tea", file, form) == 5
-    report = exchange.import_judgments(judged.judging, file, "back")
-    assert (report.new, report.unchanged, report.unknown) == (5, 0, ())
-    before, after = ([_said(x) for x in judged.judging.located(name)] for name in ("tea", "back"))
-    assert sorted(before) == sorted(after)
-    again = exchange.import_judgments(judged.judging, file, "back")
-    assert (again.new, again.unchanged) == (0, 5)
-    assert judged.judgments("back").digest == judged.judgments("tea").digest
-
-
-def _said(one: object) -> tuple[object, ...]:
-    j = one.judgment  # type: ignore[attr-defined]
-    return (j.query_id, j.anchor.key, j.anchor.quote, j.grade, j.judge, j.time, j.note)
-
-
-@pytest.mark.parametrize("form", ["trec", "beir"])
-def test_forms_of_documents_come_back(judged: wb.Corpus, tmp_path: Path, form: str) -> None:
-    """People's grades of documents; what `load_judgments` reads of them is what was judged."""
-    target = tmp_path / ("qrels.txt" if form == "trec" else "folder")
-    assert exchange.export_judgments(judged.judging, "tea", target, form) == 4
-    loaded = wb.load_judgments(target)  # the queries are found beside the qrels
-    expected = judged.judgments("tea", documents=True)
-    assert loaded.qrels == expected.qrels
-    report = exchange.import_judgments(judged.judging, target, "docs", judge="them")
-    assert (report.queries, report.new) == (3, 4)
-    assert {x.judgment.judge for x in judged.judging.located("docs")} == {"them"}
-    assert judged.judgments("docs").qrels == expected.qrels
-    assert loaded.topics["2"].keywords == "boil"
-
-
 @pytest.mark.slow
 def test_records_go_by_their_own_ids(make_corpus: Make, tmp_path: Path) -> None:
     """Imported by id, found in the corpus, exported by id; an id that the corpus lacks is kept and told."""
@@ -101,7 +67,6 @@ def test_records_go_by_their_own_ids(make_corpus: Make, tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_imports_nothing(make_corpus: Make, tmp_path: Path, name: str, text: str, lines: str) -> None:
-    """The error names the line; neither a query nor a judgment nor a set is left."""
     corpus = make_corpus(FILES)
     (tmp_path / name).write_text(text)
     with pytest.raises(JudgmentError, match=lines):
@@ -110,7 +75,6 @@ def test_a_bad_line_imports_nothing(make_corpus: Make, tmp_path: Path, name: str
 
 
 def test_an_id_with_another_text_is_refused(judged: wb.Corpus, tmp_path: Path) -> None:
-    """The set and its judgments stay as they were."""
     (tmp_path / "x.csv").write_text("query_id,query,document,grade\n9,new,d1.md,1\n1,other words,d1.md,1\n")
     with pytest.raises(JudgmentError, match="another text"):
         exchange.import_judgments(judged.judging, tmp_path / "x.csv", "tea")
@@ -126,7 +90,6 @@ def test_an_id_with_another_text_is_refused(judged: wb.Corpus, tmp_path: Path) -
     ],
 )
 def test_queries_are_read(make_corpus: Make, tmp_path: Path, name: str, text: str) -> None:
-    """Lines, CSV and JSONL give the same set; again, nothing is new."""
     judging = make_corpus(FILES).judging
     (tmp_path / name).write_text(text)
     assert exchange.import_queries(judging, tmp_path / name, "q") == (2, 2)
@@ -159,31 +122,11 @@ def test_a_pool_is_the_union_and_its_order_is_the_judges_own(judged: wb.Corpus) 
 
 
 def test_what_one_plan_cannot_read_is_listed(judged: wb.Corpus) -> None:
-    """A query whose pattern RE2 refuses fails; the others are pooled."""
     queries = [Query("x", "water", "("), Query("y", "water")]
     pool = make_pool(_search(judged), judged.judging, queries, ["grep.regex=yes"], 3)
     assert list(pool.failures) == ["x"]
     assert pool.candidates["x"] == ()
     assert len(pool.candidates["y"]) == 3
-
-
-def test_the_overview_follows_every_change(judged: wb.Corpus) -> None:
-    """Grades, undo, queries, names and removal show at the next call, though it is kept between changes."""
-    judging = judged.judging
-
-    def told() -> list[tuple[str, int, int]]:
-        return [(s.name, s.queries, s.judgments) for s in judged.judging.overview()]
-
-    assert told() == [("tea", 3, 5)]
-    assert judging.overview() is judged.judging.overview()
-    judging.sets.add("tea", ["one more"])
-    assert told() == [("tea", 4, 5)]
-    judging.undo("tea", "ann")
-    assert told() == [("tea", 4, 4)]
-    judging.sets.rename("tea", "tea 2")
-    assert told() == [("tea 2", 4, 4)]
-    judging.sets.remove("tea 2")
-    assert told() == []
 
 
 def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: Make, tmp_path: Path) -> None:
@@ -212,21 +155,8 @@ def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: 
     assert [(s.name, s.queries) for s in judging.overview()] == [("coffee", 2)]
 
 
-@pytest.mark.slow
-def test_a_passage_of_any_length_comes_back_from_csv(make_corpus: Make, tmp_path: Path) -> None:
-    """What was exported can be imported, also where the quoted passage is longer than csv's own limit of a field."""
-    corpus = make_corpus({"long.md": "kettle " * 20_000 + "\n"}, one_chunk_per_document=True)
-    corpus.judging.sets.create("long", [Query("1", "kettle")])
-    (hit,) = corpus.search("kettle", mode="keyword").hits
-    corpus.judging.grade(hit, 2, corpus.judging.queries("long")[0], set="long", judge="ann")
-    exchange.export_judgments(corpus.judging, "long", tmp_path / "long.csv", "csv")
-    assert exchange.import_judgments(corpus.judging, tmp_path / "long.csv", "back").new == 1
-    assert corpus.judgments("back").digest == corpus.judgments("long").digest
-
-
 @pytest.mark.parametrize("time", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
 def test_a_time_outside_the_calendar_is_refused_with_its_line(make_corpus: Make, tmp_path: Path, time: str) -> None:
-    """A time that is none in UTC is a fault of its line, and nothing is imported."""
     corpus = make_corpus(FILES)
     row = {"query_id": "1", "query": "water", "document": "d1.md", "grade": 1, "judge": "ann", "time": time}
     (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
@@ -236,7 +166,6 @@ def test_a_time_outside_the_calendar_is_refused_with_its_line(make_corpus: Make,
 
 
 def test_a_set_whose_judged_documents_are_gone_says_so(make_corpus: Make, tmp_path: Path) -> None:
-    """Judging again is no remedy for judgments of documents that the corpus does not have."""
     corpus = make_corpus(FILES)
     row = {"query_id": "1", "query": "water", "document": "elsewhere.md", "grade": 1}
     (tmp_path / "gone.jsonl").write_text(json.dumps(row) + "\n")

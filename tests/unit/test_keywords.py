@@ -30,12 +30,10 @@ def counts(words: Sequence[str]) -> list[int]:
     ],
 )
 def test_keywords_as_written(text: str, keywords: tuple[str, ...]) -> None:
-    """Words at spaces, what is quoted is one, each once, nothing else changed."""
     assert parse_keywords(text) == keywords
 
 
 def test_quoted_phrases_are_those_not_excluded() -> None:
-    """Phrases in order; `-"..."` excludes and is not looked for."""
     assert quoted_phrases('find "a b" and "c" -"not this" "a b" “d e”') == ("a b", "c", "d e")
     assert quoted_phrases("none here") == ()
 
@@ -66,7 +64,6 @@ def test_keywords_from_a_question(query: str, keywords: tuple[str, ...]) -> None
 
 
 def test_at_most_eight_keywords() -> None:
-    """The rarest eight; the corpus is asked once, and only about words that may be taken."""
     asked: list[Sequence[str]] = []
 
     def frequency(words: Sequence[str]) -> list[int]:
@@ -101,17 +98,3 @@ def test_at_most_eight_keywords() -> None:
 def test_names_from_code(text: str, names: tuple[str, ...]) -> None:
     """Functions, identifiers and the words of quoted patterns in order of appearance, each once."""
     assert context_keywords(text) == names
-
-
-def test_at_most_ten_names() -> None:
-    """The first ten names, in order."""
-    assert context_keywords(" ".join(f"name{n}" for n in range(30))) == tuple(f"name{n}" for n in range(10))
-    assert context_keywords("alpha beta", most=0) == ()
-
-
-def test_long_texts_are_read_once() -> None:
-    """Text of 200,000 characters without spaces, quotes or ends is no trouble: every reading goes through it once."""
-    for text in ("a" * 200_000, "-_" * 100_000, '"' * 200_001, "/*" * 100_000, "a." * 100_000, "'" * 200_001):
-        assert len(parse_keywords(text)) <= 1
-        assert len(extract_keywords(text, counts)) <= 1
-        assert len(context_keywords(text)) <= 1

@@ -48,24 +48,13 @@ def test_every_query_is_of_its_document(make_corpus: Make, kind: str) -> None:
 
 @pytest.mark.slow
 def test_a_question_is_answered_by_what_stands_below(make_corpus: Make) -> None:
-    """The question without its mark-up; its passage holds the answer."""
     corpus = make_corpus(FILES)
     (item,) = make_known_items(corpus.engine, corpus.judging.scope, 20, ["question"])
     assert item.text == "How do I reset my password?"
     assert "red button" in corpus.judging.anchor(item.chunk_id).quote
 
 
-def test_a_phrase_stands_in_one_document_only(make_corpus: Make) -> None:
-    """It holds the rarest word of its line."""
-    corpus = make_corpus(FILES)
-    for item in make_known_items(corpus.engine, corpus.judging.scope, 20, ["phrase"]):
-        assert {p.path for p in corpus.grep(item.text, context=0)} == {
-            corpus.engine.records.headers([item.document_number])[0].path
-        }
-
-
 def test_the_same_seed_gives_the_same_queries(make_corpus: Make) -> None:
-    """Another one gives others; the kinds come as evenly as the corpus lets them."""
     corpus = make_corpus(FILES)
 
     def made(seed: int) -> list[str]:
@@ -94,7 +83,6 @@ def test_a_set_is_judged_and_says_that_it_is_easy(make_corpus: Make) -> None:
 
 
 def test_nothing_is_made_of_what_is_hidden(tmp_path: Path) -> None:
-    """Another role sees neither the documents nor the queries that were made of them."""
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "pay.md").write_text("# Salaries of all people\n\nsecret figures here\n")
     (tmp_path / "files" / "open.md").write_text("# Opening hours of shops\n\nopen all day\n")
@@ -144,7 +132,6 @@ def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: P
 
 @pytest.mark.slow
 def test_the_exported_run_gives_the_figures_of_eval(make_corpus: Make, tmp_path: Path) -> None:
-    """Run and qrels, as exported, measured by ir_measures, are what `evaluate` says."""
     import ir_measures
 
     corpus = make_corpus(FILES)

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from endpoint_server import Behaviour, Handler, closes, completion, fails, hangs, says, serving
 
 import workbench as wb
-from workbench.assist.endpoint import Endpoint, read_grades
+from workbench.assist.endpoint import Endpoint
 from workbench.cli.main import main
-from workbench.errors import AssistError, JudgmentError
+from workbench.errors import JudgmentError
 from workbench.judgments.agreement import with_people
 from workbench.judgments.judging import graded_by
 from workbench.judgments.pooling import BATCH, GIVE_UP, Pool, judge_by_machine, make_pool
@@ -23,7 +23,6 @@ Make = Callable[..., wb.Corpus]
 
 
 def grades_by(judge: Callable[[str], object]) -> Behaviour:
-    """Grade each passage by its text."""
 
     def behave(handler: Handler) -> None:
         grades = {str(p["number"]): judge(p["text"]) for p in handler.passages}
@@ -57,7 +56,6 @@ def asked(
 
 
 def test_its_grades_are_marked_and_count_only_if_named(ready: tuple[wb.Corpus, Pool]) -> None:
-    """Each passage by its text, in small requests; asked again, nothing is sent."""
     corpus, pool = ready
     report, requests = asked(corpus, pool, GOOD)
     assert (report.graded, report.failed, report.left, report.judge) == (8, 0, 0, "machine:m")  # type: ignore[attr-defined]
@@ -74,7 +72,6 @@ def test_its_grades_are_marked_and_count_only_if_named(ready: tuple[wb.Corpus, P
 
 
 def test_agreement_with_people_is_told(ready: tuple[wb.Corpus, Pool]) -> None:
-    """With the median of them, on what both judged; in the notes of the figures too."""
     corpus, pool = ready
     asked(corpus, pool, GOOD)
     (query,) = corpus.judging.queries("tea")
@@ -110,7 +107,6 @@ def test_agreement_with_people_is_told(ready: tuple[wb.Corpus, Pool]) -> None:
 def test_nonsense_and_time_outs_are_counted_and_nothing_is_invented(
     ready: tuple[wb.Corpus, Pool], bad: Behaviour
 ) -> None:
-    """Of a batch with a bad answer no grade is kept; the next batch is asked about."""
     corpus, pool = ready
     report, _ = asked(corpus, pool, bad, GOOD, seconds=0.8)
     assert (report.graded, report.failed) == (8 - BATCH, BATCH)  # type: ignore[attr-defined]
@@ -120,7 +116,6 @@ def test_nonsense_and_time_outs_are_counted_and_nothing_is_invented(
 
 @pytest.mark.slow
 def test_it_gives_up_when_the_endpoint_is_down(make_corpus: Make) -> None:
-    """After a few failed calls in a row the rest is left, and the counts add up."""
     corpus = make_corpus({f"d{n}.md": f"# T{n}\n\nkettle {n}\n" for n in range(40)})
     corpus.judging.sets.create("tea", ["kettle"])
     queries = corpus.judging.queries("tea")
@@ -152,21 +147,9 @@ def test_what_a_passage_says_is_data(ready: tuple[wb.Corpus, Pool]) -> None:
         assert all(set(p) == {"number", "text"} for p in data["passages"])
 
 
-@pytest.mark.parametrize(
-    ("answer", "grades"),
-    [('{"grades": {"1": 3, "2": 0}}', (3, 0)), ('```json\n{"grades": {"1": 1.0, "2": 2}}\n```', (1, 2))],
-)
-def test_grades_are_read(answer: str, grades: tuple[int, ...]) -> None:
-    """Whole numbers, in order, within one fence at most."""
-    assert read_grades(answer, 2, "m") == grades
-    with pytest.raises(AssistError, match="grades 2 of 3"):
-        read_grades(answer, 3, "m")
-
-
 def test_the_command_line_shows_agreement(
     ready: tuple[wb.Corpus, Pool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What was graded, what failed, and how far it agrees; then it can be named in `eval`."""
     corpus, _ = ready
     (query,) = corpus.judging.queries("tea")
     for hit in corpus.search("kettle", mode="keyword").hits[:4]:

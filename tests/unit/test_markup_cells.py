@@ -22,6 +22,5 @@ def test_a_cell_is_no_formula_and_reads_back(text: str) -> None:
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_a_table_as_csv_holds_cells(texts: list[str]) -> None:
-    """Numbers stay numbers, also below 0."""
     rows = list(csv.reader(io.StringIO(csv_of(pl.DataFrame({"=a": texts, "n": [-1.5] * len(texts)})), newline="")))
     assert rows == [["'=a", "n"], *([cell(text), "-1.5"] for text in texts)]

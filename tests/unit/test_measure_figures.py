@@ -15,15 +15,6 @@ def test_measures_have_the_axis_from_0_to_1_and_differences_the_one_they_need() 
     assert differences.layout.xaxis.range is None
 
 
-def test_each_bar_ends_where_its_interval_does() -> None:
-    """Without an interval there is no bar, and the words beside the point say so."""
-    (points,) = wb.charts.means_figure([("a", 0.5, 0.25, 0.625), ("b", 0.75, None, None)]).data
-    assert list(points.x) == [0.5, 0.75]
-    assert list(points.error_x.arrayminus) == [0.25, 0.0]
-    assert list(points.error_x.array) == [0.125, 0.0]
-    assert [said for (said,) in points.customdata] == ["0.250 to 0.625", "no interval"]
-
-
 def test_what_a_bar_of_wins_says_is_not_cut_off() -> None:
     """The upright title names both plans, on two lines: as one it is longer than the picture is high."""
     frame = pl.DataFrame({"query_id": ["a"], "query": ["q"], "first": [0.25], "second": [0.5], "difference": [0.25]})

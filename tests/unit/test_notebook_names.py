@@ -44,7 +44,6 @@ def test_frequencies_count_chunks_as_the_keyword_source_reads_words(make_corpus:
 
 
 def test_frequencies_are_those_of_the_visible_chunks(sample_path: Path) -> None:
-    """Whoever asks sees no count of what is hidden."""
     with (
         wb.open_corpus(sample_path, wb.Principal("acme", ("admin", "support"))) as much,
         wb.open_corpus(sample_path, wb.Principal("nobody", ())) as little,
@@ -81,7 +80,6 @@ def test_a_distribution_says_what_a_threshold_loses(sample: wb.Corpus, judged: A
 
 
 def test_the_charts_are_a_public_name() -> None:
-    """`wb.charts` has every picture, and each has a docstring."""
     assert "charts" in wb.__all__
     for name in wb.charts.__all__:
         assert getattr(wb.charts, name) is not None

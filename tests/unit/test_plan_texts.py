@@ -39,7 +39,6 @@ def values_of(field: plan_fields.Field) -> list[Any]:
 
 @pytest.mark.parametrize("field", plan_fields.FIELDS, ids=lambda f: f.name)
 def test_every_value_of_every_field_parses_back(field: plan_fields.Field) -> None:
-    """As text, as a file and by --set, starting from each preset."""
     spellings = [f"{field.name}.{source}" for source in ODD_NAMES] if field.family else [field.name]
     for base, spelled, value in product(map(preset, BY_NAME), spellings, values_of(field)):
         start = base.replace({"limit": 1, "limit.max": 10_000} if field.name.startswith("limit") else {})
@@ -59,19 +58,16 @@ def test_a_grid_names_a_source_with_an_equals_sign() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 5, ["default"], b"default"])
 def test_what_is_no_text_is_no_plan(wrong: Any) -> None:
-    """None above all: shlex would read it from the keyboard."""
     with pytest.raises(PlanError, match="not text"):
         Plan.of(wrong)
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), "1e999", float("nan"), None, True, [1]])
 def test_a_number_that_is_none_is_refused(value: Any) -> None:
-    """However it is spelled, with the bounds in the sentence."""
     with pytest.raises(PlanError, match=r"fusion\.k is .* a number from 1 to 100000"):
         preset("rrf").replace({"fusion.k": value})
 
 
 def test_a_switch_is_no_edition() -> None:
-    """`edition: true` is not edition 1."""
     with pytest.raises(PlanError, match="edition true"):
         Plan.from_yaml("edition: true\n")

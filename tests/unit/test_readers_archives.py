@@ -18,7 +18,6 @@ from workbench.reports import FileStatus
 
 
 def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None = None) -> bytes:
-    """A tar archive."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
         for name, data in files.items():
@@ -33,7 +32,6 @@ def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None =
 
 
 def test_members_are_documents_with_their_path_in_the_archive(tmp_path: Path) -> None:
-    """Each by its own reader, also in an archive in the archive."""
     inner = zipped({"deep/b.md": "# B\n\nwords"})
     file = saved(tmp_path, "a.zip", zipped({"x/a.txt": "first", "in.zip": inner, "w.docx": docx([("", "in word")])}))
     documents, problems = read(file)
@@ -72,7 +70,6 @@ def test_refused_members_are_named_and_the_others_read(tmp_path: Path) -> None:
 
 
 def test_a_bomb_ends_as_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its ratio, and by the sum of what comes out."""
     bomb = zipped({"big.txt": b"0" * (40 << 20)})
     with pytest.raises(ReadError, match="200 times"):
         read(saved(tmp_path, "a.zip", bomb))
@@ -102,7 +99,6 @@ def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path: Path) -> Non
 
 
 def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path: Path) -> None:
-    """The plain part is read, the HTML one of the same words is not."""
     data = mail(
         "Plans", "See the file.\n", {"notes.txt": b"attached words", "r.docx": docx([("", "in word")])}, "<p>HTML</p>"
     )
@@ -163,13 +159,11 @@ def test_attachments_of_the_part_that_is_not_shown_and_messages_in_base64_are_re
 
 
 def test_the_richer_part_of_a_message_is_read(tmp_path: Path) -> None:
-    """A plain part that says where to read the message holds none of its words."""
     data = mail("News", "This is in HTML.\n", {}, f"<p>{'demurrage ' * 40}</p>")
     assert "demurrage" in read(saved(tmp_path, "a.eml", data))[0][0].text
 
 
 def test_compressed_rtf_of_a_message_is_unpacked() -> None:
-    """The example of [MS-OXRTFCP] 4.1.1, and what is damaged."""
     packed = bytes.fromhex(
         "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
     )

@@ -42,7 +42,6 @@ def named(names: list[bytes]) -> bytes:
 def test_names_of_members_are_read_in_the_code_page_of_their_program(
     tmp_path: Path, names: list[str], encoding: str
 ) -> None:
-    """By the rules all of these would be CP437: boxes and Greek letters."""
     documents, problems = read(saved(tmp_path, "a.zip", named([name.encode(encoding) for name in names])))
     assert [d.path for d in documents] == [f"a.zip!/{name}" for name in names]
     assert not problems
@@ -103,7 +102,6 @@ def test_many_members_of_one_name_are_each_named_once(tmp_path: Path, monkeypatc
 
 
 def test_a_name_that_an_extra_field_tells_is_taken_as_it_is() -> None:
-    """Newer versions of Python follow the field; such a name need not be one of CP437."""
     told, plain = zipfile.ZipInfo("検索.txt"), zipfile.ZipInfo("a.txt")
     old = zipfile.ZipInfo("café.txt".encode().decode("cp437"))
     assert archives._names([told, old, plain]) == ["検索.txt", "café.txt", "a.txt"]
@@ -121,7 +119,6 @@ def test_an_archive_of_links_alone_is_skipped_and_not_broken(tmp_path: Path) -> 
 
 
 def test_a_drawing_of_a_program_is_no_archive(tmp_path: Path) -> None:
-    """A Visio or XPS file is a ZIP of XML, whose members are no documents."""
     parts = {
         "[Content_Types].xml": "<Types/>",
         "_rels/.rels": "<Relationships/>",

@@ -10,7 +10,6 @@ from workbench.ingest.readers.html import html_text
 
 
 def test_a_table_inside_a_cell_keeps_its_rows() -> None:
-    """The outer table is there for the layout; the inner one is a table like any other."""
     inner = "<table><tr><th>Name</th><th>Town</th></tr><tr><td>Ada</td><td>London</td></tr></table>"
     text, outline = html_text(f"<table><tr><td>People</td><td>{inner}</td></tr></table>")
     assert text.split("\n") == ["People", "", "Name | Town", "Ada | London"]
@@ -18,7 +17,6 @@ def test_a_table_inside_a_cell_keeps_its_rows() -> None:
 
 
 def test_heads_beside_the_rows_are_no_header_over_the_columns() -> None:
-    """A box of facts: its first fact would stand above all chunks of the others."""
     _, outline = html_text(
         "<table><tr><th>Kind</th><td>public</td></tr><tr><th>Founded</th><td>in spring</td></tr></table>"
     )
@@ -33,7 +31,6 @@ def test_the_fullest_of_several_rows_of_heads_is_the_header() -> None:
 
 
 def test_an_address_without_a_host_is_none(tmp_path: Path) -> None:
-    """It leads nowhere from here; the one that the page gives for sharing is taken."""
     head = '<title>Untitled Document</title><link rel="canonical" href="/a/b">{}'
     page = f"<html><head>{head}</head><body><h1>Ports</h1></body></html>"
     (document,), _ = read(saved(tmp_path, "a.html", page.format("")))
@@ -44,7 +41,6 @@ def test_an_address_without_a_host_is_none(tmp_path: Path) -> None:
 
 
 def test_hard_spaces_alone_are_no_lines_and_rows_end_with_their_last_words() -> None:
-    """Old pages are laid out with them."""
     page = "<p>One</p><p>&nbsp;</p><p>a&nbsp;b</p><table><tr><td>x</td><td>y</td><td>&nbsp;</td></tr></table>"
     assert html_text(page)[0] == "One\n\na\xa0b\n\nx | y"
 

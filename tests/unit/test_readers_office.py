@@ -19,13 +19,11 @@ from workbench.reports import FileStatus
 
 
 def where(document: object, words: str) -> str:
-    """The locator of some words."""
     start = document.text.index(words)  # type: ignore[attr-defined]
     return locate(document.places, start, start + len(words))  # type: ignore[attr-defined]
 
 
 def chunks_of(file: Path, budget: int = 40) -> list[Chunk]:
-    """The chunks of a file's documents."""
     items = cut_file(found(file), FileRules(), count_words, budget)
     return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
 
@@ -126,7 +124,6 @@ def test_formats_of_numbers_are_told_apart() -> None:
 
 
 def test_one_cell_far_out_makes_no_long_line(tmp_path: Path) -> None:
-    """The last row and column of a sheet cost nothing."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -175,7 +172,6 @@ def test_a_file_that_ends_too_early_is_named_as_broken(tmp_path: Path, kind: str
 
 
 def test_entities_of_a_package_are_not_expanded(tmp_path: Path) -> None:
-    """Neither a file of this machine nor a bomb comes out of a part's DTD."""
     secret = saved(tmp_path, "secret.txt", "SECRET")
     body = (
         f'<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY s SYSTEM "{secret}">]>'

@@ -27,7 +27,6 @@ def changed(data: bytes, part: str, change: Callable[[str], str], more: dict[str
 
 
 def word(body: str, parts: dict[str, str] | None = None) -> bytes:
-    """A Word file with this body; parts by kind."""
     parts = parts or {}
     rels = "".join(f'<Relationship Id="r{n}" Type="x/{kind}" Target="{kind}.xml"/>' for n, kind in enumerate(parts))
     return zipped({
@@ -42,7 +41,6 @@ OPEN = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0
 
 
 def styled(xml: str, styles: str) -> str:
-    """An OpenDocument content with these automatic styles."""
     xml = xml.replace("<office:automatic-styles/>", "").replace(
         "<office:document-content ", f"<office:document-content {OPEN} ", 1
     )
@@ -54,13 +52,11 @@ def paragraph(words: str, properties: str = "", run: str = "") -> str:
 
 
 def sections(file: Path) -> list[tuple[str, str]]:
-    """Section and first line of each chunk."""
     items = cut_file(found(file), FileRules(), count_words)
     return [(c.section, c.text.split("\n")[0]) for item in items if isinstance(item, tuple) for c in item[1]]
 
 
 def test_a_level_that_was_left_out_of_a_numbered_list_counts_as_begun(tmp_path: Path) -> None:
-    """After 1 and 1.1.1 the next item on the second level is 1.2, as the program shows it."""
     levels = "".join(
         f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="{text}"/></w:lvl>'
         for n, text in enumerate(("%1.", "%1.%2.", "%1.%2.%3."))
@@ -105,7 +101,6 @@ def test_text_that_word_does_not_show_is_read_and_said_to_be_hidden(tmp_path: Pa
 
 
 def test_an_office_file_that_was_saved_as_xml_is_read_as_one(tmp_path: Path) -> None:
-    """Not as its relationships, styles and settings."""
     source = zipfile.ZipFile(io.BytesIO(docx([("Heading 1", "Scope"), ("", "First words.")])))
 
     def part(name: str) -> str:
@@ -144,7 +139,6 @@ def test_hidden_slides_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
 
 
 def test_numbered_paragraphs_of_a_slide_have_their_numbers(tmp_path: Path) -> None:
-    """A paragraph without a number in between starts the count anew."""
     numbered = '<a:pPr><a:buAutoNum type="alphaLcParenR" startAt="2"/></a:pPr>'
     data = changed(
         pptx([("One", "x\ny\nz", "")]), "ppt/slides/slide1.xml",

@@ -26,7 +26,6 @@ from workbench.reports import FileStatus
 
 
 def test_slides_are_those_of_the_last_save(tmp_path: Path) -> None:
-    """What an earlier save held is still in the file, and is not read."""
     data = make.ppt(
         [("Now", "the heron\rthe weir", "said"), ("Second", "Ωmega", "")], before=[("Old", "the newt", "unsaid")]
     )
@@ -53,7 +52,6 @@ def test_slides_that_cannot_be_read_are_named(tmp_path: Path, data: bytes, told:
 
 @pytest.mark.parametrize("at", range(0, 4000, 97))
 def test_a_damaged_presentation_ends_in_words_or_a_sentence(tmp_path: Path, at: int) -> None:
-    """Whatever byte is wrong: no other error, and no endless loop."""
     data = bytearray(make.ppt([("One", "two", "three"), ("Four", "five", "")], before=[("x", "y", "")]))
     data[512 + at % (len(data) - 512)] ^= 0xFF
     with contextlib.suppress(ReadError):
@@ -82,7 +80,6 @@ def test_messages_inside_a_message_count_for_what_may_be_unpacked(
 
 
 def test_what_a_message_holds_is_counted_and_named_apart(tmp_path: Path) -> None:
-    """Messages inside messages, two attachments of one name, and an object that is no file."""
     inner = make.msg_streams("Re: a/b", "inner", {"n.txt": b"deep"}, inside=True)
     data = make.msg("Outer", "outer", {"Re: a/b": inner, "a.txt": b"one", "a.txt ": b"two", "thing": {"x": b"1"}})
     documents, problems = read(saved(tmp_path, "m.msg", data))
@@ -97,7 +94,6 @@ def test_what_a_message_holds_is_counted_and_named_apart(tmp_path: Path) -> None
 
 
 def test_messages_may_not_lie_too_deep(tmp_path: Path) -> None:
-    """The setting max_nesting counts them as it counts archives."""
     streams = make.msg_streams("last", "bottom", inside=True)
     for number in range(8):
         streams = make.msg_streams(f"m{number}", f"body {number}", {f"m{number}": streams}, inside=number < 7)
@@ -107,7 +103,6 @@ def test_messages_may_not_lie_too_deep(tmp_path: Path) -> None:
 
 
 def test_an_outlook_message_in_a_mail_in_an_archive(tmp_path: Path) -> None:
-    """Each is a document with a path that says the way to it."""
     held = mail("Forwarded", "see below", {"old.msg": make.msg("Old", "the words")})
     documents, _ = read(saved(tmp_path, "a.zip", zipped({"box/m.eml": held})))
     assert [d.path for d in documents] == ["a.zip!/box/m.eml", "a.zip!/box/m.eml!/old.msg"]
@@ -142,7 +137,6 @@ def test_what_is_not_read_is_skipped_with_what_to_do(tmp_path: Path, name: str, 
 def test_comments_of_an_old_workbook_are_read_after_their_sheet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are notes to xlrd, by row and column from 0; their place is the cell."""
     opened = xlrd.open_workbook
 
     def with_notes(**how: Any) -> Any:
@@ -164,7 +158,6 @@ def test_comments_of_an_old_workbook_are_read_after_their_sheet(
 
 
 def with_comment(workbook: bytes) -> bytes:
-    """The workbook with a comment on a cell of its first sheet."""
     book, stream = openpyxl.load_workbook(io.BytesIO(workbook)), io.BytesIO()
     book.worksheets[0]["B2"].comment = Comment("Who says so?", "Ann")
     book.save(stream)
@@ -175,7 +168,6 @@ def with_comment(workbook: bytes) -> bytes:
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice writes these files, and is not installed")
 @pytest.mark.parametrize("kind", ["ppt", "doc", "xls"])
 def test_what_another_program_saved_in_the_old_format_reads_like_the_new_one(tmp_path: Path, kind: str) -> None:
-    """The same words in the same order, with the same slides and rows."""
     made = {
         "ppt": pptx([("One", "the heron", "said of it"), ("Zwei", "ein Wehr über 5 €", ""), ("Three", "more", "")]),
         "doc": docx([("Heading 1", "Plan"), ("", "A heron über dem Wehr.")], [["Item", "Price"], ["Rope", "12"]]),

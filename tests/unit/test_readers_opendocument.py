@@ -53,7 +53,6 @@ def drawn_chart() -> Any:
 
 
 def deck_with(inner: Any) -> bytes:
-    """A slide with an object in a frame."""
     deck = OpenDocumentPresentation()
     layout = style.PageLayout(name="L")
     deck.automaticstyles.addElement(layout)
@@ -74,7 +73,6 @@ def deck_with(inner: Any) -> bytes:
     ],
 )
 def test_a_file_in_one_piece_is_read_as_the_package_it_stands_for(tmp_path: Path, name: str, package: bytes) -> None:
-    """As XML it would be styles and settings, a hundred times its words."""
     (one,), problems = read(saved(tmp_path, name, flat(package)))
     (whole,), _ = read(saved(tmp_path, name.replace(".f", "."), package))
     assert (one.text, one.type, one.places, problems) == (whole.text, whole.type, whole.places, [])

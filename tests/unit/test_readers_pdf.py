@@ -25,7 +25,6 @@ RIGHT = [
 
 
 def placed(lines: list[tuple[int, int, str]]) -> bytes:
-    """A page on which each line is drawn at (x, y), in this order."""
     data = pdf(["x"])
     shown = "".join(f"1 0 0 1 {x} {y} Tm ({words}) Tj " for x, y, words in lines)
     stream = f"BT /F1 12 Tf {shown}ET"
@@ -36,7 +35,6 @@ def placed(lines: list[tuple[int, int, str]]) -> bytes:
 
 
 def test_columns_that_were_drawn_line_by_line_are_read_one_after_the_other(tmp_path: Path) -> None:
-    """The title over both columns comes first."""
     rows = [(40, 740, "A title that runs over both of the columns of this page, from one edge to the other")]
     for n in range(12):
         rows += [(40, 700 - 16 * n, f"{LEFT[n % 3]} {n}"), (320, 700 - 16 * n, f"{RIGHT[n % 3]} {n}")]
@@ -102,7 +100,6 @@ def test_what_may_be_content_stays(pages: list[str]) -> None:
 
 
 def test_pages_that_are_pictures_are_named(tmp_path: Path) -> None:
-    """The others are read; the report says which are missing, and what to do."""
     data = pdf(["words on a page", "x"])
     image = (
         b"99 0 obj\n<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"
@@ -120,14 +117,12 @@ def test_pages_that_are_pictures_are_named(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_called_a_pdf_is_read_and_the_report_says_so(tmp_path: Path) -> None:
-    """An error page that was saved under the name of the report."""
     (document,), problems = read(saved(tmp_path, "a.pdf", "<html><body><p>Not found</p></body></html>"))
     assert document.type == "html"
     assert problems[0].reason == "It is not .pdf, despite its name: it was read as html"
 
 
 def made(stream: str, annotations: Sequence[str] = (), form: bool = False) -> bytes:
-    """A page with this content, and what is written onto it."""
     first = 7
     references = " ".join(f"{first + n} 0 R" for n in range(len(annotations)))
     fields = f"/AcroForm << /Fields [{references}] /DA (/F1 10 Tf) /DR << /Font << /F1 5 0 R >> >> >>" if form else ""
@@ -153,7 +148,6 @@ def made(stream: str, annotations: Sequence[str] = (), form: bool = False) -> by
 
 
 def drawn(lines: Sequence[tuple[int, int, int, str]]) -> str:
-    """Page content: (x, y, size, words), drawn in this order."""
     return "BT " + "".join(f"/F1 {size} Tf 1 0 0 1 {x} {y} Tm ({words}) Tj " for x, y, size, words in lines) + "ET"
 
 
@@ -214,7 +208,6 @@ def test_a_pinned_file_that_lies_elsewhere_is_told_and_its_page_is_read(tmp_path
 
 
 def test_the_number_at_a_pages_foot_goes_with_the_words_beside_it() -> None:
-    """However few they are, after the first page; at the head, `Step 3` may be a heading."""
     pages = [f"Body {n * 7} words\nmore\nand more\nGeo {n}" for n in range(1, 8)]
     assert without_furniture(pages) == [
         pages[0], *(f"Body {n * 7} words\nmore\nand more" for n in range(2, 8)),
@@ -222,6 +215,5 @@ def test_the_number_at_a_pages_foot_goes_with_the_words_beside_it() -> None:
 
 
 def test_numbers_far_above_the_count_of_pages_are_content() -> None:
-    """The number of an invoice rises with the page too, and is what people search for."""
     pages = [f"Certificate number 2024-{117 + n}\nbody {n * 7}\nmore\nInvoice {5001 + n}" for n in range(1, 6)]
     assert without_furniture(pages) == pages

@@ -19,19 +19,16 @@ from workbench.records import Chunk, Document
 
 
 def where(document: Document, words: str) -> str:
-    """The locator of some words."""
     start = document.text.index(words)
     return locate(document.places, start, start + len(words))
 
 
 def chunks_of(file: Path, budget: int) -> tuple[Chunk, ...]:
-    """The chunks of a file's only document."""
     items = cut_file(found(file), FileRules(), count_words, budget)
     return next(item[1] for item in items if isinstance(item, tuple))
 
 
 def headings(file: Path) -> list[tuple[int, str]]:
-    """Level and title of each section."""
     (item,) = read_documents(found(file), FileRules())
     return [(s.level, s.title) for s in item.outline.sections]  # type: ignore[union-attr]
 
@@ -128,7 +125,6 @@ def test_a_json_array_of_records_is_read_as_records_and_other_json_keeps_its_lin
 
 
 def test_xml_gives_words_with_the_lines_of_the_file(tmp_path: Path) -> None:
-    """HTML inside an element is read as HTML; the declared encoding counts."""
     body = '<?xml version="1.0" encoding="iso-8859-1"?>\n<r xml:lang="fr">\n<title>Été</title>\n<p>a <b>bold</b> word</p>\n'
     body += '<item id="3"><d>&lt;p&gt;One&lt;/p&gt;&lt;p&gt;Two&lt;/p&gt;</d></item>\n</r>'
     (document,), problems = read(saved(tmp_path, "a.xml", body.encode("latin-1")))

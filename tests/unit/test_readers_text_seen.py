@@ -14,7 +14,6 @@ from workbench.records import Chunk
 
 
 def chunks(file: Path) -> list[Chunk]:
-    """The chunks of a file's documents."""
     items = cut_file(found(file), FileRules(), count_words, budget=80)
     return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
 
@@ -42,7 +41,6 @@ def test_other_texts_with_tabs_are_texts(text: str) -> None:
 
 
 def test_rows_of_a_markdown_table_carry_its_header(tmp_path: Path) -> None:
-    """Compact, whatever the padding; a table without heads has none."""
     rows = "".join(f"| `New-{n}` | makes the thing of number {n} |\n" for n in range(30))
     text = f"# Verbs\n\n|   **Verb**   | What  it does |\n| ------------ | ------------- |\n{rows}\nAfter.\n"
     file = saved(tmp_path, "a.md", text)

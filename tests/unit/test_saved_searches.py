@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ def mine(tmp_path: Path) -> Searches:
 
 
 def test_history_is_newest_first_and_a_search_asked_again_is_one_entry(mine: Searches) -> None:
-    """The same address moves to the top."""
     mine.asked({"q": "one"})
     mine.asked({"q": "two", "plan": "tmm"})
     mine.asked({"q": "one"})
@@ -28,7 +26,6 @@ def test_history_is_newest_first_and_a_search_asked_again_is_one_entry(mine: Sea
 
 
 def test_history_forgets_the_oldest(mine: Searches, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only so many entries stay, and saved searches do not count."""
     monkeypatch.setattr(kept, "MOST_HISTORY", 3)
     mine.save_search("keep", {"q": "0"})
     for n in range(6):
@@ -75,7 +72,6 @@ def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine
 
 
 def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:
-    """With its name, value and time; deleting twice gives nothing the second time."""
     mine.save_plan("p", "tmm")
     (before,) = mine.kept(PLAN)
     gone = mine.delete(before.number)
@@ -88,7 +84,6 @@ def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:
 
 
 def test_the_history_can_be_cleared_and_put_back(mine: Searches) -> None:
-    """In the same order."""
     for n in range(4):
         mine.asked({"q": str(n)})
     gone = mine.clear_history()
@@ -98,7 +93,6 @@ def test_the_history_can_be_cleared_and_put_back(mine: Searches) -> None:
 
 
 def test_nobody_sees_anothers_things(tmp_path: Path) -> None:
-    """Neither another person nor the same name in another tenant, not even by number."""
     one = Searches(tmp_path, owner_of("ada", "acme"))
     others = [Searches(tmp_path, owner_of("ada", None)), Searches(tmp_path, owner_of("bob", "acme"))]
     one.asked({"q": "secret"})
@@ -111,29 +105,13 @@ def test_nobody_sees_anothers_things(tmp_path: Path) -> None:
     assert one.kept(HISTORY) == [entry]
 
 
-def test_an_owner_is_no_other_owner() -> None:
-    """Whatever signs a name holds."""
-    assert owner_of('a", "b', None) != owner_of("a", "b")
-    assert owner_of("a", None) != owner_of("a", "null")
-
-
 def test_a_note_is_written_over_and_deleted_by_a_blank(mine: Searches) -> None:
-    """Each write gives back the text before."""
     assert mine.write_note("a.md", 3, 8, "quote", " first ") == ""
     assert mine.write_note("a.md", 3, 8, "quote", "second") == "first"
     (note,) = mine.notes()
     assert (note.path, note.start, note.end, note.quote, note.text) == ("a.md", 3, 8, "quote", "second")
     assert mine.write_note("a.md", 3, 8, "quote", "  ") == "second"
     assert mine.notes() == []
-
-
-def test_notes_of_some_documents(mine: Searches) -> None:
-    """In order of path and place."""
-    for path in ("b.md", "a.md", "it's.md"):
-        mine.write_note(path, 1, 2, "q", path)
-    assert [n.path for n in mine.notes()] == ["a.md", "b.md", "it's.md"]
-    assert [n.path for n in mine.notes(["it's.md", "c.md"])] == ["it's.md"]
-    assert mine.notes([]) == []
 
 
 def test_a_note_is_found_by_its_quote_after_cutting_anew(mine: Searches) -> None:
@@ -149,25 +127,6 @@ def test_a_note_is_found_by_its_quote_after_cutting_anew(mine: Searches) -> None
 
 @pytest.mark.parametrize("name", ["", "  \n ", "x" * 201])
 def test_a_bad_name_is_refused(mine: Searches, name: str) -> None:
-    """With a sentence, and nothing is kept."""
     with pytest.raises(UsageError):
         mine.save_search(name, {"q": "a"})
     assert mine.kept(SEARCH) == []
-
-
-def test_a_note_that_is_too_long_is_refused(mine: Searches) -> None:
-    """And the old one stays."""
-    mine.write_note("a.md", 0, 1, "q", "short")
-    with pytest.raises(UsageError):
-        mine.write_note("a.md", 0, 1, "q", "x" * 10_001)
-    assert mine.notes()[0].text == "short"
-
-
-def test_several_threads_write_at_once(mine: Searches) -> None:
-    """Nothing is lost."""
-    threads = [threading.Thread(target=mine.save_plan, args=(f"p{n}", "tmm")) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(mine.kept(PLAN)) == 8

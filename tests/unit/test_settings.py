@@ -14,7 +14,6 @@ NUMBERS = [s for s in settings.SETTINGS if s.kind in (int, float)]
 
 @pytest.fixture
 def in_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The settings file of this test."""
     file = tmp_path / "settings.yaml"
     monkeypatch.setenv("WORKBENCH_SETTINGS", str(file))
     return file
@@ -63,7 +62,6 @@ def test_a_value_is_never_bent_to_fit(line: str, in_file: Path) -> None:
 def test_a_name_with_nothing_behind_it_is_not_set(
     setting: settings.Setting, in_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`tenant:` in the file is no tenant of the name None."""
     monkeypatch.delenv(setting.variable, raising=False)
     in_file.write_text(f"{setting.name}:\n", encoding="utf-8")
     assert settings.get(setting.name) == setting.default
@@ -79,7 +77,6 @@ def test_whole_numbers_and_plain_words_are_read(in_file: Path) -> None:
     "data", ["corpus: caf\u00e9\n".encode("latin-1"), b"\xff\xfec\x00", b"[" * 5000, b"a: !!timestamp 2026-99-99"]
 )
 def test_a_file_that_cannot_be_read_as_settings_is_a_sentence(data: bytes, in_file: Path) -> None:
-    """Another encoding, or YAML that the parser gives up on."""
     in_file.write_bytes(data)
     with pytest.raises(SettingError, match=r"is not UTF-8|cannot be read"):
         settings.get("corpus")

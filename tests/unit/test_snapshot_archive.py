@@ -38,7 +38,6 @@ def refused(data: bytes) -> SnapshotError:
 
 
 def test_a_changed_byte_of_any_part_is_named(files: dict[str, bytes]) -> None:
-    """The zip is whole, the digest is not."""
     for name, data in files.items():
         at = len(data) // 2
         changed = {**files, name: data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]}
@@ -46,18 +45,15 @@ def test_a_changed_byte_of_any_part_is_named(files: dict[str, bytes]) -> None:
 
 
 def test_a_missing_part_is_named(files: dict[str, bytes]) -> None:
-    """Also the manifest, and the page."""
     for name in files:
         assert name in refused(zipped({n: d for n, d in files.items() if n != name})).message
 
 
 def test_a_part_too_many_is_refused(files: dict[str, bytes]) -> None:
-    """Nothing rides along that no digest covers."""
     assert "extra.txt" in refused(zipped({**files, "extra.txt": b"hello"})).message
 
 
 def test_a_newer_schema_is_said_as_such(files: dict[str, bytes]) -> None:
-    """And a newer one may have any form."""
     body = json.loads(files[archive.MANIFEST])
     newer = zipped({**files, archive.MANIFEST: json.dumps({**body, "schema": 9}).encode(), "new.part": b"x"})
     error = refused(newer)
@@ -68,13 +64,11 @@ def test_a_newer_schema_is_said_as_such(files: dict[str, bytes]) -> None:
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/passwd", "..\\evil", "C:\\evil", "\\\\host\\x"])
 def test_a_path_outside_the_file_is_refused(files: dict[str, bytes], name: str) -> None:
-    """Before anything is read; and nothing is ever unpacked to disk."""
     assert "outside itself" in refused(zipped({**files, name: b"x"})).message
 
 
 @pytest.mark.slow
 def test_a_bomb_is_refused_before_it_unfolds(files: dict[str, bytes]) -> None:
-    """By what the file says of itself, and by what it really holds."""
     bomb = zipped({**files, "searches.yaml": bytes(300 << 20)})
     assert len(bomb) < 1 << 20
     assert "unfolds" in refused(bomb).message
@@ -110,7 +104,6 @@ def test_a_text_of_too_many_values_is_refused_read_or_written(snapshot: wb.Snaps
 
 
 def test_a_part_that_lies_about_its_size_is_refused(files: dict[str, bytes]) -> None:
-    """Reading stops at the size that the manifest names."""
     data = bytearray(zipped({**files, "searches.yaml": bytes(1 << 20)}))
     for signature, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
         at = data.find(signature)
@@ -122,7 +115,6 @@ def test_a_part_that_lies_about_its_size_is_refused(files: dict[str, bytes]) -> 
 
 
 def test_the_same_part_twice_is_refused(files: dict[str, bytes]) -> None:
-    """Readers do not agree which one counts."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as out:
         for name, data in files.items():
@@ -134,7 +126,6 @@ def test_the_same_part_twice_is_refused(files: dict[str, bytes]) -> None:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_another_packing_is_refused(files: dict[str, bytes], method: int) -> None:
-    """Only what a snapshot is written with."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as out:
         for name, data in files.items():
@@ -144,12 +135,10 @@ def test_another_packing_is_refused(files: dict[str, bytes], method: int) -> Non
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"hello", b"PK\x05\x06" + bytes(18), b"<!doctype html>" * 100])
 def test_what_is_no_zip_is_no_snapshot(data: bytes) -> None:
-    """An empty file, a page, an empty zip."""
     assert "not a snapshot" in refused(data).message
 
 
 def test_another_zip_is_no_snapshot() -> None:
-    """A document of an office program is a zip too."""
     assert "no manifest.json" in refused(zipped({"word/document.xml": b"<w/>"})).message
     assert (
         "not a snapshot of the workbench" in refused(zipped({"manifest.json": b'{"schema":1,"kind":"other"}'})).message
@@ -183,7 +172,6 @@ def _resigned(files: dict[str, bytes], change: Callable[[dict[str, Any]], None])
 def test_a_manifest_of_another_form_is_refused_whatever_its_digest(
     files: dict[str, bytes], change: Callable[[dict[str, Any]], None]
 ) -> None:
-    """The digest says that nothing changed, not that it was honestly made."""
     assert "manifest.json" in refused(_resigned(files, change)).message
 
 
@@ -202,7 +190,6 @@ def test_a_manifest_of_another_form_is_refused_whatever_its_digest(
     ],
 )
 def test_yaml_of_another_form_is_refused(snapshot: wb.Snapshot, text: bytes) -> None:
-    """No aliases that unfold, no objects, no other keys."""
     forged = small(snapshot.about, snapshot.content, searches_yaml=text)
     assert "searches.yaml" in refused(forged.to_bytes()).message
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from snapshot_cases import members, shrunk, small
+from snapshot_cases import members, shrunk
 
 import workbench as wb
 from workbench.demo import sample_folder
@@ -30,7 +29,6 @@ def full(sample: wb.Corpus) -> wb.Snapshot:
 
 
 def test_what_the_principal_could_not_see_is_nowhere(sample_path: Path, full: wb.Snapshot) -> None:
-    """Not in a row, not in the list of documents, not in a count."""
     with wb.open_corpus(sample_path, wb.Principal("acme")) as corpus:
         result = corpus.search(QUERY, plan=PLAN)
         made = result.snapshot()
@@ -44,7 +42,6 @@ def test_what_the_principal_could_not_see_is_nowhere(sample_path: Path, full: wb
 
 
 def test_redacted_keeps_citations_and_no_text(full: wb.Snapshot) -> None:
-    """Nothing of a document but where it is; the page neither."""
     made = full.redacted()
     assert made.about.passages is Passages.REDACTED
     assert [h.citation for h in made.hits()] == [h.citation for h in full.hits()]
@@ -59,7 +56,6 @@ def test_redacted_keeps_citations_and_no_text(full: wb.Snapshot) -> None:
 
 @pytest.mark.slow
 def test_metadata_only_names_no_document(full: wb.Snapshot) -> None:
-    """Ranks, scores, ids and counts stay."""
     made = full.metadata_only()
     assert made.frame()["score"].equals(full.frame()["score"])
     assert made.searches[0].funnel == full.searches[0].funnel
@@ -73,7 +69,6 @@ def test_metadata_only_names_no_document(full: wb.Snapshot) -> None:
 
 
 def test_an_open_document_goes_with_the_passages(sample: wb.Corpus) -> None:
-    """The context is somebody's text too."""
     made = sample.search(QUERY, context="my private draft of the quarterly numbers").snapshot()
     assert made.searches[0].context.startswith("my private draft")
     for cut in (made.redacted(), made.metadata_only()):
@@ -83,7 +78,6 @@ def test_an_open_document_goes_with_the_passages(sample: wb.Corpus) -> None:
 
 
 def test_an_audience_gets_what_it_may_see(full: wb.Snapshot, sample_path: Path) -> None:
-    """Exactly the documents that a search as them would see; ranks stay, counts go."""
     audience = wb.Principal("acme")
     made = full.for_audience(audience)
     with wb.open_corpus(sample_path, audience) as corpus:
@@ -104,7 +98,6 @@ def test_an_audience_gets_what_it_may_see(full: wb.Snapshot, sample_path: Path) 
 
 
 def test_another_tenant_gets_nothing(full: wb.Snapshot) -> None:
-    """And nobody without a name gets anything of a corpus with tenants."""
     made = full.for_audience(wb.Principal("birch", ("admin", "support")))
     assert made.hits() == ()
     assert len(made.documents()) == 0
@@ -113,31 +106,13 @@ def test_another_tenant_gets_nothing(full: wb.Snapshot) -> None:
         full.for_audience(None)
 
 
-def test_the_same_audience_gets_the_same(full: wb.Snapshot) -> None:
-    """Nothing left out, and it says for whom it is."""
-    made = full.for_audience(full.about.principal)
-    assert not made.about.omitted
-    assert made.hits() == full.hits()
-    assert made.about.audience is not None
-
-
 def test_a_policy_hides_sensitivities(full: wb.Snapshot) -> None:
-    """As in a search."""
     made = full.for_audience(full.about.principal, MaskPatterns(hidden=("confidential",)))
     assert "confidential" not in set(made.documents()["sensitivity"])
     assert "confidential" in set(full.documents()["sensitivity"])
 
 
-def test_a_row_of_an_unknown_document_belongs_to_nobody(full: wb.Snapshot) -> None:
-    """What cannot be attributed is left out."""
-    content = full.content
-    tables = {**content.tables, "documents": content.table("documents").head(0)}
-    made = small(full.about, replace(content, tables=tables)).for_audience(full.about.principal)
-    assert made.hits() == ()
-
-
 def test_runs_and_judgments_follow_the_audience(sample: wb.Corpus) -> None:
-    """A run names documents too."""
     evaluation = sample.evaluate(wb.load_judgments(sample_folder()), measures=["RR"])
     made = shrunk(wb.Snapshot.of(evaluation, corpus=sample))
     cut = made.for_audience(wb.Principal("acme"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from corpus_files import write_files
 
@@ -46,7 +44,6 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> tuple[wb.Snapshot, ...]:
 
 
 def test_three_edited_documents_and_one_setting_are_exactly_what_it_names(shots: tuple[wb.Snapshot, ...]) -> None:
-    """No more and no less."""
     found = shots[0].diff(shots[1])
     assert found.settings().rows() == [(QUERY, "fusion.k", "60", "5")]
     documents = found.documents()
@@ -56,15 +53,7 @@ def test_three_edited_documents_and_one_setting_are_exactly_what_it_names(shots:
     assert found.sentences[1] == "A to B: 3 documents changed (note-03.md, note-04.md, note-05.md)."
 
 
-@pytest.mark.slow
-def test_a_loaded_snapshot_gives_the_same_diff(shots: tuple[wb.Snapshot, ...], tmp_path: Path) -> None:
-    """What a colleague sees."""
-    loaded = [wb.Snapshot.load(s.save(tmp_path / f"{n}.snapshot")) for n, s in enumerate(shots[:2])]
-    assert loaded[0].diff(loaded[1]).to_dict() == shots[0].diff(shots[1]).to_dict()
-
-
 def test_ranks_moved_in_and_out_and_why(shots: tuple[wb.Snapshot, ...]) -> None:
-    """A document's own change comes first; otherwise all that differs is named."""
     first, second = shots[:2]
     found = first.diff(second)
     rows = {r["citation"]: r for r in found.ranks(0).iter_rows(named=True)}
@@ -85,7 +74,6 @@ def test_ranks_moved_in_and_out_and_why(shots: tuple[wb.Snapshot, ...]) -> None:
 
 
 def test_added_and_removed_documents_and_the_mode(shots: tuple[wb.Snapshot, ...]) -> None:
-    """A document that came, one that went, and a search that asked another source."""
     found = shots[1].diff(shots[2])
     assert sorted(found.documents().select("change", "path").rows()) == [("added", "new.md"), ("removed", "note-00.md")]
     assert (QUERY, "mode", "hybrid", "keyword") in found.settings().rows()
@@ -96,7 +84,6 @@ def test_added_and_removed_documents_and_the_mode(shots: tuple[wb.Snapshot, ...]
 
 
 def test_queries_are_paired_by_their_text(shots: tuple[wb.Snapshot, ...]) -> None:
-    """Whatever their order; one that a snapshot lacks is said so."""
     found = shots[0].diff(shots[1])
     assert found.queries == ((QUERY, (0, 1)), ("kettles", (1, 0)))
     lacking = shots[0].diff(shots[2])
@@ -108,7 +95,6 @@ def test_queries_are_paired_by_their_text(shots: tuple[wb.Snapshot, ...]) -> Non
 
 
 def test_one_query_in_two_modes_is_paired_by_mode(sample: wb.Corpus) -> None:
-    """Keyword with keyword, and what is left with what is left."""
     keyword, hybrid, vector = (sample.search("retry", mode=m) for m in ("keyword", "hybrid", "vector"))
     found = wb.Snapshot.of([keyword, hybrid]).diff(wb.Snapshot.of([vector, keyword]))
     assert found.queries == (("retry", (0, 1)), ("retry", (1, 0)))
@@ -116,7 +102,6 @@ def test_one_query_in_two_modes_is_paired_by_mode(sample: wb.Corpus) -> None:
 
 
 def test_three_snapshots_have_a_column_each(shots: tuple[wb.Snapshot, ...]) -> None:
-    """The first is compared with each other one, and the bump chart has a place for each."""
     found = shots[0].diff(*shots[1:3])
     assert found.ranks(0).columns == ["citation", "A", "B", "C", "change", "why"]
     assert set(found.results()["snapshot"]) == {"B", "C"}
@@ -126,7 +111,6 @@ def test_three_snapshots_have_a_column_each(shots: tuple[wb.Snapshot, ...]) -> N
 
 
 def test_nothing_differs_is_said_in_words(shots: tuple[wb.Snapshot, ...]) -> None:
-    """The same search twice."""
     first, same = shots[0], shots[3]
     found = same.diff(same)
     assert found.sentences == ("Nothing differs: the same settings, corpus, results and measures.",)
@@ -137,7 +121,6 @@ def test_nothing_differs_is_said_in_words(shots: tuple[wb.Snapshot, ...]) -> Non
 
 
 def test_measures_are_compared_query_by_query(sample: wb.Corpus) -> None:
-    """With an interval and a test, where the judgments are the same."""
     judgments = wb.load_judgments(sample_folder())
     made = [
         wb.Snapshot.of(sample.evaluate(judgments, plan, ["nDCG@10", "RR"]), corpus=sample)

@@ -101,7 +101,6 @@ def test_no_text_of_a_document_is_in_a_script(hostile: wb.Snapshot) -> None:
 
 
 def test_the_policy_allows_these_scripts_and_this_style_only(hostile: wb.Snapshot) -> None:
-    """By their digests; nothing may be loaded or sent."""
     text = hostile.html()
     found = Page(text)
     policy = next(
@@ -142,7 +141,6 @@ def test_it_reads_without_javascript(sample: wb.Corpus) -> None:
 
 
 def test_ids_are_there_once(sample: wb.Corpus) -> None:
-    """The script looks names up by them."""
     result = sample.search("retry", plan="default vector.threshold=off")
     found = Page(wb.Snapshot.of([result, sample.search("invoice")]).html())
     ids = [a["id"] for _, a in found.elements if "id" in a]
@@ -156,7 +154,6 @@ def test_ids_are_there_once(sample: wb.Corpus) -> None:
 
 @pytest.mark.slow
 def test_ten_long_searches_stay_under_eight_megabytes(sample: wb.Corpus) -> None:
-    """Passages and tables share what is left, and say what they left out."""
     one = sample.search("retry", plan="default vector.threshold=off limit=10").snapshot()
     content = one.content
     text = pl.lit("\u202e<>&" * 20_000)
@@ -181,13 +178,11 @@ def test_ten_long_searches_stay_under_eight_megabytes(sample: wb.Corpus) -> None
 
 
 def test_the_same_snapshot_gives_the_same_page(sample: wb.Corpus) -> None:
-    """Drawn again from the data, byte for byte."""
     made = sample.search("retry").snapshot()
     assert wb.Snapshot.load(made.to_bytes()).html().encode() == made.parts["index.html"]
 
 
 def test_nothing_found_is_a_page_too(sample: wb.Corpus) -> None:
-    """With the guidance that the search gave."""
     result = sample.search("zzzzqq", mode="keyword")
     text = result.snapshot().html()
     assert "No passage was shown" in text

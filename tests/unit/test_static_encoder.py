@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from static_model import make_static
 
-from workbench.encode.load import identity_of, load_encoder, load_tokens
+from workbench.encode.load import identity_of, load_encoder
 from workbench.encode.models import Model
 from workbench.encode.static import RUNTIME, StaticEncoder, find_static
 from workbench.errors import EncoderError
@@ -24,19 +24,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_vector_is_the_direction_of_the_mean_of_its_rows(folder: Path) -> None:
-    """By hand: the row of `eggs` twice and that of `flour` once."""
     table = load_file(folder / "model.safetensors")["embedding.weight"].astype(np.float64)
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     total = 2 * table[vocabulary["eggs"]] + table[vocabulary["flour"]]
     encoder = load_encoder(str(folder))
     np.testing.assert_allclose(encoder.encode_query("eggs flour EGGS"), total / np.linalg.norm(total), atol=1e-6)
     assert encoder.count_tokens(TEXTS) == [8, 3, 0, 3]
-
-
-def test_an_empty_text_points_where_tokens_differ_least(folder: Path) -> None:
-    vector = load_encoder(str(folder)).encode([""])[0]
-    assert vector[-1] == 1
-    assert np.count_nonzero(vector) == 1
 
 
 def test_its_identity_is_known_without_loading_it(folder: Path) -> None:
@@ -47,16 +40,7 @@ def test_its_identity_is_known_without_loading_it(folder: Path) -> None:
     assert identity.digest != identity_of(str(make_static(folder.parent / "other", TEXTS, shift=0.1))).digest
 
 
-def test_the_tokenizer_counts_alone_as_the_encoder_does(folder: Path) -> None:
-    """What cuts the chunks needs no table; the hashing encoder has no tokenizer file."""
-    tokens = load_tokens(str(folder))
-    assert tokens is not None
-    assert tokens.count(TEXTS) == load_encoder(str(folder)).count_tokens(TEXTS)
-    assert load_tokens("hashing") is None
-
-
 def test_tables_in_the_form_of_model2vec_run_too(tmp_path: Path, folder: Path) -> None:
-    """The tensor has another name; the vectors are the same."""
     other = make_static(tmp_path / "m2v", TEXTS, key="embeddings")
     np.testing.assert_array_equal(load_encoder(str(other)).encode(TEXTS), load_encoder(str(folder)).encode(TEXTS))
 
@@ -94,7 +78,6 @@ def test_a_table_cut_short_is_refused_with_a_remedy(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_vectors_are_those_of_sentence_transformers(folder: Path) -> None:
-    """The same folder, loaded by the library."""
     from workbench.encode.sentence import SentenceEncoder
 
     theirs = SentenceEncoder(Model("table", folder))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +13,7 @@ from workbench import index
 from workbench.errors import FilterError, PrincipalRequired
 from workbench.records import Principal
 from workbench.store.access.mask import MaskPatterns
-from workbench.store.database import fetch
 from workbench.store.reader import Generation, open_generation
-from workbench.store.types import Scope
 
 DOCUMENTS = {
     "guide/intro.md": (
@@ -53,7 +48,6 @@ def write(folder: Path, documents: dict[str, tuple[str, str]]) -> None:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
-    """The four documents without tenants, in two collections."""
     base = tmp_path_factory.mktemp("plain")
     write(base / "docs", DOCUMENTS)
     index([base / "docs"], base / "corpus", encoder="hashing", collection=("docs", "artifacts"))
@@ -78,7 +72,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Generatio
 
 
 def found(generation: Generation, where: str, principal: Principal | None = None) -> list[str]:
-    """Paths of the documents that pass a filter."""
     scope = generation.records.scope(principal, where, ())
     total = generation.records.documents_total
     mask = scope.allowed_documents if scope.allowed_documents is not None else np.ones(total, bool)
@@ -142,7 +135,6 @@ INTRO, MORE, X, Y = "guide/intro.md", "guide/deep/more.md", "notes/x.txt", "note
     ],
 )
 def test_filters(opened: Generation, where: str, paths: list[str]):
-    """Each line is one rule of the language."""
     assert found(opened, where) == paths
 
 
@@ -151,13 +143,11 @@ def test_filters(opened: Generation, where: str, paths: list[str]):
     ["title = 'x'' OR 1=1 --'", "title contains '); DROP TABLE documents; --'", "path glob '[z-a]*('", "tags = '\\'"],
 )
 def test_an_injected_text_is_only_a_text(opened: Generation, where: str):
-    """It finds nothing and breaks nothing."""
     assert found(opened, where) == []
     assert len(found(opened, "type != 'none'")) == 4
 
 
 def test_a_condition_on_the_collection_chooses_records(opened: Generation):
-    """As the plan's collections do; a collection that is not there has no records."""
     store = opened.records
     for scope in (store.scope(None, "collection = 'artifacts'", ()), store.scope(None, None, ("artifacts",))):
         assert scope.allowed is not None
@@ -171,88 +161,7 @@ def test_a_condition_on_the_collection_chooses_records(opened: Generation):
     assert not nothing.allowed_documents.any()
 
 
-def test_equal_questions_have_the_same_masks(opened: Generation):
-    """Kept by key; spelling and the order of collections do not matter."""
-    store = opened.records
-    one = store.scope(None, "year=2020 AND type='markdown'", ("docs", "artifacts"))
-    assert store.scope(None, "year = 2020 and type = 'markdown'", ("artifacts", "docs")) is one
-    assert store.scope(Principal(), "year = 2020 and type = 'markdown'", ("artifacts", "docs")).key != one.key
-
-
-def test_a_mask_cannot_be_changed(opened: Generation):
-    """It is shared by threads."""
-    scope = opened.records.scope(None, "year = 2020", ())
-    assert scope.allowed is not None
-    with pytest.raises(ValueError, match="read-only"):
-        scope.allowed[0] = True
-
-
-def test_rows_and_documents_come_in_the_order_asked(opened: Generation):
-    """Twice if asked twice."""
-    store = opened.records
-    assert [r.number for r in store.rows([3, 0, 3])] == [3, 0, 3]
-    assert [d.path for d in store.documents([2, 0])] == [X, MORE]
-    assert store.rows([]) == store.documents([]) == store.headers([]) == []
-
-
-def test_headers_are_documents_without_text(opened: Generation):
-    """In all but the text they are the same, in the order asked."""
-    store = opened.records
-    wanted = [2, 0, 2]
-    assert store.headers(wanted) == [replace(document, text="") for document in store.documents(wanted)]
-
-
-def test_rows_say_what_the_tables_say(opened: Generation):
-    """Most of a record or document comes from mapped arrays; every part of it is what DuckDB holds."""
-    store, connection = opened.records, opened.records.connection
-    names = (
-        "chunk_id", "collection", "granularity", "kind", "chunk_index", "start_char", "end_char", "start_line", "end_line",
-        "page", "section", "context", "text", "tokens",
-    )  # fmt: skip
-    stored = fetch(connection, f"SELECT document_number, {', '.join(names)} FROM records ORDER BY number")
-    given = {"start_char": "start", "end_char": "end"}
-    rows = store.rows(range(store.records_total))
-    assert [(r.document_number, *(getattr(r.chunk, given.get(n, n)) for n in names)) for r in rows] == stored
-    names = (
-        "document_id", "path", "root", "text", "title", "type", "url", "language", "tenant", "sensitivity", "size", "sha256",
-    )  # fmt: skip
-    stored = fetch(connection, f"SELECT {', '.join(names)}, roles, page_starts FROM documents ORDER BY number")
-    documents = store.documents(range(store.documents_total))
-    said = [(*(getattr(d, n) for n in names), list(d.roles), list(d.page_starts)) for d in documents]
-    assert said == stored
-    assert len(stored) == store.documents_total
-
-
-def test_columns_say_what_the_rows_say(opened: Generation):
-    """Of every record, without SQL."""
-    store = opened.records
-    numbers = np.arange(store.records_total)[::-1]
-    columns, rows = store.columns(numbers), store.rows(numbers.tolist())
-    documents = store.documents(columns.document_numbers.tolist())
-    assert list(columns.chunk_ids) == [r.chunk.chunk_id for r in rows]
-    assert list(columns.document_ids) == [r.chunk.document_id for r in rows]
-    assert list(columns.paths) == [d.path for d in documents]
-    assert columns.start_lines.tolist() == [r.chunk.start_line for r in rows]
-    assert columns.end_lines.tolist() == [r.chunk.end_line for r in rows]
-    assert columns.whole.tolist() == [r.chunk.granularity.value == "document" for r in rows]
-    for a in range(len(rows)):
-        same = columns.text_keys == columns.text_keys[a]
-        assert same.tolist() == [r.chunk.text == rows[a].chunk.text for r in rows]
-
-
-def test_records_stand_in_the_total_order(opened: Generation):
-    """Path, start line, chunk id; a document's records are found by its number."""
-    store = opened.records
-    rows = store.rows(range(store.records_total))
-    paths = [d.path for d in store.documents([r.document_number for r in rows])]
-    keys = [(p, r.chunk.start_line, r.chunk.chunk_id) for p, r in zip(paths, rows, strict=True)]
-    assert keys == sorted(keys)
-    for number in range(store.documents_total):
-        assert store.records_of(number).tolist() == [r.number for r in rows if r.document_number == number]
-
-
 def test_a_document_is_found_by_path_id_and_absolute_path(opened: Generation):
-    """And a record by its id."""
     store = opened.records
     scope = store.scope(None, None, ())
     (document,) = store.documents([1])
@@ -265,16 +174,7 @@ def test_a_document_is_found_by_path_id_and_absolute_path(opened: Generation):
     assert store.find_record("none", scope) is None
 
 
-def test_chunks_are_what_their_spans_say(opened: Generation):
-    """document.text[start:end] == chunk.text, after the way through the database."""
-    store = opened.records
-    for row in store.rows(range(store.records_total)):
-        (document,) = store.documents([row.document_number])
-        assert document.text[row.chunk.start : row.chunk.end] == row.chunk.text
-
-
 def test_nobody_named_is_refused_where_there_are_tenants(shared: tuple[Generation, Generation]):
-    """Even for a filter that would let nothing pass."""
     for generation in shared:
         with pytest.raises(PrincipalRequired):
             generation.records.scope(None, "year = 1", ())
@@ -300,7 +200,6 @@ def test_hidden_documents_change_no_byte_of_what_the_store_says(shared: tuple[Ge
 
 @pytest.mark.parametrize("where", ["salary > 1", "client = 'Evil'"])
 def test_a_field_that_only_hidden_documents_have_is_unknown(shared: tuple[Generation, Generation], where: str):
-    """In the same words as one that is nowhere."""
     says = []
     for generation in shared:
         with pytest.raises(FilterError) as error:
@@ -321,7 +220,6 @@ def test_a_field_that_only_hidden_documents_have_is_unknown(shared: tuple[Genera
     ],
 )
 def test_each_principal_sees_its_own(shared: tuple[Generation, Generation], who: Principal, paths: list[str]):
-    """By tenant and roles, in documents, look-ups and counts."""
     store = shared[1].records
     assert found(shared[1], "", who) == paths
     scope = store.scope(who, None, ())
@@ -333,30 +231,8 @@ def test_each_principal_sees_its_own(shared: tuple[Generation, Generation], who:
 
 
 def test_a_policy_hides_by_sensitivity_everywhere(opened: Generation):
-    """Also from the local owner, and from the list of fields."""
     with open_generation(opened.corpus, MaskPatterns(hidden=("internal",))) as careful:
         assert found(careful, "") == [MORE, INTRO, X]
         scope = careful.records.scope(None, None, ())
         assert "score" not in careful.records.fields(scope)
         assert "score" in opened.records.fields(opened.records.scope(None, None, ()))
-
-
-def test_threads_share_one_store(opened: Generation):
-    """Every answer is the answer to its own question."""
-    store = opened.records
-    barrier = threading.Barrier(4)
-
-    def ask(seed: int) -> bool:
-        barrier.wait()
-        rng = np.random.default_rng(seed)
-        for _ in range(40):
-            numbers = rng.permutation(store.records_total).tolist()
-            if [r.number for r in store.rows(numbers)] != numbers:
-                return False
-            scope: Scope = store.scope(None, f"year = {2020 + int(rng.integers(0, 30))}", ())
-            if store.count(scope)[0] != store.records_total:
-                return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(ask, range(4)))

@@ -11,7 +11,7 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.grid import Range, Space, read_space
-from workbench.evaluate.statistics import best_of, deal, holm, nested, paired_difference
+from workbench.evaluate.statistics import best_of, deal, holm, nested
 from workbench.evaluate.sweep import Sweep
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import show
@@ -125,7 +125,6 @@ def test_what_cannot_be_tried_is_refused(words: list[str], said: str) -> None:
 
 
 def test_combinations_that_are_no_plan_are_counted(corpus: wb.Corpus, judgments: Judgments) -> None:
-    """A limit above the largest that may be asked for."""
     made = corpus.sweep(judgments, {"limit": [5, 20], "limit.max": [10, 50]}, folds=0)
     assert sum(made.skipped.values()) == 1
     assert made.combinations == 4
@@ -153,33 +152,8 @@ def test_folds_are_even_and_follow_the_seed() -> None:
 
 
 def test_holm_is_the_step_down_method() -> None:
-    """Worked by hand: 0.01 x 3, then max(0.03, 0.02 x 2), then max(0.04, 0.5 x 1)."""
     assert holm(np.array([0.5, 0.01, 0.02])).tolist() == pytest.approx([0.5, 0.03, 0.04])
     assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
-
-
-@pytest.mark.slow
-def test_the_interval_agrees_with_scipy() -> None:
-    """scipy's percentile bootstrap of the same differences, within the noise of resampling."""
-    stats = pytest.importorskip("scipy.stats")
-    differences = np.random.default_rng(1).normal(0.02, 0.1, 80)
-    ours = paired_difference("nDCG@10", ("a", "b"), np.zeros(80), differences)
-    theirs = stats.bootstrap((differences,), np.mean, method="percentile", n_resamples=9_999, rng=2).confidence_interval
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.002)
-
-
-def test_the_verdict_is_in_words() -> None:
-    """A clear difference with its interval and counts; none where there is none to be shown."""
-    better = paired_difference(
-        "nDCG@10", ("a", "b"), np.zeros(40), np.r_[np.full(30, 0.1), np.full(4, -0.05), np.zeros(6)]
-    )
-    assert better.brief.startswith("0.070 better, 95 % interval 0.05")
-    assert better.brief.endswith("wins 30, loses 4, ties 6")
-    worse = paired_difference("nDCG@10", ("a", "b"), np.full(40, 0.5), np.full(40, 0.4) + np.arange(40) / 1000)
-    assert " worse, 95 % interval 0.0" in worse.brief
-    assert (
-        paired_difference("R", ("a", "b"), np.zeros(30), np.zeros(30)).brief == "no difference that 30 queries can show"
-    )
 
 
 # --- what it reports ----------------------------------------------------------------------------------------------------
@@ -203,20 +177,6 @@ def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
     assert per_query["oracle"].mean() == pytest.approx(swept.oracle)
     assert swept.choice is not None
     assert per_query["held_out"].to_list() == swept.choice.held_out.tolist()
-
-
-def test_a_curve_over_a_family_that_the_best_plan_has_no_source_for_is_level() -> None:
-    """Thresholds were tried where vectors were asked, and the best plan asks none."""
-    space = Space("rrf", {"sources": ["keyword,vector", "keyword"], "threshold": [0.4, 0.45]})
-    plans = tuple(dict.fromkeys((space.base, *(space.plan(c) for c in space.combinations()))))
-    values = np.array([[float(p.sources == ("keyword",))] * 3 for p in plans])
-    made = Sweep(space, plans, ("RR",), ("a", "b", "c"), values[:, :, None], None, None, None)  # type: ignore[arg-type]
-    curve = made.sensitivity("threshold")
-    assert curve["value"].to_list() == ["0.4", "0.45", "auto"]
-    assert set(curve["mean"]) == {1.0}
-    assert curve["marks"].to_list() == ["", "", ""]
-    assert made.beside("threshold").rows() == [("current", "auto", None, 0.0)]
-    assert set(made.sensitivity("threshold", at="rrf")["mean"]) == {0.0}
 
 
 def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
@@ -247,7 +207,6 @@ def test_a_mark_is_at_the_figure_of_its_plan(swept: Sweep) -> None:
 
 
 def test_a_map_has_one_cell_for_a_method_that_does_not_read_a_setting(swept: Sweep) -> None:
-    """convex has no k: its figure is there once, and last."""
     heat = swept.heat("fusion.method", "fusion.k", at="rrf")
     assert [row[:2] for row in heat.rows()] == [("rrf", "1"), ("rrf", "60"), ("convex", "not used")]
     turned = swept.heat("fusion.k", "fusion.method", at="rrf")
@@ -255,7 +214,6 @@ def test_a_map_has_one_cell_for_a_method_that_does_not_read_a_setting(swept: Swe
 
 
 def test_the_winner_can_be_taken_away(swept: Sweep) -> None:
-    """As YAML and as Python that make the plan again."""
     assert Plan.from_yaml(swept.to_yaml()) == swept.best
     scope: dict[str, object] = {}
     exec(swept.to_python(), scope)

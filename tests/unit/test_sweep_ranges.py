@@ -13,7 +13,6 @@ from workbench.evaluate.grid import Range, Space, read_space
 
 @pytest.mark.parametrize("word", ["limit=1..20", "depth.vector=10..1000~", "depth.keyword=1.5..7.5"])
 def test_fields_of_whole_numbers_get_whole_numbers(word: str) -> None:
-    """As a grid and at random: no draw is thrown away as no plan."""
     space = read_space("default", [word])
     (name,) = space.fields
     low, high = space.grid[name].low, space.grid[name].high  # type: ignore[union-attr]
@@ -37,26 +36,22 @@ def test_fields_of_any_numbers_keep_them() -> None:
     "ends", [(0, math.inf), (math.nan, 1), (2, 1), (0, 1, math.nan), (0, 1, 0), (0, 1, None, True)]
 )
 def test_a_range_that_cannot_be_walked_is_refused(ends: tuple[float, ...]) -> None:
-    """Ends without an end, the wrong way round, steps that go nowhere, ratios from 0."""
     with pytest.raises(UsageError, match="cannot be walked"):
         Range(*ends)  # type: ignore[arg-type]
 
 
 def test_a_range_of_too_many_steps_is_refused_before_it_is_made() -> None:
-    """A step slip of eight zeros is a sentence, not an hour."""
     with pytest.raises(UsageError, match="more than 100,000 values"):
         read_space("default", ["fusion.alpha=0..1:0.00000001"])
 
 
 @pytest.mark.parametrize("word", ["fusion.k=1.2.3..5", "fusion.k=1..5..9", "fusion.k=.....", "fusion.k=1..x"])
 def test_what_looks_like_a_range_and_is_none_is_a_sentence(word: str) -> None:
-    """It is taken for a value, and the field says what it must be."""
     with pytest.raises(PlanError, match=r"fusion\.k is"):
         read_space("rrf", [word])
 
 
 def test_ends_may_be_written_as_people_write_numbers() -> None:
-    """A leading point, an exponent, a sign."""
     assert read_space("default", ["fusion.alpha=.25...75:.25"]).listed("fusion.alpha") == (0.25, 0.5, 0.75)
     assert read_space("rrf", ["fusion.k=1..1e3~"]).grid["fusion.k"] == Range(1, 1000, None, True)
     assert isinstance(Space("rrf", {"fusion.k": Range(1, 60)}).grid["fusion.k"], Range)

@@ -38,7 +38,6 @@ ALL = SeeAll()
 def test_tenant_must_be_equal_and_a_role_shared(
     tenant: str | None, roles: tuple[str, ...], who: Principal | None, seen: bool
 ):
-    """A document without a tenant is not public: it belongs to those without a tenant."""
     assert visible(Access(tenant, roles, "normal"), who, ALL) is seen
 
 
@@ -52,26 +51,22 @@ def test_tenant_must_be_equal_and_a_role_shared(
     ],
 )
 def test_a_policy_may_drop_what_tenant_and_roles_allow(sensitivity: str, who: Principal | None, seen: bool):
-    """By sensitivity, also for the local owner."""
     policy = MaskPatterns(hidden=("restricted",), cleared=("security",))
     assert visible(Access(None, (), sensitivity), who, policy) is seen
 
 
 def test_a_policy_never_shows_what_tenant_and_roles_hide():
-    """It takes away only."""
     assert not visible(Access("acme", (), "normal"), Principal("other"), ALL)
 
 
 @pytest.mark.parametrize("kind", [Access("acme", (), "normal"), Access(None, ("hr",), "normal")])
 def test_nobody_is_refused_where_any_document_has_a_tenant_or_roles(kind: Access):
-    """ "Everything" is never the default of a shared corpus."""
     kinds = [Access(None, (), "normal"), kind]
     with pytest.raises(PrincipalRequired, match="WORKBENCH_TENANT"):
         visible_documents(kinds, np.array([0, 0, 1], np.int32), None, ALL)
 
 
 def test_the_mask_is_none_only_where_everything_is_visible():
-    """So that an unrestricted corpus pays nothing."""
     kinds = [Access(None, (), "normal"), Access(None, (), "restricted")]
     codes = np.array([0, 1, 0], np.int32)
     assert visible_documents(kinds, codes, None, ALL) is None
@@ -82,6 +77,5 @@ def test_the_mask_is_none_only_where_everything_is_visible():
 
 @pytest.mark.parametrize("wrong", [{"roles": "admin"}, {"roles": None}, {"roles": [1]}, {"tenant": 5}])
 def test_who_asks_is_named_by_texts(wrong: dict[str, Any]) -> None:
-    """A lone role is not taken for its letters, which would silently be nobody's roles."""
     with pytest.raises(UsageError, match="Write for example"):
         Principal(**wrong)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -38,18 +37,15 @@ def weights(query: str, vocabulary: Vocabulary = WORDS) -> dict[str, float]:
 
 
 def test_a_synonym_counts_as_much_as_the_word() -> None:
-    """Both are searched, each once, with the same weight; other words stay."""
     assert weights("kubernetes token") == {"kubernet": 1.0, "token": 1.0} | weights("k8s", NONE)
     assert spoken("kubernetes token", WORDS).also == ("k8s",)
 
 
 def test_a_synonym_that_was_typed_is_not_counted_again() -> None:
-    """Naming both changes nothing: neither counts double."""
     assert weights("kubernetes k8s") == weights("kubernetes k8s", NONE)
 
 
 def test_a_phrase_is_known_quoted_or_not() -> None:
-    """And a word brings the phrase."""
     assert spoken("continuous integration failed", WORDS).also == ("CI",)
     assert spoken('"continuous integration" failed', WORDS).also == ("CI",)
     assert spoken("ci failed", WORDS).also == ("continuous integration",)
@@ -57,32 +53,22 @@ def test_a_phrase_is_known_quoted_or_not() -> None:
 
 
 def test_words_are_compared_as_the_index_compares_them() -> None:
-    """Stemmed, whatever their case."""
     assert spoken("KUBERNETES", WORDS).also == ("k8s",)
     assert spoken("Continuous integrations", WORDS).also == ("CI",)
 
 
 @pytest.mark.parametrize("query", ["token -kubernetes", "kubern*", "other words", ""])
 def test_excluded_words_and_prefixes_stay_as_they_are(query: str) -> None:
-    """Nothing is added for them."""
     assert weights(query) == weights(query, NONE)
     assert spoken(query, WORDS).also == ()
 
 
 def test_a_stop_word_counts_only_quoted_or_alone() -> None:
-    """As the built-in ones do; what is dropped is said."""
     assert weights("acme token") == {"token": 1.0}
     assert spoken("ACME token", WORDS).dropped == ("ACME",)
     assert weights("acme") == {"acm": 1.0}
     assert spoken("acme", WORDS).dropped == ()
     assert weights('"acme" token') == {"acm": 1.0, "token": 1.0}
-
-
-def test_without_a_vocabulary_a_query_is_itself() -> None:
-    """The very same value."""
-    from workbench.store.lexical.query import parse
-
-    assert spoken("kubernetes OR ci -x", NONE).query is parse("kubernetes OR ci -x")
 
 
 # --- in a corpus ----------------------------------------------------------------------------------------------------
@@ -124,7 +110,6 @@ def test_a_search_finds_what_means_the_same(folder: Path) -> None:
 
 
 def test_the_cache_does_not_serve_an_answer_of_other_words(folder: Path) -> None:
-    """The vocabulary is part of the key, and a result keeps the words it was made with."""
     with wb.open_corpus(folder, follow=True) as corpus:
         before = corpus.search("k8s", mode="keyword")
         assert corpus.search("k8s", mode="keyword").cached
@@ -137,7 +122,6 @@ def test_the_cache_does_not_serve_an_answer_of_other_words(folder: Path) -> None
 
 
 def test_a_pinned_corpus_keeps_its_words_until_it_is_refreshed(folder: Path) -> None:
-    """And one that follows takes an edit of the file at its next search."""
     save_vocabulary(folder, NONE)
     with wb.open_corpus(folder) as pinned, wb.open_corpus(folder, follow=True) as following:
         save_vocabulary(folder, WORDS)
@@ -152,7 +136,6 @@ def test_a_pinned_corpus_keeps_its_words_until_it_is_refreshed(folder: Path) -> 
 
 
 def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path: Path) -> None:
-    """Saving leaves corpus.yaml as it is, and what is saved wins, also where it is nothing."""
     file = tmp_path / "corpus.yaml"
     file.write_text("rules:\n- path: 'hr/**'\n  roles: [hr]\nsynonyms:\n- [a, b]   # old\n", encoding="utf-8")
     before, rules = file.read_bytes(), load_rules(tmp_path)
@@ -166,22 +149,11 @@ def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path:
 
 
 def test_no_file_is_no_vocabulary(tmp_path: Path) -> None:
-    """And saving makes one, whose words need quotes in YAML too."""
     assert load_vocabulary(tmp_path) == NONE
     odd = vocabulary_of([["yes", "no: way"], ["#1", "C#", "café"]], ["null", "x'y"])
     save_vocabulary(tmp_path, odd)
     assert load_vocabulary(tmp_path) == odd
     assert set(yaml.safe_load((tmp_path / "synonyms.yaml").read_text(encoding="utf-8"))) == set(QUERY_KEYS)
-
-
-def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every search looks at the file; only a changed one is read."""
-    save_vocabulary(tmp_path, WORDS)
-    os.utime(tmp_path / "synonyms.yaml", (1, 1))
-    file = SettingsFile(tmp_path, load_vocabulary, *FILES)
-    assert file.now() == WORDS
-    monkeypatch.setattr("workbench.store.lexical.synonyms.load_vocabulary", lambda corpus: pytest.fail("read again"))
-    assert file.now() == WORDS
 
 
 @pytest.mark.parametrize(("text", "says"), [
@@ -190,7 +162,6 @@ def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest
     ("synonyms: [", "cannot be read"),
 ])  # fmt: skip
 def test_what_cannot_be_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:
-    """With the file's name and the remedy."""
     (tmp_path / "synonyms.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingError, match=says) as raised:
         load_vocabulary(tmp_path)

@@ -31,7 +31,6 @@ def pair(text: Text) -> tuple[str, str]:
 
 
 def build(folder: Path, texts: Sequence[Text], **options: Any) -> Corpus:
-    """Index texts, or (context, text) pairs, numbered in order."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE records (number INTEGER, context VARCHAR, text VARCHAR)")
     rows = [(number, *pair(text)) for number, text in enumerate(texts)]
@@ -48,7 +47,6 @@ Graph = list[tuple[str, str, int, int]]
 
 
 def graph(text: Text) -> tuple[Graph, int]:
-    """The words of a record with their positions, and its length."""
     found: Graph = []
     at = length = 0
     for part in pair(text):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lexical_corpus import Corpus, bm25, build
+from lexical_corpus import Corpus, build
 
 from workbench.errors import QueryError
 from workbench.records import Span
@@ -86,38 +85,15 @@ def found(corpus: Corpus, query: str, operator: str = "any", scope: Scope = EVER
     ],
 )
 def test_a_query_finds(corpus: Corpus, query: str, operator: str, expected: set[int]) -> None:
-    """Operators, phrases, prefixes, compounds and scripts, by hand."""
     assert set(found(corpus, query, operator).numbers.tolist()) == expected
 
 
 def test_the_record_with_the_very_code_comes_first(corpus: Corpus) -> None:
-    """Above one that repeats its parts more often."""
     assert found(corpus, "ACME-INV-49302").numbers[0] == 4
-
-
-@pytest.mark.parametrize("operator", ["any", "all"])
-@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (0.0, 0.0), (0.0, 1.0), (3.0, 1.0), (1.2, 0.0)])
-def test_the_index_and_the_textbook_agree(corpus: Corpus, operator: str, k1: float, b: float) -> None:
-    """Scores to 1e-9, the same order; `score` gives the bits of `search`; no score is above the upper bound."""
-    for query in (
-        "retry the pool policy policy", '"connection pool" retry', "poli* OR parse_query_string -github", "数据 管理",
-        "ACME-INV-49302 zurich", "to be", "foo_barBaz-qux", "get user name C++", "what-if", "'; -- it''s \\ %",
-    ):  # fmt: skip
-        scored = corpus.lexical.search(query, EVERYTHING, 100, k1=k1, b=b, operator=operator)
-        expected = bm25(TEXTS, query, k1=k1, b=b, operator=operator)
-        assert dict(zip(scored.numbers.tolist(), scored.scores.tolist(), strict=True)) == pytest.approx(
-            expected, abs=1e-9
-        )
-        assert scored.found == len(expected)
-        again = corpus.lexical.score(query, EVERYTHING, scored.numbers, k1=k1, b=b, operator=operator)
-        assert again.tobytes() == scored.scores.tobytes()
-        bound = corpus.lexical.upper_bound(query, EVERYTHING, k1=k1)
-        assert bound * (1 + 1e-12) >= max(scored.scores.tolist(), default=0.0)
 
 
 @pytest.mark.parametrize("query", ["retry the pool policy policy", "to be", "'; -- it''s \\ %", "数"])
 def test_the_sql_that_is_shown_gives_the_scores_of_words(corpus: Corpus, query: str) -> None:
-    """To 1e-9, in the same order; what it leaves out is named in its first line."""
     scored = corpus.lexical.search(query, EVERYTHING, 100, k1=0.9, b=0.4, operator="any")
     rows = corpus.connection.execute(corpus.lexical.sql(query, k1=0.9, b=0.4, depth=100)).fetchall()
     assert [number for number, _ in rows] == scored.numbers.tolist()
@@ -126,7 +102,6 @@ def test_the_sql_that_is_shown_gives_the_scores_of_words(corpus: Corpus, query: 
 
 
 def test_equal_scores_stand_by_number_at_any_depth(tmp_path: Path) -> None:
-    """Ties never depend on where the answer is cut."""
     index = build(tmp_path, ["same words here", "other"] * 300).lexical
     for query in ("same", "same words"):
         for depth in (0, 1, 7, 299, 300, 1000):
@@ -136,7 +111,6 @@ def test_equal_scores_stand_by_number_at_any_depth(tmp_path: Path) -> None:
 
 
 def test_what_a_scope_does_not_allow_is_not_found(corpus: Corpus) -> None:
-    """A filter changes what is returned, not the scores; `found` counts what is allowed."""
     allowed = np.zeros(len(TEXTS), bool)
     allowed[[1, 3]] = True
     every, some = found(corpus, "pool policy string"), found(corpus, "pool policy string", scope=Scope(None, allowed))
@@ -144,22 +118,6 @@ def test_what_a_scope_does_not_allow_is_not_found(corpus: Corpus) -> None:
     assert some.found == 2
     scores = dict(zip(every.numbers.tolist(), every.scores.tolist(), strict=True))
     assert [scores[n] for n in some.numbers.tolist()] == some.scores.tolist()
-
-
-def test_a_hidden_record_has_no_score(corpus: Corpus) -> None:
-    """Nor has an excluded one, one that misses a required word, or one without the words."""
-    visible = np.ones(len(TEXTS), bool)
-    visible[1] = False
-    numbers = np.array([0, 1, 2], np.int64)
-    kwargs = {"k1": 0.9, "b": 0.4, "operator": "any"}
-    assert (corpus.lexical.score("pool", Scope(visible, visible), numbers, **kwargs) > 0).tolist() == [
-        True,
-        False,
-        False,
-    ]
-    assert (corpus.lexical.score("pool -own", EVERYTHING, numbers, **kwargs) > 0).tolist() == [True, False, False]
-    kwargs["operator"] = "all"
-    assert (corpus.lexical.score("pool backoff", EVERYTHING, numbers, **kwargs) > 0).tolist() == [True, False, False]
 
 
 def test_frequencies_count_visible_records(corpus: Corpus) -> None:
@@ -172,13 +130,11 @@ def test_frequencies_count_visible_records(corpus: Corpus) -> None:
 
 
 def test_an_unknown_operator_is_refused(corpus: Corpus) -> None:
-    """With the two there are."""
     with pytest.raises(QueryError, match="any or all"):
         found(corpus, "pool", "some")
 
 
 def test_an_empty_corpus_answers_nothing(tmp_path: Path) -> None:
-    """No record, or no word in any record."""
     for name, texts in (("none", []), ("blank", ["", "  ", "***"])):
         index = build(tmp_path / name, texts)
         for query in ("pool", '"a b" c', "po*", "", "a -b"):
@@ -210,30 +166,7 @@ def test_an_empty_corpus_answers_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_highlights(corpus: Corpus, query: str, text: str, marked: list[str]) -> None:
-    """The characters of the original text, in order, not overlapping."""
     spans = corpus.lexical.highlight(query, text)
     assert [text[s.start : s.end] for s in spans] == marked
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
     assert all(isinstance(s, Span) for s in spans)
-
-
-def test_threads_get_their_own_answers(corpus: Corpus) -> None:
-    """Eight threads, mixed queries and scopes, the same bytes as alone."""
-    visible = np.arange(len(TEXTS)) % 2 == 0
-    scopes = [EVERYTHING, Scope(visible, visible, key="even")]
-    queries = ["pool policy", '"connection pool"', "poli* github", "parse_query_string the", "数据 acme"]
-    expected = {(q, i): found(corpus, q, scope=s).scores.tobytes() for q in queries for i, s in enumerate(scopes)}
-    wrong: list[str] = []
-
-    def work() -> None:
-        for _ in range(20):
-            for (query, i), scores in expected.items():
-                if found(corpus, query, scope=scopes[i]).scores.tobytes() != scores:
-                    wrong.append(query)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong

@@ -57,14 +57,12 @@ def shown(matcher: Matcher) -> str:
     ],
 )
 def test_a_query_reads_as(query: str, alternatives: list[list[str]], excluded: list[str]) -> None:
-    """What must occur, alternative by alternative, and what must not."""
     parsed = parse(query)
     assert [[shown(i.matcher) for i in items] for items in parsed.alternatives] == alternatives
     assert [shown(i.matcher) for i in parsed.excluded] == excluded
 
 
 def test_stop_words_count_only_where_there_is_nothing_else() -> None:
-    """In quotes they always count; an alternative of nothing but stop words keeps them."""
     assert parse("the cat").scored == ((term("cat"), 1.0),)
     assert parse("to be").scored == ((term("be"), 1.0), (term("to"), 1.0))
     assert dict(parse('"the" cat').scored) == {term("cat"): 1.0, term("the"): 1.0}
@@ -86,7 +84,6 @@ def test_a_compound_counts_once_whole_and_once_in_parts() -> None:
 
 
 def test_a_compound_in_quotes_is_a_phrase() -> None:
-    """Alone it finds nothing but the compound; beside other words its parts count too."""
     whole = Matcher(((("2024", "118"), ("2024-118",)),))
     assert parse('"2024-118"').scored == ((whole, 1.0),)
     assert dict(parse('"2024-118" invoice').scored) == {
@@ -98,7 +95,6 @@ def test_a_compound_in_quotes_is_a_phrase() -> None:
 
 
 def test_a_phrase_alone_is_one_word_and_its_words_count_beside_others() -> None:
-    """So a quoted title in a long question does not hide what is about it."""
     phrase = Matcher(((("connect",),), (("pool",),)))
     assert parse('"connection pool"').scored == ((phrase, 1.0),)
     assert dict(parse('"connection pool" size').scored) == {
@@ -119,12 +115,10 @@ def test_a_run_without_spaces_counts_its_pairs_too() -> None:
 
 
 def test_a_word_typed_twice_counts_twice() -> None:
-    """As in the textbook's query term frequency."""
     assert parse("cat cats dog").scored == ((term("cat"), 2.0), (term("dog"), 1.0))
 
 
 def test_only_exclusions_is_an_error_with_guidance() -> None:
-    """There is nothing to rank by."""
     with pytest.raises(QueryError, match=r"leave out.*Add a word"):
         parse('-draft -"first version"')
 
@@ -140,7 +134,6 @@ def test_a_query_beyond_the_limit_is_an_error_that_says_so() -> None:
 
 @given(st.text(alphabet=st.one_of(st.sampled_from(list('"-*|OR ab数é_.C+#\ud800\0')), st.characters())))
 def test_any_text_is_read_or_refused_with_a_remedy(text: str) -> None:
-    """No text breaks the parser; what it refuses, it refuses with a QueryError."""
     try:
         parsed = parse(text)
     except QueryError as error:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import unicodedata
 
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from workbench.store.lexical import tokens
 from workbench.store.lexical.characters import RANGES
 
 
 def words(text: str) -> list[str]:
-    """Every word of a text: each piece's parts, then its wholes."""
     found = []
     for piece in tokens.PIECES.findall(text):
         parts, wholes, _ = tokens.analyse(piece)
@@ -68,7 +64,6 @@ def words(text: str) -> list[str]:
     ],
 )
 def test_a_text_has_these_words(text: str, expected: str) -> None:
-    """Each example of the module's docstring, by hand."""
     assert words(text) == expected.split()
 
 
@@ -77,7 +72,6 @@ def test_a_text_has_these_words(text: str, expected: str) -> None:
     [("retries", "retri"), ("running", "run"), ("zurich", "zurich"), ("49302", "49302"), ("b12s", "b12s")],
 )
 def test_only_words_of_plain_letters_are_stemmed(word: str, term: str) -> None:
-    """Numbers, mixtures and other scripts stay as they are."""
     assert tokens.stem(word) == term
 
 
@@ -110,13 +104,6 @@ def test_duckdb_and_python_find_the_same_pieces() -> None:
     assert not disagreements(sorted(borders | set(range(0x800))))
 
 
-@pytest.mark.slow
-def test_duckdb_and_python_find_the_same_pieces_at_every_code_point() -> None:
-    """Alone, inside words, doubled and after a joint."""
-    for start in range(0, 0x110000, 0x40000):
-        assert not disagreements(list(range(start, min(start + 0x40000, 0x110000))))
-
-
 def test_letters_and_digits_are_words_and_spaces_are_not() -> None:
     """No letter or number of Unicode is dropped; no space or control character starts a word."""
     for point in range(0x110000):
@@ -125,28 +112,6 @@ def test_letters_and_digits_are_words_and_spaces_are_not() -> None:
             assert tokens.PIECES.search(chr(point)), hex(point)
         elif category in {"Zs", "Zl", "Zp", "Cc"}:
             assert not tokens.PIECES.search(chr(point)), hex(point)
-
-
-@pytest.mark.slow
-@given(st.text())
-def test_folding_twice_changes_nothing(text: str) -> None:
-    """A folded word is its own folded form, and never empty unless the text is."""
-    folded = tokens.fold(text)
-    assert tokens.fold(folded) == folded
-    assert bool(folded) == bool(text)
-
-
-@given(st.text(alphabet=st.sampled_from(list("aB_-.1é数ก+#Cnet😀\u0301\u00ad"))))
-def test_parts_and_wholes_lie_inside_their_piece(text: str) -> None:
-    """Every piece has at least one part; parts are in order, wholes span at most 32 of them and cover their characters."""
-    for piece in tokens.PIECES.findall(text):
-        parts, wholes, _ = tokens.analyse(piece)
-        assert parts
-        assert all(a.end <= b.start for a, b in itertools.pairwise(parts))
-        for whole in wholes:
-            inside = parts[whole.first : whole.first + whole.span]
-            assert 1 <= len(inside) == whole.span <= tokens.MAX_PARTS
-            assert whole.start <= inside[0].start < inside[-1].end <= whole.end <= len(piece)
 
 
 def test_the_version_of_the_words_is_raised_when_they_change() -> None:
