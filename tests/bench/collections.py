@@ -312,7 +312,7 @@ def _print(made: Sequence[Measured], here: Machine, measure: str) -> None:
     frame = pl.DataFrame(
         [{"collection": m.name, "queries": m.queries, **{n: f"{m.mean(n):.3f}" for n in COLUMNS}} for m in made]
     )
-    out.print(output.frame_table(frame, f"{measure}, one record a document"))
+    output.print_frame(frame, f"{measure}, one record a document")
     commit = f", commit {here.commit}" if here.commit else ""
     lines = [
         _LEGEND,

@@ -38,7 +38,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
     command: tuple[object, ...], sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder that is not there, or a folder in the file's place: exit 2, and nothing was searched for it."""
-    monkeypatch.setattr("workbench.cli.options.Asker.open", lambda *_, **__: pytest.fail("the corpus was opened"))
+    monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
     for target, said in ((tmp_path / "none" / "file.txt", "There is no folder"), (tmp_path, "is a directory")):
         done = run(*command, target, "--corpus", sample_path, *SEE_ALL)
         assert done.exit_code == 2
@@ -86,7 +86,7 @@ judge export judged corpus/desk.sqlite
 @pytest.mark.parametrize("words", OVER_INPUTS.strip().splitlines())
 def test_no_command_writes_over_its_own_input(judged_place: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit 2 with a sentence before any work, under whatever name, and every file is as it was."""
-    monkeypatch.setattr("workbench.cli.options.Asker.open", lambda *_, **__: pytest.fail("the corpus was opened"))
+    monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
     monkeypatch.chdir(judged_place)
     before = {p: p.read_bytes() for p in judged_place.rglob("*") if p.is_file()}
     done = run(*words.split(), "--corpus", "corpus")

@@ -161,7 +161,7 @@ def test_what_cannot_be_is_refused_before_the_work(
     place: Path, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A minimum that nothing is below, two minimums of one measure, a curve over what does not vary: exit 2 at once."""
-    monkeypatch.setattr("workbench.cli.options.Asker.open", lambda *_, **__: pytest.fail("the corpus was opened"))
+    monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
     done = run(place, *words)
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.split())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.cli.options import OnePlan
+from workbench.cli.options import changed
 from workbench.errors import PlanError
 from workbench.evaluate.grid import read_space
 from workbench.plan import fields as plan_fields
@@ -46,7 +46,7 @@ def test_every_value_of_every_field_parses_back(field: plan_fields.Field) -> Non
         assert Plan.parse(str(plan)) == plan
         assert str(Plan.parse(str(plan))) == str(plan)
         assert Plan.from_yaml(plan.to_yaml()) == plan
-        assert OnePlan(str(start), None, None, (f"{spelled}={plan_fields.show(value)}",)).read() == plan
+        assert changed(start, [f"{spelled}={plan_fields.show(value)}"]) == plan
 
 
 def test_a_grid_names_a_source_with_an_equals_sign() -> None:

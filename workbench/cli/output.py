@@ -1,7 +1,7 @@
 """Tables, progress bars and highlighted passages on a terminal.
 
-All that a command prints goes through `console`, `say` or `print_json`: nothing that comes from a document, a path or a
-query acts there, neither as Rich markup nor as an escape sequence.
+All that a command prints goes through `console`, `say`, `line` or `print_json`: nothing that comes from a document, a path or
+a query acts there, neither as Rich markup nor as an escape sequence.
 """
 
 from __future__ import annotations
@@ -28,14 +28,8 @@ if TYPE_CHECKING:
 
 # Control characters in a document must not reach the terminal: they could move the cursor, change colours or turn the line
 # around. Halves of surrogate pairs (arguments that are not UTF-8) cannot be written at all.
-_CONTROLS = dict.fromkeys(
-    (*range(9), *range(11, 32), *range(127, 160), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A),
-     *range(0xD800, 0xE000)),
-    "\N{REPLACEMENT CHARACTER}",
-)  # fmt: skip
-
-
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f]|{_UNSEEN.pattern}")
 
 
 class _Console(Console):
@@ -52,7 +46,7 @@ def console(stderr: bool = False) -> Console:
 
 
 def print_json(data: Any) -> None:
-    """JSON with sorted-as-given keys, readable, in UTF-8; control characters and halves of surrogate pairs are escaped."""
+    """JSON, readable, in UTF-8; control characters and halves of surrogate pairs are escaped."""
     text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
     click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
@@ -61,6 +55,11 @@ def say(text: str, *, err: bool = False, nl: bool = True, raw: bool = False) -> 
     """Print text without control characters; `raw`: as it is, unless a terminal reads it."""
     stream = sys.stderr if err else sys.stdout
     click.echo(text if raw and not stream.isatty() else plain(text), err=err, nl=nl)
+
+
+def line(text: str | Text, style: str = "", *, err: bool = False) -> None:
+    """Print one line, whole in a pipe however long it is."""
+    console(stderr=err).print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)
 
 
 def show(as_json: bool, data: Any, text: str) -> None:
@@ -72,14 +71,13 @@ def show(as_json: bool, data: Any, text: str) -> None:
 
 
 def warn(warnings: Iterable[str], *, err: bool = False) -> None:
-    out = console(stderr=err)
     for warning in warnings:
-        out.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+        line(f"warning: {warning}", "yellow", err=err)
 
 
 def plain(text: str) -> str:
     """Text without control characters but newline and tab: each is a replacement character."""
-    return text.translate(_CONTROLS)
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def one_line(text: str) -> str:
@@ -118,32 +116,39 @@ def also(copies: Sequence[str], most: int = 5) -> str:
 
 def print_passages(passages: Sequence[Passage]) -> None:
     """Passages as grep prints them: a citation, then numbered lines, matching ones marked with a colon."""
-    out = console()
     for passage in passages:
-        out.print(Text(one_line(passage.citation), style="bold"))
+        line(one_line(passage.citation), "bold")
         if passage.copies:
-            out.print(Text(one_line(also(passage.copies)), style="dim"), soft_wrap=True)
+            line(one_line(also(passage.copies)), "dim")
         offset = 0
-        for number, line in enumerate(passage.text.split("\n"), passage.start_line):
+        for number, text in enumerate(passage.text.split("\n"), passage.start_line):
             spans = [
-                Span(max(m.start - offset, 0), min(m.end - offset, len(line)))
+                Span(max(m.start - offset, 0), min(m.end - offset, len(text)))
                 for m in passage.matches
-                if m.end > offset and m.start < offset + len(line)
+                if m.end > offset and m.start < offset + len(text)
             ]
             mark = ":" if number in passage.matched_lines else "-"
-            out.print(Text(f"{number:>6}{mark} ", style="dim") + highlighted(line, spans), soft_wrap=True)
-            offset += len(line) + 1
-        out.print()
+            line(Text(f"{number:>6}{mark} ", style="dim") + highlighted(text, spans))
+            offset += len(text) + 1
+        line("")
 
 
-def frame_table(frame: polars.DataFrame, title: str = "", digits: int = 4) -> Table:
-    """A polars frame as a rich table; numbers to the right."""
-    table = Table(title=title or None, title_justify="left", header_style="bold")
-    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
-    for row in frame.iter_rows():
-        table.add_row(*(plain(_cell(value, digits)) for value in row))
-    return table
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "", *, right: Sequence[str] = (), digits: int = 4
+) -> Table:
+    """A table of rows; columns named in `right` are of numbers, whose fractions have `digits`."""
+    made = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
+    for name in head:
+        made.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(value if isinstance(value, Text) else plain(_cell(value, digits)) for value in row))
+    return made
+
+
+def print_frame(frame: polars.DataFrame, title: str = "", digits: int = 4) -> None:
+    """A polars frame as a table; numbers to the right."""
+    numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
+    console().print(table(frame.columns, frame.iter_rows(), title, right=numbers, digits=digits))
 
 
 def _cell(value: Any, digits: int) -> str:
@@ -159,15 +164,10 @@ def progress_bar(enabled: bool = True) -> Iterator[Callable[[Report], None]]:
     if not enabled or not out.is_terminal:
         yield lambda report: None
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[left]}"),
-        TextColumn("{task.fields[detail]}", style="dim", markup=False),
-    )
+    texts = ("{task.fields[rate]}", "{task.fields[left]}")
+    detail = TextColumn("{task.fields[detail]}", style="dim", markup=False)
+    name = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), *map(TextColumn, texts), detail)
     tasks: dict[str, Any] = {}
     with Progress(*columns, console=out, transient=False) as bar:
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,313 +10,236 @@ from rich.table import Table
 from rich.text import Text
 
 from workbench.cli import options, output
+from workbench.cli.options import Given, argument, bounded, flag, option, takes
 from workbench.errors import SourceUnavailable, UsageError
 from workbench.records import found_by
 
 if TYPE_CHECKING:
-    from workbench.corpus import Corpus
-    from workbench.plan.plan import Plan
     from workbench.retrieve.compare import ManyComparisons
     from workbench.retrieve.explain import Explanation
     from workbench.retrieve.result import SearchResult
 
 
 @click.command()
-@click.argument("query")
-@options.KEYWORDS
-@options.CONTEXT
-@options.ANY_MODE
-@options.FILTER
-@click.option("--limit", "-n", type=int, help="How many results (default: the plan's).")
-@click.option("--include-memory", is_flag=True, help="Search the collection memory too, where the plan leaves it out.")
-@click.option("--expand-neighbors", is_flag=True, help="Show each chunk between its neighbours.")
-@click.option("--sensitivity", help="Only documents of this sensitivity.")
-@options.takes_plan
-@options.takes_asker
-@options.JSON
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["cards", "text"]),
-    default="cards",
-    show_default=True,
-    help="text: the fixed text form that tools read.",
+@takes(
+    argument("query"),
+    options.KEYWORDS,
+    options.CONTEXT,
+    options.ANY_MODE,
+    options.FILTER,
+    option("--limit", "-n", type=int, help="How many results (default: the plan's)."),
+    flag("--include-memory", help="Search the collection memory too, where the plan leaves it out."),
+    flag("--expand-neighbors", help="Show each chunk between its neighbours."),
+    option("--sensitivity", help="Only documents of this sensitivity."),
+    *options.PLAN,
+    *options.ASKER,
+    bounded(
+        "--format",
+        "form",
+        type=click.Choice(["cards", "text"]),
+        default="cards",
+        help="text: the fixed text form that tools read.",
+    ),
+    flag("--timings", help="Show milliseconds by step."),
+    flag("--funnel", help="Show how many candidates each step dropped."),
+    flag("--full", help="Show whole passages."),
 )
-@click.option("--timings", is_flag=True, help="Show milliseconds by step.")
-@click.option("--funnel", is_flag=True, help="Show how many candidates each step dropped.")
-@click.option("--full", is_flag=True, help="Show whole passages.")
-@click.pass_context
-def search(
-    ctx: click.Context,
-    query: str,
-    keywords: str | None,
-    context_file: Path | None,
-    mode: str,
-    filters: str | None,
-    limit: int | None,
-    include_memory: bool,
-    expand_neighbors: bool,
-    sensitivity: str | None,
-    plan: options.OnePlan,
-    asker: options.Asker,
-    as_json: bool,
-    form: str,
-    timings: bool,
-    funnel: bool,
-    full: bool,
-) -> None:
+def search(o: Given) -> None:
     """Search a corpus for QUERY: words, "phrases", -not, OR, prefix*."""
     from workbench.retrieve.messages import format_text
 
-    chosen = plan.read()
-    context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None
-    with asker.open() as opened:
+    plan, context = o.plan(), o.context_text
+    with o.open() as opened:
         try:
             result = opened.search(
-                query, keywords=keywords, context=context, mode=mode, plan=chosen, filters=filters, limit=limit,
-                include_memory=include_memory, expand_neighbors=expand_neighbors, sensitivity=sensitivity,
-            )  # fmt: skip
+                o.query,
+                keywords=o.keywords,
+                context=context,
+                mode=o.mode,
+                plan=plan,
+                filters=o.filters,
+                limit=o.limit,
+                include_memory=o.include_memory,
+                expand_neighbors=o.expand_neighbors,
+                sensitivity=o.sensitivity,
+            )
         except SourceUnavailable as exc:
-            if as_json or form != "text":
+            if o.as_json or o.form != "text":
                 raise
             output.say(f"Search failed: {exc.message}")
-            ctx.exit(2)
-        if as_json:
-            output.print_json(result.to_dict(timings=timings))
-        elif form == "text":
+            raise SystemExit(2) from None
+        if o.as_json:
+            output.print_json(result.to_dict(timings=o.timings))
+        elif o.form == "text":
             output.say(format_text(result))
-            _print_warnings(result)
+            output.warn(result.warnings, err=True)
         else:
-            print_result(result, timings=timings, funnel=funnel, most=None if full else 480)
-        ctx.exit(0 if result.hits else 1)
-
-
-def _print_warnings(result: SearchResult) -> None:
-    output.warn(result.warnings, err=True)
+            print_result(result, timings=o.timings, funnel=o.funnel, most=None if o.full else 480)
+        raise SystemExit(0 if result.hits else 1)
 
 
 def print_result(result: SearchResult, *, timings: bool, funnel: bool, most: int | None) -> None:
     """Results, messages and warnings on the terminal; `most` characters of each text."""
-    out = output.console()
     for hit in result.hits:
-        ranks = "  ".join(found_by(hit))
-        head = Text(f"{hit.rank:>3}. ", style="bold") + Text(output.one_line(hit.citation), style="bold cyan")
-        out.print(head + Text(f"  {hit.label}  {hit.score:.4f}  ") + Text(ranks, style="dim"))
         # A section path that begins with the title says both.
-        title = (
-            hit.section if hit.section.startswith(hit.title) else " › ".join(p for p in (hit.title, hit.section) if p)
-        )
-        title = title or hit.title
-        if title:
-            out.print(Text("     " + title, style="italic"))
+        both = hit.section.startswith(hit.title)
+        title = hit.section if both else " › ".join(p for p in (hit.title, hit.section) if p)
+        _print_hit(hit.rank, hit.citation, f"{hit.label}  {hit.score:.4f}", "  ".join(found_by(hit)), title)
         if hit.copies:
-            out.print(Text("     " + output.one_line(output.also(hit.copies)), style="dim"), soft_wrap=True)
-        out.print(output.highlighted(hit.text, hit.matches, most), soft_wrap=True)
-        out.print()
+            output.line("     " + output.one_line(output.also(hit.copies)), "dim")
+        output.line(output.highlighted(hit.text, hit.matches, most))
+        output.line("")
     for message in result.messages:
-        out.print(Text(message, style="dim"))
-    _print_warnings(result)
+        output.console().print(Text(message, style="dim"))
+    output.warn(result.warnings, err=True)
     if funnel:
-        out.print(output.frame_table(result.funnel(), "Funnel"))
+        output.print_frame(result.funnel(), "Funnel")
     if timings:
-        out.print("  ".join(f"{name} {value:.1f}" for name, value in result.timings_ms.items()))
+        output.console().print("  ".join(f"{name} {value:.1f}" for name, value in result.timings_ms.items()))
+
+
+def _print_hit(rank: int, citation: str, figures: str, parts: str, title: str) -> None:
+    head = Text(f"{rank:>3}. ", style="bold") + Text(output.one_line(citation), style="bold cyan")
+    output.console().print(head + Text(f"  {figures}  ") + Text(parts, style="dim"))
+    if title:
+        output.console().print(Text("     " + title, style="italic"))
 
 
 @click.command()
-@click.argument("query")
-@click.argument("target")
-@options.KEYWORDS
-@options.ANY_MODE
-@options.FILTER
-@options.takes_plan
-@options.takes_asker
-@options.JSON
-@click.pass_context
-def explain(
-    ctx: click.Context,
-    query: str,
-    target: str,
-    keywords: str | None,
-    mode: str,
-    filters: str | None,
-    plan: options.OnePlan,
-    asker: options.Asker,
-    as_json: bool,
-) -> None:
+@takes(
+    argument("query"),
+    argument("target"),
+    options.KEYWORDS,
+    options.ANY_MODE,
+    options.FILTER,
+    *options.PLAN,
+    *options.ASKER,
+)
+def explain(o: Given) -> None:
     """Explain where TARGET (a path, path:line or chunk id) ranks in the search for QUERY, and what would bring it in."""
-    chosen = plan.read()
-    with asker.open() as opened:
-        result = opened.search(query, keywords=keywords, mode=mode, plan=chosen, filters=filters)
-        found = opened.explain(result, target)
-    if as_json:
-        output.print_json(dataclasses.asdict(found))
+    plan = o.plan()
+    with o.open() as opened:
+        result = opened.search(o.query, keywords=o.keywords, mode=o.mode, plan=plan, filters=o.filters)
+        found = opened.explain(result, o.target)
+    if o.as_json:
+        output.print_json(asdict(found))
     else:
         _print_explanation(found)
-    ctx.exit(0 if found.found else 1)
+    raise SystemExit(0 if found.found else 1)
 
 
 def _print_explanation(found: Explanation) -> None:
-    import polars as pl
-
     out = output.console()
     out.print(Text(output.one_line(found.citation or found.target), style="bold cyan"))
     out.print(f"Rank {found.rank}" if found.rank else f"Not a result: dropped by {found.dropped_by}")
     out.print(Text(found.reason + "."))
     if found.standings:
-        rows = [dataclasses.asdict(s) for s in found.standings]
-        schema = {
-            "source": pl.String,
-            "state": pl.String,
-            "rank": pl.Int64,
-            "score": pl.Float64,
-            "distance": pl.Float64,
-            "contribution": pl.Float64,
-            "reason": pl.String,
-        }
-        out.print(output.frame_table(pl.DataFrame(rows, schema=schema)))
+        numbers = ("rank", "score", "distance", "contribution")
+        head = ("source", "state", *numbers, "reason")
+        out.print(output.table(head, [[getattr(s, n) for n in head] for s in found.standings], right=numbers))
     if found.remedy:
         out.print(Text(found.remedy + (" (verified: it is then a result)." if found.verified else ".")))
 
 
 @click.command()
-@click.argument("pattern", nargs=-1, required=True)
-@click.option("--regex", "-E", is_flag=True, help="Read patterns as regular expressions (RE2).")
-@click.option(
-    "--context", "-C", type=click.IntRange(0, 1000), default=10, show_default=True, help="Lines around a match."
+@takes(
+    argument("pattern", nargs=-1, required=True),
+    flag("--regex", "-E", help="Read patterns as regular expressions (RE2)."),
+    bounded("--context", "-C", type=click.IntRange(0, 1000), default=10, help="Lines around a match."),
+    bounded("--case", type=click.Choice(["smart", "sensitive", "ignore"]), default="smart"),
+    flag("--word", "-w", help="Match whole words only."),
+    bounded("--limit", "-n", type=click.IntRange(1, 10_000), default=100, help="Most passages."),
+    options.FILTER,
+    *options.ASKER,
 )
-@click.option("--case", type=click.Choice(["smart", "sensitive", "ignore"]), default="smart", show_default=True)
-@click.option("--word", "-w", is_flag=True, help="Match whole words only.")
-@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most passages.")
-@options.FILTER
-@options.takes_asker
-@options.JSON
-@click.pass_context
-def grep(
-    ctx: click.Context,
-    pattern: tuple[str, ...],
-    regex: bool,
-    context: int,
-    case: str,
-    word: bool,
-    limit: int,
-    filters: str | None,
-    asker: options.Asker,
-    as_json: bool,
-) -> None:
+def grep(o: Given) -> None:
     """Print passages with lines that hold any PATTERN (fixed text unless --regex)."""
-    with asker.open() as opened:
+    with o.open() as opened:
         passages = opened.grep(
-            pattern, context=context, regex=regex, case=case, word=word, filters=filters, limit=limit
+            o.pattern, context=o.context, regex=o.regex, case=o.case, word=o.word, filters=o.filters, limit=o.limit
         )
-    if as_json:
-        output.print_json([{**dataclasses.asdict(p), "citation": p.citation} for p in passages])
+    if o.as_json:
+        output.print_json([{**asdict(p), "citation": p.citation} for p in passages])
     else:
         output.print_passages(passages)
-        files = len({p.path for p in passages})
-        said = f"{output.counted(len(passages), 'passage')} in {output.counted(files, 'file')}"
-        output.console(stderr=True).print(said, style="dim")
-    ctx.exit(0 if passages else 1)
+        files = output.counted(len({p.path for p in passages}), "file")
+        output.line(f"{output.counted(len(passages), 'passage')} in {files}", "dim", err=True)
+    raise SystemExit(0 if passages else 1)
 
 
 @click.command()
-@click.argument("path")
-@click.option("--at", default="", help="A place in it: lines 12-18, 'page 3', 'Sales!A12', 'slide 3', or a locator.")
-@options.takes_asker
-@options.JSON
-@click.pass_context
-def read(ctx: click.Context, path: str, at: str, asker: options.Asker, as_json: bool) -> None:
+@takes(
+    argument("path"),
+    option("--at", default="", help="A place in it: lines 12-18, 'page 3', 'Sales!A12', 'slide 3', or a locator."),
+    *options.ASKER,
+)
+def read(o: Given) -> None:
     """Print the document at PATH, or the place that PATH cites: notes.md:12-18, report.pdf#page=3, sales.xlsx#sheet=May."""
     from workbench.retrieve.readfile import find_cited
 
-    with asker.open() as opened:
-        found = find_cited(opened.engine, opened.principal, path, at)
+    with o.open() as opened:
+        found = find_cited(opened.engine, opened.principal, o.path, o.at)
     code = 0 if found.found else 2 if found.text.startswith("[ERROR: ACCESS_DENIED]") else 1
     text, error = (found.asked, None) if found.found else ("", found.text)
-    if as_json:
-        data = {"path": found.path or path, "lines": found.lines, "text": text, "error": error}
+    if o.as_json:
+        data = {"path": found.path or o.path, "lines": found.lines, "text": text, "error": error}
         output.print_json({**data, "note": found.note or None})
     else:
         output.say(found.asked, err=bool(code), raw=not code)
-    ctx.exit(code)
+    raise SystemExit(code)
 
 
 @click.command()
-@click.argument("query", required=False)
-@click.option(
-    "--queries",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Many queries: one a line, or JSON lines with text and keywords.",
+@takes(
+    argument("query", required=False),
+    option("--queries", type=options.FILE, help="Many queries: one a line, or JSON lines with text and keywords."),
+    *options.PLANS,
+    options.KEYWORDS,
+    options.FILTER,
+    option("--limit", "-n", type=int, help="How many results (default: each plan's)."),
+    *options.ASKER,
 )
-@options.takes_plans
-@options.KEYWORDS
-@options.FILTER
-@click.option("--limit", "-n", type=int, help="How many results (default: each plan's).")
-@options.takes_asker
-@options.JSON
-def compare(
-    query: str | None,
-    queries: Path | None,
-    plans: options.ManyPlans,
-    keywords: str | None,
-    filters: str | None,
-    limit: int | None,
-    asker: options.Asker,
-    as_json: bool,
-) -> None:
+def compare(o: Given) -> None:
     """Run QUERY under several plans and show each result's rank in each.
 
     With --queries the plans are run on every query of a file: for each the first result and what it shares with the first
     plan, by documents, and the means of it all.
     """
-    if (query is None) == (queries is None):
+    if (o.query is None) == (o.queries is None):
         raise UsageError(
             "Give either a query or --queries FILE",
             "Write for example: workbench compare 'how do retries work' --plan default --plan rrf",
         )
-    if queries is not None and keywords:
+    if o.queries is not None and o.keywords:
         raise UsageError(
             "--keywords belongs to one query", "Put keywords into the file: JSON lines with text and keywords"
         )
-    if not plans.given:
+    plans = o.plans()
+    if not plans:
         raise UsageError("There is no plan to compare", "Give at least one, such as --plan default --plan rrf")
-    values = plans.read()
-    with asker.open() as opened:
-        if queries is not None:
-            _many(opened, queries, values, filters, limit, as_json)
-        else:
-            _one(opened, query or "", values, keywords, filters, limit, as_json)
+    with o.open() as opened:
+        if o.queries is not None:
+            from workbench.retrieve.compare import compare_many, read_queries
 
-
-def _one(
-    corpus: Corpus, query: str, plans: tuple[Plan, ...], keywords: str | None, filters: str | None, limit: int | None,
-    as_json: bool,
-) -> None:  # fmt: skip
-    compared = corpus.compare(query, plans, keywords=keywords, filters=filters, limit=limit)
-    frame, shared = compared.frame(), compared.overlap()
-    if as_json:
-        output.print_json({"query": query, "ranks": frame.to_dicts(), "overlap": shared.to_dicts()})
-        return
-    out = output.console()
-    out.print(output.frame_table(frame.drop("path"), "Ranks"))
-    out.print(output.frame_table(shared, "Overlap"))
-
-
-def _many(
-    corpus: Corpus, queries: Path, plans: tuple[Plan, ...], filters: str | None, limit: int | None, as_json: bool
-) -> None:
-    from workbench.retrieve.compare import compare_many, read_queries
-
-    made = compare_many(corpus.compare, read_queries(queries), plans, filters=filters, limit=limit)
-    if as_json:
-        output.print_json({"summary": made.summary().to_dicts(), "queries": made.frame().to_dicts()})
-        return
-    out = output.console()
-    out.print(_table(made))
-    title = (
-        f"Means over {len(made.comparisons)} queries; shared, jaccard and rbo are against {made.names[0]}, by documents"
-    )
-    out.print(Text(title), soft_wrap=True)
-    out.print(output.frame_table(made.summary(), digits=2))
+            queries = read_queries(o.queries)
+            made = compare_many(opened.compare, queries, plans, filters=o.filters, limit=o.limit)
+            if o.as_json:
+                output.print_json({"summary": made.summary().to_dicts(), "queries": made.frame().to_dicts()})
+                return
+            output.console().print(_table(made))
+            output.line(
+                f"Means over {len(made.comparisons)} queries; shared, jaccard and rbo are against {made.names[0]}, "
+                "by documents"
+            )
+            output.print_frame(made.summary(), digits=2)
+            return
+        compared = opened.compare(o.query, plans, keywords=o.keywords, filters=o.filters, limit=o.limit)
+        frame, shared = compared.frame(), compared.overlap()
+    if o.as_json:
+        output.print_json({"query": o.query, "ranks": frame.to_dicts(), "overlap": shared.to_dicts()})
+    else:
+        output.print_frame(frame.drop("path"), "Ranks")
+        output.print_frame(shared, "Overlap")
 
 
 def _table(made: ManyComparisons) -> Table:
@@ -328,43 +249,38 @@ def _table(made: ManyComparisons) -> Table:
         table.add_column(name, overflow="fold")
     for name in ("hits", "shared", "rbo"):
         table.add_column(name, justify="right", no_wrap=True)
-    told = None
+    query = None
     for row in made.frame().iter_rows(named=True):
-        if row["query"] != told and told is not None:
+        if row["query"] != query and query is not None:
             table.add_section()
         cells = (row["plan"], row["top"] or "(nothing)", str(row["hits"]), str(row["shared"]), f"{row['rbo']:.2f}")
-        table.add_row(*(output.plain(cell) for cell in (row["query"] if row["query"] != told else "", *cells)))
-        told = row["query"]
+        table.add_row(*(output.plain(cell) for cell in (row["query"] if row["query"] != query else "", *cells)))
+        query = row["query"]
     return table
 
 
 @click.command()
-@click.argument("query")
-@options.CONTEXT
-@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many examples.")
-@options.takes_asker
-@options.JSON
-@click.pass_context
-def examples(
-    ctx: click.Context, query: str, context_file: Path | None, limit: int, asker: options.Asker, as_json: bool
-) -> None:
+@takes(
+    argument("query"),
+    options.CONTEXT,
+    bounded("--limit", "-n", type=click.IntRange(1, 1000), default=5, help="How many examples."),
+    *options.ASKER,
+)
+def examples(o: Given) -> None:
     """Print the worked examples that fit QUERY: code with a line on what it is."""
-    context = context_file.read_text(encoding="utf-8", errors="replace") if context_file else None
-    with asker.open() as opened:
-        found = opened.search_examples(query, context, limit)
+    context = o.context_text
+    with o.open() as opened:
+        found = opened.search_examples(o.query, context, o.limit)
     output.warn(found.warnings, err=True)
-    if as_json:
+    if o.as_json:
         output.print_json([{**asdict(example), "citation": example.citation} for example in found])
     else:
-        out = output.console()
         for number, example in enumerate(found, 1):
             added = "  ".join(f"{name} +{value:.4f}" for name, value in sorted(example.contributions.items()))
-            head = Text(f"{number:>3}. ", style="bold") + Text(output.one_line(example.citation), style="bold cyan")
-            out.print(head + Text(f"  {example.score:.4f}  ") + Text(added, style="dim"))
-            said = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
-            out.print(Text("     " + said, style="italic"), soft_wrap=True)
-            out.print(Text(example.code), soft_wrap=True)
-            out.print()
+            about = " › ".join(part for part in (example.title, example.description, ", ".join(example.tags)) if part)
+            _print_hit(number, example.citation, f"{example.score:.4f}", added, about)
+            output.line(example.code)
+            output.line("")
         if not found:
-            output.console(stderr=True).print("No example fits, or the corpus holds none", style="dim")
-    ctx.exit(0 if found else 1)
+            output.line("No example fits, or the corpus holds none", "dim", err=True)
+    raise SystemExit(0 if found else 1)

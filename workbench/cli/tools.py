@@ -22,6 +22,7 @@ from rich.text import Text
 from workbench import __version__, settings
 from workbench.cli import options, output
 from workbench.cli.index import print_report, report_dict
+from workbench.cli.options import FILE, Given, bounded, flag, option, takes
 from workbench.errors import CorpusNotFound, UsageError, WorkbenchError
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import preset
@@ -32,80 +33,75 @@ if TYPE_CHECKING:
     from workbench.demo import Answered, Contender
     from workbench.store.reader import Generation
 
+_PORT = partial(bounded, "--port", type=click.IntRange(1, 65535), default=8501)
+_NO_BROWSER = flag("--no-browser", help="Do not open a browser.")
+
 
 @click.command()
-@options.JSON
-def presets(as_json: bool) -> None:
+@takes(options.JSON)
+def presets(o: Given) -> None:
     """List the presets with one line each."""
-    if as_json:
+    made = [(p, dict(preset(p.name))) for p in PRESETS]
+    if o.as_json:
+        plain = [{n: plan_fields.plain(v) for n, v in values.items()} for _, values in made]
         output.print_json(
             [
-                {"name": p.name, "summary": p.summary, "fields": {n: plan_fields.plain(v) for n, v in preset(p.name)}}
-                for p in PRESETS
+                {"name": p.name, "summary": p.summary, "fields": values}
+                for (p, _), values in zip(made, plain, strict=True)
             ]
         )
         return
-    table = Table("preset", "what it is", "differs from the defaults in", header_style="bold")
-    for entry in PRESETS:
-        changed = " ".join(f"{n}={plan_fields.show(v)}" for n, v in preset(entry.name))
-        table.add_row(entry.name, entry.summary, changed)
-    output.console().print(table)
+    rows = [(p.name, p.summary, " ".join(f"{n}={plan_fields.show(v)}" for n, v in own.items())) for p, own in made]
+    output.console().print(output.table(("preset", "what it is", "differs from the defaults in"), rows))
 
 
 @click.command()
-@options.JSON
-def fields(as_json: bool) -> None:
+@takes(options.JSON)
+def fields(o: Given) -> None:
     """List the plan's fields with default, bounds and help."""
-    if as_json:
+    names = {f.name + (".<source>" if f.family else ""): f for f in plan_fields.FIELDS}
+    if o.as_json:
         output.print_json(
             [
-                {"field": _field_name(f), "default": plan_fields.plain(f.default), "bounds": f.bounds, "help": f.help}
-                for f in plan_fields.FIELDS
+                {"field": name, "default": plan_fields.plain(f.default), "bounds": f.bounds, "help": f.help}
+                for name, f in names.items()
             ]
         )
         return
-    table = Table("field", "default", "bounds", "help", header_style="bold")
-    for field in plan_fields.FIELDS:
-        table.add_row(_field_name(field), plan_fields.show(field.default), field.bounds, field.help)
-    output.console().print(table)
-
-
-def _field_name(field: plan_fields.Field) -> str:
-    return field.name + (".<source>" if field.family else "")
+    rows = [(name, plan_fields.show(f.default), f.bounds, f.help) for name, f in names.items()]
+    output.console().print(output.table(("field", "default", "bounds", "help"), rows))
 
 
 @click.command()
-@options.takes_asker
-@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port to listen on.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
-def app(asker: options.Asker, port: int, host: str, no_browser: bool) -> None:
+@takes(
+    *options.ASKER[:-1],
+    _PORT(help="Port to listen on."),
+    bounded("--host", default="127.0.0.1", help="Address to listen on."),
+    _NO_BROWSER,
+)
+def app(o: Given) -> None:
     """Open the workbench in the browser, on this machine only unless --host says otherwise.
 
     Everybody who reaches the page searches as --tenant and --role, unless people sign in (the setting oidc_secrets).
     """
     from workbench.ui.launch import run_app
 
-    run_app(
-        Path(settings.get("corpus")) if asker.corpus is None else asker.corpus,
-        port=port,
-        host=host,
-        open_browser=not no_browser,
-        principal=Principal(asker.tenant, asker.roles) if asker.tenant or asker.roles else None,
-    )
+    principal = Principal(o.tenant, o.roles) if o.tenant or o.roles else None
+    run_app(o.folder, port=o.port, host=o.host, open_browser=not o.no_browser, principal=principal)
 
 
 @click.command()
-@click.option(
-    "--http", "address", metavar="[HOST:]PORT", help="Serve streamable HTTP there; HOST is 127.0.0.1 by default."
+@takes(
+    option(
+        "--http", "address", metavar="[HOST:]PORT", help="Serve streamable HTTP there; HOST is 127.0.0.1 by default."
+    ),
+    option(
+        "--tokens", type=FILE, help="With --http: a file of bearer tokens, each with the tenant and roles it asks for."
+    ),
+    *options.PLAN,
+    *options.ASKER[:-1],
 )
-@click.option(
-    "--tokens", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="With --http: a file of bearer tokens, each with the tenant and roles it asks for.",
-)  # fmt: skip
-@options.takes_plan
-@options.takes_asker
-def mcp(address: str | None, tokens: Path | None, plan: options.OnePlan, asker: options.Asker) -> None:
+def mcp(o: Given) -> None:
     """Serve the corpus to agents and editors (MCP), over standard input and output unless --http is given.
 
     The principal (--tenant, --role) and what may be read are fixed here: no call can change them. The plan is that of the
@@ -119,83 +115,81 @@ def mcp(address: str | None, tokens: Path | None, plan: options.OnePlan, asker: 
         raise UsageError(
             "The package mcp is not installed", "Install it with pip install 'hybrid-retrieval-workbench[mcp]'"
         ) from exc
-    chosen = plan.read(otherwise=str(settings.get("mcp_plan")))
-    if address is not None:
-        server.parse_address(address)
-    if tokens is not None:
-        if address is None:
-            raise UsageError("--tokens belongs to --http", "Give --http PORT too; standard input serves who starts it")
-        if asker.principal is not None:
-            raise UsageError(
-                "--tokens names the principals", "Leave out --tenant and --role, and the settings of these names"
-            )
-        from workbench.corpus import open_corpus
-        from workbench.mcp.server import People, read_people
-
-        people = People(read_people(tokens), lambda who: open_corpus(asker.corpus, who, follow=True))
-        try:
-            server.run_http(server.build_server(people, chosen), address, _said)
-        finally:
-            people.close()
+    plan = o.plan(otherwise=str(settings.get("mcp_plan")))
+    if o.address is not None:
+        server.parse_address(o.address)
+    if o.tokens is None:
+        with o.open(follow=True) as opened:
+            made = server.build_server(opened, plan)
+            if o.address is None:
+                server.run_stdio(made)
+            else:
+                server.run_http(made, o.address, _report)
         return
-    with asker.open(follow=True) as opened:
-        made = server.build_server(opened, chosen)
-        if address is None:
-            server.run_stdio(made)
-        else:
-            server.run_http(made, address, _said)
+    if o.address is None:
+        raise UsageError("--tokens belongs to --http", "Give --http PORT too; standard input serves who starts it")
+    if o.principal is not None:
+        raise UsageError(
+            "--tokens names the principals", "Leave out --tenant and --role, and the settings of these names"
+        )
+    from workbench.corpus import open_corpus
+
+    people = server.People(server.read_people(o.tokens), lambda who: open_corpus(o.corpus, who, follow=True))
+    try:
+        server.run_http(server.build_server(people, plan), o.address, _report)
+    finally:
+        people.close()
 
 
-def _said(text: str) -> None:
+def _report(text: str) -> None:
     output.say(f"workbench: {text}", err=True)
 
 
 @click.command()
-@click.option(
-    "--folder", type=click.Path(path_type=Path), help="Where the demo's files and corpus go (default: the cache)."
+@takes(
+    option(
+        "--folder", "place", type=options.ANY_PATH, help="Where the demo's files and corpus go (default: the cache)."
+    ),
+    flag("--no-app", help="Index, ask three questions in four modes, and stop."),
+    flag("--check", "run_check", help="Print nDCG@10 of each mode on the judged questions, and stop."),
+    option("--encoder", help="Encoder for a new corpus."),
+    _PORT(help="Port of the app."),
+    _NO_BROWSER,
+    options.JSON,
 )
-@click.option("--no-app", is_flag=True, help="Index, ask three questions in four modes, and stop.")
-@click.option(
-    "--check", "run_check", is_flag=True, help="Print nDCG@10 of each mode on the judged questions, and stop."
-)
-@click.option("--encoder", help="Encoder for a new corpus.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port of the app.")
-@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
-@options.JSON
-def demo(
-    folder: Path | None, no_app: bool, run_check: bool, encoder: str | None, port: int, no_browser: bool, as_json: bool
-) -> None:
+def demo(o: Given) -> None:
     """Index the documentation and sources of the Python that runs this, and open the workbench on them."""
     from workbench import demo as tour
     from workbench.corpus import open_corpus
 
-    data: dict[str, Any] = {}
-    with output.progress_bar(enabled=not as_json) as progress:
-        built = tour.build(folder, encoder=encoder, progress=progress)
-    data |= {"corpus": str(built.corpus), "report": report_dict(built.report)}
-    if not as_json:
+    with output.progress_bar(enabled=not o.as_json) as progress:
+        built = tour.build(o.place, encoder=o.encoder, progress=progress)
+    if not o.as_json:
         print_report(built.report, list_files=False)
-    if no_app or run_check or as_json:
-        with open_corpus(built.corpus) as corpus:
-            if run_check:
-                with output.progress_bar(enabled=not as_json) as progress:
-                    contenders = tour.check(corpus, progress)
-                data["check"] = [_contender(c) for c in contenders]
-            else:
-                answers = tour.ask(corpus)
-                data["answers"] = [asdict(a) for a in answers]
-        if as_json:
-            data["report"].pop("files")
-            output.print_json(data)
-        elif run_check:
-            _print_check(contenders)
-        else:
-            _print_answers(answers)
-            output.console().print(f"Open it: workbench app --corpus {shlex.quote(str(built.corpus))}", soft_wrap=True)
-        return
-    from workbench.ui.launch import run_app
+    if not (o.no_app or o.run_check or o.as_json):
+        from workbench.ui.launch import run_app
 
-    run_app(built.corpus, port=port, open_browser=not no_browser)
+        run_app(built.corpus, port=o.port, open_browser=not o.no_browser)
+        return
+    answers: list[Answered] = []
+    contenders: list[Contender] = []
+    with open_corpus(built.corpus) as corpus:
+        if o.run_check:
+            with output.progress_bar(enabled=not o.as_json) as progress:
+                contenders.extend(tour.check(corpus, progress))
+        else:
+            answers.extend(tour.ask(corpus))
+    if o.as_json:
+        report = {n: value for n, value in report_dict(built.report).items() if n != "files"}
+        found = (
+            {"check": [_contender(c) for c in contenders]} if o.run_check else {"answers": [asdict(a) for a in answers]}
+        )
+        output.print_json({"corpus": str(built.corpus), "report": report, **found})
+    elif o.run_check:
+        _print_check(contenders)
+    else:
+        _print_answers(answers)
+        output.line(f"Open it: workbench app --corpus {shlex.quote(str(built.corpus))}")
 
 
 def _contender(contender: Contender) -> dict[str, Any]:
@@ -206,36 +200,32 @@ def _contender(contender: Contender) -> dict[str, Any]:
 def _print_answers(answers: Sequence[Answered]) -> None:
     out = output.console()
     for question in dict.fromkeys(a.question for a in answers):
-        table = Table(
-            "mode", "first results", "ms", header_style="bold", title=Text(question.text), title_justify="left"
-        )
-        for answer in answers:
-            if answer.question == question:
-                cited = "\n".join(answer.citations) or "nothing"
-                table.add_row(answer.mode, output.plain(cited), f"{answer.milliseconds:.1f}")
-        out.print(table)
+        rows = [
+            (a.mode, "\n".join(a.citations) or "nothing", f"{a.milliseconds:.1f}")
+            for a in answers
+            if a.question == question
+        ]
+        out.print(output.table(("mode", "first results", "ms"), rows, question.text))
         out.print(Text(question.shows, style="dim"))
         out.print()
 
 
 def _print_check(contenders: Sequence[Contender]) -> None:
-    out = output.console()
     first = contenders[0].evaluation
-    table = Table(
-        "", *first.measures, header_style="bold", title=f"{len(first.query_ids)} judged questions", title_justify="left"
-    )
-    for contender in contenders:
-        table.add_row(contender.name, *(f"{contender.evaluation.mean(m):.4f}" for m in first.measures))
-    out.print(table)
-    for contender in contenders:
-        if contender.against is not None:
-            out.print(Text(f"{contender.name} against hybrid, {first.measures[0]}: {contender.against.verdict}"))
+    rows = [(c.name, *(c.evaluation.mean(m) for m in first.measures)) for c in contenders]
+    out = output.console()
+    out.print(output.table(("", *first.measures), rows, f"{len(first.query_ids)} judged questions"))
+    for c in contenders:
+        if c.against is not None:
+            out.print(Text(f"{c.name} against hybrid, {first.measures[0]}: {c.against.verdict}"))
 
+
+# --- doctor ---
 
 PACKAGES = (
-    "duckdb", "usearch", "sentence-transformers", "torch", "openvino", "tokenizers", "polars", "plotly", "streamlit", "numpy",
-    "pyarrow", "google-re2", "PyStemmer", "pypdfium2", "ir_measures",
-)  # fmt: skip
+    "duckdb usearch sentence-transformers torch openvino tokenizers polars plotly streamlit numpy pyarrow google-re2 "
+    "PyStemmer pypdfium2 ir_measures"
+).split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,50 +239,48 @@ class Finding:
 
 
 @click.command()
-@click.option("--verify", is_flag=True, help="Read every byte of the corpus and compare it with its digests.")
-@click.option(
-    "--repair", is_flag=True, help="Build again what can be built, and set aside what is damaged; nothing is removed."
+@takes(
+    flag("--verify", help="Read every byte of the corpus and compare it with its digests."),
+    flag("--repair", help="Build again what can be built, and set aside what is damaged; nothing is removed."),
+    flag("--no-model", help="Do not load the model."),
+    options.CORPUS,
+    options.JSON,
 )
-@click.option("--no-model", is_flag=True, help="Do not load the model.")
-@options.CORPUS
-@options.JSON
-@click.pass_context
-def doctor(ctx: click.Context, verify: bool, repair: bool, no_model: bool, corpus: Path | None, as_json: bool) -> None:
+def doctor(o: Given) -> None:
     """Check versions, settings, model and runtime, and the health of the corpus. Exit code 1 when something is wrong."""
-    path = Path(settings.get("corpus")) if corpus is None else corpus
+    path = o.folder
     findings = [
-        *(_tried("repair", lambda: _repair(path)) if repair else []),
+        *(_tried("repair", lambda: _repair(path)) if o.repair else []),
         *_examine_versions(),
         *_examine_settings(),
-        *([] if no_model else _tried("model", _examine_model)),
-        *_tried("corpus", lambda: _examine_corpus(path, verify or repair)),
+        *([] if o.no_model else _tried("model", _examine_model)),
+        *_tried("corpus", lambda: _examine_corpus(path, o.verify or o.repair)),
         *_tried("desk", lambda: _examine_database(path)),
     ]
-    if as_json:
+    if o.as_json:
         output.print_json([asdict(f) for f in findings])
     else:
-        table = Table("", "", "", "", header_style="bold", show_header=False, box=None)
+        table = Table("", "", "", "", show_header=False, box=None)
         style = {"ok": "green", "done": "green", "note": "yellow", "fault": "red"}
         for f in findings:
             table.add_row(f.area, f.name, Text(f.state, style[f.state]), output.plain(f.said))
         output.console().print(table)
-    ctx.exit(1 if any(f.state == "fault" for f in findings) else 0)
+    raise SystemExit(1 if any(f.state == "fault" for f in findings) else 0)
 
 
 def _tried(area: str, examine: Callable[[], list[Finding]]) -> list[Finding]:
     """The findings, or the error as one."""
     try:
         return examine()
-    except CorpusNotFound as exc:
-        return [Finding(area, "", "note", str(exc))]
     except WorkbenchError as exc:
-        return [Finding(area, "", "fault", str(exc))]
+        return [Finding(area, "", "note" if isinstance(exc, CorpusNotFound) else "fault", str(exc))]
 
 
 def _examine_versions() -> list[Finding]:
+    supported = sys.version_info >= (3, 11)
     found = [
         Finding("versions", "workbench", "ok", __version__),
-        Finding("versions", "python", "ok" if sys.version_info >= (3, 11) else "fault", platform.python_version()),
+        Finding("versions", "python", "ok" if supported else "fault", platform.python_version()),
     ]
     for name in PACKAGES:
         try:
@@ -311,23 +299,15 @@ def _examine_settings() -> list[Finding]:
             found.append(Finding("settings", setting.name, "fault", str(exc)))
             continue
         if value != setting.default:
-            shown = "set" if setting.secret else repr(value)
-            found.append(Finding("settings", setting.name, "ok", shown))
-    found += [Finding("settings", name, "note", said) for name, said in _without_effect()]
-    return found or [Finding("settings", "", "ok", "all at their defaults")]
-
-
-def _without_effect() -> list[tuple[str, str]]:
-    """Variables of the environment that look like settings and are none, as a slip of the fingers makes them."""
+            found.append(Finding("settings", setting.name, "ok", "set" if setting.secret else repr(value)))
     known = [setting.variable for setting in settings.SETTINGS] + [settings.FILE_VARIABLE]
-    made = []
+    # Variables of the environment that look like settings and are none, as a slip of the fingers makes them.
     for name in sorted(os.environ):
         if name.startswith(settings.PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            made.append(
-                (name, "does nothing: no setting has this name" + (f"; did you mean {near[0]}?" if near else ""))
-            )
-    return made
+            meant = f"; did you mean {near[0]}?" if near else ""
+            found.append(Finding("settings", name, "note", f"does nothing: no setting has this name{meant}"))
+    return found or [Finding("settings", "", "ok", "all at their defaults")]
 
 
 def _examine_model() -> list[Finding]:
@@ -340,16 +320,10 @@ def _examine_model() -> list[Finding]:
     encoder.encode_query("How is the model doing today?")
     asked = (time.perf_counter() - started) * 1000
     identity = encoder.identity
-    found = [
-        Finding("model", "name", "ok", identity.name),
-        Finding(
-            "model",
-            "weights",
-            "ok",
-            f"sha256 {identity.digest[:16]}, {identity.dim} dimensions, {identity.max_tokens} tokens",
-        ),
-        Finding("model", "runtime", "ok", f"{identity.runtime}; loaded in {loaded:.1f} s, first query {asked:.0f} ms"),
-    ]
+    weights = f"sha256 {identity.digest[:16]}, {identity.dim} dimensions, {identity.max_tokens} tokens"
+    runtime = f"{identity.runtime}; loaded in {loaded:.1f} s, first query {asked:.0f} ms"
+    rows = (("name", identity.name), ("weights", weights), ("runtime", runtime))
+    found = [Finding("model", name, "ok", said) for name, said in rows]
     return found + [Finding("model", "", "note", note) for note in encoder.notes]
 
 
@@ -362,12 +336,8 @@ def _examine_corpus(path: Path, verify: bool) -> list[Finding]:
         opened = (time.perf_counter() - started) * 1000
         manifest = generation.manifest
         counts = ", ".join(f"{number:,} {name}" for name, number in manifest.counts.items())
-        found = [
-            Finding(
-                "corpus", "generation", "ok", f"{manifest.generation} of {manifest.created}, opened in {opened:.0f} ms"
-            ),
-            Finding("corpus", "counts", "ok", counts),
-        ]
+        about = f"{manifest.generation} of {manifest.created}, opened in {opened:.0f} ms"
+        found = [Finding("corpus", "generation", "ok", about), Finding("corpus", "counts", "ok", counts)]
         for key, identity in generation.encoders.items():
             found += _tried("corpus", partial(_encoder, generation, key, identity.name))
         if verify:
@@ -381,11 +351,8 @@ def _examine_database(path: Path) -> list[Finding]:
 
     reason = check_database(path)
     if reason:
-        return [
-            Finding(
-                "desk", FILE, "fault", f"{reason}. Run `workbench doctor --repair --corpus {shlex.quote(str(path))}`"
-            )
-        ]
+        remedy = f"Run `workbench doctor --repair --corpus {shlex.quote(str(path))}`"
+        return [Finding("desk", FILE, "fault", f"{reason}. {remedy}")]
     return [Finding("desk", FILE, "ok", "its structure is intact")] if (path / FILE).exists() else []
 
 
@@ -393,10 +360,10 @@ def _repair(path: Path) -> list[Finding]:
     from workbench.indexing.repair import repair
     from workbench.saved.database import repair_database
 
-    found = [Finding("repair", "desk", "done", line) for line in repair_database(path)]
+    found = [Finding("repair", "desk", "done", said) for said in repair_database(path)]
     done, left = repair(path)
-    found += [Finding("repair", "corpus", "done", line) for line in done]
-    found += [Finding("repair", "corpus", "fault", line) for line in left]
+    found += [Finding("repair", "corpus", "done", said) for said in done]
+    found += [Finding("repair", "corpus", "fault", said) for said in left]
     return found or [Finding("repair", "", "ok", "nothing is damaged")]
 
 

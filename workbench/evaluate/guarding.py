@@ -54,10 +54,10 @@ class Baseline:
 class Guard:
     """What a check found."""
 
-    differences: tuple[Difference, ...]
-    minimums: Mapping[str, tuple[float, float]]
-    failures: tuple[str, ...]
-    fallen: tuple[Fallen, ...]
+    differences: tuple[Difference, ...] = ()
+    minimums: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    fallen: tuple[Fallen, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
 
