@@ -334,7 +334,7 @@ def test_the_comparison_notices_what_leaks(
     corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     """Statistics over all records, fields of all documents, or lines of hidden ones make some answer another."""
-    from workbench.store.grep.scan import scan
+    from workbench.store.grep.search import scan
     from workbench.store.lexical.search import LexicalIndex
     from workbench.store.records import StoredRecords
     from workbench.store.types import Scope

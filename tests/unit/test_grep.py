@@ -10,8 +10,7 @@ import pytest
 from grep_cases import RecordEntry, make_columns, make_grep, run
 
 from workbench.errors import QueryError
-from workbench.store.grep.passages import LINE_CHARACTERS, PASSAGE_CHARACTERS
-from workbench.store.grep.search import MappedGrep
+from workbench.store.grep.search import LINE_CHARACTERS, PASSAGE_CHARACTERS, MappedGrep
 from workbench.store.types import Scope
 
 

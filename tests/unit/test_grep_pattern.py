@@ -9,10 +9,9 @@ import pytest
 from grep_cases import make_grep, run
 
 from workbench.errors import QueryError
-from workbench.store.grep import scan as grep_scan
-from workbench.store.grep.pattern import compile_re2, prepare
-from workbench.store.grep.syntax import has_capital, read_regex
-from workbench.store.lexical.characters import RE2_SEPARATOR, WORDS, is_word_character
+from workbench.store.grep import search as grep_scan
+from workbench.store.grep.pattern import compile_re2, has_capital, prepare, read_regex
+from workbench.store.lexical.tokens import RE2_SEPARATOR, WORDS, is_word_character
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.keywords import pattern_spans
 from workbench.retrieve.retrieved import Retrieved, others, ranked
 from workbench.retrieve.sources import POOL
-from workbench.store.overlaps import joined
-from workbench.store.types import ChunkRow
+from workbench.store.types import ChunkRow, joined
 
 BOUNDARY = "[CHUNK BOUNDARY]"
 

@@ -11,7 +11,7 @@ tie-break everywhere, and every `Scored` leaves a store in that order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -265,3 +265,19 @@ class RecordStore(Protocol):
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """Counts by type, collection and language, bytes and digest, of what is visible."""
+
+
+def joined(spans: Iterable[tuple[int, int]], *, touching: bool = False) -> list[tuple[int, int]]:
+    """The spans in order, overlapping ones as one.
+
+    Args:
+        spans: Start (included) and end (excluded) each, in any order.
+        touching: Whether spans that only touch are one, too.
+    """
+    made: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if made and (start < made[-1][1] or (touching and start == made[-1][1])):
+            made[-1] = (made[-1][0], max(made[-1][1], end))
+        else:
+            made.append((start, end))
+    return made

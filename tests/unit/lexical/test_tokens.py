@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from workbench.store.lexical import tokens
-from workbench.store.lexical.characters import RANGES
+from workbench.store.lexical.tokens import RANGES
 
 
 def words(text: str) -> list[str]:

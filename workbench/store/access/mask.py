@@ -29,10 +29,9 @@ from workbench.errors import SettingError
 from workbench.ingest.rules import policy_values
 from workbench.records import Document, Principal
 from workbench.store.access.visibility import MASK, Policy, holds_one
-from workbench.store.grep.pattern import Search, compile_re2, matcher, matches
-from workbench.store.grep.syntax import read_regex
-from workbench.store.lexical.characters import MARKS
-from workbench.store.overlaps import joined
+from workbench.store.grep.pattern import Search, compile_re2, matcher, matches, read_regex
+from workbench.store.lexical.tokens import MARKS
+from workbench.store.types import joined
 
 _LEFT_MARKS = re.compile(f"(?<={MASK})[{MARKS}]+")
 """Marks of a letter that was masked without them."""

@@ -31,13 +31,11 @@ from workbench.ingest.chunking import SEPARATOR
 from workbench.records import Document, Passage, Principal, Span
 from workbench.store.access import filters
 from workbench.store.access.visibility import MASK, Policy
-from workbench.store.grep.passages import ELLIPSIS, reached
 from workbench.store.grep.pattern import GrepPattern, matches, prepare
-from workbench.store.lexical.highlight import occurrences
-from workbench.store.lexical.postings import Postings, ReadsPostings
-from workbench.store.lexical.query import Matcher
-from workbench.store.overlaps import joined
-from workbench.store.types import ChunkRow, GrepAnswer, GrepIndex, RecordStore, Scope
+from workbench.store.grep.search import ELLIPSIS, reached
+from workbench.store.lexical.query import Matcher, occurrences
+from workbench.store.lexical.search import Postings, ReadsPostings
+from workbench.store.types import ChunkRow, GrepAnswer, GrepIndex, RecordStore, Scope, joined
 
 MOST_PASSAGES = 2_000
 """Passages that are masked and counted for one answer, where fewer are asked for."""

@@ -27,12 +27,15 @@ from workbench.ranking.agreement import reached
 from workbench.records import EncoderIdentity
 from workbench.store.generations import damaged, unreadable
 from workbench.store.types import Scope, Scored
-from workbench.store.vectors.build import FORMAT, GRAPH, IDENTITY, MATRIX
-from workbench.store.vectors.graph import Graph, GraphFacts, first_width, second_width
+from workbench.store.vectors.build import FORMAT, GRAPH, IDENTITY, MATRIX, GraphFacts
 
 Floats32 = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+NARROW = 176
+WIDEST = 3000
+"""Widths of the first walk and of the widest second one, for 100 wanted rows or fewer."""
 
 EXACT_LIMIT_MS = 2.0
 """`auto` searches exactly where that is expected to take at most this long."""
@@ -41,6 +44,7 @@ _EXACT_MS_PER_ELEMENT = 7.8e-8
 _GRAPH_MS_PER_WIDTH = 3.0e-3
 _GATHER_BELOW = 0.05
 _GRAPH_ABOVE = 0.2
+_WORTH_A_SECOND = 2.0
 _MARGIN = 1e-6
 _MARGIN_DIM = 384
 _GROUP = 64
@@ -282,3 +286,66 @@ def _candidates(rough: Floats32, depth: int, margin: float) -> Ints:
     last = np.partition(scores, len(scores) - depth)[len(scores) - depth]
     kept: Ints = some[scores >= last - slack]
     return kept
+
+
+# --- walking the graph ------------------------------------------------------------------------------------------
+
+
+class Graph:
+    """The graph of one generation, mapped when it is first searched. Safe from several threads.
+
+    Args:
+        path: Its file.
+        dim: Dimensions of its vectors.
+    """
+
+    def __init__(self, path: Path, dim: int) -> None:
+        self._path = path
+        self._dim = dim
+        self._index: Any = None
+        self._lock = threading.Lock()
+
+    def search(self, vector: Floats32, width: int) -> tuple[Ints, Floats32]:
+        """A walk of that width: rows (int64) and rough cosines (float32), at most `width`, best first.
+
+        Raises:
+            RuntimeError: usearch failed.
+        """
+        index = self._open()
+        # ef is the larger of the index's own setting and the count asked for, so no shared setting is touched.
+        matches = index.search(vector, width, threads=1)
+        return matches.keys.astype(np.int64), 1.0 - matches.distances.astype(np.float32)
+
+    def close(self) -> None:
+        """Unmap it."""
+        with self._lock:
+            self._index = None
+
+    def _open(self) -> Any:
+        with self._lock:
+            if self._index is None:
+                from usearch.index import Index
+
+                index = Index(ndim=self._dim, metric="ip", dtype="bf16", enable_key_lookups=False)
+                index.view(str(self._path))
+                self._index = index
+            return self._index
+
+
+def first_width(depth: int) -> int:
+    """Width of the first walk for so many wanted rows."""
+    return max(NARROW, NARROW * depth // 100)
+
+
+def second_width(depth: int, last: float, facts: GraphFacts) -> int | None:
+    """Width of a second walk, or None if the first was good enough.
+
+    Args:
+        depth: Wanted rows.
+        last: Cosine of the last of them that the first walk found; -inf if it found fewer.
+        facts: The graph's.
+    """
+    first = first_width(depth)
+    growth = min((facts.far - last) / facts.doubling, 64.0)
+    width = min(first * 2.0**growth, max(WIDEST, WIDEST * depth // 100))
+    return round(width) if width >= _WORTH_A_SECOND * first else None
