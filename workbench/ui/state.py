@@ -14,6 +14,7 @@ from typing import Any
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from workbench.errors import PlanError, sentence
 from workbench.plan.plan import Plan
@@ -66,7 +67,7 @@ OWN = "plan"
 NOBODY = "-"
 """How the address writes a view without any role."""
 
-_STATE, _WRITTEN, _TOUCHED, _PAGE, _NOTICES = "wb.state", "wb.written", "wb.touched", "wb.page", "wb.notices"
+_STATE, _PAGE, _NOTICES = "wb.state", "wb.page", "wb.notices"
 _TOLD, _AGAIN, _PARTS, _PAGES = "wb.told", "wb.again", "wb.parts", "wb.pages"
 
 
@@ -270,7 +271,6 @@ def become(state: AppState, what: str = "the last change") -> None:
 
 def _put(state: AppState) -> None:
     _session()[_STATE] = state
-    _session()[_TOUCHED] = True
 
 
 def take_back() -> None:
@@ -354,11 +354,11 @@ def page_of(path: str) -> StreamlitPage:
 
 
 def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
-    """Begin a run of the router: take the state from the address where the address changed by itself, and keep both equal.
+    """Begin a run of the router: take the state from the address where somebody went there, and keep both equal.
 
-    A widget's callback wins over the address: while somebody drags a slider, the browser's address is a run behind. A page
-    switch clears the address, so the state wins there too. What remains is a first visit, an edited address, or the
-    browser's back button, and there the address wins.
+    A first run, another page's own address and the browser's Back and Forward give the state; a switch to a page without an
+    address keeps it. In every other run it may be the address of some runs before: the browser sends the one that it shows,
+    and what a key moves meanwhile is not in it yet.
 
     Args:
         page: Path of the page that will run.
@@ -368,11 +368,9 @@ def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
     session.pop(_AGAIN, None)
     session[_PAGES] = pages
     session[_PARTS] = {}
-    touched = session.pop(_TOUCHED, False)
     switched = session.get(_PAGE) not in (None, page)
-    known = isinstance(session.get(_STATE), AppState)
-    moved = shown != session.get(_WRITTEN) and not touched and (shown or not switched)
-    if not known or moved:
+    went = bool(shown) if switched else _went_back()
+    if went or not isinstance(session.get(_STATE), AppState):
         state, said = from_params(shown)
         session[_STATE] = state
         for sentence in said:
@@ -382,10 +380,15 @@ def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
     return current()
 
 
+def _went_back() -> bool:
+    """Whether the browser's Back or Forward asked for this run."""
+    ctx = get_script_run_ctx()
+    return ctx is not None and ctx.is_history_navigation
+
+
 def write_address() -> None:
     """Make the address say what the state is; parameters that are not the state's stay."""
     wanted = current().to_params()
-    _session()[_WRITTEN] = wanted
     if wanted != _shown():
         others = {n: st.query_params.get_all(n) for n in st.query_params if n not in PARAMS}
         st.query_params.from_dict({**others, **wanted})
@@ -404,12 +407,6 @@ def whole_parts() -> tuple[str, ...]:
     """The page's parts, in the order they were drawn; none where one of them was cut short or failed."""
     parts: dict[str, bool] = _session().get(_PARTS, {})
     return tuple(parts) if all(parts.values()) else ()
-
-
-def written_in_fragment() -> None:
-    """After a callback inside a fragment: the router did not run, so the address is written here."""
-    _session().pop(_TOUCHED, None)
-    write_address()
 
 
 def address_value(name: str) -> str:

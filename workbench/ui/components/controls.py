@@ -97,7 +97,7 @@ def part(name: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
         @functools.wraps(draw)
         def drawn(*args: _P.args, **kwargs: _P.kwargs) -> None:
             app_state.part_begins(name)
-            app_state.written_in_fragment()
+            app_state.write_address()
             top = st.empty()
             try:
                 draw(*args, **kwargs)
@@ -399,7 +399,7 @@ def picture(titles: dict[str, str]) -> str:
         label_visibility="collapsed",
         **bound("picture", shown, _set_picture),
     )
-    app_state.written_in_fragment()
+    app_state.write_address()
     return app_state.current().picture
 
 
