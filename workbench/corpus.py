@@ -38,7 +38,7 @@ from workbench.store.access.mask import load_policy
 from workbench.store.access.visibility import Policy
 from workbench.store.lexical.synonyms import FILES as VOCABULARY_FILES
 from workbench.store.lexical.synonyms import Vocabulary, load_vocabulary, save_vocabulary
-from workbench.store.reader import open_generation
+from workbench.store.reader import Generation, open_generation
 
 if TYPE_CHECKING:
     import polars
@@ -112,15 +112,17 @@ class Corpus:
         return self._access.now()[0] if self._given is None else self._given
 
     def _open(self) -> Engine:
-        vocabulary, policy = self._words.now(), self.policy
         self._obeyed = self._access.now()
-        generation = open_generation(self.path, policy, self._obeyed[1])
+        generation = open_generation(self.path, self.policy, self._obeyed[1])
         if self._encoder is not None:
             from workbench.encode.load import identity_of
 
             generation.check_encoder(identity_of(self._encoder), "")
-        engine = Engine(generation, self._encoder, policy, self.principal, served=self._served)
-        return engine.speaking(vocabulary)
+        return self._engine_of(generation)
+
+    def _engine_of(self, generation: Generation) -> Engine:
+        engine = Engine(generation, self._encoder, self.policy, self.principal, served=self._served)
+        return engine.speaking(self._words.now())
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -161,16 +163,15 @@ class Corpus:
         now = self._access.now()
         if now is self._obeyed:
             return engine
-        policy = self.policy
-        generation = engine.opened.under(policy, now[1])
+        generation = engine.opened.under(self.policy, now[1])
         self._obeyed = now
         if generation.records.access_name == engine.opened.records.access_name:
             generation.close()
             return engine
-        other = Engine(generation, self._encoder, policy, self.principal, served=self._served)
+        other = self._engine_of(generation)
         other.records.scope(self.principal, None, ())
         self._forget()
-        return other.speaking(engine.vocabulary)
+        return other
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -245,10 +246,7 @@ class Corpus:
             metadata: More fields, to filter by.
 
         Returns:
-            The id.
-
-        Raises:
-            UsageError: There is nothing to keep, or it cannot be kept as JSON.
+            The id. Raises UsageError where there is nothing to keep, or it cannot be kept as JSON.
         """
         from workbench import memory
 
@@ -380,13 +378,13 @@ class Corpus:
         started = time.perf_counter()
         request = make_request(
             query,
+            self.principal,
+            plan,
             keywords=keywords,
             context=context,
             mode=mode,
-            plan=plan,
             filters=filters,
             limit=limit,
-            principal=self.principal,
             include_memory=include_memory,
             expand_neighbors=expand_neighbors,
             sensitivity=sensitivity,
@@ -427,10 +425,8 @@ class Corpus:
         if not plans:
             raise UsageError("There is no plan to compare", "Pass at least one, such as 'default'")
         values = [Plan.of(p) for p in plans]
-        results = tuple(
-            self.search(query, keywords=keywords, context=context, plan=p, filters=filters, limit=limit) for p in values
-        )
-        return Comparison(query, tuple(map(str, values)), results)
+        found = (self.search(query, keywords, context, plan=p, filters=filters, limit=limit) for p in values)
+        return Comparison(query, tuple(map(str, values)), tuple(found))
 
     def explain(self, result: SearchResult, target: str | Hit) -> Explanation:
         """Where a document stands in each source, the step that dropped it, and the setting that would bring it in.
@@ -439,16 +435,12 @@ class Corpus:
             result: A result of this corpus.
             target: A hit, a chunk id, a document id or path, or `path:line`.
         """
-        asked = result.retrieved.request
-        engine = self.engine
-        before = result.engine
-        if isinstance(before, Engine) and before.access != engine.access:
+        asked, engine = result.retrieved.request, self.engine
+        if isinstance(result.engine, Engine) and result.engine.access != engine.access:
             result = self._search(asked, None, True, time.perf_counter())  # made before the access of now
 
-        def again(
-            plan: Plan, query: str = asked.query, mode: str = asked.mode, filters: str = asked.filters
-        ) -> SearchResult:
-            request = replace(asked, plan=plan, query=query, mode=mode, filters=filters)
+        def again(plan: Plan, **changes: Any) -> SearchResult:
+            request = replace(asked, plan=plan, **changes)
             return SearchResult(result.engine, retrieve(result.engine, request), plan)
 
         return explain_target(result.engine, result, target, again)
@@ -677,8 +669,7 @@ class Corpus:
             words: Words; a text of several is a phrase, one without a word in it counts 0.
         """
         engine = self.engine
-        scope = engine.records.scope(self.principal, None, ())
-        counts = engine.lexical.frequencies(tuple(words), scope)
+        counts = engine.lexical.frequencies(tuple(words), engine.records.scope(self.principal, None, ()))
         return dict(zip(words, counts.tolist(), strict=True))
 
 

@@ -32,7 +32,7 @@ from workbench.ranking.candidates import Candidates
 from workbench.ranking.methods import check
 from workbench.records import Principal, Span
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import fuse_plan, reranked
+from workbench.retrieve.fusing import fuse_plan
 from workbench.retrieve.request import Request, check_principal, make_request, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.retrieve.sources import retrieve
@@ -221,10 +221,8 @@ class Pool:
 
     def _request(self, topic: Topic, plan: Plan) -> Request | None:
         try:
-            return make_request(
-                topic.text, keywords=topic.keywords, context=None, mode=self.mode, plan=plan, filters=self.filters,
-                limit=None, principal=self.principal,
-            )  # fmt: skip
+            keywords, filters = topic.keywords, self.filters
+            return make_request(topic.text, self.principal, plan, keywords=keywords, mode=self.mode, filters=filters)
         except QueryError as exc:
             self.failures[topic.query_id] = exc.message
             return None
@@ -445,7 +443,7 @@ def ranks_in_full(engine: Engine, pooled: Pooled, plan: Plan, cutoff: int | None
 
 def ranking_of(engine: Engine, pooled: Pooled, plan: Plan, most: int) -> tuple[str, ...]:
     """The first `most` documents of a query under a plan, as the judgments spell them, best first."""
-    outcome = reranked(engine, pooled.retrieved, fuse_plan(pooled.retrieved, plan), plan)
+    outcome = fuse_plan(pooled.retrieved, plan, engine)
     keys: dict[str, None] = {}
     grades = dict(zip(pooled.judged, pooled.grades.tolist(), strict=True))
     for group in outcome.groups():

@@ -73,13 +73,11 @@ def _try(generation: Generation, encoders: Sequence[str]) -> None:
         for mode in _MODES if not turn else _MODES[-1:]:
             request = make_request(
                 " ".join(words),
+                Principal(tenant, tuple(roles)),
+                f"default vector.threshold=off sources={sources.replace(' ', '')}",
                 keywords=words[0],
-                context=None,
                 mode=mode,
-                plan=f"default vector.threshold=off sources={sources.replace(' ', '')}",
                 filters=f"collection = '{arrays.names['collections'][code]}'",
-                limit=None,
-                principal=Principal(tenant, tuple(roles)),
             )
             result = SearchResult(engine, retrieve(engine, request), request.plan)
             if result.unavailable:

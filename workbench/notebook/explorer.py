@@ -63,8 +63,6 @@ class Explorer:
     ) -> None:  # fmt: skip
         import ipywidgets
 
-        from workbench.notebook.explorer import Canvas
-
         self.corpus, self.start, self.plan, self.live = corpus, start, start, live
         self._settings, self._search = tuple(settings), dict(search)
         self.measured: LiveFigure | None = None
@@ -72,39 +70,33 @@ class Explorer:
         self._before = _ranks(self.result)
         self._quiet = False
 
-        wide = {"style": {"description_width": "4.5rem"}}
+        layout, wide = ipywidgets.Layout, {"style": {"description_width": "4.5rem"}}
         self._query = ipywidgets.Combobox(
             description="Query", value=query, options=tuple(dict.fromkeys(questions)), continuous_update=False,
-            layout=ipywidgets.Layout(width="38rem"), **wide,
+            layout=layout(width="38rem"), **wide,
         )  # fmt: skip
         offered = PICTURES if live is not None else PICTURES[:-1]
         self._picture = ipywidgets.Dropdown(
-            description="Picture", options=offered, value=offered[0], layout=ipywidgets.Layout(width="14rem"), **wide
+            description="Picture", options=offered, value=offered[0], layout=layout(width="14rem"), **wide
         )
         self._reset = ipywidgets.Button(description="Back to the start", tooltip="Undo every change")
         self._again = ipywidgets.Button(
             description="Measure again", tooltip="Retrieves the judged queries under this plan; takes seconds",
             button_style="primary",
         )  # fmt: skip
-        self._bar = ipywidgets.FloatProgress(min=0.0, max=1.0, layout=ipywidgets.Layout(display="none", width="100%"))
-        self._head, self._list, self._words = (ipywidgets.HTML() for _ in range(3))
-        self._alert = ipywidgets.HTML()
+        self._bar = ipywidgets.FloatProgress(min=0.0, max=1.0, layout=layout(display="none", width="100%"))
+        self._head, self._alert, self._list, self._words = (ipywidgets.HTML() for _ in range(4))
         self._controls: list[Control] = []
-        self._left = ipywidgets.VBox(layout=ipywidgets.Layout(flex="0 0 auto"))
+        self._left = ipywidgets.VBox(layout=layout(flex="0 0 auto"))
         self._lay_controls()
         self._canvas = Canvas(self._drawn())
-        right = ipywidgets.VBox(
-            [self._head, self._again, self._bar, self._alert, self._canvas.widget, self._list, self._words],
-            layout=ipywidgets.Layout(flex="1 1 32rem", min_width="0"),
+        shown = [self._head, self._again, self._bar, self._alert, self._canvas.widget, self._list, self._words]
+        right, wrapped = (
+            ipywidgets.VBox(shown, layout=layout(flex="1 1 32rem", min_width="0")),
+            layout(flex_flow="row wrap"),
         )
-        self.widget = ipywidgets.VBox(
-            [
-                ipywidgets.HBox(
-                    [self._query, self._picture, self._reset], layout=ipywidgets.Layout(flex_flow="row wrap")
-                ),
-                ipywidgets.HBox([self._left, right], layout=ipywidgets.Layout(flex_flow="row wrap")),
-            ]
-        )
+        rows = ([self._query, self._picture, self._reset], [self._left, right])
+        self.widget = ipywidgets.VBox([ipywidgets.HBox(row, layout=wrapped) for row in rows])
         self._query.observe(self._asked, "value")
         self._picture.observe(lambda change: self._draw(), "value")
         self._reset.on_click(lambda button: self._try(lambda: self.become(self.start)))
@@ -148,7 +140,11 @@ class Explorer:
         first = self._searched(query, self.start)
         self.result = self._searched(query, self.plan)
         self._before = _ranks(first)
-        self._quietly(self._query, query)
+        self._quiet = True
+        try:
+            self._query.value = query
+        finally:
+            self._quiet = False
         self._draw()
 
     def show(self, picture: str) -> None:
@@ -202,14 +198,9 @@ class Explorer:
         except WorkbenchError as error:
             for control in self._controls:  # a value that was refused does not stay on its slider
                 control.show(self.plan)
-            self._alert.value = alert(error)
-
-    def _quietly(self, widget: Any, value: Any) -> None:
-        self._quiet = True
-        try:
-            widget.value = value
-        finally:
-            self._quiet = False
+            # A screen reader speaks an alert at once.
+            style = "border-left:4px solid #D55E00;padding-left:8px"
+            self._alert.value = f'<div role="alert" style="{style}">{visible(str(error))}</div>'
 
     def _progress(self, report: Progress) -> None:
         self._bar.value = report.done / max(report.total, 1)
@@ -221,21 +212,20 @@ class Explorer:
         self._left.children = tuple(control.widget for control in self._controls)
 
     def _draw(self) -> None:
-        self._alert.value = ""
+        self._alert.value = self._head.value = ""
         self._again.layout.display = "none"
-        self._head.value = ""
         self.measured = None
-        if self.live is not None:
-            if self.live.ready(self.plan):
-                self.measured = self.live.figure(self.plan)
-                self._head.value = headline(self.measured)
-            else:
-                self._again.layout.display = None
-                self._head.value = f"<div>{self.live.measure}: this setting changes what is retrieved.</div>"
+        if self.live is not None and self.live.ready(self.plan):
+            found = self.measured = self.live.figure(self.plan)
+            said = visible(f"{found.text}, 95 % interval {found.low:.3f} to {found.high:.3f}")
+            self._head.value = f'<div style="font-size:1.15em"><b>{said}</b></div>'
+        elif self.live is not None:
+            self._again.layout.display = None
+            self._head.value = f"<div>{self.live.measure}: this setting changes what is retrieved.</div>"
         self._canvas.draw(self._drawn())
-        said = (*self.result.warnings, *(() if self.result.hits else self.result.messages))
-        self._list.value = listing(self.result.hits, self._before, self.plan.sources, said)
-        self._words.value = plan_text(self.plan)
+        notes = (*self.result.warnings, *(() if self.result.hits else self.result.messages))
+        self._list.value = listing(self.result.hits, self._before, self.plan.sources, notes)
+        self._words.value = f'<div>Plan: <code style="white-space:normal">{visible(str(self.plan))}</code></div>'
 
     def _drawn(self) -> Any:
         """The picture of the result that is there, by the functions that draw the app's pages."""
@@ -325,8 +315,6 @@ def _ranks(result: SearchResult) -> dict[str, int]:
 
 
 _SLOTS = {slot.name: slot for group in GROUPS for slot in group.slots}
-_LABEL = {"description_width": "9.5rem"}
-_WIDTH = "23rem"
 
 Moved = Callable[[str, Any], None]
 
@@ -347,42 +335,31 @@ class Control:
         self.name, self._slot, self._moved = name, slot, moved
         field, source = plan_fields.locate(name)
         self._quiet = False
-        look: dict[str, Any] = {
-            "description": slot.label.format(source=source), "tooltip": field.help, "style": dict(_LABEL),
-            "layout": ipywidgets.Layout(width=_WIDTH),
-        }  # fmt: skip
+        width: Any = ipywidgets.Layout(width="23rem")
+        look: dict[str, Any] = {"tooltip": field.help, "style": {"description_width": "9.5rem"}, "layout": width}
+        named = {"description": slot.label.format(source=source), **look}
         self._switch: Any = None
         self._cuts = _cut_by(name)
         if self._cuts:
             end, step = threshold_range(plan, self._cuts)
-            self.input = ipywidgets.FloatSlider(
-                min=0.0, max=end, step=step, readout_format=f".{max(2, -math.floor(math.log10(step)))}f",
-                continuous_update=True, **look,
-            )  # fmt: skip
-            self._switch = ipywidgets.Checkbox(
-                description=f"Cut {source} {cut_words(self._cuts)}".replace("  ", " "),
-                tooltip=field.help,
-                indent=True,
-                style=dict(_LABEL),
-                layout=look["layout"],
-            )
+            shape = f".{max(2, -math.floor(math.log10(step)))}f"
+            self.input = ipywidgets.FloatSlider(min=0.0, max=end, step=step, readout_format=shape, **named)
+            cut = f"Cut {source} {cut_words(self._cuts)}".replace("  ", " ")
+            self._switch = ipywidgets.Checkbox(description=cut, indent=True, **look)
             self._switch.observe(self._told, "value")
-            self.widget: Any = ipywidgets.VBox([self._switch, self.input])
         elif slot.low is not None and slot.high is not None and slot.step is not None:
-            whole = isinstance(slot.step, int)
-            made = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
-            shape = {} if whole else {"readout_format": ".2f" if slot.step < 1 else ".0f"}
-            self.input = made(min=slot.low, max=slot.high, step=slot.step, continuous_update=True, **shape, **look)
-            self.widget = self.input
+            bounds: dict[str, Any] = {"min": slot.low, "max": slot.high, "step": slot.step}
+            if isinstance(slot.step, int):
+                self.input = ipywidgets.IntSlider(**bounds, **named)
+            else:
+                self.input = ipywidgets.FloatSlider(readout_format=".2f" if slot.step < 1 else ".0f", **bounds, **named)
         elif field.choices:
-            self.input = ipywidgets.Dropdown(options=field.choices, value=None, **look)
-            self.widget = self.input
+            self.input = ipywidgets.Dropdown(options=field.choices, value=None, **named)
         elif isinstance(field.default, bool):
-            self.input = ipywidgets.Checkbox(indent=True, **look)
-            self.widget = self.input
+            self.input = ipywidgets.Checkbox(indent=True, **named)
         else:
-            self.input = ipywidgets.Text(continuous_update=False, **look)
-            self.widget = self.input
+            self.input = ipywidgets.Text(continuous_update=False, **named)
+        self.widget: Any = self.input if self._switch is None else ipywidgets.VBox([self._switch, self.input])
         self.show(plan)
         self.input.observe(self._told, "value")
 
@@ -457,11 +434,7 @@ def fields_for(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
 
 
 def controls_for(names: Sequence[str], plan: Plan, moved: Moved) -> list[Control]:
-    """The controls of `fields_for`, in their order.
-
-    Raises:
-        PlanError: An unknown field.
-    """
+    """The controls of `fields_for`, in their order. Raises PlanError for an unknown field."""
     return [Control(name, _SLOTS[plan_fields.locate(name)[0].name], plan, moved) for name in fields_for(names, plan)]
 
 
@@ -512,14 +485,7 @@ _CELL = "text-align:left;padding:1px 10px 1px 0;white-space:nowrap"
 
 
 def listing(hits: Sequence[Hit], before: Mapping[str, int], sources: Sequence[str], said: Sequence[str] = ()) -> str:
-    """The results as HTML.
-
-    Args:
-        hits: Results, best first.
-        before: Chunk id -> its rank at the start, for the arrows.
-        sources: The sources to give a column, in order.
-        said: What else the reader must know: messages and warnings.
-    """
+    """The results as HTML: a column for each source, arrows against the rank of each chunk id `before`, and what else is said."""
     titles = ("", "", "result", *(f"{source} rank" for source in sources), "score")
     head = "".join(f'<th style="{_CELL}">{visible(title)}</th>' for title in titles)
     rows = "".join(_row(hit, before, sources) for hit in hits if hit.rank)
@@ -528,13 +494,9 @@ def listing(hits: Sequence[Hit], before: Mapping[str, int], sources: Sequence[st
 
 
 def _row(hit: Hit, before: Mapping[str, int], sources: Sequence[str]) -> str:
-    cells = [
-        str(hit.rank),
-        moved(before.get(hit.chunk_id), hit.rank),
-        visible(plain(hit.citation, 90)),
-        *("" if (rank := hit.ranks.get(source)) is None else str(rank) for source in sources),
-        f"{hit.score:.4f}",
-    ]
+    ranks = (str(hit.ranks.get(source, "")) for source in sources)
+    move, cited = moved(before.get(hit.chunk_id), hit.rank), visible(plain(hit.citation, 90))
+    cells = (str(hit.rank), move, cited, *ranks, f"{hit.score:.4f}")
     return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
 
 
@@ -543,19 +505,3 @@ def moved(before: int | None, now: int) -> str:
     if before is None:
         return "new"
     return "" if before == now else f"▲{before - now}" if before > now else f"▼{now - before}"
-
-
-def headline(figure: LiveFigure) -> str:
-    """The measure of the judged queries, how far it is from the start, and its interval, as HTML."""
-    said = visible(f"{figure.text}, 95 % interval {figure.low:.3f} to {figure.high:.3f}")
-    return f'<div style="font-size:1.15em"><b>{said}</b></div>'
-
-
-def plan_text(plan: Plan) -> str:
-    """The plan's text form, to copy, as HTML."""
-    return f'<div>Plan: <code style="white-space:normal">{visible(str(plan))}</code></div>'
-
-
-def alert(error: WorkbenchError) -> str:
-    """What could not be done, and the remedy, as HTML that a screen reader speaks at once."""
-    return f'<div role="alert" style="border-left:4px solid #D55E00;padding-left:8px">{visible(str(error))}</div>'

@@ -48,25 +48,12 @@ class Group:
     expanded: bool = False
 
 
-def _rrf(plan: Plan) -> bool:
-    return bool(plan["fusion.method"] == "rrf")
+def _where(field: str, value: str, equal: bool = True) -> Callable[[Plan], bool]:
+    return lambda plan: (plan[field] == value) == equal
 
 
-def _convex(plan: Plan) -> bool:
-    return bool(plan["fusion.method"] == "convex")
-
-
-def _scores(plan: Plan) -> bool:
-    return not _rrf(plan)
-
-
-def _documents(plan: Plan) -> bool:
-    return bool(plan["fusion.unit"] == "document")
-
-
-def _reranks(plan: Plan) -> bool:
-    return bool(plan["rerank.model"] != "off")
-
+_RRF, _SCORES = _where("fusion.method", "rrf"), _where("fusion.method", "rrf", equal=False)
+_DOCUMENTS, _RERANKS = _where("fusion.unit", "document"), _where("rerank.model", "off", equal=False)
 
 GROUPS: tuple[Group, ...] = (
     Group("results", "", (Slot("limit", "Results", 1, 50, 1, whole_page=True),), expanded=True),
@@ -87,12 +74,12 @@ GROUPS: tuple[Group, ...] = (
         (
             Slot("sources", "Sources"),
             Slot("fusion.method", "Method"),
-            Slot("fusion.k", "k", 1.0, 200.0, 1.0, shown=_rrf),
-            Slot("fusion.rank_base", "Ranks count from", shown=_rrf),
-            Slot("fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01, shown=_convex),
+            Slot("fusion.k", "k", 1.0, 200.0, 1.0, shown=_RRF),
+            Slot("fusion.rank_base", "Ranks count from", shown=_RRF),
+            Slot("fusion.alpha", "alpha: vector's share", 0.0, 1.0, 0.01, shown=_where("fusion.method", "convex")),
             Slot("fusion.weights", "Weight of {source}", 0.0, 2.0, 0.05),
-            Slot("fusion.normalise", "Normalise {source}", shown=_scores),
-            Slot("fusion.missing", "Missing scores", shown=_scores),
+            Slot("fusion.normalise", "Normalise {source}", shown=_SCORES),
+            Slot("fusion.missing", "Missing scores", shown=_SCORES),
             Slot("fusion.unit", "Rank"),
         ),
         expanded=True,
@@ -130,8 +117,8 @@ GROUPS: tuple[Group, ...] = (
             Slot("neighbours", "Neighbours", 0, 5, 1),
             Slot("organise", "Organise"),
             Slot("fusion.single_source", "One source alone"),
-            Slot("fusion.prefer", "A document is shown by its", shown=_documents),
-            Slot("fusion.renumber", "Count ranks in documents", shown=_documents),
+            Slot("fusion.prefer", "A document is shown by its", shown=_DOCUMENTS),
+            Slot("fusion.renumber", "Count ranks in documents", shown=_DOCUMENTS),
         ),
     ),
     Group(
@@ -139,7 +126,7 @@ GROUPS: tuple[Group, ...] = (
         "Rerank and rewrite",
         (
             Slot("rerank.model", "Reranker", typed=True),
-            Slot("rerank.top", "Reranked candidates", 1, 200, 1, shown=_reranks),
+            Slot("rerank.top", "Reranked candidates", 1, 200, 1, shown=_RERANKS),
             Slot("rewrite.model", "Rewriter", typed=True),
         ),
     ),
@@ -164,7 +151,7 @@ def threshold_range(plan: Plan, source: str) -> tuple[float, float]:
     # The most that a result can have where every source puts it first; scores that are not normalised may lie beyond.
     fusion = plan.fusion
     end = sum(map(fusion.share, plan.sources)) or 1.0
-    if _rrf(plan):
+    if _RRF(plan):
         end /= fusion.k + fusion.rank_base
     step = 10.0 ** (math.floor(math.log10(end)) - 2)
     return round(math.ceil(end / step) * step, 10), step

@@ -39,115 +39,59 @@ class Preset:
     values: Mapping[str, Any]
 
 
-_TMM: Mapping[str, Any] = {
-    "fusion.method": "convex",
-    "fusion.alpha": 0.8,
-    "fusion.missing": "computed",
-    "fusion.normalise.grep": "tmm",
-    "fusion.normalise.keyword": "tmm",
-    "fusion.normalise.vector": "tmm",
-}
+def _preset(name: str, summary: str, text: str = "") -> Preset:
+    return Preset(name, summary, dict(word.split("=") for word in text.split()))
+
+
+_TMM = (
+    "fusion.method=convex fusion.alpha=0.8 fusion.missing=computed "
+    "fusion.normalise.grep=tmm fusion.normalise.keyword=tmm fusion.normalise.vector=tmm"
+)
 
 PRESETS: tuple[Preset, ...] = (
-    Preset(
+    _preset(
         "default",
         "Keyword and vector scores mixed 0.2 to 0.8 on a common scale, missing ones computed: best over the judged collections.",
         _TMM,
     ),
-    Preset(
-        "rrf", "Keyword and vector by reciprocal rank fusion, k 60: reads ranks only, so no score need be trusted.", {}
+    _preset(
+        "rrf", "Keyword and vector by reciprocal rank fusion, k 60: reads ranks only, so no score need be trusted."
     ),
-    Preset("tmm", "The same as default, under the name of its normalisation: theoretical minimum, maximum.", _TMM),
-    Preset(
+    _preset("tmm", "The same as default, under the name of its normalisation: theoretical minimum, maximum.", _TMM),
+    _preset(
         "passages",
         "Grep passages of ten lines around exact keywords, and vectors on the question, by rrf 60.",
-        {
-            "sources": "grep,vector",
-            "grep.when": "always",
-            "grep.show": "passage",
-            "vector.metric": "l2sq",
-            "depth.grep": 100,
-            "depth.vector": 100,
-        },
+        "sources=grep,vector grep.when=always grep.show=passage vector.metric=l2sq depth.grep=100 depth.vector=100",
     ),
-    Preset(
+    _preset(
         "collections",
         "Vectors in several collections at once, contributions of one artifact added, ranks from 0; one result an artifact.",
-        {
-            "sources": "vector@artifact_chunks,vector@artifacts",
-            "collections": "artifact_chunks,artifacts",
-            "limit": 5,
-            "limit.max": 50,
-            "grep.when": "never",
-            "vector.threshold": "off",
-            "depth.vector": "3x",
-            "fusion.rank_base": 0,
-            "fusion.unit": "document",
-            "fusion.renumber": False,
-            "fusion.prefer": "chunk",
-            "fusion.single_source": "fuse",
-            # An artifact may add its place in both of its collections, a memory has one place only: it counts for two, so
-            # that the memory that answers best stands beside the best artifact, and is not below all that are in both.
-            "fusion.weights.vector@memory": 2,
-            "fusion.weights.vector@history": 2,
-            "dedupe": False,
-        },
+        "sources=vector@artifact_chunks,vector@artifacts collections=artifact_chunks,artifacts limit=5 limit.max=50 "
+        "grep.when=never vector.threshold=off depth.vector=3x fusion.rank_base=0 fusion.unit=document fusion.renumber=no "
+        "fusion.prefer=chunk fusion.single_source=fuse dedupe=no "
+        # An artifact may add its share in both of its collections, a memory is in one only: it counts for two, so that
+        # the memory that answers best is beside the best artifact, and is not below all that are in both.
+        "fusion.weights.vector@memory=2 fusion.weights.vector@history=2",
     ),
-    Preset(
+    _preset(
         "pages",
         "0.7 of the cosine of the query's keywords, 0.3 of BM25; hits organised by page: summary, short examples, sections.",
-        {
-            "grep.when": "never",
-            "keyword.operator": "all",
-            "vector.threshold": "off",
-            "depth.keyword": "+5",
-            "depth.vector": "+5",
-            "fusion.method": "weighted",
-            "fusion.weights.keyword": 0.3,
-            "fusion.weights.vector": 0.7,
-            "fusion.normalise.keyword": "top",
-            "fusion.normalise.vector": "clip",
-            "fusion.missing": "zero",
-            "fusion.single_source": "fuse",
-            "organise": "pages",
-            "rewrite.model": "keywords",
-        },
+        "grep.when=never keyword.operator=all vector.threshold=off depth.keyword=+5 depth.vector=+5 fusion.method=weighted "
+        "fusion.weights.keyword=0.3 fusion.weights.vector=0.7 fusion.normalise.keyword=top fusion.normalise.vector=clip "
+        "fusion.missing=zero fusion.single_source=fuse organise=pages rewrite.model=keywords",
     ),
-    Preset(
+    _preset(
         "contract",
         "Keyword and vector over whole documents by rrf 60: labelled, and in the same order every time.",
-        {
-            "grep.when": "never",
-            "vector.threshold": "off",
-            "depth.keyword": 100,
-            "depth.vector": 100,
-            "fusion.unit": "document",
-            "dedupe": False,
-        },
+        "grep.when=never vector.threshold=off depth.keyword=100 depth.vector=100 fusion.unit=document dedupe=no",
     ),
-    Preset(
+    _preset(
         "scoped",
         "0.65 of the vector side and 0.35 of the keyword side for one tenant's roles; the strongest exact hit is kept.",
-        {
-            "limit": 8,
-            "principal": "required",
-            "grep.when": "never",
-            "keyword.operator": "all",
-            "keyword.keep_strongest": True,
-            "vector.threshold": "off",
-            "depth.keyword": 50,
-            "depth.vector": 50,
-            "fusion.method": "weighted",
-            "fusion.weights.keyword": 0.35,
-            "fusion.weights.vector": 0.65,
-            "fusion.normalise.keyword": "minmax",
-            "fusion.normalise.vector": "minmax",
-            "fusion.missing": "zero",
-            "fusion.single_source": "fuse",
-            "dedupe": False,
-            "rerank.top": 50,
-            "cache_seconds": 180,
-        },
+        "limit=8 principal=required grep.when=never keyword.operator=all keyword.keep_strongest=yes vector.threshold=off "
+        "depth.keyword=50 depth.vector=50 fusion.method=weighted fusion.weights.keyword=0.35 fusion.weights.vector=0.65 "
+        "fusion.normalise.keyword=minmax fusion.normalise.vector=minmax fusion.missing=zero fusion.single_source=fuse "
+        "dedupe=no rerank.top=50 cache_seconds=180",
     ),
 )
 
@@ -159,17 +103,9 @@ def values_of(name: str) -> Mapping[str, Any]:
     found = BY_NAME.get(name)
     if found is None:
         raise PlanError(f"There is no preset called {name!r}", "The presets are " + ", ".join(BY_NAME))
-    return {"vector.threshold": settings.get("vector_score_threshold"), **found.values, **_from_settings(name)}
-
-
-def _from_settings(name: str) -> Mapping[str, Any]:
-    """What the environment may set of a preset: `collections` alone has such settings."""
-    if name != "collections":
-        return {}
-    most = settings.get("max_hybrid_search_results")
-    return {
-        "fusion.k": settings.get("rrf_constant"),
-        "depth.vector": f"{settings.get('overfetch_multiplier')}x",
-        "limit.max": most,
-        "limit": min(5, most),
-    }
+    values = {"vector.threshold": settings.get("vector_score_threshold"), **found.values}
+    if name == "collections":  # the environment may set these
+        most = settings.get("max_hybrid_search_results")
+        values |= {"fusion.k": settings.get("rrf_constant"), "limit.max": most, "limit": min(5, most)}
+        values["depth.vector"] = f"{settings.get('overfetch_multiplier')}x"
+    return values

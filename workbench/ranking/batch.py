@@ -24,8 +24,10 @@ from workbench.ranking.cutting import counted, cut_to_depth, cut_to_threshold, d
 from workbench.ranking.evidence import RANK_METHODS, Evidence, tabulate
 from workbench.ranking.methods import Parameters, check, contributions
 from workbench.ranking.order import exact_sum
+from workbench.records import Kind
 
 _BLOCK = 1 << 16  # rows of one block: half a megabyte a column
+_NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +57,7 @@ class Batch:
         query: int64 (n,), rising.
         queries: q.
         documents: int64 (n,), another one in each query.
-        texts: int64 (n,), another one in each query; None where no text stands twice.
+        texts: int64 (n,), another one in each query; None where no text is there twice.
         left_out: bool (n,), rows that are not ranked.
         targets: int64 (t,), rows, query after query.
         sizes: int64 (q,), how many of the targets are each query's.
@@ -78,18 +80,16 @@ class Batch:
         names = [q.candidates.document_ids if q.documents is None else q.documents for q in queries]
         texts = None
         if any(q.texts is not None for q in queries):
-            texts = _joined([
-                np.arange(len(q.candidates)) if q.texts is None else np.unique(q.texts, return_inverse=True)[1]
-                for q in queries
-            ])  # fmt: skip
+            same = (None if q.texts is None else np.unique(q.texts, return_inverse=True)[1] for q in queries)
+            texts = _joined([np.arange(n) if own is None else own for own, n in zip(same, lengths, strict=True)])
         return cls(
             _columns([q.candidates for q in queries]),
             np.repeat(np.arange(len(queries)), lengths),
             len(queries),
             _joined([document_codes(n) for n in names]),
             texts,
-            np.concatenate([np.array([not name for name in n], bool) for n in names] or [np.zeros(0, bool)]),
-            np.concatenate([q.targets + start for q, start in zip(queries, starts, strict=False)] or [_NONE]),
+            np.array([not name for own in names for name in own], bool),
+            np.concatenate([_NONE, *(q.targets + start for q, start in zip(queries, starts, strict=False))]),
             np.array([len(q.targets) for q in queries], np.int64),
         )
 
@@ -131,7 +131,7 @@ class Batch:
             passthrough: The list of a query that one source alone answered keeps its order, and no fused threshold cuts it.
 
         Returns:
-            int64 (p, t), from 1; 0 where no source retrieved the document, it is not ranked, or stands beyond the cutoff.
+            int64 (p, t), from 1; 0 where no source retrieved the document, it is not ranked, or its rank is beyond the cutoff.
 
         Raises:
             PlanError, UsageError: As `fuse`; or texts are to be compared where documents are ranked.
@@ -147,8 +147,6 @@ class Batch:
                 ready = part.ready(fusions[members[0]], cutoff=cutoff, dedupe=dedupe, passthrough=passthrough)
                 for n in members:
                     result[n, targets] = ready.ranks(fusions[n], threshold)
-        if cutoff is not None:
-            result[result > cutoff] = 0
         return result
 
     def blocks(self) -> Iterator[tuple[Batch, slice]]:
@@ -159,62 +157,55 @@ class Batch:
         while first < self.queries:
             last = max(first + 1, int(np.searchsorted(ends, row + _BLOCK, side="right")))
             rows, own = slice(row, int(ends[last - 1])), slice(int(targets[first]), int(targets[last]))
-            columns = (
-                Column(c.source, c.kind, c.rank[rows], c.score[rows], c.computed[rows], c.cut[rows])
-                for c in self.columns
-            )
-            yield (
-                Batch(
-                    tuple(columns),
-                    self.query[rows] - first,
-                    last - first,
-                    self.documents[rows],
-                    None if self.texts is None else self.texts[rows],
-                    self.left_out[rows],
-                    self.targets[own] - row,
-                    self.sizes[first:last],
+            part = Batch(
+                tuple(
+                    Column(c.source, c.kind, c.rank[rows], c.score[rows], c.computed[rows], c.cut[rows])
+                    for c in self.columns
                 ),
-                own,
+                self.query[rows] - first,
+                last - first,
+                self.documents[rows],
+                None if self.texts is None else self.texts[rows],
+                self.left_out[rows],
+                self.targets[own] - row,
+                self.sizes[first:last],
             )
+            yield part, own
             first, row = last, rows.stop
 
     def ready(
         self, fusion: FusionPlan, *, cutoff: int | None = None, dedupe: bool = False, passthrough: bool = False
     ) -> Ready:
         """The evidence for plans that differ from this one in k, rank base, weights and alpha only; arguments as in `ranks`."""
-        texts = self.texts if dedupe else None
-        if texts is not None and fusion.unit == "document":
+        if dedupe and self.texts is not None and fusion.unit == "document":
             raise UsageError("Documents are not compared by their text", "Pass dedupe only for plans with unit chunk")
         table = tabulate(self.columns, fusion, self.documents, self.query, self.queries)
-        order = np.lexsort((-table.coverage, table.query))  # what settles ties; rows stand in the order of the rest
+        order = np.lexsort((-table.coverage, table.query))  # what settles ties; rows are in the order of the rest
         query, rows = table.query[order], table.rows[order]
         evidence = tuple(
             Evidence(e.source, e.kind, e.rank[order], e.record[order], e.value[order], e.scored[order])
             for e in table.evidence
         )
-        alone = np.zeros(len(rows), bool)
-        if passthrough:
-            lists = sum(np.bincount(query[e.rank > 0], minlength=self.queries) > 0 for e in evidence)
-            alone = np.asarray(lists)[query] == 1
-        left_out, known = self.left_out[rows], np.unique(self.documents[rows])
-        item, wanted = np.searchsorted(known, self.documents[rows]), self.documents[self.targets]
-        at = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+        lists = np.zeros(self.queries, np.int64)
+        for e in evidence if passthrough else ():
+            lists += np.bincount(query[e.rank > 0], minlength=self.queries) > 0
+        known, item = np.unique(self.documents[rows], return_inverse=True)
+        wanted = self.documents[self.targets]
+        at = np.searchsorted(known, wanted).clip(max=max(len(known) - 1, 0))
         targets = np.where(known[at] == wanted, at, -1) if len(known) else np.full(len(wanted), -1)
-        texts = None if texts is None else np.unique(texts[rows], return_inverse=True)[1]
-        once = None if texts is None else np.bincount(texts)[texts] == 1
-        single = ~left_out if once is None else ~left_out & once
+        texts = _Groups.of(self.texts[rows]) if dedupe and self.texts is not None else None
         aimed = np.zeros(len(known), bool)
         aimed[targets[targets >= 0]] = True
+        single = ~self.left_out[rows] & (True if texts is None else texts.single)
         return Ready(
             fusion.method,
             evidence,
             query,
-            np.arange(self.queries),
-            item,
-            None if len(known) == len(rows) else len(known),
-            None if once is None or once.all() else texts,
-            left_out if left_out.any() else None,
-            alone if alone.any() else None,
+            self.queries,
+            _Groups.of(item),
+            None if texts is None or texts.single.all() else texts,
+            self.left_out[rows],
+            lists[query] == 1,
             targets,
             np.flatnonzero(aimed[item]),
             None if cutoff is None else _rivals(evidence, cutoff, query, self.queries, item, single),
@@ -223,21 +214,60 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """Items in g groups: of documents, or of equal texts.
+
+    Attributes:
+        order: int64 (m,), the items group by group, each group's in their order.
+        starts: int64 (g,), where each group begins in it.
+        single: bool (m,), items that are alone in their group.
+    """
+
+    order: Ints
+    starts: Ints
+    single: Bools
+
+    @classmethod
+    def of(cls, codes: Ints) -> _Groups:
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        sizes = np.diff(np.append(starts, len(codes)))
+        single = np.zeros(len(codes), bool)
+        single[order[starts[sizes == 1]]] = True
+        return cls(order, starts, single)
+
+    def best(self, scores: Floats) -> Ints:
+        """The first item of the greatest score in each group, int64 (g,)."""
+        if len(self.starts) == len(self.order):
+            return self.order
+        own = scores[self.order]
+        top = np.maximum.reduceat(own, self.starts)
+        top = np.repeat(top, np.diff(np.append(self.starts, len(own))))
+        return np.minimum.reduceat(np.where(own == top, self.order, len(own)), self.starts)
+
+    def only_best(self, scores: Floats) -> Floats:
+        """The scores with -inf for all but the best of each group."""
+        best = self.best(scores)
+        made = np.full(len(scores), -np.inf)
+        made[best] = scores[best]
+        return made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ready:
     """A batch made ready for plans that differ in k, rank base, weights and alpha only.
 
-    Items stand query by query, in the order that settles ties.
+    Items are query by query, in the order that settles ties.
 
     Attributes:
         method: Of the plans.
         evidence: One a source.
         query: int64 (m,), the query of each item.
-        queries: int64 (q,), all of them.
-        document: int64 (m,), the document of each item, numbered without gaps.
-        documents: How many, where some have several items; else None.
-        texts: int64 (m,), the items' texts, where some are equal; else None.
-        left_out: bool (m,), items that are not ranked; None where all are.
-        alone: bool (m,), items of queries whose only list is passed through; None where there are none.
+        queries: How many.
+        documents: The documents of the items.
+        texts: The equal texts of the items; None where they are not compared.
+        left_out: bool (m,), items that are not ranked.
+        alone: bool (m,), items of queries whose only list is passed through.
         targets: int64 (t,), the wanted documents; -1 for one without items.
         aimed: Items of wanted documents.
         rivals: int64 (q, r), items of as many documents that are likely to be among the first, -1 after their end; None without
@@ -248,12 +278,11 @@ class Ready:
     method: str
     evidence: tuple[Evidence, ...]
     query: Ints
-    queries: Ints
-    document: Ints
-    documents: int | None
-    texts: Ints | None
-    left_out: Bools | None
-    alone: Bools | None
+    queries: int
+    documents: _Groups
+    texts: _Groups | None
+    left_out: Bools
+    alone: Bools
     targets: Ints
     aimed: Ints
     rivals: Ints | None
@@ -261,33 +290,36 @@ class Ready:
 
     def ranks(self, fusion: FusionPlan, threshold: float | None = None) -> Ints:
         """Ranks of the targets under one plan, int64 (t,), as `Batch.ranks` gives them."""
+        ranks = np.zeros(len(self.targets), np.int64)
         if not len(self.aimed):
-            return np.zeros(len(self.targets), np.int64)
+            return ranks
         weights = tuple(fusion.weight(e.source) for e in self.evidence)
         numbers = Parameters(float(fusion.k), float(fusion.rank_base), float(fusion.alpha), weights)
-        fused = scores = exact_sum(contributions(self.evidence, self.method, numbers))
-        if self.alone is not None:
+        scores = fused = exact_sum(contributions(self.evidence, self.method, numbers))
+        if self.alone.any():
             scores = np.where(self.alone, -np.sum([e.rank for e in self.evidence], axis=0), scores)
-        places = np.flatnonzero(scores >= self._least(scores)[self.query])
+        least = self._least(scores)
         if threshold is not None:
-            listed = fused[places] >= threshold
-            places = places[listed if self.alone is None else listed | self.alone[places]]
-        places = places[best_first_of_each(scores[places], self.query[places], len(self.queries))]
+            scores = np.where((fused >= threshold) | self.alone, scores, -np.inf)
         if self.texts is not None:
-            places = places[_firsts(self.texts[places], len(self.texts))]
-        if self.left_out is not None:
-            places = places[~self.left_out[places]]
-        if self.documents is not None:
-            places = places[_firsts(self.document[places], self.documents)]
-        query = self.query[places]
-        begins = np.searchsorted(query, self.queries)
-        ranks = np.zeros(len(self.query), np.int64)
-        ranks[self.document[places]] = np.arange(1, len(places) + 1) - begins[query]
-        return np.where(self.targets >= 0, ranks[self.targets], 0)
+            scores = self.texts.only_best(scores)
+        if self.left_out.any():
+            scores = np.where(self.left_out, -np.inf, scores)
+        best = self.documents.best(scores)
+        if len(best) < len(scores):
+            scores = self.documents.only_best(scores)
+        wanted = np.flatnonzero(self.targets >= 0)
+        items = best[self.targets[wanted]]
+        ranked = scores[items] > -np.inf
+        there = np.flatnonzero((scores >= least[self.query]) & (scores > -np.inf))
+        ranks[wanted[ranked]] = _ranks_in(scores, there, self.query, self.queries, items[ranked])
+        if self.cutoff is not None:
+            ranks[ranks > self.cutoff] = 0
+        return ranks
 
     def _least(self, scores: Floats) -> Floats:
         """The least score that matters in each query, float64 (q,): that of its wanted items, or of the `cutoff` best rivals."""
-        least = np.full(len(self.queries), np.inf)
+        least = np.full(self.queries, np.inf)
         owner = self.query[self.aimed]
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         least[owner[starts]] = np.minimum.reduceat(scores[self.aimed], starts)
@@ -296,6 +328,42 @@ class Ready:
             at = self.rivals.shape[1] - self.cutoff
             least = np.maximum(least, np.partition(best, at, axis=1)[:, at])
         return least
+
+
+def _ranks_in(scores: Floats, there: Ints, query: Ints, queries: int, wanted: Ints) -> Ints:
+    """The rank of each wanted item among those of its query that are there, int64; 1 more than all of them where it is not.
+
+    Args:
+        scores: float64 (m,), of all items, which are in the order that settles ties.
+        there: The items that are ranked, rising.
+        query: int64 (m,), rising.
+        queries: How many.
+        wanted: Items, query by query.
+    """
+    owner = query[there]
+    begins = np.searchsorted(owner, np.arange(queries + 1))
+    counts = np.diff(begins)
+    width = int(counts.max(initial=0))
+    # One line a query: lines are sorted several times as fast as the whole is sorted by two keys.
+    lines = np.full((queries, width), np.inf)
+    lines[np.arange(width) < counts[:, None]] = -scores[there]
+    order = np.argsort(lines, axis=1)
+    lines = np.take_along_axis(lines, order, axis=1)
+    own, place = query[wanted], np.searchsorted(there, wanted)
+    place = place - begins[own]
+    score = -scores[wanted]
+    first, last = np.zeros_like(own), np.zeros_like(own)
+    for line, low, high in zip(
+        lines, *np.searchsorted(own, [np.arange(queries), np.arange(1, queries + 1)]), strict=True
+    ):
+        first[low:high], last[low:high] = (line.searchsorted(score[low:high], side) for side in ("left", "right"))
+    # Of equal scores the ones that are earlier count.
+    equal = np.maximum(last - first, 1)
+    starts = np.cumsum(equal) - equal
+    at = np.arange(int(equal.sum())) - np.repeat(starts - first, equal)
+    earlier = order[np.repeat(own, equal), np.minimum(at, width - 1)] < np.repeat(place, equal)
+    ties = np.add.reduceat(earlier, starts, dtype=np.int64) if len(starts) else starts
+    return first + np.where(last > first, ties, 0) + 1
 
 
 def shared_evidence(fusion: FusionPlan, sources: Sequence[str]) -> tuple[object, ...]:
@@ -318,50 +386,23 @@ def _rivals(
     return rivals
 
 
-def best_first_of_each(scores: Floats, query: Ints, queries: int) -> Ints:
-    """Positions query by query, each query's best first: score down, position up; int64.
-
-    Args:
-        scores: float64 (n,), finite.
-        query: int64 (n,), rising.
-        queries: How many.
-    """
-    begins, ends = np.searchsorted(query, np.arange(queries)), np.searchsorted(query, np.arange(queries), side="right")
-    width = int((ends - begins).max(initial=0))
-    # One line a query: lines are sorted several times as fast as the whole is sorted by two keys.
-    there = np.arange(width) < (ends - begins)[:, None]
-    lines = np.full((queries, width), np.inf)
-    lines[there] = -scores
-    order = np.argsort(lines, axis=1)
-    lines = np.take_along_axis(lines, order, axis=1)
-    # Equal scores stand together, in any order: their positions are sorted within each run of them.
-    run = np.cumsum(lines != np.roll(lines, 1, axis=1), axis=1) if width > 1 else order
-    return (np.sort(run * width + order, axis=1) % max(width, 1) + begins[:, None])[there]
-
-
 def _columns(queries: Sequence[Candidates]) -> tuple[Column, ...]:
     """Every source's columns end to end; rows of a query that lacks a source are not retrieved by it."""
     kinds = {c.source: c.kind for candidates in queries for c in candidates.columns}
     made = []
-    for source in sorted(kinds):
-        parts = [[c for c in candidates.columns if c.source == source] for candidates in queries]
-        whole = [own[0] if own else _empty(source, kinds, len(q)) for own, q in zip(parts, queries, strict=True)]
-        made.append(
-            Column(
-                source,
-                kinds[source],
-                np.concatenate([c.rank for c in whole]),
-                np.concatenate([c.score for c in whole]),
-                np.concatenate([c.computed for c in whole]),
-                np.concatenate([c.cut for c in whole]),
-            )
-        )
+    for source, kind in sorted(kinds.items()):
+        parts = []
+        for candidates in queries:
+            own = [c for c in candidates.columns if c.source == source]
+            parts += own or [_empty(source, kind, len(candidates))]
+        arrays = ([getattr(c, name) for c in parts] for name in ("rank", "score", "computed", "cut"))
+        made.append(Column(source, kind, *map(np.concatenate, arrays)))
     return tuple(made)
 
 
-def _empty(source: str, kinds: Mapping[str, object], rows: int) -> Column:
+def _empty(source: str, kind: Kind, rows: int) -> Column:
     nothing = np.full(rows, np.nan)
-    return Column(source, kinds[source], np.zeros(rows, np.int64), nothing, nothing, np.zeros(rows, bool))  # type: ignore[arg-type]
+    return Column(source, kind, np.zeros(rows, np.int64), nothing, nothing, np.zeros(rows, bool))
 
 
 def _joined(codes: Sequence[Ints]) -> Ints:
@@ -371,13 +412,3 @@ def _joined(codes: Sequence[Ints]) -> Ints:
         made.append(own + total)
         total += int(own.max()) + 1 if len(own) else 0
     return np.concatenate(made)
-
-
-def _firsts(codes: Ints, many: int) -> Ints:
-    """Positions at which one of `many` codes stands for the first time, rising."""
-    first = np.zeros(many, np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # of repeated places numpy keeps the last one written
-    return np.flatnonzero(first[codes] == np.arange(len(codes)))
-
-
-_NONE = np.zeros(0, np.int64)

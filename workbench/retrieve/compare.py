@@ -7,11 +7,11 @@ another collection never name the same record, and may still answer alike.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.ranking.agreement import jaccard, overlap, rbo
@@ -33,32 +33,31 @@ class Comparison:
         """One row a pair: a, b, shared (hits in both), jaccard (0 to 1), rbo (0 to 1, p 0.9; Webber et al. 2010)."""
         import polars as pl
 
-        rows = []
-        for i, first in enumerate(self.names):
-            for j in range(i + 1, len(self.names)):
-                a, b = (_ids(self.results[k]) for k in (i, j))
-                rows.append((first, self.names[j], overlap(a, b), jaccard(a, b), rbo(a, b)))
-        schema = {"a": pl.String, "b": pl.String, "shared": pl.Int64, "jaccard": pl.Float64, "rbo": pl.Float64}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        ids = [[hit.chunk_id for hit in result.hits] for result in self.results]
+        pairs = combinations(zip(self.names, ids, strict=True), 2)
+        rows = [(a, b, *_agreement(first, second)) for (a, first), (b, second) in pairs]
+        return pl.DataFrame(rows, schema={"a": pl.String, "b": pl.String, **_measures()}, orient="row")
 
     def frame(self) -> polars.DataFrame:
         """One row a hit of any result: citation, path, and its rank in each (null where it is absent)."""
         import polars as pl
 
-        ranks: dict[str, dict[str, int]] = {}
-        cited: dict[str, tuple[str, str]] = {}
+        rows: dict[str, dict[str, str | int]] = {}
         for name, result in zip(self.names, self.results, strict=True):
             for hit in result.hits:
-                cited.setdefault(hit.chunk_id, (hit.citation, hit.path))
-                ranks.setdefault(hit.chunk_id, {})[name] = hit.rank
-        data = {
-            "citation": [c for c, _ in cited.values()],
-            "path": [p for _, p in cited.values()],
-            **{name: [ranks[i].get(name) for i in cited] for name in self.names},
-        }
-        return pl.DataFrame(
-            data, schema={"citation": pl.String, "path": pl.String, **dict.fromkeys(self.names, pl.Int64)}
-        )
+                rows.setdefault(hit.chunk_id, {"citation": hit.citation, "path": hit.path})[name] = hit.rank
+        schema = {"citation": pl.String, "path": pl.String, **dict.fromkeys(self.names, pl.Int64)}
+        return pl.DataFrame(list(rows.values()), schema=schema)
+
+
+def _agreement(first: Sequence[str], second: Sequence[str]) -> tuple[int, float, float]:
+    return overlap(first, second), jaccard(first, second), rbo(first, second)
+
+
+def _measures() -> dict[str, Any]:
+    import polars as pl
+
+    return {"shared": pl.Int64, "jaccard": pl.Float64, "rbo": pl.Float64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,34 +126,16 @@ class ManyComparisons:
         import polars as pl
 
         rows = [row for comparison in self.comparisons for row in self._rows(comparison)]
-        schema = {
-            "query": pl.String,
-            "plan": pl.String,
-            "hits": pl.Int64,
-            "top": pl.String,
-            "documents": pl.Int64,
-            "shared": pl.Int64,
-            "jaccard": pl.Float64,
-            "rbo": pl.Float64,
-            "same_top": pl.Boolean,
-        }
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        counts = {"query": pl.String, "plan": pl.String, "hits": pl.Int64, "top": pl.String, "documents": pl.Int64}
+        return pl.DataFrame(rows, schema={**counts, **_measures(), "same_top": pl.Boolean}, orient="row")
 
-    def _rows(self, comparison: Comparison) -> list[tuple[object, ...]]:
+    def _rows(self, comparison: Comparison) -> Iterator[tuple[object, ...]]:
         first = _documents(comparison.results[0])
-        rows: list[tuple[object, ...]] = []
         for name, result in zip(self.names, comparison.results, strict=True):
-            own = _documents(result)
-            hits = [h for h in result.hits if not h.added]
+            own, hits = _documents(result), [h for h in result.hits if not h.added]
             best = min(hits, key=lambda h: h.rank, default=None)
-            same = (own[:1] == first[:1]) if own or first else True
-            rows.append(
-                (
-                    comparison.query, name, len(hits), best.citation if best else None, len(own),
-                    overlap(first, own), jaccard(first, own), rbo(first, own), same,
-                )
-            )  # fmt: skip
-        return rows
+            counts = comparison.query, name, len(hits), best.citation if best else None, len(own)
+            yield (*counts, *_agreement(first, own), own[:1] == first[:1])
 
     def summary(self) -> polars.DataFrame:
         """One row a plan: plan, queries, empty (queries without a hit), hits (mean), and against the first plan same_top
@@ -162,24 +143,10 @@ class ManyComparisons:
         """
         import polars as pl
 
-        frame = self.frame()
-        rows = []
-        for name in self.names:
-            own = frame.filter(pl.col("plan") == name)
-            means = {c: math.fsum(own[c].to_list()) / own.height for c in ("hits", "shared", "jaccard", "rbo")}
-            empty, same = int((own["hits"] == 0).sum()), int(own["same_top"].sum())
-            rows.append((name, own.height, empty, means["hits"], same, means["shared"], means["jaccard"], means["rbo"]))
-        schema = {
-            "plan": pl.String,
-            "queries": pl.Int64,
-            "empty": pl.Int64,
-            "hits": pl.Float64,
-            "same_top": pl.Int64,
-            "shared": pl.Float64,
-            "jaccard": pl.Float64,
-            "rbo": pl.Float64,
-        }
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        counts = [pl.len().cast(pl.Int64).alias("queries"), (pl.col("hits") == 0).sum().cast(pl.Int64).alias("empty")]
+        same = pl.col("same_top").sum().cast(pl.Int64)
+        means = pl.col("shared", "jaccard", "rbo").mean()
+        return self.frame().group_by("plan", maintain_order=True).agg(*counts, pl.col("hits").mean(), same, means)
 
 
 def compare_many(
@@ -209,7 +176,3 @@ def _documents(result: SearchResult) -> list[str]:
     """Paths of a result's documents, best first, each once."""
     hits = sorted((h for h in result.hits if not h.added), key=lambda h: h.rank)
     return list(dict.fromkeys(h.path for h in hits))
-
-
-def _ids(result: SearchResult) -> Sequence[str]:
-    return [h.chunk_id for h in result.hits]

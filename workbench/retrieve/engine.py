@@ -25,7 +25,14 @@ _KEPT_VECTORS = 64
 
 
 class Engine:
-    """One pinned generation with the encoder of this process."""
+    """One pinned generation with the encoder of this process.
+
+    Attributes:
+        opened: The generation.
+        policy: What decides what the principal sees beyond tenant and roles; None shows everything.
+        served: Plans come from others: they name only models of the setting `allowed_models`.
+        vocabulary: The synonyms and stop words that the word index reads queries with.
+    """
 
     def __init__(
         self,
@@ -36,25 +43,18 @@ class Engine:
         *,
         served: bool = False,
     ) -> None:
-        self.served = served
-        self.opened = generation
-        # Where the policy masks texts for the principal, records and lines leave the store masked.
-        self._policy, self._principal = policy, principal
+        self.opened, self.policy, self.served, self.vocabulary = generation, policy, served, NONE
+        # Where the policy masks texts for the principal, records, lines and words leave the store masked.
+        self._masks = policy is not None and policy.redacts(principal)
         self._masked: tuple[RecordStore, GrepIndex, LexicalIndex] | None = None
-        self._encoder = encoder
+        self._principal, self._encoder = principal, encoder
         self._models: dict[str, Encoder] = {}
         self._embedded: LRUCache[tuple[str, str], NDArray[np.float32]] = LRUCache(_KEPT_VECTORS)
         self._lock = threading.Lock()
-        self._vocabulary = NONE
         self._first: Engine | None = None
         # A result fetches rows when they are first read, perhaps after its corpus moved on: the generation stays open
         # until the last engine and result that hold it are gone.
         weakref.finalize(self, generation.close)
-
-    @property
-    def policy(self) -> Policy | None:
-        """What decides what the principal sees beyond tenant and roles; None shows everything."""
-        return self._policy
 
     @property
     def key(self) -> str:
@@ -71,38 +71,29 @@ class Engine:
         """Id of the generation."""
         return self.opened.id
 
-    @property
-    def records(self) -> RecordStore:
-        """Documents and records."""
-        return self._shown()[0] if self._redacts() else self.opened.records
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The synonyms and stop words that the word index reads queries with."""
-        return self._vocabulary
-
     def speaking(self, vocabulary: Vocabulary) -> Engine:
         """The same generation under another vocabulary. A result keeps the engine, and so the vocabulary, it was made with."""
         if vocabulary == self.vocabulary:
             return self
         other = copy.copy(self)
         other._first = self._first or self  # keeps the generation open: only the first one closes it
-        other._vocabulary = vocabulary
+        other.vocabulary = vocabulary
         return other
 
     @property
-    def lexical(self) -> LexicalIndex:
-        """The word index, read with the vocabulary."""
-        lexical = self._shown()[2] if self._redacts() else self.opened.lexical
-        return lexical.speaking(self.vocabulary)
+    def records(self) -> RecordStore:
+        """Documents and records."""
+        return self._shown()[0] if self._masks else self.opened.records
 
     @property
     def grep(self) -> GrepIndex:
         """The line index."""
-        return self._shown()[1] if self._redacts() else self.opened.grep
+        return self._shown()[1] if self._masks else self.opened.grep
 
-    def _redacts(self) -> bool:
-        return self._policy is not None and self._policy.redacts(self._principal)
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The word index, read with the vocabulary."""
+        return (self._shown()[2] if self._masks else self.opened.lexical).speaking(self.vocabulary)
 
     def _shown(self) -> tuple[RecordStore, GrepIndex, LexicalIndex]:
         """Records, lines and words behind the policy, made once."""
@@ -110,9 +101,9 @@ class Engine:
 
         with self._lock:
             if self._masked is None:
-                assert self._policy is not None
+                assert self.policy is not None
                 records, grep = self.opened.records, self.opened.grep
-                redactor = Redactor(records, grep, self._policy, self._principal)
+                redactor = Redactor(records, grep, self.policy, self._principal)
                 lexical = self.opened.lexical.shown_by(lambda inner: ShownPostings(inner, records, redactor))
                 self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, records, redactor), lexical
             return self._masked
@@ -150,9 +141,5 @@ class Engine:
         ):  # a token has a character, or is one of two marks
             return ""
         longest, tokens = model.identity.max_tokens, model.count_tokens([text])[0]
-        if tokens <= longest:
-            return ""
-        return (
-            f"The query has {tokens:,} tokens, and {model.identity.name} read only the first {longest:,};"
-            " shorten it to search by all of it"
-        )
+        part = f"The query has {tokens:,} tokens, and {model.identity.name} read only the first {longest:,}"
+        return "" if tokens <= longest else f"{part}; shorten it to search by all of it"

@@ -23,11 +23,11 @@ from workbench.errors import QueryError
 from workbench.ingest.chunking import section_kind
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import Lines
-from workbench.locators import Place, locate
+from workbench.locators import locate
 from workbench.plan.plan import Plan
 from workbench.records import Chunk, ChunkKind, Document, Principal, cite
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import Outcome, fuse_plan, reranked
+from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.messages import warnings_for
 from workbench.retrieve.request import Request, check_principal, make_request, whole
 from workbench.retrieve.retrieved import Retrieved
@@ -90,35 +90,18 @@ def search_examples(
     limit: int = 5,
     plan: Plan | str = "pages",
 ) -> Examples:
-    """Search the examples that the principal may see: the one pipeline, over the records that are examples.
+    """Search the examples that the principal may see; arguments as `Corpus.search_examples` has them.
 
-    Args:
-        engine: The generation.
-        principal: Who asks.
-        query: In the query syntax.
-        context: Code or a pattern that the person has open; may be empty.
-        limit: How many examples at most.
-        plan: How; page organisation does not apply.
-
-    Returns:
-        Score down, then path, then line up; blocks of one section with more of the query's words first. A plan with a reranking
-        model keeps its order.
-
-    Raises:
-        QueryError, UsageError: What was asked cannot be.
-        PrincipalRequired: The corpus has tenants or roles, and nobody is named.
-        SourceUnavailable: Neither side could run.
+    Score down, then path, then line up; blocks of one section with more of the query's words first. A plan with a reranking
+    model keeps its order.
     """
-    whole(limit, "limit", 1, _MOST)
-    request = make_request(
-        query, keywords=None, context=context, mode="hybrid", plan=plan, filters=None, limit=limit, principal=principal
-    )
+    request = make_request(query, principal, plan, context=context, limit=whole(limit, "limit", 1, _MOST))
     check_principal(request.plan, principal)
     scope = _examples(engine, request)
     if not request.query or not engine.records.count(scope)[1]:
         return Examples()
     retrieved = retrieve(engine, request, scope=scope)
-    outcome = reranked(engine, retrieved, fuse_plan(retrieved, request.plan), request.plan)
+    outcome = fuse_plan(retrieved, request.plan, engine)
     found = Examples(_made(engine, retrieved, outcome)[:limit])
     found.warnings = warnings_for(engine, retrieved, outcome, request.plan)
     return found
@@ -139,10 +122,10 @@ def _examples(engine: Engine, request: Request) -> Scope:
 
 def _made(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> list[Example]:
     """The results as examples, each once: a document by its best record, a section block by block."""
-    words, fused = retrieved.request.query, outcome.fused
-    rows = engine.records.rows(retrieved.columns.numbers[fused.rows[outcome.kept]].tolist())
+    records, words, fused = engine.records, retrieved.request.query, outcome.fused
+    rows = records.rows(retrieved.columns.numbers[fused.rows[outcome.kept]].tolist())
     numbers = sorted({row.document_number for row in rows})
-    documents = dict(zip(numbers, engine.records.headers(numbers), strict=True))
+    documents = dict(zip(numbers, records.headers(numbers), strict=True))
     made: dict[tuple[str, int, str], Example] = {}
     for position, row in zip(outcome.kept.tolist(), rows, strict=True):
         document, chunk = documents[row.document_number], row.chunk
@@ -153,15 +136,14 @@ def _made(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> list[Exampl
         else:
             examples = _from_section(engine, words, document, chunk, added)
         if chunk.locator:
-            text, places = engine.grep.text(row.document_number), engine.records.places(row.document_number)
-            examples = [replace(example, locator=_located(example, text, places)) for example in examples]
+            lines, places = Lines(engine.grep.text(row.document_number)), records.places(row.document_number)
+            spans = ((lines.start(e.start_line - 1), lines.start(e.end_line)) for e in examples)
+            examples = [replace(e, locator=locate(places, *span)) for e, span in zip(examples, spans, strict=True)]
         for example in examples:
             # A document may be in several collections, and is then in the list as often.
             made.setdefault((document.document_id, example.start_line, example.code), example)
-    if outcome.rerank:
-        return list(made.values())
     # Stable: equal scores stay as fusion and the section left them.
-    return sorted(made.values(), key=lambda example: -example.score)
+    return list(made.values()) if outcome.rerank else sorted(made.values(), key=lambda example: -example.score)
 
 
 def _from_document(document: Document, added: Mapping[str, float]) -> Example:
@@ -178,28 +160,18 @@ def _from_document(document: Document, added: Mapping[str, float]) -> Example:
 def _from_section(
     engine: Engine, words: str, document: Document, chunk: Chunk, added: Mapping[str, float]
 ) -> list[Example]:
-    """The code blocks of a section, those that hold more of the query's words first, then as they stand.
+    """The code blocks of a section, those that hold more of the query's words first, then in their order.
 
     Words that occur beside one block say nothing of the others: what the keyword side added goes to the blocks that hold
     some, and to all where none does (the words are then in the page's title, or between the blocks).
     """
-    blocks = list(_blocks(chunk.text))
-    held = [_held(engine, words, f"{block.before}\n{block.code}") for block in blocks]
-    made = []
-    for at in sorted(range(len(blocks)), key=lambda i: -held[i]):
-        block = blocks[at]
-        own = (
-            added if held[at] or not any(held) else {name: 0.0 if name == "keyword" else v for name, v in added.items()}
-        )
-        start, end = chunk.start_line + block.start, chunk.start_line + block.end
-        made.append(_example(document, block.before, block.code, own, start, end))
-    return made
-
-
-def _located(example: Example, text: str, places: Sequence[Place]) -> str:
-    """Where the lines of an example stand in the original."""
-    lines = Lines(text)
-    return locate(places, lines.start(example.start_line - 1), lines.start(example.end_line))
+    blocks = [(_held(engine, words, f"{block.before}\n{block.code}"), block) for block in _blocks(chunk.text)]
+    without = {**added, "keyword": 0.0} if "keyword" in added else added
+    some, first = any(held for held, _ in blocks), chunk.start_line
+    return [
+        _example(document, b.before, b.code, added if held or not some else without, first + b.start, first + b.end)
+        for held, b in sorted(blocks, key=lambda pair: -pair[0])
+    ]
 
 
 def _held(engine: Engine, words: str, text: str) -> int:

@@ -10,10 +10,10 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -103,11 +103,8 @@ class Explanation:
     verified: bool = False
 
 
-class Search(Protocol):
-    """Runs the request of a result again with another plan, and where they are given another query, mode or filter."""
-
-    def __call__(self, plan: Plan, query: str = ..., mode: str = ..., filters: str = ...) -> SearchResult:
-        """The result. Raises WorkbenchError as a search does."""
+Search = Callable[..., SearchResult]
+"""Runs the request of a result again with another plan, and another `query`, `mode` or `filters` where they are given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from workbench.errors import QueryError
 from workbench.plan.fields import base_of, collection_of
 from workbench.plan.plan import Plan
-from workbench.records import ChunkKind, Granularity, Hit, Label, Passage, Ranked, Span
+from workbench.records import Chunk, ChunkKind, Granularity, Hit, Label, Passage, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome
 from workbench.retrieve.keywords import pattern_spans
@@ -18,69 +20,76 @@ from workbench.retrieve.sources import POOL
 from workbench.store.types import ChunkRow, joined
 
 BOUNDARY = "[CHUNK BOUNDARY]"
+EXAMPLES_BELOW = 500
+"""A page's examples are added only if the whole section has fewer characters than this."""
+_OF_CHUNK = "chunk_id document_id chunk_index start_line end_line page locator section text".split()
 
 
 def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[Hit, ...]:
     """The shown rows as hits, best first."""
-    fused = outcome.fused
-    rows = fused.rows[outcome.shown]
+    rows = outcome.fused.rows[outcome.shown]
     numbers = retrieved.columns.numbers[rows].tolist()
     _read(engine, retrieved, numbers)
     copies = _copies(engine, retrieved, outcome)
-    hits: list[Hit] = []
-    for rank, (position, row, number) in enumerate(zip(outcome.shown.tolist(), rows.tolist(), numbers, strict=True), 1):
-        record, document = retrieved.shown[number]
-        chunk = record.chunk
-        passage = _passage(retrieved, outcome, plan, row)
-        text, start_line, end_line = chunk.text, chunk.start_line, chunk.end_line
-        if passage is not None:
-            text, start_line, end_line = passage.text, passage.start_line, passage.end_line
-        matches = _matches(engine, retrieved, record) if passage is None else _merge(passage.matches)
-        if plan["neighbours"] and passage is None:
-            text, matches = _with_neighbours(engine, record, int(plan["neighbours"]), text, matches)
-        entries = _entries(outcome, plan, position)
-        scores = {source: entry.score for source, entry in entries.items()}
-        distances = (entry.distance for entry in entries.values() if entry.distance is not None)
-        if position in outcome.rerank:
-            scores["rerank"] = outcome.rerank[position]
-        hits.append(
-            Hit(
-                rank=rank,
-                score=float(fused.scores[position]),
-                score_kind=outcome.score_kind,
-                label=Label.STRONGEST if position == outcome.strongest else fused.labels[position],
-                contributions={s: float(values[position]) for s, values in fused.contributions.items()},
-                ranks={source: entry.rank for source, entry in entries.items()},
-                scores=scores,
-                counted={s: entry for s, entry in entries.items() if entry.chunk_id != chunk.chunk_id},
-                chunk_id=chunk.chunk_id,
-                document_id=chunk.document_id,
-                chunk_index=chunk.chunk_index,
-                collections=_collections(outcome, position, chunk.collection),
-                path=retrieved.columns.paths[row],
-                url=document.url,
-                title=document.title,
-                start_line=start_line,
-                end_line=end_line,
-                page=chunk.page,
-                locator=chunk.locator,
-                copies=copies.get(position, ()),
-                section=chunk.section,
-                text=text,
-                matches=matches,
-                distance=next(distances, None),
-                metadata={
-                    **document.metadata,
-                    "type": document.type,
-                    "sensitivity": document.sensitivity,
-                    "granularity": str(chunk.granularity),
-                    "tenant": document.tenant,
-                },
-            )
-        )
+    places = zip(outcome.shown.tolist(), rows.tolist(), numbers, strict=True)
+    hits = [
+        replace(_hit(engine, retrieved, outcome, plan, position, row, number), rank=rank, copies=copies[position])
+        for rank, (position, row, number) in enumerate(places, 1)
+    ]
     if plan["organise"] == "pages":
-        return by_page(engine, hits, [retrieved.shown[n][0] for n in numbers])
+        return _by_page(engine, hits, [retrieved.shown[n][0] for n in numbers])
     return tuple(hits)
+
+
+def _hit(
+    engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan, position: int, row: int, number: int
+) -> Hit:
+    fused, candidates = outcome.fused, outcome.candidates
+    record, document = retrieved.shown[number]
+    chunk = record.chunk
+    entries = {
+        source: ranked(candidates, candidates.column(source), at, rank, plan["vector.metric"])
+        for source, (rank, at) in fused.evidence(position).items()
+    }
+    scores = {source: entry.score for source, entry in entries.items()}
+    if position in outcome.rerank:
+        scores["rerank"] = outcome.rerank[position]
+    # The collections in which it was found: its own, and those of sources that search one collection.
+    collections = {chunk.collection, *map(collection_of, entries)} - {""}
+    hit = Hit(
+        **_of(chunk),
+        rank=0,
+        score=float(fused.scores[position]),
+        score_kind=outcome.score_kind,
+        label=Label.STRONGEST if position == outcome.strongest else fused.labels[position],
+        contributions={s: float(values[position]) for s, values in fused.contributions.items()},
+        ranks={source: entry.rank for source, entry in entries.items()},
+        scores=scores,
+        counted={s: entry for s, entry in entries.items() if entry.chunk_id != chunk.chunk_id},
+        collections=tuple(sorted(collections)),
+        path=retrieved.columns.paths[row],
+        url=document.url,
+        title=document.title,
+        matches=(),
+        distance=next((e.distance for e in entries.values() if e.distance is not None), None),
+        metadata={
+            **document.metadata,
+            "type": document.type,
+            "sensitivity": document.sensitivity,
+            "granularity": str(chunk.granularity),
+            "tenant": document.tenant,
+        },
+    )
+    passage = _passage(retrieved, outcome, plan, row)
+    if passage is not None:
+        lines: dict[str, Any] = {"start_line": passage.start_line, "end_line": passage.end_line}
+        return replace(hit, text=passage.text, matches=_merge(passage.matches), **lines)
+    hit = replace(hit, matches=_matches(engine, retrieved, record))
+    return _with_neighbours(engine, record, int(plan["neighbours"]), hit) if plan["neighbours"] else hit
+
+
+def _of(chunk: Chunk) -> dict[str, Any]:
+    return {name: getattr(chunk, name) for name in _OF_CHUNK}
 
 
 def _copies(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> dict[int, tuple[str, ...]]:
@@ -91,20 +100,13 @@ def _copies(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> dict[int,
         if better in same:
             same[better].append(int(rows[position]))
     owners = columns.document_numbers
-    known = engine.records.paths_of(
-        sorted({int(owners[row]) for found in same.values() for row in found}), retrieved.scope
-    )
+    wanted = sorted({int(owners[row]) for found in same.values() for row in found})
+    known = engine.records.paths_of(wanted, retrieved.scope)
     named: dict[int, tuple[str, ...]] = {}
     for position, found in same.items():
         every = (path for row in found for path in (columns.paths[row], *known.get(int(owners[row]), ())))
         named[position] = others(columns.paths[found[0]], every)
     return named
-
-
-def _collections(outcome: Outcome, position: int, own: str) -> tuple[str, ...]:
-    """The collections in which a hit was found, sorted: its own, and those of sources that search one collection."""
-    found = {collection_of(s) for s, ranks in outcome.fused.ranks.items() if ranks[position] > 0}
-    return tuple(sorted({own, *found} - {""}))
 
 
 def _read(engine: Engine, retrieved: Retrieved, numbers: Sequence[int]) -> None:
@@ -131,22 +133,14 @@ def _passage(retrieved: Retrieved, outcome: Outcome, plan: Plan, row: int) -> Pa
     return None
 
 
-def _entries(outcome: Outcome, plan: Plan, position: int) -> dict[str, Ranked]:
-    """Source -> what counted of a fused item: its rank, and the chunk, raw score and distance that it comes from."""
-    candidates = outcome.candidates
-    return {
-        source: ranked(candidates, candidates.column(source), row, rank, plan["vector.metric"])
-        for source, (rank, row) in outcome.fused.evidence(position).items()
-    }
-
-
 def _matches(engine: Engine, retrieved: Retrieved, record: ChunkRow) -> tuple[Span, ...]:
     """What the query's words and grep's patterns match in a record, of the sources that were asked."""
-    made: dict[str, Callable[[], Sequence[Span]]] = {}
+    text, request = record.chunk.text, retrieved.request
+    made: dict[str, Callable[[], Iterable[Span]]] = {}
     if any(base_of(source) != "grep" for source in retrieved.answers):
-        made["words"] = lambda: _words(engine, retrieved.request.query, record.chunk.text)
+        made["words"] = lambda: _words(engine, request.query, text)
     if retrieved.patterns:
-        made["patterns"] = lambda: pattern_spans(retrieved.patterns, record.chunk.text, retrieved.request.plan)
+        made["patterns"] = lambda: pattern_spans(retrieved.patterns, text, request.plan)
     spans: list[Span] = []
     for kind, find in made.items():
         key = (kind, record.number)
@@ -168,37 +162,23 @@ def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:
     return tuple(Span(start, end) for start, end in joined(((s.start, s.end) for s in spans), touching=True))
 
 
-def _with_neighbours(
-    engine: Engine, record: ChunkRow, reach: int, text: str, matches: tuple[Span, ...]
-) -> tuple[str, tuple[Span, ...]]:
+def _with_neighbours(engine: Engine, record: ChunkRow, reach: int, hit: Hit) -> Hit:
     """The chunk between its neighbours of the same document and collection, joined by a boundary line."""
-    siblings = engine.records.rows(engine.records.records_of(record.document_number).tolist())
-    by_index: Mapping[int, ChunkRow] = {
-        s.chunk.chunk_index: s
-        for s in siblings
-        if s.chunk.collection == record.chunk.collection and s.chunk.granularity == record.chunk.granularity
+    own = record.chunk
+    siblings = (s.chunk for s in engine.records.rows(engine.records.records_of(record.document_number).tolist()))
+    texts: Mapping[int, str] = {
+        s.chunk_index: s.text for s in siblings if s.collection == own.collection and s.granularity == own.granularity
     }
-    index = record.chunk.chunk_index
-    before = [by_index[i].chunk.text for i in range(index - reach, index) if i in by_index]
-    after = [by_index[i].chunk.text for i in range(index + 1, index + reach + 1) if i in by_index]
-    joint = f"\n{BOUNDARY}\n"
+    index, joint = own.chunk_index, f"\n{BOUNDARY}\n"
+    before = [texts[i] for i in range(index - reach, index) if i in texts]
+    after = [texts[i] for i in range(index + 1, index + reach + 1) if i in texts]
     shift = sum(len(t) + len(joint) for t in before)
-    moved = tuple(Span(m.start + shift, m.end + shift) for m in matches)
-    return joint.join([*before, text, *after]), moved
+    moved = tuple(Span(m.start + shift, m.end + shift) for m in hit.matches)
+    return replace(hit, text=joint.join([*before, hit.text, *after]), matches=moved)
 
 
-EXAMPLES_BELOW = 500
-"""A page's examples are added only if the whole section has fewer characters than this."""
-
-
-def by_page(engine: Engine, hits: Sequence[Hit], records: Sequence[ChunkRow]) -> tuple[Hit, ...]:
-    """The hits by page, with the rows that are added.
-
-    Args:
-        engine: The generation.
-        hits: Best first.
-        records: The record of each hit.
-    """
+def _by_page(engine: Engine, hits: Sequence[Hit], records: Sequence[ChunkRow]) -> tuple[Hit, ...]:
+    """The hits, best first and each with its record, by page, with the rows that are added."""
     pages: dict[int, list[tuple[Hit, ChunkRow]]] = {}
     for hit, record in zip(hits, records, strict=True):
         pages.setdefault(record.document_number, []).append((hit, record))
@@ -222,45 +202,31 @@ def _special(engine: Engine, documents: Sequence[int]) -> dict[int, list[ChunkRo
 
 def _page(found: Sequence[tuple[Hit, ChunkRow]], special: Sequence[ChunkRow]) -> list[Hit]:
     collections = {c for hit, _ in found for c in hit.collections}
-    own = [r for r in special if r.chunk.collection in collections]
-    summary = [r for r in own if r.chunk.kind is ChunkKind.SUMMARY]
-    examples = [r for r in own if r.chunk.kind is ChunkKind.EXAMPLES]
-    if sum(len(r.chunk.text) for r in examples) >= EXAMPLES_BELOW:
+    own = [r.chunk for r in special if r.chunk.collection in collections]
+    summary = [c for c in own if c.kind is ChunkKind.SUMMARY]
+    examples = [c for c in own if c.kind is ChunkKind.EXAMPLES]
+    if sum(len(c.text) for c in examples) >= EXAMPLES_BELOW:
         examples = []
     present = {hit.chunk_id: hit for hit, _ in found}
-    head = [present.get(r.chunk.chunk_id) or _added(r, found[0][0]) for r in (*summary, *examples)]
+    head = [present.get(c.chunk_id) or _added(c, found[0][0]) for c in (*summary, *examples)]
     first = {hit.chunk_id for hit in head}
     rest = [(hit, record.chunk) for hit, record in found if hit.chunk_id not in first]
     rest.sort(key=lambda pair: (pair[1].start, pair[1].chunk_index, pair[1].kind, pair[1].chunk_id))
     return [*head, *(hit for hit, _ in rest)]
 
 
-def _added(row: ChunkRow, like: Hit) -> Hit:
-    chunk = row.chunk
-    return Hit(
+def _added(chunk: Chunk, like: Hit) -> Hit:
+    """A row of the page of a hit that no source found."""
+    nothing: dict[str, Any] = {"contributions": {}, "ranks": {}, "scores": {}, "counted": {}, "matches": ()}
+    return replace(
+        like,
+        **_of(chunk),
+        **nothing,
         rank=0,
         score=0.0,
         score_kind="added",
         label=Label.ADDED,
-        contributions={},
-        ranks={},
-        scores={},
-        chunk_id=chunk.chunk_id,
-        document_id=chunk.document_id,
-        chunk_index=chunk.chunk_index,
         collections=(chunk.collection,),
-        path=like.path,
-        url=like.url,
-        title=like.title,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        page=chunk.page,
-        locator=chunk.locator,
-        section=chunk.section,
-        text=chunk.text,
-        matches=(),
         distance=None,
-        metadata=like.metadata,
         added=True,
-        copies=like.copies,
     )

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from workbench.plan.plan import Plan
 from workbench.records import Span
-from workbench.store.grep.pattern import Search, prepare
+from workbench.store.grep.pattern import GrepPattern, matches, prepare
 from workbench.store.lexical.tokens import STOP_WORDS
 
 MOST_KEYWORDS = 8
@@ -94,14 +95,11 @@ def extract_keywords(
     words = [stripped for word in words if word != "OR" and not word.startswith("-") and (stripped := _stripped(word))]
     codes = [word for word in words if len(word) > _LONGEST_WORD or _CODE.fullmatch(word)]
     known = set(codes)
-    plain = [
-        word for word in words if word not in known and word.lower() not in STOP_WORDS and not _is_contraction(word)
-    ]
+    rest = (word for word in words if word not in known)
+    plain = [word for word in rest if word.lower() not in STOP_WORDS and not _is_contraction(word)]
     plain = list(_distinct(plain, fold=True))
-    if plain:
-        counts = [int(count) for count in frequencies(plain)]
-        order = sorted(range(len(plain)), key=lambda i: (counts[i] == 0, counts[i], i))
-        plain = [plain[i] for i in order]
+    counts = dict(zip(plain, map(int, frequencies(plain) if plain else ()), strict=True))
+    plain.sort(key=lambda word: (counts[word] == 0, counts[word]))
     found = _distinct((*phrases, *codes, *plain), fold=True)
     return (found or _distinct(words, fold=True) or parse_keywords(query))[:most]
 
@@ -112,19 +110,11 @@ def context_keywords(text: str, most: int = MOST_CONTEXT) -> tuple[str, ...]:
     `s("bd*2 hh").note("c3 e3").lpf(800)` gives `s bd hh note c3 e3 lpf`. Left out: comments, numbers, words of
     programming languages and of plain English, and single letters unless they are called or are notes among notes.
 
-    Args:
-        text: Code, a Strudel pattern, or plain text; may be empty.
-        most: How many names at most.
-
-    Returns:
-        In order of appearance, each once.
+    In order of appearance, each once.
     """
-    found: dict[str, None] = {}
-    for name in _names(text):
-        found.setdefault(name)
-        if len(found) >= most:
-            break
-    return tuple(found)[:most]
+    seen: set[str] = set()
+    new = (name for name in _names(text) if not (name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+    return tuple(islice(new, most))
 
 
 def _pieces(text: str) -> Iterator[tuple[str | None, str, bool]]:
@@ -153,14 +143,13 @@ def _stripped(word: str) -> str:
     return word.strip(_EDGES)
 
 
+_HALVES = frozenset("isn aren wasn weren hasn haven hadn doesn didn won wouldn couldn shouldn re ve ll d m let".split())
+
+
 def _is_contraction(word: str) -> bool:
     """Whether a word is a stop word or two run together: don't, what's."""
     parts = re.split(r"['’]", word.lower())
     return len(parts) == 2 and all(part in STOP_WORDS or part in _HALVES for part in parts)
-
-
-_HALVES_OF_CONTRACTIONS = "isn aren wasn weren hasn haven hadn doesn didn won wouldn couldn shouldn re ve ll d m let"
-_HALVES = frozenset(_HALVES_OF_CONTRACTIONS.split())
 
 
 def _names(text: str) -> Iterator[str]:
@@ -183,38 +172,26 @@ def _names(text: str) -> Iterator[str]:
 
 def pattern_spans(patterns: Sequence[str], text: str, plan: Plan) -> list[Span]:
     """Spans of every pattern under the plan's `grep.*` settings; line by line, as grep sees them."""
-    regex, case, word = plan["grep.regex"], plan["grep.case"], plan["grep.word"]
-    searches = [prepare(p, regex=regex, case=case, word=word).spans for p in patterns if p]
     spans: list[Span] = []
-    start = 0
+    start, searches = 0, [p.spans for p in _prepared(patterns, plan)]
     for line in text.split("\n"):
         data = line.encode("utf-8")
         ascii_only = len(data) == len(line)
         for search in searches:
-            for low, high in _occurrences(search, data):
+            for low, high in matches(data, search):
                 if not ascii_only:
                     low, high = len(data[:low].decode("utf-8")), len(data[:high].decode("utf-8"))
-                spans.append(Span(start + low, start + high))
+                if low < high:
+                    spans.append(Span(start + low, start + high))
         start += len(line) + 1
     return spans
 
 
 def pattern_notes(patterns: Sequence[str], plan: Plan) -> list[str]:
     """What grep cannot do with these patterns under the plan's `grep.*` settings, a sentence each."""
-    regex, case, word = plan["grep.regex"], plan["grep.case"], plan["grep.word"]
-    return [p.note for p in (prepare(p, regex=regex, case=case, word=word) for p in patterns if p) if p.note]
+    return [p.note for p in _prepared(patterns, plan) if p.note]
 
 
-def _occurrences(search: Search, data: bytes) -> list[tuple[int, int]]:
-    """Byte offsets of the matches that are not empty, left to right, not overlapping."""
-    found, position = [], 0
-    while position <= len(data):
-        low, high = search(data, position, len(data))
-        if low < 0:
-            break
-        if high > low:
-            found.append((low, high))
-        position = max(high, low + 1)
-        while position < len(data) and data[position] & 0xC0 == 0x80:  # never start inside a character
-            position += 1
-    return found
+def _prepared(patterns: Sequence[str], plan: Plan) -> list[GrepPattern]:
+    how = {name: plan[f"grep.{name}"] for name in ("regex", "case", "word")}
+    return [prepare(pattern, **how) for pattern in patterns if pattern]

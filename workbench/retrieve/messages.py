@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.plan.fields import FUSED, OFF, base_of, collection_of
 from workbench.plan.plan import Plan, idle
+from workbench.ranking.candidates import Floats, Ints
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit
 from workbench.retrieve.engine import Engine
@@ -29,33 +29,25 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
     """Characters returned and unique files (grep) or what the plan ranks (chunks or documents), what was masked, and how a
     lone source was passed through. Rows that were added for context are no results.
     """
-    characters = sum(len(h.text) for h in hits)
+    lone = outcome.score_kind != FUSED
     if retrieved.request.mode == "grep":
         files = sum(a.files for s, a in retrieved.answers.items() if base_of(s) == "grep")
-        where = f"in {files:,} {_plural(files, 'file')}"
+        where = f"in {_counted(files, 'file')}"
     else:
-        found = len(outcome.fused.rows)
-        where = f"from {found:,} {_plural(found, plan['fusion.unit'])} found"
+        where = f"from {_counted(len(outcome.fused.rows), plan['fusion.unit'])} found"
     results = sum(not h.added for h in hits)
-    beside = (
-        f" with {len(hits) - results:,} {_plural(len(hits) - results, 'row')} beside" if results < len(hits) else ""
-    )
-    said = [f"{results:,} {_plural(results, 'result')}{beside}, {characters:,} characters, {where}"]
-    if retrieved.masks:
-        rows = outcome.fused.rows[outcome.shown]
-        masked = retrieved.masked_rows(rows)
-        if masked:
-            is_are, part = ("is", "a part") if masked == 1 else ("are", "parts")
-            said.append(
-                f"{masked:,} of the {len(rows):,} results {is_are} shown with {part} masked by the corpus's policy"
-            )
+    beside = f" with {_counted(len(hits) - results, 'row')} beside" if results < len(hits) else ""
+    characters = sum(len(h.text) for h in hits)
+    said = [f"{_counted(results, 'result')}{beside}, {characters:,} characters, {where}"]
+    rows = outcome.fused.rows[outcome.shown]
+    if masked := retrieved.masked_rows(rows):
+        parts = "is shown with a part" if masked == 1 else "are shown with parts"
+        said.append(f"{masked:,} of the {len(rows):,} results {parts} masked by the corpus's policy")
     empty = [c.source for c in outcome.candidates.columns if c.source != outcome.score_kind]
-    if outcome.score_kind != "fused" and empty:
-        names = " and ".join(empty)
-        said.append(
-            f"Only {outcome.score_kind} found anything ({names} found nothing), so its own order and scores are shown"
-        )
-    if outcome.score_kind != FUSED and plan.threshold(FUSED) != OFF:
+    if lone and empty:
+        only, names = outcome.score_kind, " and ".join(empty)
+        said.append(f"Only {only} found anything ({names} found nothing), so its own order and scores are shown")
+    if lone and plan.threshold(FUSED) != OFF:
         said.append(f"fusion.threshold was not applied: {own_scores(outcome.score_kind)}")
     said += _emptied(outcome, plan)
     if outcome.strongest >= 0:
@@ -73,9 +65,9 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
 
 def warnings_for(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
     """Sources that could not run, approximate answers, settings that do nothing, and words that nobody read."""
+    rest, request = " and ".join(retrieved.answers) or "nothing", retrieved.request
     said = [
-        f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {_rest(retrieved)}"
-        for u in retrieved.unavailable
+        f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {rest}" for u in retrieved.unavailable
     ]
     said += [
         f"{column.source} was answered by the approximate index; set vector.exact=yes for the exact order"
@@ -84,19 +76,17 @@ def warnings_for(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: P
     ]
     said += [*retrieved.messages, *outcome.notes]
     if retrieved.allowed:
-        said += absent_collections(engine, retrieved.request, plan)
+        said += absent_collections(engine, request, plan)
     if len(outcome.fused) and not any(values.any() for values in outcome.fused.contributions.values()):
         names = " and ".join(c.source for c in outcome.candidates.columns if c.retrieved.any())
         said.append(f"Every score is 0, because {names} adds nothing under this plan: the order is that of the paths")
-    if retrieved.request.mode == "hybrid":
+    if request.mode == "hybrid":
         said += idle(plan, plan.changes())
-    # What this plan fuses, which may leave out what was retrieved for another one.
-    asked = (*retrieved.sources_for(plan), *(u.source for u in retrieved.unavailable))
-    grep_ran = any(base_of(source) == "grep" for source in asked)
-    if retrieved.request.keywords and not grep_ran and retrieved.request.mode == "hybrid":
-        said.append(
-            f"The keywords were not used, because the plan {plan} runs no grep; set grep.when=always to use them"
-        )
+        # What this plan fuses, which may leave out what was retrieved for another one.
+        asked = (*retrieved.sources_for(plan), *(u.source for u in retrieved.unavailable))
+        if request.keywords and not any(base_of(source) == "grep" for source in asked):
+            remedy = "set grep.when=always to use them"
+            said.append(f"The keywords were not used, because the plan {plan} runs no grep; {remedy}")
     return tuple(said)
 
 
@@ -109,20 +99,17 @@ def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
         return ("The corpus holds nothing that you may see: index a folder with `workbench index PATH`",)
     if not retrieved.allowed:
         return _nothing_allowed(engine, request)
-    asked = tuple(c.source for c in outcome.candidates.columns if plan.threshold(c.source) != OFF)
-    near, far = (
-        tuple(dict.fromkeys(plan.threshold_field(s) for s in asked if (base_of(s) == "vector") == vector))
-        for vector in (True, False)
-    )
+    columns = outcome.candidates.columns
+    fields = {c.source: plan.threshold_field(c.source) for c in columns if plan.threshold(c.source) != OFF}
+    near = list(dict.fromkeys(f for s, f in fields.items() if base_of(s) == "vector"))
+    far = list(dict.fromkeys(f for s, f in fields.items() if base_of(s) != "vector"))
     raised = [f"raise {' or '.join(near)} or turn it off"] if near else []
     raised += [f"lower {' or '.join(far)} or turn it off"] if far else []
     nothing = "in 0 files" if request.mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
     said = [f"0 results, 0 characters, {nothing}"]
     if len(outcome.fused):
-        best = float(outcome.fused.scores[0])
-        said.append(
-            f"The best fused score is {best:.4g}, below fusion.threshold={plan.threshold(FUSED):g}: lower it or turn it off"
-        )
+        best, least = float(outcome.fused.scores[0]), plan.threshold(FUSED)
+        said.append(f"The best fused score is {best:.4g}, below fusion.threshold={least:g}: lower it or turn it off")
     elif request.mode == "grep":
         said.append(
             "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector"
@@ -137,8 +124,8 @@ def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
         tips = ["use other words", *raised, *(["take the filter away"] if request.filters else [])]
         said.append("No source found anything: " + ", or ".join(tips))
     for field in far:
-        of_it = (c for c in outcome.candidates.columns if plan.threshold_field(c.source) == field)
-        if cut := sum(int((c.cut & (c.rank > 0)).sum()) for c in of_it):
+        cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in columns if plan.threshold_field(c.source) == field)
+        if cut:
             said.append(f"{cut:,} candidates were below {field}={plan[field]:g}")
     return (*said, *_emptied(outcome, plan))
 
@@ -160,7 +147,7 @@ def _emptied(outcome: Outcome, plan: Plan, most: int = 10) -> list[str]:
     return said
 
 
-def _keeping(distances: NDArray[np.float64], wanted: int) -> tuple[float, int]:
+def _keeping(distances: Floats, wanted: int) -> tuple[float, int]:
     """A threshold that keeps so many of the sorted distances, and how many it keeps: more only where some are equal."""
     for places in range(2, 8):
         threshold = float(np.ceil(distances[wanted - 1] * 10**places + 1e-9) / 10**places)
@@ -176,13 +163,9 @@ def words_said(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Pla
     """Which words or patterns grep looked for, and beside other sources' results why keyword has none."""
     silent = (c.source for c in outcome.candidates.columns if base_of(c.source) == "keyword" and not c.retrieved.any())
     said = [f"{source} found nothing: {_no_words(engine, retrieved, plan, source)}" for source in silent]
-    return (*(said if len(outcome.fused) else ()), *_looked_for(retrieved, plan))
-
-
-def _looked_for(retrieved: Retrieved, plan: Plan) -> tuple[str, ...]:
-    if not retrieved.patterns or not any(base_of(source) == "grep" for source in retrieved.sources_for(plan)):
-        return ()
-    return ("grep looked for " + listed((f'"{pattern}"' for pattern in retrieved.patterns), "or"),)
+    looked = retrieved.patterns and any(base_of(source) == "grep" for source in retrieved.sources_for(plan))
+    quoted = ["grep looked for " + listed((f'"{p}"' for p in retrieved.patterns), "or")] if looked else []
+    return (*(said if len(outcome.fused) else ()), *quoted)
 
 
 def absent_collections(engine: Engine, request: Request, plan: Plan) -> tuple[str, ...]:
@@ -194,10 +177,9 @@ def absent_collections(engine: Engine, request: Request, plan: Plan) -> tuple[st
     absent = sorted(named - set(known))
     if not absent or not known:
         return ()
-    return (
-        f"The corpus has no {_plural(len(absent), 'collection')} {listed(absent, 'or')}: "
-        f"its {_plural(len(known), 'collection')} {'is' if len(known) == 1 else 'are'} {listed(known)}",
-    )
+    lacked, held = ("collection" if len(names) == 1 else "collections" for names in (absent, known))
+    are = "is" if len(known) == 1 else "are"
+    return (f"The corpus has no {lacked} {listed(absent, 'or')}: its {held} {are} {listed(known)}",)
 
 
 def _nothing_allowed(engine: Engine, request: Request) -> tuple[str, ...]:
@@ -226,19 +208,15 @@ def _no_words(engine: Engine, retrieved: Retrieved, plan: Plan, source: str) -> 
     return nothing_found(words, all_words, plan["keyword.operator"])
 
 
-def _rest(retrieved: Retrieved) -> str:
-    return " and ".join(retrieved.answers) or "nothing"
-
-
 _COUNTED = {"type": "types", "language": "languages", "collection": "collections"}
 _MOST_VALUES = 12
 
 
-def _plural(n: int, word: str) -> str:
-    return word if n == 1 else word + "s"
+def _counted(n: int, word: str) -> str:
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
-Ints = NDArray[np.int64]
+# --- why words match nothing -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from workbench.retrieve.keywords import quoted_phrases
 from workbench.store.access.filters import COMPARISONS, show_field, show_value
 
 MODES = ("hybrid", "grep", "keyword", "vector")
-_ALIASES = {"semantic": "vector"}
 MEMORY = "memory"
 """The collection of an assistant's memories."""
 LONGEST_QUERY = 100_000
@@ -39,22 +38,17 @@ class Request:
     plan: Plan
     principal: Principal | None
 
-    @property
-    def limit(self) -> int:
-        """How many results."""
-        return int(self.plan["limit"])
-
 
 def make_request(
     query: str,
-    *,
-    keywords: str | None,
-    context: str | None,
-    mode: str,
-    plan: Plan | str,
-    filters: str | Mapping[str, Any] | None,
-    limit: int | None,
     principal: Principal | None,
+    plan: Plan | str,
+    *,
+    keywords: str | None = None,
+    context: str | None = None,
+    mode: str = "hybrid",
+    filters: str | Mapping[str, Any] | None = None,
+    limit: int | None = None,
     include_memory: bool = False,
     expand_neighbors: bool = False,
     sensitivity: str | None = None,
@@ -74,20 +68,13 @@ def make_request(
     if limit is not None:
         value = value.replace({"limit": limit})
     name = clean(mode, "mode").lower()
-    name = _ALIASES.get(name, name)
+    name = "vector" if name == "semantic" else name
     if name not in MODES:
-        raise QueryError(
-            f"There is no mode called {mode!r}", "The modes are " + ", ".join(MODES) + " (semantic is vector)"
-        )
-    return Request(
-        query=clean(query, "query"),
-        keywords=clean(keywords, "keywords"),
-        context=clean(context, "context"),
-        mode=name,
-        filters=clean(filter_text(filters, sensitivity), "filter"),
-        plan=value,
-        principal=principal,
-    )
+        known = f"The modes are {', '.join(MODES)} (semantic is vector)"
+        raise QueryError(f"There is no mode called {mode!r}", known)
+    where = clean(filter_text(filters, sensitivity), "filter")
+    words = clean(query, "query"), clean(keywords, "keywords"), clean(context, "context")
+    return Request(*words, name, where, value, principal)
 
 
 def with_memory(plan: Plan) -> Plan:
@@ -95,11 +82,11 @@ def with_memory(plan: Plan) -> Plan:
     sources, collections = plan.sources, plan["collections"]
     values: dict[str, Any] = {}
     if collections and MEMORY not in collections:
-        values["collections"] = ",".join((*collections, MEMORY))
-    if any(collection_of(source) for source in sources):
+        values["collections"] = (*collections, MEMORY)
+    if any(map(collection_of, sources)):
         # One more list for each kind of source that is asked collection by collection.
         own = dict.fromkeys(source.partition("@")[0] for source in sources if collection_of(source))
-        values["sources"] = ",".join(dict.fromkeys((*sources, *(f"{kind}@{MEMORY}" for kind in own))))
+        values["sources"] = (*sources, *(f"{kind}@{MEMORY}" for kind in own))
     return plan.replace(values)
 
 
@@ -122,21 +109,17 @@ def _conditions(filters: Mapping[str, Any]) -> list[str]:
     said = []
     for name, value in filters.items():
         field = show_field(str(name))
-        if value is None:
-            continue
         if isinstance(value, Mapping):
             unknown = [str(op) for op in value if op not in COMPARISONS]
             if unknown:
-                raise FilterError(
-                    f"The filter compares {name} by {unknown[0]!r}", f"Compare by {', '.join(COMPARISONS)}"
-                )
+                by = f"Compare by {', '.join(COMPARISONS)}"
+                raise FilterError(f"The filter compares {name} by {unknown[0]!r}", by)
             said += [f"{field} {op} {_value(name, one)}" for op, one in value.items()]
         elif isinstance(value, list | tuple | set | frozenset):
             if not value:
                 raise FilterError(f"The filter allows no value of {name}", "Name at least one, or leave the field out")
-            listed = sorted(_value(name, one) for one in value)
-            said.append(f"{field} in ({', '.join(listed)})")
-        else:
+            said.append(f"{field} in ({', '.join(sorted(_value(name, one) for one in value))})")
+        elif value is not None:
             said.append(f"{field} = {_value(name, value)}")
     return said
 
@@ -172,8 +155,7 @@ def whole(value: int, what: str, low: int, high: int) -> int:
 
 def folded(text: str) -> str:
     """Runs of spaces outside quotes made one: two queries that differ in nothing else share a cache entry."""
-    parts = re.split(r'("[^"]*")', text)
-    return "".join(p if p.startswith('"') else re.sub(r"\s+", " ", p) for p in parts).strip()
+    return re.sub(r'("[^"]*")|\s+', lambda found: found[1] or " ", text).strip()
 
 
 def check_principal(plan: Plan, principal: Principal | None) -> None:
@@ -195,23 +177,18 @@ def sources_of(plan: Plan, mode: str, query: str, keywords: str) -> tuple[str, .
     """
     if mode != "hybrid":
         return tuple(s for s in plan.sources if base_of(s) == mode) or (mode,)
-    sources = set(plan.sources)
     when = plan["grep.when"]
     if when == "never":
-        sources = {s for s in sources if base_of(s) != "grep"}
-    elif when == "always" or keywords or quoted_phrases(query):
-        sources.add("grep")
-    return tuple(sorted(sources))
+        return tuple(s for s in plan.sources if base_of(s) != "grep")
+    joins = when == "always" or keywords or quoted_phrases(query)
+    return tuple(sorted({*plan.sources, "grep"})) if joins else plan.sources
 
 
 def cache_key(request: Request, state: str) -> Hashable:
-    """What decides a result: equal keys give equal results.
-
-    Args:
-        request: What is asked, and by whom.
-        state: Of the corpus: names generation, policy and rules (`Engine.key`).
+    """What decides a result: equal keys give equal results. `state` names the corpus's generation, policy and rules
+    (`Engine.key`).
     """
     who = principal_key(request.principal)
     asked = (request.mode, folded(request.query), folded(request.keywords), request.context, request.filters)
     # A result says which plan it is of, by its preset's name too.
-    return (who, asked, request.limit, request.plan, request.plan.preset, state)
+    return (who, asked, request.plan, request.plan.preset, state)

@@ -21,7 +21,7 @@ from workbench.ranking.distance import to_distance
 from workbench.ranking.fuse import Fused
 from workbench.records import Hit, Label, Ranking, Span, Step, Unavailable
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import Outcome, fuse_plan, reranked
+from workbench.retrieve.fusing import Outcome, fuse_plan
 from workbench.retrieve.hits import make_hits
 from workbench.retrieve.messages import guidance, messages_for, warnings_for, words_said
 from workbench.retrieve.retrieved import Retrieved, ranked
@@ -56,7 +56,7 @@ class SearchResult:
         self.plan = plan
         self.generation = engine.generation
         self.unavailable: tuple[Unavailable, ...] = retrieved.unavailable
-        self.outcome: Outcome = reranked(engine, retrieved, fuse_plan(retrieved, plan), plan)
+        self.outcome: Outcome = fuse_plan(retrieved, plan, engine)
         self._spent_ms = spent_ms
         self._kept_ms: float | None = None
 
