@@ -23,7 +23,12 @@ REGRESSION = Path(__file__).parent / "regression"
 # The same examples in every run, so that a tree is green or red whoever runs it; --hypothesis-profile=default draws others.
 # No clock decides: a busy machine draws slowly and runs slowly.
 hypothesis.settings.register_profile(
-    "fixed", derandomize=True, database=None, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "fixed",
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("fixed")
 

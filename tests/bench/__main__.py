@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.corpora import BenchCorpus
-    from bench.figures import Figure, Goal, Row, Unmeasured
-    from bench.machine import Machine
+    from bench.figures import Figure, Goal, Machine, Row, Unmeasured
 
 
 _NARROWEST = 110
@@ -67,14 +66,14 @@ def bench(
 
     The first run builds the corpus and the peers' indexes, which are kept. Ctrl-C prints what is done; exit code 1 then.
     """
-    from bench import corpora, ground, machine, rows_pages, run
+    from bench import corpora, figures, ground, rows_pages, run
 
     if ui and only:
         raise UsageError("--ui measures its own rows", "Leave --only out")
     if on is not None and not ui:
         raise UsageError("--on is for the pages", "Add --ui, or leave --on out")
     keys = rows_pages.KEYS if ui else run.choose(only)
-    here = machine.describe()
+    here = figures.describe()
     done: list[Row | Unmeasured] = []
     corpus: BenchCorpus | None = None
     stopped = False

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
-from bench import machine
+from bench import figures
 from workbench.cli import options, output
 from workbench.corpus import Corpus, index, open_corpus
 from workbench.errors import UsageError
@@ -46,7 +46,7 @@ from workbench.plan.plan import Plan
 from workbench.records import Progress
 
 if TYPE_CHECKING:
-    from bench.machine import Machine
+    from bench.figures import Machine
 
 
 DEPTH = 1000
@@ -86,13 +86,7 @@ Column = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """One collection's row.
-
-    Attributes:
-        columns: Entry -> its values by query, float64 (queries,): fixed plans, tuned, oracle.
-        values: float64 (plans, queries), every plan's figures.
-        choice: What the folds chose; None where a split chose.
-    """
+    """One collection's row."""
 
     name: str
     digest: str
@@ -109,7 +103,6 @@ class Measured:
     notes: tuple[str, ...] = ()
 
     def mean(self, name: str) -> float:
-        """The mean of one entry."""
         return _mean(self.columns[name])
 
 
@@ -129,14 +122,7 @@ def measure_collection(
     most: int | None = None,
     drop_identical_ids: bool | None = None,
 ) -> Measured:
-    """Measure one collection in the BEIR form on the corpus at `target` (made where it is not there).
-
-    Args:
-        most: Tune on at most so many queries of the split, drawn at random; None is all.
-
-    Raises:
-        WorkbenchError: The collection, its judgments or its corpus cannot be read.
-    """
+    """Measure one collection in the BEIR form on the corpus at `target` (made where it is not there)."""
     build(folder, target, progress)
     (name,) = parse_measures([measure])
     plans = _plans()
@@ -190,7 +176,6 @@ def _mean(column: Column) -> float:
 
 
 def _drawn(judgments: Judgments, most: int | None, seed: int) -> Judgments:
-    """At most so many queries, drawn at random."""
     if most is None or len(judgments) <= most:
         return judgments
     chosen = np.random.default_rng(seed).permutation(len(judgments))[:most]
@@ -260,7 +245,7 @@ def table(
             raise UsageError(
                 f"{folder} is not a judged collection: it lacks {', '.join(missing)}", "Give folders in the BEIR form"
             )
-    here = machine.describe()
+    here = figures.describe()
     made: list[Measured] = []
     with output.progress_bar(enabled=not as_json) as progress:
         for folder in folders:
@@ -326,7 +311,6 @@ def _print(made: Sequence[Measured], here: Machine, measure: str) -> None:
 
 
 def _lines(m: Measured) -> list[str]:
-    """One collection: where its plan comes from, and its intervals."""
     said = [f"{m.name} (corpus {m.digest[:12]}): {m.queries} test queries; tuned on {m.tuned_on}, {m.plans:,} plans"]
     said += [f"  {name} against {d.first}: {_interval(d)}" for name, d in m.against.items()]
     said += [f"  {name} against {m.best_source} alone: {_interval(d)}" for name, d in m.beats_source.items()]
@@ -339,8 +323,6 @@ def _interval(d: Difference) -> str:
 
 
 def _together(made: Sequence[Measured]) -> list[str]:
-    """All collections: pooled differences, and where a mix loses."""
-
     said = [f"All, {second} minus {first}: {pooled(made, second, first).brief}" for second, first in _POOLED]
     for mix in MIXES:
         lost = [f"{m.name} ({_lost(m, mix)})" for m in made if m.beats_source[mix].difference < 0]

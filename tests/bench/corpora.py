@@ -1,10 +1,7 @@
-"""The corpus to measure on: made once, kept in the cache, found again by the digest of what it is made of.
+"""A corpus from chunks whose borders and vectors are given: written by the project's own writer, without embedding.
 
-`large.parquet` (`doc_id`, `chunk_idx`, `text`) and `large_vectors.npz` (`codes` int8 (n, dim), `scale` (n,): a row's vector
-is its codes times its scale, normalised) in the folder of the setting `measure_data` are some 200,000 real chunks with
-vectors of the default model. Without them the corpus is smaller: the sources of this Python's library, cut into blocks of
-lines, with vectors of the hashing encoder.
-"""
+It is what an indexing run does after reading and embedding: documents go into the staging file, vectors into the journal,
+and the writer builds and publishes a generation from both. So a bench of 200,000 chunks needs minutes and not an hour."""
 
 from __future__ import annotations
 
@@ -16,22 +13,118 @@ import shutil
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bench.given import GivenDocument, build_given
 from workbench import settings
 from workbench.encode.hashing import HashingEncoder
 from workbench.encode.load import identity_of
 from workbench.encode.protocol import Meter
 from workbench.errors import CorpusDamaged, UsageError
-from workbench.records import EncoderIdentity, Progress
-from workbench.store import generations
+from workbench.ingest.chunking import chunk_id, document_id
+from workbench.ingest.rules import DEFAULT_GRANULARITIES
+from workbench.records import Chunk, Document, EncoderIdentity, Granularity, Progress, ProgressCallback
+from workbench.reports import FileStatus
+from workbench.store import generations, locks
+from workbench.store.build import Built, build_generation, vector_key
+from workbench.store.generations import Layout
+from workbench.store.journal import Journal, forget
 from workbench.store.reader import open_generation
+from workbench.store.staging import Staging, text_hash
+
+COLLECTION = "docs"
+_JOINT = "\n"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenDocument:
+    """A document as its chunks."""
+
+    path: str
+    texts: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    collections: tuple[str, ...] = (COLLECTION,)
+
+
+def build_given(
+    corpus: Path, root: str, documents: Iterable[GivenDocument], identity: EncoderIdentity, tell: ProgressCallback
+) -> Built:
+    """Build and publish a generation of a new corpus."""
+    corpus.mkdir(parents=True, exist_ok=True)
+    layout = Layout(corpus)
+    with locks.writer(layout.writer_lock, corpus):
+        generations.clean(corpus)
+        try:
+            layout.building.mkdir()
+            journal = Journal(layout.embeddings, identity)
+            staging = Staging(layout.building / "staging.duckdb")
+            try:
+                names: set[str] = set()
+                for given in documents:
+                    _stage(staging, journal, root, given)
+                    names.update(given.collections)
+                staging.add("roots", (root, False, "", ""))
+                for name in sorted(names):
+                    staging.add("collections", (name, _granularity(name).value, "structure"))
+                staging.flush()
+            finally:
+                staging.close()
+            built = build_generation(corpus, staging.path, None, {vector_key(identity): (identity, journal)}, tell)
+            forget(journal, built.text_hashes, 0)
+        finally:
+            generations.clean(corpus)
+    return built
+
+
+def _stage(staging: Staging, journal: Journal, root: str, given: GivenDocument) -> None:
+    texts = [text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "") for text in given.texts]
+    whole = _JOINT.join(texts)
+    data = whole.encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(data).hexdigest()
+    own = document_id(None, given.path)
+    document = Document(
+        own, given.path, root, whole, title=given.path.rpartition("/")[2], size=len(data), sha256=digest
+    )
+    pieces = []
+    start, line = 0, 1
+    for position, text in enumerate(texts):
+        end = start + len(text)
+        last = line + text.rstrip("\n").count("\n")
+        pieces.append(Chunk("", own, "", position, start, end, line, last, text))
+        line += text.count("\n") + len(_JOINT)
+        start = end + len(_JOINT)
+    journal.append([text_hash(piece.indexed_text) for piece in pieces], given.vectors)
+    records: list[tuple[Chunk, Sequence[Chunk]]] = []
+    for name in given.collections:
+        if _granularity(name) is Granularity.DOCUMENT:
+            # A whole document's vector is made of its pieces' ones.
+            one = Chunk("", own, "", 0, 0, len(whole), 1, pieces[-1].end_line, whole, granularity=Granularity.DOCUMENT)
+            records.append((_in(one, name), pieces))
+        else:
+            records += [(_in(piece, name), (piece,)) for piece in pieces]
+    staging.add_document(document, records, file=(root, given.path), location="")
+    status = FileStatus.INDEXED.value
+    staging.add(
+        "files", (root, given.path, len(data), 0, digest, "", list(given.collections), status, "", "", 1, len(records), "")
+    )  # fmt: skip
+
+
+def _in(chunk: Chunk, collection: str) -> Chunk:
+    own = chunk_id(chunk.document_id, collection, chunk.start, chunk.end)
+    return replace(chunk, chunk_id=own, collection=collection)
+
+
+def _granularity(collection: str) -> Granularity:
+    return DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK)
+
+
+# --- corpora ---------------------------------------------------------------------------------------------------------
+
 
 PARQUET, VECTORS = "large.parquet", "large_vectors.npz"
 MODEL = "all-MiniLM-L6-v2"
@@ -47,17 +140,7 @@ _LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a corpus is made from.
-
-    Attributes:
-        name: For people.
-        digest: Hex digest of the data, the number of rows and how they are made into a corpus.
-        root: What its documents say they come from.
-        identity: The encoder of its vectors.
-        rows: Number of chunks.
-        documents: Makes the documents, anew at each call.
-        notes: What to know of it.
-    """
+    """What a corpus is made from."""
 
     name: str
     digest: str
@@ -70,14 +153,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class BenchCorpus:
-    """A corpus that is there: its folder, where its peers' indexes go, and how it was built.
-
-    Attributes:
-        source: What it is made from.
-        folder: The corpus folder.
-        peers: Folder of the peers' indexes of the same chunks.
-        seconds, memory_mb: Time and largest memory (this process and its largest child) of building it, whenever that was.
-    """
+    """A corpus that is there: its folder, where its peers' indexes go, and how it was built."""
 
     source: Source
     folder: Path
@@ -87,16 +163,6 @@ class BenchCorpus:
 
 
 def find_source(data: Path | None, rows: int | None) -> Source:
-    """What there is to measure on.
-
-    Args:
-        data: Folder with the large corpus; None is the setting `measure_data`.
-        rows: Take so many chunks at most.
-
-    Raises:
-        UsageError: `data` was given and lacks the files, or `rows` is below 100.
-        EncoderError: The model that made the vectors is not on this machine.
-    """
     if rows is not None and rows < 100:
         raise UsageError(f"{rows} chunks are too few to measure on", "Take at least 100")
     setting = str(settings.get("measure_data"))
@@ -125,13 +191,7 @@ def in_collections(source: Source) -> Source:
 
 
 def prepare(source: Source, keep: Path | None, tell: Callable[[Progress], None]) -> BenchCorpus:
-    """The corpus of a source, built if it is not there.
-
-    Args:
-        source: What it is made from.
-        keep: Where corpora are kept; None is the cache.
-        tell: Called with a Progress at each step of building.
-    """
+    """The corpus of a source, built if it is not there."""
     base = (keep or settings.cache_dir() / "bench") / f"corpus-{source.digest[:16]}"
     folder, facts = base / "corpus", base / BUILT
     if not (facts.is_file() and _whole(folder)):
@@ -144,7 +204,6 @@ def prepare(source: Source, keep: Path | None, tell: Callable[[Progress], None])
 
 
 def _whole(folder: Path) -> bool:
-    """Whether a corpus is there and this version of the workbench can read all of it."""
     if not generations.exists(folder):
         return False
     try:
@@ -157,7 +216,6 @@ def _whole(folder: Path) -> bool:
 
 
 def _told(source: Source, tell: Callable[[Progress], None]) -> Iterator[GivenDocument]:
-    """The documents, saying how far they are."""
     meter = Meter(tell, "stage", source.rows)
     for document in source.documents():
         yield document
@@ -257,14 +315,12 @@ def _library(rows: int) -> Source:
 
 
 def _sources(folder: Path) -> Iterator[Path]:
-    """The library's files, in path order of each folder; packages of others and tests are left out."""
     for base, inner, names in os.walk(folder):
         inner[:] = sorted(set(inner) - _LEFT_OUT)
         yield from (Path(base, name) for name in sorted(names) if name.endswith(".py"))
 
 
 def _blocks(text: str) -> list[str]:
-    """Runs of whole lines of at most `_BLOCK` characters (one longer line alone), blank ones left out."""
     blocks: list[str] = []
     held: list[str] = []
     length = 0

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import importlib.metadata
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+
+from workbench import __version__, settings
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What some samples come to, in the row's unit.
-
-    Attributes:
-        p50, p95: Median and 95th percentile of all samples.
-        best: Median over the questions of each one's best round: what is left when others do not get in the way.
-        samples: How many there are.
-    """
+    """What some samples come to, in the row's unit."""
 
     p50: float
     p95: float
@@ -42,14 +44,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another program at the same task in the same run.
-
-    Attributes:
-        name: Name, with what of it was used.
-        figure: Its figure, or None where it is missing here.
-        at_most: The goal: our median is at most so many times the peer's.
-        note: What to know of it; why it is missing.
-    """
+    """Another program at the same task in the same run."""
 
     name: str
     figure: Figure | None
@@ -59,18 +54,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured thing.
-
-    Attributes:
-        key: Its name for `--only`.
-        title: What was measured.
-        unit: Unit of every figure of the row: ms, s, MB, share.
-        figure: Ours.
-        peers: Others at the same.
-        at_most, at_least: Goal for our median.
-        p95_at_most: Goal for our 95th percentile.
-        notes: What to know when reading it.
-    """
+    """One measured thing."""
 
     key: str
     title: str
@@ -101,14 +85,12 @@ class Row:
         return (*goals, *(goal for peer in self.peers if (goal := self.against(peer)) is not None))
 
     def against(self, peer: Peer) -> Goal | None:
-        """The goal set by one peer."""
         if peer.at_most is None:
             return None
         ratio = self.ratio(peer)
         return Goal(f"at most {peer.at_most:g}x {peer.name}", None if ratio is None else ratio <= peer.at_most)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
         return {
             "key": self.key,
             "title": self.title,
@@ -128,7 +110,6 @@ class Unmeasured:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
         return {"key": self.key, "unmeasured": self.reason}
 
 
@@ -136,3 +117,114 @@ def _plain(figure: Figure | None) -> dict[str, Any]:
     if figure is None:
         return {"p50": None, "p95": None, "best": None, "samples": 0}
     return {"p50": figure.p50, "p95": figure.p95, "best": figure.best, "samples": figure.samples}
+
+
+# --- timing ----------------------------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+def in_turn(
+    contestants: Mapping[str, Callable[[T], object]], inputs: Sequence[T], rounds: int = 3, warm: int | None = None
+) -> dict[str, Figure]:
+    """Milliseconds of each contestant over all inputs."""
+    for value in inputs[: len(inputs) if warm is None else warm]:
+        for run in contestants.values():
+            run(value)
+    samples = {name: np.zeros((rounds, len(inputs))) for name in contestants}
+    for turn in range(rounds):
+        for position, value in enumerate(inputs):
+            for name, run in contestants.items():
+                samples[name][turn, position] = milliseconds(run, value)
+    return {name: Figure.of(taken) for name, taken in samples.items()}  # type: ignore[arg-type]
+
+
+def milliseconds(run: Callable[[T], object], value: T) -> float:
+    started = time.perf_counter()
+    run(value)
+    return (time.perf_counter() - started) * 1000.0
+
+
+# --- machine ---------------------------------------------------------------------------------------------------------
+
+
+_PACKAGES = ("numpy", "duckdb", "usearch", "openvino", "google-re2", "tantivy", "bm25s")
+_BUSY = 0.5
+
+
+def version(package: str) -> str:
+    """Version of an installed package, or "" where it is not."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine and the program."""
+
+    processor: str
+    cores: int
+    memory_gb: float
+    system: str
+    python: str
+    load: float
+    threads: int
+    versions: dict[str, str]
+    commit: str
+
+    @property
+    def busy(self) -> bool:
+        """Whether others were using it when the bench began."""
+        return self.load > _BUSY * self.cores
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def describe() -> Machine:
+    return Machine(
+        processor=_processor(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        memory_gb=_memory(),
+        system=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        load=os.getloadavg()[0],
+        threads=int(settings.get("threads")),
+        versions={"workbench": __version__, **{name: said for name in _PACKAGES if (said := version(name))}},
+        commit=_commit(),
+    )
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.is_file():
+        for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory() -> float:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (ValueError, OSError):
+        return 0.0
+
+
+def _commit() -> str:
+    folder = Path(__file__).resolve().parents[2]
+    if not (folder / ".git").exists():
+        return ""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+    except OSError:
+        return ""  # no git program

@@ -41,13 +41,7 @@ class Question:
 
 
 class Ground:
-    """The corpus open for measuring. Close it when done.
-
-    Args:
-        built: The corpus.
-        model: Encoder of the indexing row; None is the setting.
-        tell: Called with a Progress when something takes long.
-    """
+    """The corpus open for measuring. Close it when done."""
 
     def __init__(self, built: BenchCorpus, model: str | None, tell: Callable[[Progress], None]) -> None:
         self.built = built
@@ -61,15 +55,12 @@ class Ground:
         self.closing.callback(self.corpus.close)
 
     def close(self) -> None:
-        """Let go of the corpus, and of what rows put on `closing`."""
         self.closing.close()
 
     def texts(self) -> Iterator[str]:
-        """The text of every record, in number order."""
         return self._streamed("SELECT text FROM records ORDER BY number")
 
     def documents(self) -> Iterator[str]:
-        """The text of every document, in number order."""
         return self._streamed("SELECT text FROM documents ORDER BY number")
 
     def _streamed(self, sql: str) -> Iterator[str]:
@@ -82,7 +73,6 @@ class Ground:
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
-        """`QUESTIONS` questions."""
         return self.draw(QUESTIONS)
 
     @cached_property
@@ -91,7 +81,6 @@ class Ground:
         return [self.engine.embed(question.typed, "") for question in self.questions]
 
     def draw(self, count: int) -> tuple[Question, ...]:
-        """Questions drawn from the corpus."""
         return draw(self.engine.records, count)
 
     def words(self, least: int, most: int, count: int) -> list[str]:

@@ -67,7 +67,6 @@ class Met:
 
 
 def question(rng: random.Random) -> tuple[str, str]:
-    """A query and a plan."""
     return " ".join(rng.choices(WORDS, k=rng.randint(1, 3))), rng.choice(PLANS)
 
 
@@ -121,7 +120,6 @@ async def visit(address: str, rng: random.Random, met: Met, pause: float) -> Non
 
 
 async def browse(address: str, seed: int, end: float, met: Met, pause: float) -> None:
-    """One visitor after another."""
     rng = random.Random(seed)
     while time.monotonic() < end:
         try:
@@ -184,7 +182,6 @@ def main() -> None:
 
 
 def measure(asked: argparse.Namespace, where: Path) -> None:
-    """Run everything and print what came of it."""
     folder, corpus = where / "files", where / "corpus"
     if asked.folder:
         shutil.copytree(asked.folder, folder)

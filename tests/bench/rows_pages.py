@@ -66,12 +66,7 @@ def standing(folder: Path) -> BenchCorpus:
 
 
 def pages(ground: Ground) -> tuple[Row, ...]:
-    """The first page and the slider on the ground's corpus.
-
-    Raises:
-        UsageError: Playwright or a Chromium is missing.
-        WorkbenchError: The corpus cannot be opened.
-    """
+    """The first page and the slider on the ground's corpus."""
     question = ground.questions[0].typed
     first, slider = measure(ground.built.folder, question, ground)
     note = (
@@ -86,16 +81,7 @@ def pages(ground: Ground) -> tuple[Row, ...]:
 
 
 def measure(corpus: Path, query: str, ground: Ground | None = None) -> tuple[list[float], list[float]]:
-    """Seconds of each first page, and milliseconds of each press of the slider.
-
-    Args:
-        corpus: The corpus folder.
-        query: What is asked.
-        ground: Told how far it is.
-
-    Raises:
-        UsageError: Playwright or a Chromium is missing.
-    """
+    """Seconds of each first page, and milliseconds of each press of the slider."""
     with _browser() as browser, _server(corpus) as address:
         first = [_first_page(browser, address) for _ in range(FIRST_PAGES)]
         return first, _presses(browser, address, query, ground)
@@ -132,7 +118,6 @@ def _presses(browser: Any, address: str, query: str, ground: Ground | None) -> l
 
 @contextmanager
 def _browser() -> Iterator[Any]:
-    """A headless Chromium. Raises UsageError where there is none."""
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as exc:
@@ -156,7 +141,6 @@ def _browser() -> Iterator[Any]:
 
 @contextmanager
 def _server(corpus: Path) -> Iterator[str]:
-    """Address of `workbench app` on a corpus, in a process of its own that ends with the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

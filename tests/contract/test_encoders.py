@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from static_model import make_static
+from small_models import make_static
 
 from workbench.encode.load import load_encoder
 from workbench.encode.protocol import Encoder

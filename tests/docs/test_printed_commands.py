@@ -10,11 +10,11 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import file_makers
 import pytest
 from click.testing import CliRunner
 
@@ -115,10 +115,6 @@ def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files, corpora, sets and judgments that the texts speak of."""
-    sys.path.insert(0, str(ROOT / "tests" / "unit"))
-    import reader_files
-
-    sys.path.pop(0)
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "http.md").write_text(
@@ -127,7 +123,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (docs / "music.md").write_text(
         "# Waltz\n\nA waltz in three.\n\n## Examples\n\n```js\nnote('c e g').s('waltz')\n```\n"
     )
-    (docs / "sales.xlsx").write_bytes(reader_files.xlsx({"May": [["what", "sum"], ["tea", 3], ["ham", 4]]}))
+    (docs / "sales.xlsx").write_bytes(file_makers.xlsx({"May": [["what", "sum"], ["tea", 3], ["ham", 4]]}))
     (docs / "old.md").write_text("# Old\n\nNobody asks for it.\n")
     for n in range(12):
         (docs / f"n{n}.md").write_text(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import corpora, peers, rows_grep, rows_keyword, run
+from bench import corpora, rows_engines, run
 from bench.__main__ import bench
 from bench.figures import Figure, Row, Unmeasured
 from bench.ground import QUESTIONS, Ground
@@ -88,14 +88,14 @@ def test_a_missing_peer_is_said_in_its_row(ground: Ground, monkeypatch: pytest.M
         return real(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", importing)
-    row = rows_keyword.content(ground)
+    row = rows_engines.content(ground)
     check(row)
     missing = [peer for peer in row.peers if peer.figure is None]
     assert [peer.name.split()[0] for peer in missing] == ["tantivy", "bm25s"]
     assert all("pip install" in peer.note for peer in missing)
     assert [goal.met for goal in row.goals if goal.met is None] == [None, None]
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    row = rows_grep.rare(ground)
+    row = rows_engines.rare(ground)
     check(row)
     assert row.peers[0].figure is None
     assert "install" in row.peers[0].note
@@ -182,5 +182,5 @@ def test_a_peer_is_built_once_for_each_release(ground: Ground) -> None:
         made.append(folder.name)
 
     for release in ("1", "1", "2"):
-        peers._kept(ground, "some", release, build)
+        rows_engines._kept(ground, "some", release, build)
     assert made == ["some", "some"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from judged_corpus import write_judged
+from corpus_files import write_judged
 
 from workbench.cli.main import main
 from workbench.plan.plan import Plan

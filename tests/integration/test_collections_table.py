@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import collections, rows_sweep
+from bench import collections, rows_plans
 from click.testing import CliRunner
 
 import workbench as wb
@@ -107,9 +107,9 @@ def test_a_sweep_gives_the_means_that_ranx_gives() -> None:
             rankings[source] = list(zip(ids, np.sort(random.random(30))[::-1].tolist(), strict=True))
         candidates = Candidates.from_rankings(rankings)
         asked.append((candidates, np.sort(random.choice(len(candidates), 10, replace=False))))
-    grid = rows_sweep.fusions()
-    means = rows_sweep.figures(asked, grid).mean(axis=0)
-    peer, apart = rows_sweep._ranx(asked, grid, means)
+    grid = rows_plans.fusions()
+    means = rows_plans.figures(asked, grid).mean(axis=0)
+    peer, apart = rows_plans._ranx(asked, grid, means)
     assert peer.figure is not None
     # Equal ranks in the two sources tie in rrf, and ranx settles ties its own way: at most a few places move.
     assert apart == pytest.approx(0, abs=0.02)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import file_makers as make
 import pytest
 from click.testing import CliRunner
 from mcp import Client
@@ -16,10 +16,6 @@ from mcp import Client
 import workbench as wb
 from workbench.cli.main import main
 from workbench.mcp.server import build_server
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-
-import reader_files as make
 
 PAGE = """<!doctype html>
 <html>

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-
-from reader_files import docx, mail, pptx, xlsx, zipped
+from file_makers import docx, mail, pptx, xlsx, zipped
 
 from workbench import index, open_corpus
 from workbench.indexing.report import by_kind

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from static_model import SIX, index_both
+from small_models import SIX, index_both
 
 import workbench as wb
 from workbench.cli.main import main

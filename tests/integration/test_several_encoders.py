@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from static_model import SIX, index_both, make_static
+from small_models import SIX, index_both, make_static
 
 import workbench as wb
 from workbench.cli.main import main

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pydoc_data.topics import topics
-from static_model import make_static
+from small_models import make_static
 
 import workbench as wb
 

@@ -52,7 +52,7 @@ def judged(candidates: Candidates, texts: list[int] | None = None, left_out: str
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(candidate_sets(), min_size=1, max_size=4),
     st.lists(fusion_plans(plan_fields.METHODS), min_size=1, max_size=9),
@@ -91,7 +91,7 @@ def test_every_plan_has_the_ranks_of_one_fusion_after_another(
         assert ranks == wanted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(candidate_sets(cuts=False), min_size=1, max_size=3), st.booleans(), st.integers(1, 5))
 def test_queries_are_cut_together_as_each_is_cut(queries: list[Candidates], documents: bool, depth: int) -> None:
     depths, thresholds = {"keyword": depth, "vector": depth + 1}, {"keyword": 2.0, "vector": 0.5, "grep": "off"}

@@ -1,31 +1,93 @@
-"""A citation opens where the words are: each chunk's words are found at its place in the original, re-opened by other means.
+"""What the tests of citations share: files cut small, and a reading of locators that is not the workbench's own.
 
-For every format a file is made from random words, read and cut by the workbench, and opened again through the format's own
-library (or none at all), which knows nothing of the workbench; the place that a chunk cites must hold the chunk's words.
-"""
+An original is the list of its places in the order of the document, each with its keys and the words that stand there, as the
+format's own library or the test that made the file gives them."""
 
 from __future__ import annotations
 
 import email
 import email.policy
+import html
 import io
 import json
 import re
-import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import file_makers as make
 import pytest
-from hypothesis import given
+from file_makers import count_words, cut_file, found, pdf
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+from workbench.ingest import FileRules
+from workbench.records import Chunk, Document
 
-import reader_files as make
-from citation_cases import CHECK, NAMES, PARAGRAPHS, ROWS, SENTENCE, WORD, Original, check, chunks, read, words_of
-from ingest_cases import pdf
+Original = Sequence[tuple[dict[str, object], str]]
 
-from workbench.records import Chunk
+WORD = st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyzäéßжяλ"), min_size=2, max_size=9)
+SENTENCE = st.lists(WORD, min_size=1, max_size=12).map(" ".join)
+PARAGRAPHS = st.lists(SENTENCE, min_size=1, max_size=12)
+NAMES = st.sampled_from(["Sales", "R&D = 5%", "Übersicht", "a#b", "2024", "a..row"])
+ROWS = st.lists(st.lists(st.one_of(st.none(), SENTENCE), min_size=1, max_size=4), min_size=1, max_size=12)
+CHECK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def read(folder: Path, name: str, data: bytes) -> list[tuple[Document, tuple[Chunk, ...]]]:
+    file = folder / name
+    file.write_bytes(data)
+    items = cut_file(found(file), FileRules(), count_words, budget=30)
+    return [item for item in items if isinstance(item, tuple)]
+
+
+def chunks(folder: Path, name: str, data: bytes) -> list[Chunk]:
+    made = [chunk for _, own in read(folder, name, data) for chunk in own]
+    assert made
+    return made
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, without the marks that the workbench sets."""
+    return re.findall(r"\w+", text)
+
+
+def words_at(locator: str, original: Original) -> list[str]:
+    """The words at the place that a locator names, between the ends of its range."""
+    first, _, last = re.sub(r"\.\.(?=[a-z]+=)", "\0", locator).partition("\0")
+    starts, ends = _named(first, original), _named(last or first, original)
+    assert starts, locator
+    assert ends, locator
+    return words_of("\n".join(words for _, words in original[starts[0] : ends[-1] + 1]))
+
+
+def _named(place: str, original: Original) -> list[int]:
+    pairs = [part.partition("=")[::2] for part in place.split("&")]
+    wanted = {key: re.sub("%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), value) for key, value in pairs}
+    return [
+        at
+        for at, (keys, _) in enumerate(original)
+        if all(key in keys and _is(value, str(keys[key])) for key, value in wanted.items())
+    ]
+
+
+def _is(value: str, own: str) -> bool:
+    low, _, high = value.partition("-")
+    numbers = re.fullmatch(r"[\d:]+-[\d:]+", value) and own.replace(":", "").isdigit()
+    return value == own or bool(numbers and low.zfill(9) <= own.zfill(9) <= high.zfill(9))
+
+
+def check(made: Sequence[Chunk], original: Original) -> None:
+    assert made
+    for chunk in made:
+        there = words_at(chunk.locator, original)
+        position = 0
+        for word in words_of(chunk.text):
+            assert word in there[position:], (chunk.locator, word)
+            position = there.index(word, position) + 1
+
+
+# --- formats of today ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -276,3 +338,135 @@ def test_every_kind_of_place_is_tried_here() -> None:
     files = [root / "workbench" / "ingest" / "read.py", *(root / "workbench" / "ingest" / "readers").glob("*.py")]
     keys = {key for file in files for key in re.findall(r"locator\((\w+)=", file.read_text(encoding="utf-8"))}
     assert keys == {"paragraph", "table", "slide", "sheet", "cell", "part", "row", "line", "time", "page"}
+
+
+# --- citations html property -----------------------------------------------------------------------------------------
+
+
+SCRIPT = "<script>\n'no'</script>\n"
+BETWEEN = st.sampled_from(
+    [
+        " ",
+        "\n",
+        "\n\n\t ",
+        " <b\nclass='a>b'>",
+        "</b>\n",
+        "&nbsp;",
+        "<br>\n",
+        " <!-- no\n<p>word\n-->\n",
+        "&amp;\n",
+        SCRIPT,
+    ]
+)
+# No headings: long ones leave a chunk of this test no room for a whole word.
+BLOCKS = st.sampled_from(
+    ["p", "pre", "li", "div", "blockquote", "noscript>never</noscript><p", "td", "tr><td", "table><tr><td"]
+)
+RUNS = st.lists(st.tuples(SENTENCE, BETWEEN), min_size=1, max_size=3)
+PAGES = st.lists(st.tuples(BLOCKS, RUNS), min_size=1, max_size=6)
+
+
+def source(blocks: list[tuple[str, list[tuple[str, str]]]]) -> str:
+    body = "\n".join(f"<{tag}>" + "".join(f"{words}{after}" for words, after in runs) for tag, runs in blocks)
+    return (
+        f"<!doctype html>\n<html><head>\n<title>The page</title>\n<style>\np {{ }}\n</style></head>\n<body>\n{body}\n"
+    )
+
+
+def lines_of(page: str) -> Original:
+    """The words of each line, by patterns that know nothing of elements."""
+    silent = r"<!--.*?-->|<(script|style|title|noscript)>.*?</\1>|</?[a-z!](?:'[^']*'|[^'>])*>"
+    plain = re.sub(silent, lambda markup: " " + "\n" * markup[0].count("\n"), page, flags=re.DOTALL)
+    return [({"line": n}, html.unescape(line)) for n, line in enumerate(plain.split("\n"), 1)]
+
+
+@CHECK
+@given(PAGES)
+@pytest.mark.parametrize(("encoding", "end"), [("utf-8", "\n"), ("utf-16", "\r\n")])
+def test_pages(tmp_path: Path, encoding: str, end: str, blocks: list[tuple[str, list[tuple[str, str]]]]) -> None:
+    page = source(blocks)
+    made = chunks(tmp_path, "a.html", page.replace("\n", end).encode(encoding))
+    check(made, lines_of(page))
+    assert all(re.fullmatch(r"line=\d+(-\d+)?", chunk.locator) for chunk in made)
+
+
+@CHECK
+@given(PAGES, PARAGRAPHS)
+def test_pages_inside_archives(
+    tmp_path: Path, blocks: list[tuple[str, list[tuple[str, str]]]], more: list[str]
+) -> None:
+    """A member of an archive and a page that is attached have lines of their own, with front matter before them too."""
+    page = "---\nauthor: Ada\n---\n" + source(blocks)
+    other = source([("p", [(p, "\n")]) for p in more])
+    within = make.zipped({"d/in.htm": page, "x.xhtml": '<?xml version="1.0"?>\n' + other})
+    made = {document.path: own for document, own in read(tmp_path, "a.zip", make.zipped({"in.zip": within}))}
+    check(made["a.zip!/in.zip!/d/in.htm"], lines_of(page.replace("---\nauthor: Ada\n---\n", "\n" * 3)))
+    check(made["a.zip!/in.zip!/x.xhtml"], lines_of("\n" + other))
+
+
+@CHECK
+@given(PARAGRAPHS)
+def test_a_page_on_one_line(tmp_path: Path, paragraphs: list[str]) -> None:
+    start, original = len("<html>") + 1, []
+    for words in (*paragraphs, "filling " * 300):
+        original.append(({"line": 1, "column": start + len("<p>")}, words))
+        start += len(f"<p>{words}</p>")
+    page = "<html>" + "".join(f"<p>{words}</p>" for _, words in original)
+    made = chunks(tmp_path, "a.html", page.encode("utf-8"))
+    check(made, original)
+    assert all(chunk.locator.startswith("line=1&column=") for chunk in made)
+
+
+# --- citations old property ------------------------------------------------------------------------------------------
+
+
+@CHECK
+@given(PARAGRAPHS, st.lists(st.lists(SENTENCE, min_size=2, max_size=3), max_size=6))
+def test_old_word_files(tmp_path: Path, paragraphs: list[str], rows: list[list[str]]) -> None:
+    """Word counts each cell, and each end of a row, as a paragraph; a row is cited by its end."""
+    original: Original = [({"paragraph": n}, words) for n, words in enumerate(paragraphs, 1)]
+    ends = len(paragraphs)
+    for row in rows:
+        ends += len(row) + 1
+        original.append(({"paragraph": ends}, " ".join(row)))
+    check(chunks(tmp_path, "a.doc", make.doc(paragraphs, rows)), original)
+
+
+@CHECK
+@given(st.dictionaries(NAMES, ROWS, min_size=1, max_size=3))
+def test_old_workbooks(tmp_path: Path, sheets: dict[str, list[list[str | None]]]) -> None:
+    whole = {name: [["start"], *rows] for name, rows in sheets.items()}
+    original: Original = [
+        ({"sheet": name, "row": n}, " ".join([name if n == 1 else "", *(cell or "" for cell in row)]))
+        for name, rows in whole.items()
+        for n, row in enumerate(rows, 1)
+    ]
+    made = chunks(tmp_path, "a.xls", make.xls(whole))
+    check(made, original)
+    assert not any("..sheet=" in chunk.locator for chunk in made)
+
+
+@CHECK
+@given(st.lists(st.tuples(SENTENCE, SENTENCE, st.one_of(st.just(""), SENTENCE)), min_size=1, max_size=5))
+def test_old_slides(tmp_path: Path, slides: list[tuple[str, str, str]]) -> None:
+    original: Original = []
+    for n, (title, body, notes) in enumerate(slides, 1):
+        original += [({"slide": n}, f"{title}\n{body}"), ({"slide": n, "part": "notes"}, notes)]
+    made = chunks(tmp_path, "a.ppt", make.ppt(slides, before=[("gone", "away", "")]))
+    check(made, original)
+    assert all(re.fullmatch(r"slide=\d+(&part=notes)?", chunk.locator) for chunk in made)
+
+
+@CHECK
+@given(SENTENCE, PARAGRAPHS, PARAGRAPHS, PARAGRAPHS)
+def test_outlook_messages(tmp_path: Path, subject: str, body: list[str], inner: list[str], attached: list[str]) -> None:
+    """A message that is attached, and a file attached to that, are documents with places of their own."""
+    note = "\n".join(attached)
+    within = make.msg_streams("Inner", "\r\n".join(inner), {"note.txt": note.encode("utf-8")}, inside=True)
+    made = {d.path: own for d, own in read(tmp_path, "a.msg", make.msg(subject, "\r\n".join(body), {"Inner": within}))}
+    assert list(made) == ["a.msg", "a.msg!/Inner.msg", "a.msg!/Inner.msg!/note.txt"]
+    head = "From Ada ada@example.org To Bob Date 2024 01 17 21 20 00 UTC"
+    check(made["a.msg"], [({"part": 0}, f"{subject} {head}"), ({"part": 1}, "\n".join(body))])
+    check(made["a.msg!/Inner.msg"], [({"part": 0}, f"Inner {head}"), ({"part": 1}, "\n".join(inner))])
+    for chunk in made["a.msg!/Inner.msg!/note.txt"]:
+        assert chunk.text.strip() in "\n".join(note.split("\n")[chunk.start_line - 1 : chunk.end_line])

@@ -130,7 +130,7 @@ def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sets)
 @example({"queries": [("a\r\x07\ra", "a", None)], "judged": [(0, 0, 0, "a", "\ra")]})
 def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Path, drawn: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Pat
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(TEXTS.filter(str.strip), st.lists(TEXTS, min_size=1, max_size=4, unique=True), min_size=1), TEXTS
 )

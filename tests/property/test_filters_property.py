@@ -79,7 +79,7 @@ def database() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(nodes)
 def test_whatever_compiles_runs_and_not_is_its_complement(node: Node):
     keys = sorted({c.field.removeprefix("metadata.") for c in conditions(node)})

@@ -17,7 +17,7 @@ from workbench.ranking.cutting import retrieved_rows, to_depth
 from workbench.ranking.fuse import Fused, fuse
 from workbench.records import Label
 
-fast = settings(max_examples=80, deadline=None)
+fast = settings(max_examples=40, deadline=None)
 
 
 def bits(fused: Fused) -> tuple[object, ...]:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from file_makers import cut_file
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-
-from ingest_cases import cut_file
 
 from workbench.ingest import FileRules, Problem, ReadError, TokenCounter
 from workbench.ingest.encoding import normalise
@@ -48,7 +44,7 @@ def _file(folder: Path, name: str, data: bytes) -> FoundFile:
     return found
 
 
-QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUICK

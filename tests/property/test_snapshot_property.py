@@ -73,7 +73,7 @@ ABOUTS = st.builds(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=20, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_write_read_write_changes_nothing(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
     content = Content((search,), (), (), frames)
@@ -89,7 +89,7 @@ def test_write_read_write_changes_nothing(about: About, search: SavedSearch, fra
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=12, phases=QUICK, suppress_health_check=[HealthCheck.too_slow])
 @given(about=ABOUTS, search=SEARCHES, frames=tables())
 def test_any_content_has_a_page_and_a_diff(about: About, search: SavedSearch, frames: dict[str, pl.DataFrame]) -> None:
     content = Content((search,), (), (), frames)

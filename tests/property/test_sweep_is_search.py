@@ -10,7 +10,7 @@ import pytest
 from corpus_files import write_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from static_model import make_static
+from small_models import make_static
 
 import workbench as wb
 from workbench.evaluate.live import CachedPool
@@ -131,7 +131,7 @@ def plan_of(changes: dict[str, Any]) -> wb.Plan | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plans, st.booleans())
 def test_every_plan_has_the_figures_of_a_search(
     corpus: wb.Corpus, judgments: Judgments, drawn: list[dict[str, Any]], own: bool

@@ -33,7 +33,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, i
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cases())
 def test_exact_search_is_brute_force(case: tuple[np.ndarray, np.ndarray, np.ndarray | None, int]) -> None:
     """The same numbers in the same order, and each score is the bits of the record scored alone."""

@@ -168,7 +168,7 @@ def test_every_field_is_drawn() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**9))
 def test_with_plan_is_search(corpus: wb.Corpus, seed: int) -> None:
     """Hits, ranks, contributions, counts, funnel, messages and warnings are equal, or another search is asked for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -10,9 +9,6 @@ import pytest
 from grep_cases import make_grep, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "lexical"))
-
 from lexical_corpus import Corpus, build
 
 from workbench.store.grep.search import MappedGrep
@@ -34,7 +30,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return build(tmp_path_factory.mktemp("forms"), texts)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, len(WORDS) - 1), st.sampled_from(FORMS), st.sampled_from(["any", "all"]))
 def test_a_word_in_any_form_finds_every_form(written: Corpus, which: int, form: str, operator: str) -> None:
     """Keyword search compares words under NFKC, case folding and the folding of accents, on both sides."""
@@ -52,7 +48,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> MappedGrep:
     return make_grep(tmp_path_factory.mktemp("lines"), texts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, len(WORDS) - 1),
     st.sampled_from(CANONICAL),

@@ -17,7 +17,7 @@ import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from indexing_cases import write_texts
+from corpus_files import write_texts
 
 import workbench as wb
 from workbench import index

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from indexing_cases import TEXTS, paths, run, write_texts
+from corpus_files import TEXTS, paths, run, write_texts
 
 from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, UsageError
 from workbench.indexing import remove

@@ -8,21 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-
-from ingest_cases import cut_file
+from file_makers import cut_file
 
 from workbench.ingest import FileRules, Problem, ReadError
 from workbench.ingest.rules import parse_rules
 from workbench.ingest.walk import walk
 from workbench.reports import FileStatus
 
-UNIT = str(Path(__file__).parents[1] / "unit")
+HELPERS = str(Path(__file__).parents[1])
 SAMPLE = Path(__file__).parents[2] / "workbench" / "ingest"
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from ingest_cases import cut_file
+from file_makers import cut_file
 from workbench.ingest import FileRules
 from workbench.ingest.walk import walk
 rules = FileRules(("b", "a"), roles=("y", "x"))
@@ -35,7 +33,7 @@ for found in walk(sys.argv[1:]):
 def test_two_processes_with_different_hash_seeds_agree_on_every_byte() -> None:
     outputs = [
         subprocess.run(
-            [sys.executable, "-c", SCRIPT, UNIT, str(SAMPLE / "chunking.py"), str(SAMPLE / "walk.py")],
+            [sys.executable, "-c", SCRIPT, HELPERS, str(SAMPLE / "chunking.py"), str(SAMPLE / "walk.py")],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,

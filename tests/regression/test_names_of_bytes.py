@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from indexing_cases import run
+from corpus_files import run
 
 import workbench as wb
 from workbench.cli.main import main

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import file_makers as make
 import pytest
 from app_for_tests import all_text, column, document
 from app_for_tests import document_body as body
@@ -17,10 +17,6 @@ from streamlit.testing.v1 import AppTest
 from workbench.locators import Place
 from workbench.records import Span
 from workbench.ui.views.document import Sheet, Target, heading
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-
-import reader_files as make
 
 Open = Callable[..., AppTest]
 

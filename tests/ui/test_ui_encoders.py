@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from app_for_tests import TEXTS, all_text, column, draw_scores, go, run
-from static_model import make_static
+from small_models import make_static
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb

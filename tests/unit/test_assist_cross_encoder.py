@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cross_encoder_model import WORDS, make_cross_encoder
+from small_models import WORDS, make_cross_encoder
 
 from workbench.assist.cross_encoder import CrossEncoderReranker
 from workbench.assist.models import load_reranker

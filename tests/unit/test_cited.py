@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import file_makers as make
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,10 +13,6 @@ import workbench as wb
 from workbench.errors import UsageError
 from workbench.locators import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken
 from workbench.retrieve.readfile import find_cited, find_place, split_citation
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import reader_files as make
 
 SHEETS = "# Sales\n\na | b\n1 | 2\n\n# R&D\n\nc\nd\n"
 SHEET_PLACES = [

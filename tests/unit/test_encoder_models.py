@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
+from small_models import make_static
 
 from workbench.encode import models
+from workbench.encode.hashing import DIM, IDENTITY, HashingEncoder
 from workbench.encode.load import identity_of, load_encoder
+from workbench.encode.models import Model
+from workbench.encode.static import RUNTIME, StaticEncoder, find_static
 from workbench.errors import EncoderError
 
 
@@ -97,3 +106,112 @@ def test_the_digest_is_that_of_the_weights(tmp_path: Path) -> None:
     (tmp_path / "onnx").mkdir()
     (tmp_path / "onnx" / "model.safetensors").write_bytes(b"another runtime's")
     assert models.Model("x", tmp_path).digest == hashlib.sha256(lines.encode()).hexdigest()
+
+
+# --- hashing encoder -------------------------------------------------------------------------------------------------
+
+
+CODE = (
+    "import hashlib; from workbench.encode.hashing import HashingEncoder;"
+    "print(hashlib.sha256(HashingEncoder().encode(['retry the call', '', 'é 検索 C++']).tobytes()).hexdigest())"
+)
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_same_bits() -> None:
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", CODE],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(seen) == 1
+
+
+def test_it_is_found_by_name() -> None:
+    assert identity_of("hashing") == load_encoder("hashing").identity == IDENTITY
+    assert IDENTITY.runtime == "hashing 1"
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_a_unit_vector(text: str) -> None:
+    vector = HashingEncoder().encode_query(text)
+    assert vector.shape == (DIM,)
+    assert abs(float(np.linalg.norm(vector.astype(np.float64))) - 1) < 1e-6
+
+
+# --- static encoder --------------------------------------------------------------------------------------------------
+
+
+TEXTS = ["Retry with a backoff after each failure.", "eggs and flour", "", "eggs eggs flour"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_static(tmp_path / "table", TEXTS)
+
+
+def test_a_vector_is_the_direction_of_the_mean_of_its_rows(folder: Path) -> None:
+    table = load_file(folder / "model.safetensors")["embedding.weight"].astype(np.float64)
+    vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    total = 2 * table[vocabulary["eggs"]] + table[vocabulary["flour"]]
+    encoder = load_encoder(str(folder))
+    np.testing.assert_allclose(encoder.encode_query("eggs flour EGGS"), total / np.linalg.norm(total), atol=1e-6)
+    assert encoder.count_tokens(TEXTS) == [8, 3, 0, 3]
+
+
+def test_its_identity_is_known_without_loading_it(folder: Path) -> None:
+    """Digest, dimension and runtime are the loaded encoder's, whatever the setting of the runtime."""
+    identity = identity_of(str(folder))
+    assert identity == load_encoder(str(folder), "torch").identity
+    assert (identity.runtime, identity.dim) == (RUNTIME, 256)
+    assert identity.digest != identity_of(str(make_static(folder.parent / "other", TEXTS, shift=0.1))).digest
+
+
+def test_tables_in_the_form_of_model2vec_run_too(tmp_path: Path, folder: Path) -> None:
+    other = make_static(tmp_path / "m2v", TEXTS, key="embeddings")
+    np.testing.assert_array_equal(load_encoder(str(other)).encode(TEXTS), load_encoder(str(folder)).encode(TEXTS))
+
+
+@pytest.mark.parametrize("change", ["modules", "prompts", "mapping", "tokenizer", "header", "other"])
+def test_a_folder_with_more_to_it_is_left_to_torch(folder: Path, change: str) -> None:
+    """Another module, prompts, shared rows, a missing tokenizer, a damaged file, no static embedding at all."""
+    modules = json.loads((folder / "modules.json").read_text())
+    if change == "modules":
+        (folder / "modules.json").write_text(json.dumps([*modules, {"type": "a.Dense", "path": "2_Dense"}]))
+    elif change == "prompts":
+        (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "query: "}}')
+    elif change == "mapping":
+        table = load_file(folder / "model.safetensors")["embedding.weight"]
+        save_file({"embeddings": table, "mapping": np.arange(len(table))}, folder / "model.safetensors")
+    elif change == "tokenizer":
+        (folder / "tokenizer.json").unlink()
+    elif change == "header":
+        (folder / "model.safetensors").write_bytes(b"no header here")
+    else:
+        (folder / "modules.json").write_text(json.dumps(modules[1:]))
+    assert find_static(Model("x", folder)) is None
+
+
+def test_a_table_cut_short_is_refused_with_a_remedy(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    model = Model("x", folder)
+    files = find_static(model)
+    assert files is not None
+    with pytest.raises(EncoderError, match="cannot be read") as caught:
+        StaticEncoder(model, files)
+    assert "again" in caught.value.remedy
+
+
+@pytest.mark.slow
+def test_vectors_are_those_of_sentence_transformers(folder: Path) -> None:
+    from workbench.encode.sentence import SentenceEncoder
+
+    theirs = SentenceEncoder(Model("table", folder))
+    texts = [TEXTS[0], TEXTS[1], "flour and eggs with failure"]
+    np.testing.assert_allclose(load_encoder(str(folder)).encode(texts), theirs.encode(texts), atol=2e-5)

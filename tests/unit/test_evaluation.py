@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import io
+import itertools
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import ir_measures
 import numpy as np
 import pytest
+from bench import collections as measured_collections
+from click.testing import CliRunner
+from corpus_files import write_files
 
 import workbench as wb
+from workbench.charts import distribution_figure
+from workbench.cli.main import main
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
-from workbench.evaluate.evaluation import evaluate, score_run
+from workbench.evaluate.distribution import Distribution, distribution
+from workbench.evaluate.evaluation import evaluate, lists_of, queries_only, score_run, wins
 from workbench.evaluate.measures import describe, parse_measure, parse_measures
-from workbench.evaluate.run import Run, document_keys, make_run
+from workbench.evaluate.pool import Pool
+from workbench.evaluate.run import Run, as_judged, document_keys, load_run, make_run
+from workbench.judgments.exchange import import_judgments
 from workbench.judgments.formats import qrels_to_trec
-from workbench.judgments.qrels import Judgments, Topic
+from workbench.judgments.known_items import make_known_item_set
+from workbench.judgments.qrels import Judgments, Topic, load_judgments
 
 
 @dataclass(frozen=True)
@@ -258,3 +270,288 @@ def test_answers_that_have_no_more_to_give_are_not_called_cut(make_corpus: Calla
 
 def judged_of(grades: dict[str, int]) -> Judgments:
     return Judgments({"q": Topic("q", "river")}, {"q": grades})
+
+
+# --- imported runs ---------------------------------------------------------------------------------------------------
+
+
+Make = Callable[..., wb.Corpus]
+WORDS = ("gauge", "bridge", "keeper", "valley", "storm", "evening", "river", "stone")
+FILES = {
+    f"notes {n}.md": f"# Report {n} on the {word}\n\nThe {word} of number{n} rose while keeper{n} watched it quietly.\n"
+    for n, word in enumerate(WORDS)
+}
+
+
+def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
+    """The greatest score first, equal ones by rank; names with spaces, a BOM and lines of any end are read."""
+    file = tmp_path / "other.run"
+    file.write_bytes(
+        b"\xef\xbb\xbfq1 Q0 b 2 7.5 bm25\r\nq1 Q0 a c.md 1 7.5 bm25\r\n\r\nq1 Q0 d 9 1e1 bm25\r\nq2 Q0 a 1 -3 bm25\r\n"
+    )
+    run = load_run(file)
+    assert run.name == "bm25"
+    assert run.rankings == {"q1": ("d", "a c.md", "b"), "q2": ("a",)}
+    assert load_run(file, name="theirs").name == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("q1 Q0 a 2 nan x", "score 'nan'"),
+        ("q1 Q0 a first 2 x", "rank 'first'"),
+        ("q1 Q0 a 1_000 2 x", "rank '1_000'"),
+        ("q1 Q0 a 2 ٣ x", "score '٣'"),
+        ("q1 Q0 a 2 infinity x", "score 'infinity'"),
+        ("q1 Q0 a 2 1e999 x", "score '1e999'"),
+        ("q1 0 a 1", "fewer than 6 fields"),
+        ("q 1 Q0 a 1 2 x", "the query's id has a space"),
+        ("q\u00a01 b Q0 a 1 2 x", "the query's id has a space"),
+        ("q1 Q0 z 3 1 x", "'z' in line 1 already"),
+    ],
+)
+def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "a.run"
+    file.write_text(f"q1 Q0 z 1 9 x\n{line}\n", encoding="utf-8")
+    with pytest.raises(JudgmentError, match=r"a\.run, line 2") as caught:
+        load_run(file)
+    assert said in caught.value.message
+
+
+def test_an_empty_run_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("\n")
+    with pytest.raises(JudgmentError, match="holds no line of a run"):
+        load_run(tmp_path / "a.run")
+
+
+def test_names_are_those_of_the_judgments(tmp_path: Path) -> None:
+    """Spaces as `%20`, a name as it is, other names that are told; twice the same counts once; foreign queries are counted."""
+    judgments = Judgments({"q 1": Topic("q 1", "x")}, {"q 1": {"a b.md": 1, "c%20d": 1}}, "set")
+    (tmp_path / "a.run").write_text(
+        "q%201 Q0 own-7 1 9 x\nq%201 Q0 a%20b.md 2 8 x\nq%201 Q0 c%20d 3 7 x\nq%201 Q0 e 4 6 x\nq9 Q0 a 1 1 x\n"
+    )
+    run = as_judged(load_run(tmp_path / "a.run"), judgments, {"own-7": "a b.md"})
+    assert run.rankings == {"q 1": ("a b.md", "c%20d", "e")}
+    assert run.warnings == ("1 of 2 queries of the run are not judged and were left out",)
+
+
+@pytest.mark.slow
+def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make) -> None:
+    """Whichever of own id, path and document id judgments and run use: the document is the same."""
+    corpus = make_corpus({"a b.md": "# One\n\nA stone.\n", "more.jsonl": '{"id": "r1", "text": "the river"}\n'})
+    names = {
+        hit.path: tuple(filter(None, (hit.path, hit.document_id, hit.metadata.get("record_id"))))
+        for hit in corpus.search("stone river", mode="keyword", plan="default keyword.operator=any").hits
+    }
+    assert sorted(map(len, names.values())) == [2, 3]
+    for group in names.values():
+        for key, other in itertools.product(group, group):
+            judgments = Judgments({"q": Topic("q", "x")}, {"q": {key: 1}}, "set")
+            done = corpus.evaluate_run(Run({"q": ("elsewhere", other)}, "theirs"), judgments, "RR")
+            assert (key, other, done.mean("RR")) == (key, other, 0.5)
+
+
+@pytest.mark.slow
+def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path: Path) -> None:
+    """Of documents, of passages, and of records that are known by their own id: no difference, and a verdict that says so."""
+    records = "".join(json.dumps({"id": f"r{n}", "text": text}) + "\n" for n, text in enumerate(FILES.values()))
+    corpus = make_corpus(FILES | {"more.jsonl": records})
+    make_known_item_set(corpus.judging, corpus.engine, "known", 12)
+    at = ["--corpus", str(corpus.path)]
+    target = str(tmp_path / "their run.txt")
+    export = ["run", "export", "known", target, "--depth", "50", "--name", "theirs", *at]
+    assert CliRunner().invoke(main, export).exit_code == 0
+    words = ["eval", "known", "--with-run", target, "--depth", "50", "--plan", "default limit=50", "--json", *at]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    plan, run = json.loads(done.stdout)
+    assert run["plan"] == "theirs"
+    assert run["measures"] == plan["measures"]
+    assert plan["measures"][0]["mean"] > 0
+    assert run["latency_ms"] == {"p50": None, "p95": None}
+    assert run["against"]["verdict"].startswith("nDCG@10 is the same for theirs and default")
+    assert "theirs" in CliRunner().invoke(main, [w for w in words if w != "--json"]).output
+
+
+@pytest.mark.slow
+def test_answers_of_nothing_are_no_nan(make_corpus: Make, tmp_path: Path) -> None:
+    """Where no query returns anything there is no share of judged documents; JSON says null."""
+    corpus = make_corpus(FILES)
+    make_known_item_set(corpus.judging, corpus.engine, "known", 4)
+    words = ["eval", "known", "--filter", "path = 'none'", "--corpus", str(corpus.path)]
+    done = CliRunner().invoke(main, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)[0]["judged@10"] is None
+    assert "nan" not in CliRunner().invoke(main, words).output
+
+
+@pytest.mark.slow
+def test_ids_stay_as_they_are_written_and_are_found_in_either_form(make_corpus: Make, tmp_path: Path) -> None:
+    """Decomposed letters: run and query set keep them, and measure the same query and the same document."""
+    apart = "cafe\u0301"
+    corpus = make_corpus({f"{apart}.md": "# One\n\nA stone.\n"})
+    (tmp_path / "a.run").write_text(f"{apart} Q0 {apart}.md 1 2 {apart}\n", encoding="utf-8")
+    run = load_run(tmp_path / "a.run")
+    assert (dict(run.rankings), run.name) == ({apart: (f"{apart}.md",)}, apart)
+    (tmp_path / "j.csv").write_text(f"query_id,query,document,grade\n{apart},stone,{apart}.md,1\n", encoding="utf-8")
+    judgments = load_judgments(tmp_path / "j.csv")
+    import_judgments(corpus.judging, tmp_path / "j.csv", "s")
+    assert (*judgments.query_ids, corpus.judging.queries("s")[0].query_id) == (apart, apart)
+    for query_id in (apart, "caf\u00e9"):
+        judged = Judgments({query_id: Topic(query_id, "x")}, {query_id: judgments.qrels[apart]})
+        assert corpus.evaluate_run(run, judged, "RR").mean("RR") == 1.0
+    both = Run({apart: ("other",), "caf\u00e9": (f"{apart}.md",)}, "both")
+    assert as_judged(both, judged).rankings == {"caf\u00e9": ("caf\u00e9.md",)}
+
+
+# --- identical ids ---------------------------------------------------------------------------------------------------
+
+
+TEXTS = {
+    "a-pro": "Amber bridges carry cedar over the delta in spring.",
+    "a-con": "Amber bridges burn, and cedar rots in the delta.",
+    "b-pro": "Fjords grow groves of ember trees.",
+    "b-con": "Ember trees die in fjords without groves.",
+}
+ANSWERS = {"a-pro": "a-con", "b-pro": "b-con"}
+
+
+def beir(folder: Path, ids: dict[str, str]) -> Path:
+    """A collection whose first document of each pair is the query for the other, under these ids of queries."""
+    corpus = "".join(json.dumps({"_id": i, "title": f"Debate {i}", "text": t}) + "\n" for i, t in TEXTS.items())
+    queries = "".join(json.dumps({"_id": q, "text": TEXTS[d]}) + "\n" for q, d in ids.items())
+    qrels = "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{ANSWERS[d]}\t1\n" for q, d in ids.items())
+    return write_files(folder, {"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels.tsv": qrels})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the collection `debates`, its corpus `made`, and `numbers`: the same with other ids of queries."""
+    made = tmp_path_factory.mktemp("identical")
+    beir(made / "debates", {i: i for i in ANSWERS})
+    beir(made / "numbers", {"b-con": "a-pro", "a-con": "b-pro"})
+    wb.index([made / "debates"], corpus=made / "made", encoder="hashing", workers=0)
+    return made
+
+
+@pytest.fixture(scope="module")
+def corpus(folder: Path) -> Iterator[wb.Corpus]:
+    with wb.open_corpus(folder / "made") as opened:
+        yield opened
+
+
+def test_every_way_to_measure_leaves_it_out_where_queries_are_documents(corpus: wb.Corpus, folder: Path) -> None:
+    """The answer stands first by itself, second where the query's own document counts; a warning says so."""
+    judgments = wb.load_judgments(folder / "debates")
+    run = folder / "other.run"
+    run.write_text(
+        "".join(f"{q} Q0 {d} {n} {9 - n} other\n" for q, a in ANSWERS.items() for n, d in enumerate((q, a), 1))
+    )
+    for drop, figure in ((None, 1.0), (True, 1.0), (False, 0.5)):
+        evaluated = corpus.evaluate(judgments, "default", ["RR"], drop_identical_ids=drop)
+        swept = corpus.sweep(judgments, {"fusion.alpha": [0.3, 0.8]}, "RR", 0, drop_identical_ids=drop)
+        live = corpus.live(judgments, "RR", drop_identical_ids=drop)
+        foreign = corpus.evaluate_run(load_run(run), judgments, ["RR"], drop_identical_ids=drop)
+        assert [evaluated.mean("RR"), foreign.mean("RR"), live.figure(wb.preset("default")).mean] == [figure] * 3
+        assert swept.means().tolist() == [figure] * len(swept.plans)
+        for said in (evaluated.warnings, swept.warnings, foreign.warnings):
+            assert any("own document" in w for w in said) is (drop is not False)
+            assert any("--no-drop-identical-ids" in w for w in said) is (drop is None)
+    with pytest.raises(wb.WorkbenchError, match="different judgments"):
+        corpus.evaluate(judgments, drop_identical_ids=False).compare(corpus.evaluate(judgments))
+
+
+def test_equal_ids_of_other_texts_leave_nothing_out(corpus: wb.Corpus, folder: Path) -> None:
+    """Queries and documents that are both numbered from 1 are different things, unless somebody says otherwise."""
+    judgments = wb.load_judgments(folder / "numbers")
+    plan = wb.preset("default").replace({"vector.threshold": "off"})
+    plain, kept, left = (
+        corpus.evaluate(judgments, plan, ["RR"], drop_identical_ids=drop) for drop in (None, False, True)
+    )
+    assert not any("own document" in w for w in plain.warnings)
+    rankings = plain.run.rankings
+    assert rankings == kept.run.rankings
+    assert any(i in keys for i, keys in rankings.items())
+    assert left.run.rankings == {i: tuple(k for k in keys if k != i) for i, keys in rankings.items()}
+
+
+@pytest.mark.slow
+def test_every_command_has_the_option(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`eval`, `check`, `tune`, `threshold`, `run export` and `table` leave it out, say so, and have the option."""
+    monkeypatch.setattr(measured_collections, "GRID", ("fusion.k=5,20",))
+    runner, own = CliRunner(), str(folder / "debates")
+    at = ["--corpus", str(folder / "made")]
+    target = folder / "exported.run"
+    commands = {
+        "eval": ["eval", own, "--measure", "RR", *at],
+        "check": ["check", own, "--measure", "RR", "--min", "RR=0.9", *at],
+        "tune": ["tune", own, "-g", "fusion.alpha=0.3,0.8", "--measure", "RR", "--folds", "0", *at],
+        "threshold": ["threshold", own, *at],
+        "run": ["run", "export", own, str(target), *at],
+        "table": [own, "--keep", str(folder), "--folds", "2", "--measure", "RR"],
+    }
+    wb.index([own], corpus=folder / "debates.one", encoder="hashing", workers=0, one_chunk_per_document=True)
+    for name, words in commands.items():
+        command = measured_collections.table if name == "table" else main
+        by_itself, counted = (runner.invoke(command, [*words, *more]) for more in ([], ["--no-drop-identical-ids"]))
+        assert by_itself.exit_code == 0, by_itself.output
+        assert counted.exit_code == (1 if name == "check" else 0), counted.output
+        assert ("own document" in by_itself.output, "own document" in counted.output) == (True, False)
+        if name == "run":
+            with_own = target.read_text()
+            runner.invoke(main, words)
+            assert [line.split()[2] for line in target.read_text().splitlines() if line.split()[3] == "1"] == [
+                "a-con",
+                "b-con",
+            ]
+            assert len(with_own.splitlines()) == len(target.read_text().splitlines()) + 2
+
+
+# --- distribution ----------------------------------------------------------------------------------------------------
+
+
+def test_the_threshold_that_loses_at_most_a_share() -> None:
+    """Ten relevant distances: 0 % keeps the last, 10 % lets one go, 25 % two; what it drops is counted."""
+    found = Distribution(
+        "vector", "angular distance", np.arange(1, 11) / 20, np.array([0.2, 0.6]), np.array([0.5, 0.9])
+    )
+    assert found.threshold(0.0) == pytest.approx(0.5)
+    assert found.threshold(0.1) == pytest.approx(0.45)
+    assert found.threshold(0.25) == pytest.approx(0.4)
+    assert found.dropped(found.threshold(0.1)) == (0.1, 0.75)
+    assert math.isnan(Distribution("vector", "x distance", np.zeros(0), np.zeros(0), np.zeros(0)).threshold())
+    scores = Distribution("keyword", "score", np.arange(1.0, 11.0), np.zeros(0), np.zeros(0))
+    assert scores.threshold(0.1) == 2.0
+    with pytest.raises(UsageError, match="share to lose"):
+        found.threshold(1.5)
+    drawn = distribution_figure(found.frame(5), found.axis, 0.4)
+    assert sum(drawn.data[0].y) == pytest.approx(1)
+    assert len(drawn.layout.shapes) == 1
+
+
+@pytest.mark.slow
+def test_plans_differ_most_where_their_lists_do(tmp_path: Path) -> None:
+    """Without a judgment: the query whose lists share nothing comes before the one with equal lists."""
+    files = {"a.md": "red apple\n", "b.md": "red brick\n", "c.md": "blue brick\n", "d.md": "green grass\n"}
+    wb.index([write_files(tmp_path / "files", files)], corpus=tmp_path / "corpus", encoder="hashing")
+    with wb.open_corpus(tmp_path / "corpus") as corpus:
+        pool = Pool(corpus.engine, queries_only(["grass", "apple brick", "grass"]))
+        same, other = (
+            wb.Plan.parse("default sources=keyword"),
+            wb.Plan.parse("default sources=keyword keyword.operator=all"),
+        )
+        lists = lists_of(pool, same, other)
+        frame = lists.frame()
+        assert frame["query"].to_list() == ["apple brick", "grass"]
+        assert frame["rbo"].to_list()[1] == 1.0
+        assert frame["only_first"].to_list()[0] == ["a.md", "b.md", "c.md"]
+        judged = Judgments({"q": Topic("q", "red brick")}, {"q": {"b.md": 1, "a.md": 0}})
+        found = distribution(Pool(corpus.engine, judged), wb.preset("default"))
+        assert (len(found.relevant), len(found.judged)) == (1, 1)
+        assert len(found.relevant) + len(found.judged) + len(found.others) == 4
+        with pytest.raises(UsageError, match="does not ask"):
+            distribution(Pool(corpus.engine, judged), same)
+        one, two = corpus.evaluate(judged, same, "RR"), corpus.evaluate(judged, other, "RR")
+        assert wins(one, two, "RR")["difference"].to_list() == [0.0]
+    with pytest.raises(UsageError, match="no queries"):
+        queries_only([" "])

@@ -11,11 +11,15 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound, UsageError
+from workbench.indexing.run import disk_errors
+from workbench.records import EncoderIdentity
 from workbench.store import generations, locks
 from workbench.store.generations import Layout, Manifest, clean, current, measure_parts, next_number, pin, publish
+from workbench.store.journal import Journal, forget, journal_name
 
 
 def make(corpus: Path, text: str = "x") -> str:
@@ -191,3 +195,94 @@ def test_the_lock_of_a_killed_writer_is_free(tmp_path: Path):
     process.kill()
     process.communicate()
     locks.writer(path, tmp_path).close()
+
+
+# --- journal ---------------------------------------------------------------------------------------------------------
+
+
+IDENTITY = EncoderIdentity("m", "ab" * 32, "hashing 1", 4, 16)
+HASHES = [f"{i:032x}" for i in range(3)]
+VECTORS = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def written(folder: Path) -> Path:
+    journal = Journal(folder, IDENTITY)
+    journal.append(HASHES[:1], VECTORS[:1])
+    journal.append(HASHES[1:], VECTORS[1:])
+    journal.sync()
+    journal.close()
+    return folder / journal_name(IDENTITY) / "vectors.journal"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", range(1, 37, 5))
+def test_a_torn_tail_is_cut_off_and_written_over(tmp_path: Path, lost: int):
+    """A row is 16 + 16 + 4 bytes here; a kill in the middle of the last loses that row only."""
+    path = written(tmp_path)
+    path.write_bytes(path.read_bytes()[:-lost])
+    journal = Journal(tmp_path, IDENTITY)
+    assert journal.hashes() == HASHES[:2]
+    journal.append(HASHES[2:], VECTORS[2:])
+    assert np.array_equal(journal.vectors(), VECTORS)
+    journal.close()
+
+
+def test_a_damaged_row_ends_the_journal(tmp_path: Path):
+    path = written(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[36 + 20] ^= 1
+    path.write_bytes(bytes(data))
+    journal = Journal(tmp_path, IDENTITY)
+    assert journal.hashes() == HASHES[:1]
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        EncoderIdentity("m", "cd" * 32, "hashing 1", 4, 16),
+        EncoderIdentity("m", "ab" * 32, "torch", 4, 16),
+        EncoderIdentity("m", "ab" * 32, "hashing 1", 8, 16),
+    ],
+)
+def test_vectors_of_other_weights_or_another_runtime_are_kept_apart(tmp_path: Path, other: EncoderIdentity):
+    written(tmp_path)
+    journal = Journal(tmp_path, other)
+    assert journal.hashes() == []
+    journal.close()
+
+
+def test_rows_that_a_generation_holds_are_dropped_and_the_newest_others_kept(tmp_path: Path):
+    written(tmp_path)
+    forget(Journal(tmp_path, IDENTITY), {HASHES[0]}, 10)
+    journal = Journal(tmp_path, IDENTITY)
+    assert journal.hashes() == HASHES[1:]
+    assert np.array_equal(journal.vectors(), VECTORS[1:])
+    forget(journal, (), 1)
+    journal = Journal(tmp_path, IDENTITY)
+    assert journal.hashes() == HASHES[2:]
+    journal.close()
+
+
+def test_an_empty_journal_leaves_nothing_behind(tmp_path: Path):
+    written(tmp_path / "j")
+    forget(Journal(tmp_path / "j", IDENTITY), HASHES, 10)
+    assert not (tmp_path / "j").exists()
+
+
+# --- disk errors -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_a_folder_that_may_not_be_written_is_not_said_to_be_full(code: int) -> None:
+    with pytest.raises(CorpusError) as caught, disk_errors():
+        raise OSError(code, os.strerror(code), "my.corpus/writer.lock")
+    assert caught.value.message == f"The corpus cannot be written: {os.strerror(code).lower()} at my.corpus/writer.lock"
+    assert "right to write" in caught.value.remedy
+    assert "disk space" not in caught.value.remedy
+
+
+def test_a_full_disk_is_said_to_be_full() -> None:
+    with pytest.raises(CorpusError, match="No space left on device") as caught, disk_errors():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert "Free disk space" in caught.value.remedy

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
-from indexing_cases import paths, run, write_texts
+from click.testing import CliRunner
+from corpus_files import paths, run, write_texts
 
+from workbench.cli.main import main
+from workbench.encode.protocol import Meter
 from workbench.errors import CorpusLocked, UsageError
-from workbench.indexing import remove
-from workbench.records import Granularity, Principal
-from workbench.reports import FileStatus
+from workbench.indexing import reading, remove
+from workbench.indexing.reading import Cutting, Outcome, Task, read_all
+from workbench.indexing.report import by_kind, kind_of, slowest
+from workbench.indexing.roots import Root, salted, settle, targets
+from workbench.ingest.rules import FileRules
+from workbench.ingest.walk import FoundFile, walk
+from workbench.records import Granularity, Principal, Progress
+from workbench.reports import FileReport, FileStatus, IndexReport
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -177,3 +187,199 @@ def test_front_matter_and_rules_decide_who_sees_what(docs: Path, corpus: Path):
     assert (report.count(FileStatus.INDEXED), report.embedded) == (3, 0)
     with open_generation(corpus) as opened:
         assert opened.records.count(opened.records.scope(Principal("acme"), None, ())) == (3, 3)
+
+
+# --- indexing kinds --------------------------------------------------------------------------------------------------
+
+
+FILES = (
+    FileReport("a/x.PDF", FileStatus.INDEXED, documents=1, chunks=9, seconds=2.0),
+    FileReport("a/y.pdf", FileStatus.FAILED, "locked", "unlock it", seconds=0.5),
+    FileReport("b.pdf", FileStatus.UNCHANGED, documents=1, chunks=3),
+    FileReport("Makefile", FileStatus.SKIPPED, "empty"),
+    FileReport(".git/", FileStatus.SKIPPED, "version control"),
+    FileReport("gone.md", FileStatus.REMOVED),
+)
+REPORT = IndexReport("g", FILES, 2, 12, 9, 3, 1.0)
+
+
+def test_every_file_is_in_one_row_and_the_counts_add_up() -> None:
+    none, pdf = by_kind(REPORT)
+    assert (none.kind, none.files, none.skipped, none.reasons) == ("(none)", 1, 1, (("empty", 1),))
+    assert (pdf.kind, pdf.files, pdf.read, pdf.unchanged, pdf.failed) == (".pdf", 3, 1, 1, 1)
+    assert (pdf.documents, pdf.chunks, pdf.seconds, pdf.rate) == (2, 12, 2.5, 0.8)
+    for row in (none, pdf):
+        assert row.files == row.read + row.unchanged + row.skipped + row.failed
+
+
+def test_the_slowest_files_come_first() -> None:
+    assert [file.path for file in slowest(REPORT)] == ["a/x.PDF", "a/y.pdf"]
+    assert [file.path for file in slowest(REPORT, 1)] == ["a/x.PDF"]
+
+
+def test_a_kind_is_the_suffix_of_the_name() -> None:
+    assert [kind_of(p) for p in ("a.b/c", "x.tar.GZ", ".bashrc", "a.md")] == ["(none)", ".gz", "(none)", ".md"]
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_table(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for n in range(20):
+        (tmp_path / "docs" / f"{n}.md").write_text(f"# Note {n}\n\nwords\n", encoding="utf-8")
+    (tmp_path / "docs" / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    args = ["index", str(tmp_path / "docs"), "--corpus", str(tmp_path / "c"), "--encoder", "hashing"]
+    output = CliRunner().invoke(main, args).output
+    assert [line.split()[:5] for line in output.split("\n") if line.startswith(("  .", "  kind"))] == [
+        ["kind", "files", "read", "documents", "chunks"], [".csv", "1", "1", "1", "1"], [".md", "20", "20", "20", "20"],
+    ]  # fmt: skip
+
+
+# --- indexing progress -----------------------------------------------------------------------------------------------
+
+
+def reported(steps: list[tuple[float, int, float]], total: int, work: float = 0.0) -> list[Progress]:
+    now = [0.0]
+    told: list[Progress] = []
+    meter = Meter(told.append, "embed", total, work, lambda: now[0])
+    for at, items, part in steps:
+        now[0] = at
+        meter.advance(items, "x", part)
+    return told
+
+
+def test_time_left_follows_the_work_where_items_differ():
+    """Half of the items but four fifths of the work are done after 8 seconds: 2 seconds left."""
+    (report,) = reported([(8.0, 5, 80.0)], 10, 100.0)
+    assert report.seconds_left == 2.0
+
+
+def test_at_most_ten_reports_a_second_and_always_the_last():
+    told = reported([(i / 1000, 1, 0) for i in range(1, 1001)], 1000)
+    assert 8 <= len(told) <= 12
+    assert told[-1].done == 1000
+    assert told[-1].seconds_left == 0.0
+
+
+# --- indexing reading ------------------------------------------------------------------------------------------------
+
+
+CUTTING = Cutting("hashing", 40, {"artifacts": Granularity.DOCUMENT})
+
+
+def tasks(folder: Path, collections: tuple[str, ...] = ("docs",)) -> list[Task]:
+    return [Task(f, FileRules(collections), "") for f in walk([folder]) if isinstance(f, FoundFile)]
+
+
+def by_file(folder: Path, workers: int) -> list[tuple[str, list[str], FileStatus]]:
+    """Path, ids of the documents, and status of each file, in the order they came."""
+    done: list[tuple[str, list[str], FileStatus]] = []
+    ids: list[str] = []
+    for task, item in read_all(tasks(folder), CUTTING, workers):
+        if isinstance(item, Outcome):
+            done.append((task.found.path, ids, item.status))
+            ids = []
+        else:
+            ids.extend(document.document_id for document, _ in item)
+    return done
+
+
+@pytest.mark.slow
+def test_helpers_answer_in_the_order_of_the_files(tmp_path: Path):
+    """The first is the slowest; a file of many records comes in batches; a bad one is an outcome."""
+    records = [json.dumps({"id": str(i), "text": f"record {i} " * 5}) for i in range(700)]
+    (tmp_path / "a.jsonl").write_text("\n".join(records))
+    for name in "bcd":
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nText.\n")
+    (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4 broken")
+    alone = by_file(tmp_path, 0)
+    assert [(path, len(ids)) for path, ids, _ in alone] == [
+        ("a.jsonl", 700), ("b.md", 1), ("c.md", 1), ("d.md", 1), ("e.pdf", 0),
+    ]  # fmt: skip
+    assert alone[4][2] is FileStatus.FAILED
+    assert by_file(tmp_path, 2) == alone
+
+
+@pytest.mark.slow
+def test_a_crashed_helper_costs_its_file_and_the_next_one_goes_on(tmp_path: Path):
+    (tmp_path / "a.md").write_text("# A\n\nText.\n")
+    (task,) = tasks(tmp_path)
+    helper = reading._Helper(CUTTING)
+    try:
+        *_, outcome = helper.read(task)
+        assert outcome == Outcome(FileStatus.INDEXED)
+        assert helper._process is not None
+        os.kill(helper._process.pid, signal.SIGKILL)
+        helper._process.wait()
+        (crashed,) = helper.read(task)
+        assert isinstance(crashed, Outcome)
+        assert crashed.status is FileStatus.FAILED
+        assert "signal 9" in crashed.reason
+        *_, outcome = helper.read(task)
+        assert outcome == Outcome(FileStatus.INDEXED)
+    finally:
+        helper.close()
+
+
+# --- indexing roots --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("docs/a.md", "docs/sub/b.md", "notes/a.md", "c.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def placed(asked: list[Path], old: dict[str, Root]) -> tuple[list[tuple[str, str]], dict[str, Root]]:
+    wanted = targets(asked)
+    items, roots = settle(walk(wanted), wanted, old, "{}")
+    return [(Path(i.root).name, i.path) for i in items], roots
+
+
+def test_a_folder_is_a_root_and_a_file_alone_opens_none(tree: Path):
+    files, roots = placed([tree / "docs", tree / "c.md"], {})
+    assert files == [(tree.name, "c.md"), ("docs", "a.md"), ("docs", "sub/b.md")]
+    assert [(Path(r.root).name, r.whole) for _, r in sorted(roots.items())] == [(tree.name, False), ("docs", True)]
+
+
+def test_a_part_of_a_known_root_keeps_its_paths(tree: Path):
+    _, roots = placed([tree / "docs"], {})
+    files, after = placed([tree / "docs" / "sub"], roots)
+    assert files == [("docs", "sub/b.md")]
+    assert after == roots
+    files, after = placed([tree / "docs" / "sub" / "b.md"], roots)
+    assert files == [("docs", "sub/b.md")]
+    assert after == roots
+
+
+def test_a_folder_around_known_roots_takes_them_in(tree: Path):
+    _, roots = placed([tree / "docs", tree / "c.md"], {})
+    files, after = placed([tree], roots)
+    assert [path for _, path in files] == ["c.md", "docs/a.md", "docs/sub/b.md", "notes/a.md"]
+    assert list(after) == [str(tree)]
+    assert after[str(tree)].whole
+
+
+def test_a_folder_inside_another_one_asked_for_is_not_a_root_of_its_own(tree: Path):
+    for asked in ([tree, tree / "docs"], [tree / "docs", tree]):
+        assert targets(asked) == (str(tree),)
+
+
+def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree: Path):
+    docs, notes = str(tree / "docs"), str(tree / "notes")
+    roots = {docs: Root(docs, True, "", "{}"), notes: Root(notes, True, "", "{}")}
+    held = {docs: {"a.md", "sub/b.md"}, notes: {"a.md"}}
+    result, warnings = salted(roots, {docs, notes}, held)
+    assert (result[docs].salt, result[notes].salt) == ("", "notes")
+    assert "both hold a.md" in warnings[0]
+    assert salted(result, set(), held) == (result, ())
+    assert salted(roots, {notes}, {docs: {"x"}, notes: {"a.md"}})[1] == ()
+
+
+def test_nothing_and_what_does_not_exist_are_refused(tree: Path):
+    with pytest.raises(UsageError, match="Name at least one"):
+        targets([])
+    with pytest.raises(UsageError, match="no file or folder"):
+        targets([tree / "none"])

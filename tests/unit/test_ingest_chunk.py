@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from ingest_cases import check_chunks, count_words, cut_file, found, write
+from corpus_files import write_files
+from file_makers import check_chunks, count_words, cut_file, found
 
-from workbench.ingest import FileRules, Problem, TokenCounter, chunk_document
-from workbench.ingest.chunking import Piece, cheapest_cut
-from workbench.ingest.outline import Outline
+from workbench.ingest import FileRules, Problem, chunk_document
 from workbench.ingest.readers.text import markdown_outline
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 
@@ -46,12 +45,6 @@ def test_a_title_that_no_heading_repeats_is_in_the_context() -> None:
     assert [c.context for c in cut("## A\n\ntext", title="Guide")] == ["Guide"]
     assert [c.context for c in cut("Guide\n\ntext", title="Guide")] == [""]
     assert [c.context for c in cut("# 12. Guide\n\n" + words(60), title="Guide")][-1] == "12. Guide"
-
-
-def test_a_long_context_is_cut_to_a_quarter_of_the_budget() -> None:
-    text = "# " + "long " * 30 + "\n\n## " + "deep " * 30 + "\n\n### Last\n\n" + words(100)
-    for chunk in cut(text, budget=32)[1:]:
-        assert count_words([chunk.context])[0] <= 8
 
 
 @pytest.mark.parametrize("name", ["Summary", "OVERVIEW", "2.1 Overview", "summary:"])
@@ -109,7 +102,7 @@ def test_a_page_called_overview_is_not_a_summary_as_a_whole() -> None:
 
 
 def test_a_function_called_summary_is_no_summary(tmp_path: Path) -> None:
-    file = write(tmp_path, {"m.py": "def summary():\n    return 1\n"}) / "m.py"
+    file = write_files(tmp_path, {"m.py": "def summary():\n    return 1\n"}) / "m.py"
     ((_, chunks),) = cut_file(found(file), FileRules(), count_words)  # type: ignore[misc]
     assert [(c.section, c.kind) for c in chunks] == [("summary", ChunkKind.BODY)]
 
@@ -158,75 +151,10 @@ def test_a_hard_cut_never_parts_a_letter_from_its_marks() -> None:
         assert not chunk.text.startswith(("\u0301", "\u0302"))
 
 
-def test_a_document_may_end_with_headings_alone() -> None:
-    chunks = cut(f"# T\n\n{words(38)}\n\n## A\n\n## B\n")
-    assert chunks[-1].text == "## A\n\n## B"
-
-
-def test_lines_end_at_line_feeds_only() -> None:
-    text = "one\x0btwo\u2028three\x85four\ffive\nsix"
-    (chunk,) = cut(text)
-    assert (chunk.start_line, chunk.end_line) == (1, 2)
-
-
-def test_blank_documents_have_no_chunks_in_any_form() -> None:
-    for text in ("", " \n\t\n"):
-        for granularity in Granularity:
-            for one in (False, True):
-                assert chunk_document(document(text), Outline(), "d", granularity, 40, count_words, one_chunk=one) == ()
-
-
-def test_a_document_record_spans_the_whole_text() -> None:
-    item = document("# A\n\n" + words(500) + "\n", title="Guide")
-    (chunk,) = chunk_document(item, Outline(), "artifacts", Granularity.DOCUMENT, 40, count_words)
-    assert (chunk.start, chunk.end, chunk.granularity) == (0, len(item.text), Granularity.DOCUMENT)
-    assert (chunk.context, chunk.section, chunk.start_line, chunk.page) == ("Guide", "", 1, None)
-
-
-def test_marks_around_a_text_count_once_a_chunk() -> None:
-    """A tokenizer that adds [CLS] and [SEP] to every text gives chunks as full as one that does not, two tokens less."""
-
-    def marked(texts: Sequence[str]) -> list[int]:
-        return [n + 2 for n in count_words(texts)]
-
-    item = document(words(400))
-    plain = chunk_document(item, Outline(), "d", Granularity.CHUNK, 40, count_words)
-    with_marks = chunk_document(item, Outline(), "d", Granularity.CHUNK, 42, marked)
-    assert [(c.start, c.end) for c in plain] == [(c.start, c.end) for c in with_marks]
-    assert [c.tokens + 2 for c in plain] == [c.tokens for c in with_marks]
-
-
-def test_a_tokenizer_that_counts_wholes_longer_than_their_parts_still_fits() -> None:
-    def superadditive(texts: Sequence[str]) -> list[int]:
-        return [n + n * n // 40 for n in count_words(texts)]
-
-    item = document(words(400) + "\n\n" + "long" * 300)
-    chunks = chunk_document(item, Outline(), "d", Granularity.CHUNK, 40, superadditive)
-    check_chunks(item, chunks)
-    assert max(c.tokens for c in chunks) <= 40
-
-
-def test_an_additive_tokenizer_gives_the_same_chunks_with_half_the_counting() -> None:
-    counted = [0, 0]
-
-    def counter(which: int) -> TokenCounter:
-        def count(texts: Sequence[str]) -> list[int]:
-            counted[which] += sum(map(len, texts))
-            return count_words(texts)
-
-        return TokenCounter(count, additive=bool(which))
-
-    text = "\n\n".join(f"# H{n}\n\n{words(50 + n, 100 * n)}" for n in range(20))
-    item = document(text, "T")
-    results = [chunk_document(item, markdown_outline(text), "d", Granularity.CHUNK, 40, counter(n)) for n in (0, 1)]
-    assert results[0] == results[1]
-    assert counted[1] < 0.6 * counted[0]
-
-
 def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection_and_span(tmp_path: Path) -> None:
     files = {"a.md": "# A\n\n" + words(90), "b.md": "# A\n\n" + words(90)}
-    write(tmp_path / "one", files)
-    write(tmp_path / "two", files)
+    write_files(tmp_path / "one", files)
+    write_files(tmp_path / "two", files)
 
     def ids(root: str, names: Sequence[str], rules: FileRules) -> dict[str, list[str]]:
         result = {}
@@ -241,36 +169,3 @@ def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection
     every = [i for result in (plain, *others) for part in result.values() for i in part]
     assert len(every) == len(set(every))
     assert all(len(i) == 16 and int(i, 16) >= 0 for i in every)
-
-
-def test_a_document_may_be_in_two_collections_of_either_kind(tmp_path: Path) -> None:
-    file = write(tmp_path, {"a.md": words(90)}) / "a.md"
-    rules = FileRules(("artifacts", "artifact_chunks"))
-    ((item, chunks),) = cut_file(found(file), rules, count_words, budget=40)  # type: ignore[misc]
-    whole = [c for c in chunks if c.collection == "artifacts"]
-    parts = [c for c in chunks if c.collection == "artifact_chunks"]
-    assert [c.granularity for c in whole] == [Granularity.DOCUMENT]
-    check_chunks(item, whole)
-    check_chunks(item, parts)
-    assert len(parts) > 1
-
-
-def test_the_cheapest_cut_is_the_cheapest_of_all() -> None:
-    pieces = [Piece(n, n + 1, 3 + n * 7 % 5, (n * 5) % 11 / 2) for n in range(12)]
-    limit = 14
-
-    def price(runs: Sequence[tuple[int, int]]) -> float:
-        total = 0.0
-        for first, end in runs:
-            length = sum(p.tokens for p in pieces[first:end])
-            if length > limit:
-                return float("inf")
-            total += 3.0 + 6.0 * (1 - length / limit) ** 2 + (pieces[first].cost if first else 0.0)
-        return total
-
-    def every(first: int) -> list[list[tuple[int, int]]]:
-        if first == len(pieces):
-            return [[]]
-        return [[(first, e), *rest] for e in range(first + 1, len(pieces) + 1) for rest in every(e)]
-
-    assert price(cheapest_cut(pieces, limit)) == pytest.approx(min(price(runs) for runs in every(0)))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from ingest_cases import documents, found, problems, write
+from corpus_files import write_files
+from file_makers import count_words, cut_file, documents, found, problems
 
-from workbench.ingest import FileRules, ReadDocument, ReadError, read_documents
-from workbench.ingest.encoding import decode
+from workbench.ingest import FileRules, Problem, ReadDocument, ReadError, read_documents
+from workbench.ingest.encoding import MIXED, decode
 from workbench.reports import FileStatus
 
 
@@ -34,7 +36,7 @@ def test_markdown_gives_front_matter_title_and_headings(tmp_path: Path) -> None:
         "tags: [a, 1, 2.5, null, true]\ntype: howto\n---\n\n# One `two` [three](x) {#id}\n\n> # quoted\n\n"
         "```\n# not a heading\n```\n\nSetext *two*\n---\ntext\n"
     )
-    file = write(tmp_path, {"a.md": text}) / "a.md"
+    file = write_files(tmp_path, {"a.md": text}) / "a.md"
     os.utime(file, ns=(0, 1_700_000_000_000_000_000))
     (document,) = documents(file)
     assert document.text == text
@@ -48,13 +50,13 @@ def test_markdown_gives_front_matter_title_and_headings(tmp_path: Path) -> None:
 
 
 def test_the_title_falls_to_the_first_heading_then_to_the_file_name(tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": "# Heading\n", "b.md": "text", "notes.v2.txt": "text", "m.py": "def f(): pass\n"})
+    write_files(tmp_path, {"a.md": "# Heading\n", "b.md": "text", "notes.v2.txt": "text", "m.py": "def f(): pass\n"})
     titles = {name: documents(tmp_path / name)[0].title for name in ("a.md", "b.md", "notes.v2.txt", "m.py")}
     assert titles == {"a.md": "Heading", "b.md": "b", "notes.v2.txt": "notes.v2", "m.py": "m.py"}
 
 
 def test_broken_front_matter_costs_the_metadata_but_not_the_text(tmp_path: Path) -> None:
-    file = write(tmp_path, {"a.md": "---\naliases:\n  - %\n---\n# T\nbody\n"}) / "a.md"
+    file = write_files(tmp_path, {"a.md": "---\naliases:\n  - %\n---\n# T\nbody\n"}) / "a.md"
     assert documents(file)[0].metadata == {}
     assert outline_of_with_problem(file) == [(1, "T")]
     (problem,) = problems(file)
@@ -71,15 +73,15 @@ def test_yaml_that_expands_without_end_is_a_problem(tmp_path: Path) -> None:
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{c}: &{c} [{','.join(['*' + p] * 10)}]\n" for p, c in zip("abcdef", "bcdefg", strict=True)
     )
-    file = write(tmp_path, {"a.md": f"---\n{bomb}---\ntext\n"}) / "a.md"
+    file = write_files(tmp_path, {"a.md": f"---\n{bomb}---\ntext\n"}) / "a.md"
     assert "too many values" in problems(file)[0].reason
 
 
 def test_toml_front_matter_and_a_thematic_break(tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": "+++\ntitle = 'T'\n+++\nx", "b.md": "---\n\njust a line\n\n---\n\n# H\n"})
+    write_files(tmp_path, {"a.md": "+++\ntitle = 'T'\n+++\nx", "b.md": "---\n\njust a line\n\n---\n\n# H\n"})
     assert documents(tmp_path / "a.md")[0].title == "T"
     assert documents(tmp_path / "b.md")[0].title == "H"
-    write(tmp_path, {"deep.md": "+++\na = " + "[" * 20_000 + "\n+++\nwords"})
+    write_files(tmp_path, {"deep.md": "+++\na = " + "[" * 20_000 + "\n+++\nwords"})
     (problem,) = problems(tmp_path / "deep.md")
     assert "inside each other" in problem.reason
 
@@ -90,7 +92,7 @@ def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(t
         "    code\n    ----\n\nPart :doc:`two </x>`\n====================\n\n====  ====\na     b\n====  ====\n"
         "1     2\n====  ====\n"
     )
-    file = write(tmp_path, {"a.txt": text}) / "a.txt"
+    file = write_files(tmp_path, {"a.txt": text}) / "a.txt"
     (item,) = read_documents(found(file), FileRules())
     assert isinstance(item, ReadDocument)
     assert item.document.type == "rst"
@@ -101,7 +103,7 @@ def test_restructuredtext_is_known_by_its_marks_and_levels_come_from_first_use(t
 
 
 def test_plain_text_keeps_its_lines_and_may_have_underlined_headings(tmp_path: Path) -> None:
-    file = write(tmp_path, {"a.txt": "Notes\n=====\n\nsome words\n-\nmore\n"}) / "a.txt"
+    file = write_files(tmp_path, {"a.txt": "Notes\n=====\n\nsome words\n-\nmore\n"}) / "a.txt"
     assert documents(file)[0].type == "text"
     assert outline_of(file) == [(1, "Notes")]
 
@@ -111,7 +113,7 @@ def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path:
         '"""Doc."""\nimport os\n\n# about f\n@cache\ndef f(\n    x,\n):\n    """D."""\n    return x\n\nX = 1\n\n'
         "class A(B):\n    y = 1\n\n    async def m(self): pass\n\nprint(X)\n"
     )
-    file = write(tmp_path, {"m.py": text}) / "m.py"
+    file = write_files(tmp_path, {"m.py": text}) / "m.py"
     (item,) = read_documents(found(file), FileRules())
     assert isinstance(item, ReadDocument)
     assert (item.document.type, item.document.language) == ("code", "python")
@@ -136,7 +138,7 @@ def test_python_sections_are_functions_and_classes_with_their_comments(tmp_path:
 def test_other_languages_are_cut_by_their_keywords(
     tmp_path: Path, name: str, text: str, language: str, sections: list[tuple[int, str]]
 ) -> None:
-    file = write(tmp_path, {name: text}) / name
+    file = write_files(tmp_path, {name: text}) / name
     assert documents(file)[0].language == language
     assert outline_of(file) == sections
 
@@ -149,7 +151,7 @@ def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path: Path) -
         "<ol start=3><li>deep</li></ol></li></ul><h2> </h2><h2>Data</h2>"
         "<table><tr><th>A<th>B<tr><td>1<td><p>2</p><p>3</p></table><pre>\n  x = 1\n\n  y</pre>end</body></html>"
     )
-    (document,) = documents(write(tmp_path, {"a.html": html}) / "a.html")
+    (document,) = documents(write_files(tmp_path, {"a.html": html}) / "a.html")
     assert document.text == (
         "# Big one\n\nSome boldtext, then\na line.\n\n- first\n- second\n  3. deep\n\n## Data\n\nA | B\n1 | 2 3\n\n"
         "  x = 1\n\n  y\n\nend"
@@ -160,34 +162,14 @@ def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path: Path) -
 
 
 def test_html_without_a_suffix_is_recognised_and_depth_does_not_overflow(tmp_path: Path) -> None:
-    write(tmp_path, {"page": "<!-- x --><!DOCTYPE html>" + "<div>" * 5000 + "deep"})
+    write_files(tmp_path, {"page": "<!-- x --><!DOCTYPE html>" + "<div>" * 5000 + "deep"})
     (document,) = documents(tmp_path / "page")
     assert (document.type, document.text) == ("html", "deep")
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (b"\xef\xbb\xbfna\xc3\xafve\r\nb\rc\x00d", "naïve\nb\nc\ufffdd"),
-        ("\ufeffwide é\r\n".encode("utf-16-le"), "wide é\n"),
-        ("\ufeffwide é".encode("utf-16-be"), "wide é"),
-        ("\ufeffwide é".encode("utf-32-le"), "wide é"),
-        ("no mark here, only text".encode("utf-16-le"), "no mark here, only text"),
-        ("no mark here, only text".encode("utf-32-be"), "no mark here, only text"),
-        ("Le café est déjà fermé, à bientôt.".encode("latin-1"), "Le café est déjà fermé, à bientôt."),
-        ("“smart” quotes – and a dash".encode("cp1252"), "“smart” quotes – and a dash"),
-        ("Zażółć gęślą jaźń, dziękuję bardzo".encode("iso-8859-2"), "Zażółć gęślą jaźń, dziękuję bardzo"),
-        ("Привет, как дела? Это документ.".encode("cp1251"), "Привет, как дела? Это документ."),
-        ("日本語のテキストです。検索の実験。".encode("shift_jis"), "日本語のテキストです。検索の実験。"),
-    ],
-)
-def test_encodings_by_mark_then_utf8_then_detection(data: bytes, text: str) -> None:
-    assert decode(data)[0] == text
-
-
 def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path: Path) -> None:
     koi = "<meta charset='koi8-r'><p>Да".encode("koi8_r")
-    write(
+    write_files(
         tmp_path,
         {"a.html": koi, "b.html": "<meta charset='koi8-r'><p>Да", "c.py": "# coding: cp866\n# Да\n".encode("cp866")},
     )
@@ -213,7 +195,7 @@ def test_an_encoding_that_the_file_declares_is_believed_after_utf8(tmp_path: Pat
 def test_a_file_that_gives_nothing_says_why_and_what_to_do(
     tmp_path: Path, name: str, data: bytes, status: FileStatus, words: str
 ) -> None:
-    caught = error(write(tmp_path, {name: data}) / name)
+    caught = error(write_files(tmp_path, {name: data}) / name)
     assert caught.status is status
     assert words in caught.message
 
@@ -221,17 +203,17 @@ def test_a_file_that_gives_nothing_says_why_and_what_to_do(
 def test_a_file_that_vanished_or_a_reader_that_breaks_is_a_read_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    item = found(write(tmp_path, {"a.md": "x"}) / "a.md")
+    item = found(write_files(tmp_path, {"a.md": "x"}) / "a.md")
     (tmp_path / "a.md").unlink()
     with pytest.raises(ReadError, match="no such file"):
         list(read_documents(item, FileRules()))
-    file = write(tmp_path, {"b.md": "x"}) / "b.md"
+    file = write_files(tmp_path, {"b.md": "x"}) / "b.md"
     monkeypatch.setattr("workbench.ingest.readers.text.markdown_outline", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in error(file).message
 
 
 def test_document_ids_come_from_tenant_and_path_only(tmp_path: Path) -> None:
-    write(tmp_path, {"one/a.md": "x", "two/a.md": "other text"})
+    write_files(tmp_path, {"one/a.md": "x", "two/a.md": "other text"})
     one, two = found(tmp_path / "one/a.md"), found(tmp_path / "two/a.md")
 
     def identity(item: object, rules: FileRules, salt: str = "") -> str:
@@ -259,3 +241,242 @@ def test_a_path_with_line_ends_is_shown_on_one_line() -> None:
     from workbench.cli.output import one_line
 
     assert one_line("a\nb\t\x1b[31m.md") == "a\\nb\\t\ufffd[31m.md"
+
+
+# --- ingest records --------------------------------------------------------------------------------------------------
+
+
+def jsonl(*records: object) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def test_a_record_keeps_what_it_says(tmp_path: Path) -> None:
+    record = {
+        "id": 7, "title": "A  title", "text": "line\r\nline", "created_at": "2024-05-31T12:00:00+02:00", "url": "https://x.test",
+        "path": "mail\\inbox/e\u0301.txt", "collection": "memory", "year": 2024, "metadata": {"a": [1]}, "language": "en",
+    }  # fmt: skip
+    (item,) = read_documents(found(write_files(tmp_path, {"m.jsonl": jsonl(record)}) / "m.jsonl"), FileRules())
+    assert isinstance(item, ReadDocument)
+    document = item.document
+    assert (document.text, document.title, document.url) == ("line\nline", "A title", "https://x.test")
+    assert (document.path, document.type, document.language) == ("mail/inbox/é.txt", "record", "en")
+    assert document.modified == datetime(2024, 5, 31, 10, tzinfo=UTC)
+    assert document.metadata == {"a": [1], "year": 2024, "created_at": record["created_at"], "record_id": "7"}
+    assert item.collections == ("memory",)
+
+
+def test_bad_lines_are_reported_by_number_and_the_good_ones_read(tmp_path: Path) -> None:
+    lines = [
+        '{"id": "a", "text": "one"}', "{broken", "", "[1]",
+        '{"id": "b"}', '{"id": "c", "text": 7}', '{"id": "a", "text": "again"}',
+        '{"id": 1.5, "text": "x"}', '{"id": "d", "text": "x", "created_at": "soon"}',
+        '{"id": "e", "text": "x", "collection": "a,b"}',
+        '{"id": "f", "text": "  "}', '{"id": "z", "text": "last \\ud800"}',
+    ]  # fmt: skip
+    file = (
+        write_files(tmp_path, {"r.jsonl": "\n".join(lines).encode() + b'\n{"id": "g", "text": "\xff"}\n'}) / "r.jsonl"
+    )
+    assert [d.text for d in documents(file)] == ["one", "last \ufffd"]
+    assert [p.line for p in problems(file)] == [2, 4, 5, 6, 7, 8, 9, 10, 11, 13]
+    assert all(p.reason and p.remedy for p in problems(file))
+
+
+def test_a_file_without_records_fails_as_a_whole(tmp_path: Path) -> None:
+    for lines in (3, 50):
+        file = write_files(tmp_path, {"x.jsonl": "plain words\n" * lines}) / "x.jsonl"
+        with pytest.raises(ReadError, match="None of its") as caught:
+            documents(file)
+        assert caught.value.status is FileStatus.FAILED
+
+
+def test_thousands_of_bad_lines_are_summed_up(tmp_path: Path) -> None:
+    file = write_files(tmp_path, {"x.jsonl": '{"text": "good"}\n' + "bad\n" * 250}) / "x.jsonl"
+    found_problems = problems(file)
+    assert len(found_problems) == 101
+    assert found_problems[-1].reason.startswith("150 more lines")
+
+
+def test_records_without_ids_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    a, b = {"text": "a"}, {"text": "b"}
+    write_files(tmp_path, {"r.jsonl": jsonl(a, b)})
+    before = {d.text: d.document_id for d in documents(tmp_path / "r.jsonl")}
+    write_files(tmp_path, {"r.jsonl": jsonl(b, a, a)})
+    assert {d.text: d.document_id for d in documents(tmp_path / "r.jsonl")} == before
+    assert "earlier line" in problems(tmp_path / "r.jsonl")[0].reason
+
+
+def test_equal_record_ids_in_two_files_stay_two_documents(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.jsonl": jsonl({"id": "1", "text": "x"}), "b.jsonl": jsonl({"id": "1", "text": "x"})})
+    (one,), (two,) = documents(tmp_path / "a.jsonl"), documents(tmp_path / "b.jsonl")
+    assert one.document_id != two.document_id
+    assert (one.path, two.path) == ("a.jsonl#1", "b.jsonl#1")
+    assert one.metadata["record_id"] == two.metadata["record_id"] == "1"
+
+
+def test_records_that_share_a_path_have_different_chunks(tmp_path: Path) -> None:
+    records = [{"id": n, "text": "the same", "path": "p.md"} for n in "ab"]
+    file = write_files(tmp_path, {"r.jsonl": jsonl(*records)}) / "r.jsonl"
+    items = [i for i in cut_file(found(file), FileRules(), count_words) if not isinstance(i, Problem)]
+    assert [d.path for d, _ in items] == ["p.md", "p.md"]
+    assert len({c.chunk_id for _, chunks in items for c in chunks}) == 2
+
+
+def test_a_beir_folder_gives_title_and_text_and_no_judgments(tmp_path: Path) -> None:
+    write_files(
+        tmp_path,
+        {
+            "corpus.jsonl": jsonl(
+                {"_id": "1", "title": "T", "text": "body"}, {"_id": "2", "title": "Only", "text": ""}, {"_id": "3", "text": "t"}
+            ),
+            "queries.jsonl": jsonl({"_id": "q", "text": "why"}), "queries.dev.jsonl": "{}", "qrels.tsv": "q\t1\t1\n",
+            "qrels/test.tsv": "q\t1\t1\n",
+        },
+    )  # fmt: skip
+    read = documents(tmp_path / "corpus.jsonl")
+    assert [(d.metadata["record_id"], d.text) for d in read] == [("1", "T\nbody"), ("2", "Only"), ("3", "t")]
+    for name in ("queries.jsonl", "queries.dev.jsonl", "qrels.tsv", "qrels/test.tsv"):
+        with pytest.raises(ReadError, match="judgments") as caught:
+            documents(tmp_path / name)
+        assert caught.value.status is FileStatus.SKIPPED
+
+
+def test_one_chunk_a_document_is_the_whole_text_without_context(tmp_path: Path) -> None:
+    text = "word " * 900
+    file = write_files(tmp_path, {"corpus.jsonl": jsonl({"_id": "1", "title": "T", "text": text})}) / "corpus.jsonl"
+    ((document, chunks),) = cut_file(found(file), FileRules(), count_words, one_chunk=True)  # type: ignore[misc]
+    (chunk,) = chunks
+    assert (chunk.start, chunk.end, chunk.context) == (0, len(document.text), "")
+    assert chunk.indexed_text == "T\n" + text
+    assert chunk.tokens == 901
+
+
+# --- ingest encodings ------------------------------------------------------------------------------------------------
+
+
+RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью.\n"
+FRENCH = "Tous les êtres humains naissent libres et égaux en dignité et en droits, doués de raison et de conscience.\n"
+GERMAN = (
+    "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft begabt, natürlich größer.\n"
+)
+POLISH = "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem.\n"
+CZECH = "Všichni lidé se rodí svobodní a sobě rovní co do důstojnosti a práv. Jsou nadáni rozumem a svědomím, žijí šťastně.\n"
+GREEK = "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα, με λογική και συνείδηση.\n"
+TURKISH = (
+    "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler, kardeşlik şarttır.\n"
+)
+HEBREW = "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם.\n"
+ARABIC = "يولد جميع الناس أحراراً متساوين في الكرامة والحقوق. وقد وهبوا عقلاً وضميراً وعليهم أن يعامل بعضهم بعضاً.\n"
+JAPANESE = (
+    "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は理性を授けられている。\n"
+)
+CHINESE = "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。\n"
+KOREAN = (
+    "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았다.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (RUSSIAN, "koi8-r"), (RUSSIAN, "cp1251"), (RUSSIAN, "iso8859-5"), (RUSSIAN, "cp866"),
+        (FRENCH, "latin-1"), (FRENCH, "cp1252"), (GERMAN, "latin-1"),
+        (POLISH, "cp1250"), (POLISH, "iso8859-2"), (CZECH, "cp1250"), (CZECH, "iso8859-2"), (GREEK, "cp1253"),
+        (TURKISH, "cp1254"), (HEBREW, "cp1255"), (ARABIC, "cp1256"), (JAPANESE, "shift_jis"), (JAPANESE, "euc-jp"),
+        (JAPANESE, "iso2022_jp"), (CHINESE, "gb18030"), (KOREAN, "euc-kr"), ("имя;сумма\nцапля;3\nлиса;4\n", "koi8-r"),
+        ("Привет\n", "koi8-r"), ("会议记录\n", "gb18030"), ("会议的报告。\n", "gb18030"), ("회의록입니다\n", "euc-kr"),
+        ("素早い茶色の狐がのろまな犬を飛び越える。サギは堰のそばで魚を待つ。\n", "shift_jis"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("times", [1, 4])
+def test_code_pages_are_told_by_their_text(text: str, encoding: str, times: int) -> None:
+    assert decode((text * times).encode(encoding))[0] == text * times
+
+
+@pytest.mark.parametrize("text", [RUSSIAN, FRENCH, GREEK, HEBREW, ARABIC, JAPANESE, CHINESE, KOREAN])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+def test_unicode_is_told_with_and_without_a_mark(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding))[0] == text
+
+
+@pytest.mark.parametrize(
+    ("label", "encoding", "text"),
+    [("x-sjis", "cp932", JAPANESE), ("gb2312", "gb18030", CHINESE + "镕"), ("EUC-KR", "cp949", KOREAN + "똠"),
+     ("iso-8859-1", "cp1252", "“quoted” – naïve"), ("ISO-8859-9", "cp1254", TURKISH)],
+)  # fmt: skip
+def test_a_declared_encoding_is_taken_for_the_larger_one_that_is_meant(label: str, encoding: str, text: str) -> None:
+    assert decode(text.encode(encoding), label)[0] == text
+
+
+def test_a_file_of_two_encodings_keeps_the_words_of_both() -> None:
+    data = (GERMAN * 3).encode() + "Straße\n".encode("latin-1") + GERMAN.encode()
+    assert decode(data) == (GERMAN * 3 + "Straße\n" + GERMAN, MIXED)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\r\nb\rc\nd", "a\nb\nc\nd"), (b"one\x00two, and so on and on", "one\ufffdtwo, and so on and on"),
+        ("e\u0301 \u202b\u05d0\u202c".encode(), "e\u0301 \u202b\u05d0\u202c"), (b"x" * (2 << 20), "x" * (2 << 20)),
+    ],
+    ids=["line ends", "NUL", "marks and right-to-left", "one long line"],
+)  # fmt: skip
+def test_text_keeps_its_characters_and_only_line_ends_and_nul_change(data: bytes, text: str) -> None:
+    assert decode(data)[0] == text
+
+
+@pytest.mark.parametrize(
+    "data", [bytes(range(256)) * 8, b"\x01\x00\x02\x00" * 200, b"\x00" * 400, bytes(range(0, 256, 2)) * 9]
+)
+def test_binaries_are_no_text_in_any_encoding(data: bytes) -> None:
+    with pytest.raises(ReadError):
+        decode(data)
+
+
+@pytest.mark.parametrize(("text", "encoding"), [(FRENCH, "cp1252"), (RUSSIAN, "cp1251"), (RUSSIAN, "koi8-r")])
+def test_lines_of_two_encodings_are_read_each_in_its_own(text: str, encoding: str) -> None:
+    other = f"and {text}"
+    found, name = decode((text.encode() + other.encode(encoding)) * 3)
+    assert found == (text + other) * 3
+    assert name.startswith("utf-8 and ")
+
+
+@pytest.mark.parametrize("encoding", ["cp500", "cp037"])
+def test_text_of_mainframes_is_named_and_not_read_as_noise(encoding: str) -> None:
+    with pytest.raises(ReadError, match="EBCDIC") as caught:
+        decode("THE QUICK BROWN FOX JUMPS over the lazy dog.\n".encode(encoding) * 30)
+    assert "iconv" in caught.value.remedy
+
+
+NAVAL_FRENCH = (
+    "Entretien de la chaîne d'ancre. Le capitaine vérifie chaque jour l'état de la coque ; où sont les matelots ?"
+)
+NAVAL_GERMAN = (
+    "Pflege der Ankerkette. Der Kapitän prüft täglich den Anker, die Matrosen säubern das Deck und den größeren Kran."
+)
+SPANISH = "Mantenimiento de la cadena. El capitán revisa el ancla cada mañana; así será más fácil, según él, en otoño."
+ITALIAN = "Manutenzione della catena. Il capitano controlla l'ancora perché è così; più libertà, lunedì, però là."
+NAVAL_TURKISH = (
+    "Çapa zincirinin bakımı. Kaptan her gün çapayı kontrol eder, tayfalar güverteyi yıkar. İğne ışık, şöyle, ağaç."
+)
+DANISH = "Vedligeholdelse af kæden. Kaptajnen går over dækket på broen. Den første søndag æble og øl."
+LITHUANIAN = (
+    "Inkaro grandinės priežiūra. Kapitonas kasdien tikrina inkarą, jūreiviai plauna denį. Žmogus, šuo, ąžuolas."
+)
+CROATIAN = "Održavanje sidrenog lanca. Kapetan provjerava sidro svaki dan, čovjek, kuća, žena, šuma, đak."
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (NAVAL_FRENCH, "latin-1"), (NAVAL_FRENCH, "mac-roman"), (NAVAL_FRENCH, "cp850"),
+        (NAVAL_FRENCH + " Le cœur.", "iso8859-15"),
+        (NAVAL_GERMAN, "latin-1"), (NAVAL_GERMAN, "mac-roman"), (NAVAL_GERMAN, "cp850"), (SPANISH, "latin-1"),
+        (ITALIAN, "latin-1"), (ITALIAN, "mac-roman"), (NAVAL_TURKISH, "cp1254"), (NAVAL_TURKISH, "iso8859-9"),
+        (DANISH, "cp1252"),
+        (DANISH, "cp850"), (LITHUANIAN, "cp1257"), (CROATIAN, "cp1250"), (CROATIAN, "iso8859-2"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("times", [1, 3])
+def test_the_language_tells_the_code_page(text: str, encoding: str, times: int) -> None:
+    """French is not Baltic, an accent no sign, and the last letters of Turkish no Icelandic."""
+    assert decode((f"{text}\n" * times).encode(encoding))[0] == f"{text}\n" * times

@@ -7,18 +7,21 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from ingest_cases import names, write
+from corpus_files import write_files
+from file_makers import documents, names, problems
 
-from workbench.errors import UsageError
-from workbench.ingest.errors import ReadError
+from workbench.errors import SettingError, UsageError
+from workbench.ingest import CorpusRules, FileRules, ReadError, load_rules
 from workbench.ingest.readers.base import Source
+from workbench.ingest.rules import SENSITIVITIES, Visibility, narrow, parse_rules, stricter
 from workbench.ingest.walk import FoundFile, digest_of, open_found, walk
+from workbench.records import Granularity
 from workbench.reports import FileStatus
 
 
 def test_files_come_in_path_order_and_every_entry_is_accounted_for(tmp_path: Path) -> None:
     """Found files and skips together are all entries; the order is the code-point order of the paths."""
-    write(tmp_path, {"b.md": "b", "a/z.md": "z", "a/b/c.md": "c", "a.md": "a", ".env": "x", "B.md": "B"})
+    write_files(tmp_path, {"b.md": "b", "a/z.md": "z", "a/b/c.md": "c", "a.md": "a", ".env": "x", "B.md": "B"})
     found, skipped = names(list(walk([tmp_path])))
     assert found == sorted(found) == ["B.md", "a.md", "a/b/c.md", "a/z.md", "b.md"]
     assert skipped == {".env": "It is hidden"}
@@ -29,7 +32,7 @@ def test_files_come_in_path_order_and_every_entry_is_accounted_for(tmp_path: Pat
 
 
 def test_hidden_files_come_when_asked_but_version_control_never(tmp_path: Path) -> None:
-    write(tmp_path, {".notes/a.md": "a", ".git/config": "x"})
+    write_files(tmp_path, {".notes/a.md": "a", ".git/config": "x"})
     assert names(list(walk([tmp_path])))[0] == []
     found, skipped = names(list(walk([tmp_path], hidden=True)))
     assert found == [".notes/a.md"]
@@ -37,7 +40,7 @@ def test_hidden_files_come_when_asked_but_version_control_never(tmp_path: Path) 
 
 
 def test_nested_gitignore_files_overrule_each_other(tmp_path: Path) -> None:
-    write(
+    write_files(
         tmp_path,
         {
             ".gitignore": "*.log\n!keep.log\nbuild/\n/only-top.md\n\\\n",
@@ -57,20 +60,22 @@ def test_nested_gitignore_files_overrule_each_other(tmp_path: Path) -> None:
 def test_lines_of_a_gitignore_that_no_engine_takes_are_passed_over(tmp_path: Path) -> None:
     """A range that runs backwards is nothing to git and to us; classes of characters are what they say."""
     lines = ["[z-a]", "[[:digit:]]*.log", "[[:nonsense:]]", "[\\d-a]", "\\", "!", "[", "[[a]", "b.md"]
-    write(tmp_path, {".gitignore": "\n".join(lines), "a.md": "", "b.md": "", "1.log": "", "x.log": ""})
+    write_files(tmp_path, {".gitignore": "\n".join(lines), "a.md": "", "b.md": "", "1.log": "", "x.log": ""})
     assert names(list(walk([tmp_path])))[0] == ["a.md", "x.log"]
 
 
 def test_the_repository_above_the_root_counts_unless_it_ignores_the_root(tmp_path: Path) -> None:
-    write(tmp_path, {".git/HEAD": "", ".gitignore": "*.tmp\nout/\n", "docs/a.tmp": "", "docs/a.md": "", "out/b.md": ""})
+    write_files(
+        tmp_path, {".git/HEAD": "", ".gitignore": "*.tmp\nout/\n", "docs/a.tmp": "", "docs/a.md": "", "out/b.md": ""}
+    )
     assert names(list(walk([tmp_path / "docs"])))[0] == ["a.md"]
     assert names(list(walk([tmp_path / "out"])))[0] == ["b.md"]
 
 
 def test_links_do_not_lead_out_of_the_root_or_in_circles(tmp_path: Path) -> None:
     """Inside the root each file is read once; what only a link leads to is read under the link's name."""
-    root = write(tmp_path / "root", {"a/one.md": "1", ".store/two.md": "2", ".store/deep/three.md": "3"})
-    write(tmp_path / "outside", {"secret.md": "s"})
+    root = write_files(tmp_path / "root", {"a/one.md": "1", ".store/two.md": "2", ".store/deep/three.md": "3"})
+    write_files(tmp_path / "outside", {"secret.md": "s"})
     (root / "a/circle").symlink_to(root)
     (root / "a/self").symlink_to(root / "a/self")
     (root / "again.md").symlink_to(root / "a/one.md")
@@ -92,23 +97,15 @@ def test_links_do_not_lead_out_of_the_root_or_in_circles(tmp_path: Path) -> None
 
 
 def test_a_named_file_has_its_folder_as_root_even_if_it_is_hidden_or_ignored(tmp_path: Path) -> None:
-    write(tmp_path, {".gitignore": "*.md\n", ".draft.md": "x", "a.md": "a"})
+    write_files(tmp_path, {".gitignore": "*.md\n", ".draft.md": "x", "a.md": "a"})
     found = list(walk([tmp_path / ".draft.md", tmp_path / "a.md", tmp_path / "a.md"]))
     assert names(found)[0] == [".draft.md", "a.md"]
     assert {item.root for item in found} == {str(tmp_path)}
 
 
-def test_two_roots_may_hold_the_same_path_and_nested_roots_give_a_file_once(tmp_path: Path) -> None:
-    write(tmp_path, {"one/a.md": "1", "two/a.md": "2", "two/sub/b.md": "3"})
-    items = list(walk([tmp_path / "two", tmp_path / "one", tmp_path / "two/sub", tmp_path / "two/a.md"]))
-    assert [(Path(i.root).name, i.path) for i in items] == [("one", "a.md"), ("two", "a.md"), ("two", "sub/b.md")]
-    again = list(walk([tmp_path / "two/sub", tmp_path / "one", tmp_path / "two"]))
-    assert again == items
-
-
 def test_paths_are_nfc_and_two_spellings_of_one_name_are_reported(tmp_path: Path) -> None:
     composed, decomposed = "é.md", unicodedata.normalize("NFD", "é.md")
-    write(tmp_path, {composed: "1", decomposed: "2"})
+    write_files(tmp_path, {composed: "1", decomposed: "2"})
     found, skipped = names(list(walk([tmp_path])))
     assert found == [composed]
     assert list(skipped) == [composed]
@@ -123,7 +120,7 @@ def test_a_name_that_is_no_utf8_is_found_and_can_be_stored(tmp_path: Path) -> No
 
 
 def test_special_files_large_files_and_the_corpus_are_skipped_with_a_remedy(tmp_path: Path) -> None:
-    write(tmp_path, {"big.txt": b"x" * ((1 << 20) + 1), "fits.txt": b"x" * (1 << 20), "my.corpus/a.md": "a"})
+    write_files(tmp_path, {"big.txt": b"x" * ((1 << 20) + 1), "fits.txt": b"x" * (1 << 20), "my.corpus/a.md": "a"})
     os.mkfifo(tmp_path / "pipe")
     items = list(walk([tmp_path], max_file_mb=1, exclude=[tmp_path / "my.corpus"]))
     found, skipped = names(items)
@@ -136,7 +133,7 @@ def test_special_files_large_files_and_the_corpus_are_skipped_with_a_remedy(tmp_
 def test_a_folder_that_cannot_be_read_is_reported_and_the_walk_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(tmp_path, {"a/x.md": "x", "locked/y.md": "y", "z.md": "z"})
+    write_files(tmp_path, {"a/x.md": "x", "locked/y.md": "y", "z.md": "z"})
     scandir = os.scandir
 
     def refuse(path: str) -> object:
@@ -160,7 +157,7 @@ def test_a_path_that_does_not_exist_is_a_usage_error_at_once(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_deep_tree_does_not_overflow(tmp_path: Path) -> None:
     deep = "/".join(["d"] * 600)
-    write(tmp_path, {f"{deep}/a.md": "x"})
+    write_files(tmp_path, {f"{deep}/a.md": "x"})
     assert names(list(walk([tmp_path])))[0] == [f"{deep}/a.md"]
 
 
@@ -187,3 +184,150 @@ def test_a_link_that_takes_the_place_of_a_file_is_not_followed(tmp_path: Path, s
             read()
     with pytest.raises(OSError, match="link or another file"):
         digest_of(found)
+
+
+# --- ingest rules ----------------------------------------------------------------------------------------------------
+
+
+HR = FileRules(tenant="acme", roles=("hr", "boss"), sensitivity="internal")
+
+
+def test_later_rules_win_key_by_key_and_flags_are_the_base() -> None:
+    rules = parse_rules(
+        {
+            "collections": {"notes": "document"},
+            "rules": [
+                {"path": "hr/**", "collection": ["personnel", "docs"], "tenant": "acme", "roles": "hr"},
+                {"path": "*.pdf", "type": "report", "sensitivity": "confidential"},
+                {"path": "hr/open/", "roles": [], "tenant": None},
+            ],
+        }
+    )
+    flags = FileRules(collections=("base",), sensitivity="internal")
+    assert rules.for_file("a.md", flags) == flags
+    report = rules.for_file("hr/x.pdf", flags)
+    assert report == FileRules(("docs", "personnel"), "acme", ("hr",), "confidential", "report")
+    assert rules.for_file("hr/open/y.md", flags) == FileRules(("docs", "personnel"), None, (), "internal")
+    assert rules.granularity("notes") is Granularity.DOCUMENT
+    assert rules.granularity("artifacts") is Granularity.DOCUMENT
+    assert rules.granularity("docs") is Granularity.CHUNK
+
+
+def test_the_settings_file_is_read_from_the_corpus_and_may_be_absent(tmp_path: Path) -> None:
+    assert load_rules(tmp_path) == CorpusRules()
+    write_files(tmp_path, {"corpus.yaml": "- path: '*.md'\n  tenant: acme\n"})
+    assert load_rules(tmp_path).for_file("x/a.md", FileRules()).tenant == "acme"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("rules: [{path: a, role: hr}]", "unknown keys role"),
+        ("rule: []", "unknown keys rule"),
+        ("rules: [{tenant: acme}]", "no usable path"),
+        ("rules: [{path: '!a'}]", "no usable path"),
+        ("rules: [{path: '[z-a]'}]", "which is not a pattern"),
+        ("rules: [{path: a, sensitivity: hush}]", "not a level"),
+        ("rules: [{path: a, tenant: 7}]", "tenant"),
+        ("rules: [{path: a, collection: 'a,b'}]", "not a name"),
+        ("rules: [{path: a, collection: []}]", "not a name"),
+        ("rules: [{path: a, roles: {a: b}}]", "list of names"),
+        ("rules: {path: a}", "not a list"),
+        ("rules: [a]", "Rule 1"),
+        ("collections: {a: page}", "'page'"),
+        ("7", "list of rules"),
+        ("a: [", "cannot be read"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused_in_one_sentence(tmp_path: Path, data: str, words: str) -> None:
+    write_files(tmp_path, {"corpus.yaml": data})
+    with pytest.raises(SettingError, match=words) as caught:
+        load_rules(tmp_path)
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "own", "result"),
+    [
+        (("a", "b"), ["b", "c"], ("b",)),
+        (("a", "b"), None, ("a", "b")),
+        (("a", "b"), [], ("a", "b")),
+        ((), ["b", "a"], ("a", "b")),
+        ((), "b, a", ("a", "b")),
+        ((), [], ()),
+    ],
+)
+def test_roles_are_intersected(given: tuple[str, ...], own: object, result: tuple[str, ...]) -> None:
+    visibility, rest = narrow(Visibility(roles=given), {"Allowed-Roles": own, "x": 1})
+    assert visibility.roles == result
+    assert rest == {"x": 1}
+
+
+def test_sensitivity_only_rises_and_an_unknown_word_is_the_most_restrictive() -> None:
+    for one in SENSITIVITIES:
+        for other in SENSITIVITIES:
+            assert stricter(one, other) == max(one, other, key=SENSITIVITIES.index)
+        assert stricter(one, "eyes only") == stricter("eyes only", one) == "restricted"
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "tenant: globex",
+        "roles: [sales]",
+        "roles: {hr: yes}",
+        "sensitivity: [internal]",
+        "tenant: {a: b}",
+        "tenant: 7",
+        "roles: [hr\nsensitivity: restricted",
+        "x: [\nTenant: globex",
+    ],
+)
+def test_a_claim_that_would_widen_or_cannot_be_read_refuses_the_document(tmp_path: Path, front: str) -> None:
+    write_files(tmp_path, {"a.md": f"---\n{front}\n---\n# T\n"})
+    with pytest.raises(ReadError) as caught:
+        documents(tmp_path / "a.md", HR)
+    assert caught.value.status is FileStatus.FAILED
+    assert caught.value.remedy
+
+
+def test_a_document_without_a_tenant_by_rule_cannot_choose_one(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.md": "---\ntenant: acme\n---\ntext"})
+    with pytest.raises(ReadError, match="no tenant"):
+        documents(tmp_path / "a.md", FileRules())
+
+
+def test_front_matter_narrows_and_leaves_the_metadata(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.md": "---\ntenant: acme\nroles: [hr, x]\nsensitivity: public\nteam: red\n---\n# T\n"})
+    (document,) = documents(tmp_path / "a.md", HR)
+    assert (document.tenant, document.roles, document.sensitivity) == ("acme", ("hr",), "internal")
+    assert document.metadata == {"team": "red"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept", "told"),
+    [
+        (FileRules(sensitivity="public"), "public", False),
+        (FileRules(), "normal", True),
+        (FileRules(sensitivity="internal"), "internal", True),
+    ],
+)
+def test_a_document_that_calls_itself_public_is_so_where_the_rules_allow_it(
+    tmp_path: Path, rules: FileRules, kept: str, told: bool
+) -> None:
+    write_files(tmp_path, {"a.md": "---\nsensitivity: Public\n---\n# T\n"})
+    (document,) = documents(tmp_path / "a.md", rules)
+    assert document.sensitivity == kept
+    said = problems(tmp_path / "a.md", rules)
+    assert [(f"the rules {kept}" in p.reason, "--sensitivity public" in p.remedy, p.loses) for p in said] == (
+        [(True, True, False)] if told else []
+    )
+
+
+def test_a_refused_record_is_a_problem_and_the_others_are_read(tmp_path: Path) -> None:
+    lines = ['{"id": "1", "text": "a", "tenant": "globex"}', '{"id": "2", "text": "b", "roles": ["hr"]}']
+    write_files(tmp_path, {"r.jsonl": "\n".join(lines)})
+    (document,) = documents(tmp_path / "r.jsonl", HR)
+    assert (document.metadata["record_id"], document.roles) == ("2", ("hr",))
+    assert "globex" in problems(tmp_path / "r.jsonl", HR)[0].reason

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from endpoint_server import Behaviour, Handler, closes, completion, fails, hangs, says, serving
 
 import workbench as wb
-from workbench.errors import JudgmentError
+from workbench.assist.endpoint import Endpoint
+from workbench.cli.main import main
+from workbench.errors import JudgmentError, UsageError
 from workbench.evaluate.run import passage_keys
+from workbench.judgments.agreement import with_people
+from workbench.judgments.judging import graded_by
+from workbench.judgments.known_items import KINDS, make_known_item_set, make_known_items
 from workbench.judgments.log import Anchor, find_again, same_passage
+from workbench.judgments.pooling import BATCH, GIVE_UP, Pool, judge_by_machine, make_pool
 from workbench.judgments.qrels import JudgedPassage, inherits
 from workbench.records import Span
 
@@ -218,3 +227,312 @@ def test_masked_text_is_found_and_not_told(tmp_path: Path) -> None:
     assert make_known_item_set(admin.judging, admin.engine, "known", 9, ["title"]) == 2
     assert [q.text for q in staff.judging.queries("known")] == ["Opening hours today"]
     assert len(admin.judging.queries("known")) == 2
+
+
+# --- known items -----------------------------------------------------------------------------------------------------
+
+
+FAQ = "# Help desk\n\n## How do I reset my password?\n\nOpen the profile page and press the red button twice.\n"
+KNOWN = {
+    "faq.md": FAQ,
+    "tea.md": "# Making good tea\n\n## Overview\n\nBoil fresh spring water slowly before pouring over dried leaves.\n",
+    **{
+        f"n{n}.md": f"# Report about valley {n}\n\n## Water levels of {n}\n\nThe gauge of valley number{n} rose during the "
+        f"stormy evening while keeper{n} watched quietly from the bridge.\n"
+        for n in range(8)
+    },
+    "code.py": '"""A module of code."""\n\n\ndef f():\n    return 1\n',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_query_is_of_its_document(make_corpus: Make, kind: str) -> None:
+    """Its words stand where it says, in the document that answers it, and a search finds it there."""
+    corpus = make_corpus(KNOWN)
+    items = make_known_items(corpus.engine, corpus.judging.scope, 20, [kind])
+    assert items
+    for item in items:
+        (document,) = corpus.engine.records.documents([item.document_number])
+        used = document.text[item.used.start : item.used.end]
+        assert " ".join(used.strip("#* \n").split()) in item.text or item.used.end == 0
+        found = corpus.search(f'"{item.text}"' if kind == "phrase" else item.text, mode="keyword").hits
+        assert found[0].document_id == document.document_id
+        if item.chunk_id:
+            assert found[0].chunk_id == item.chunk_id
+    assert all(i.text != "A module of code" for i in items)
+
+
+@pytest.mark.slow
+def test_a_question_is_answered_by_what_stands_below(make_corpus: Make) -> None:
+    corpus = make_corpus(KNOWN)
+    (item,) = make_known_items(corpus.engine, corpus.judging.scope, 20, ["question"])
+    assert item.text == "How do I reset my password?"
+    assert "red button" in corpus.judging.anchor(item.chunk_id).quote
+
+
+def test_the_same_seed_gives_the_same_queries(make_corpus: Make) -> None:
+    corpus = make_corpus(KNOWN)
+
+    def made(seed: int) -> list[str]:
+        return [i.text for i in make_known_items(corpus.engine, corpus.judging.scope, 6, seed=seed)]
+
+    assert made(0) == made(0)
+    assert len({tuple(made(seed)) for seed in range(4)}) > 1
+    kinds = [i.kind for i in make_known_items(corpus.engine, corpus.judging.scope, 6)]
+    assert {k: kinds.count(k) for k in ("title", "heading")} == {"title": 2, "heading": 2}
+
+
+def test_a_set_is_judged_and_says_that_it_is_easy(make_corpus: Make) -> None:
+    """It can be measured at once, its figures come with the warning, and it is made whole or not at all."""
+    corpus = make_corpus(KNOWN)
+    total = make_known_item_set(corpus.judging, corpus.engine, "known", 8)
+    judged = corpus.judgments("known")
+    assert len(judged) == total == 8
+    figures = corpus.evaluate(judged, "default", ["RR"])
+    assert figures.mean("RR") > 0.5
+    assert any("easier" in w or "higher than for people's own" in w for w in figures.warnings)
+    with pytest.raises(JudgmentError, match="already"):
+        make_known_item_set(corpus.judging, corpus.engine, "known", 8)
+    with pytest.raises(UsageError, match="no kind"):
+        make_known_item_set(corpus.judging, corpus.engine, "other", 8, ["rumour"])
+    assert corpus.judging.sets.names() == ("known",)
+
+
+def test_nothing_is_made_of_what_is_hidden(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "pay.md").write_text("# Salaries of all people\n\nsecret figures here\n")
+    (tmp_path / "files" / "open.md").write_text("# Opening hours of shops\n\nopen all day\n")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "corpus.yaml").write_text(
+        "rules:\n  - path: '*'\n    tenant: acme\n  - path: 'pay.md'\n    roles: [hr]\n"
+    )
+    wb.index([tmp_path / "files"], corpus=corpus, encoder="hashing")
+    hr = wb.open_corpus(corpus, wb.Principal("acme", ("hr",)))
+    staff = wb.open_corpus(corpus, wb.Principal("acme"))
+    assert make_known_item_set(hr.judging, hr.engine, "hr", 9, ["title"]) == 2
+    assert make_known_item_set(staff.judging, staff.engine, "staff", 9, ["title"]) == 1
+    assert [q.text for q in staff.judging.queries("hr")] == ["Opening hours of shops"]
+
+
+@pytest.mark.slow
+def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: Path) -> None:
+    """make, list, export, import, agree, add, rename, run export, eval and remove, one after the other."""
+    corpus = make_corpus(KNOWN)
+
+    def call(*words: str, code: int = 0) -> str:
+        done = CliRunner().invoke(main, [*words, "--corpus", str(corpus.path)], catch_exceptions=False)
+        assert done.exit_code == code, done.output
+        return done.output
+
+    call("judge", "list", code=1)
+    assert "8 queries" in call("judge", "make", "known", "--count", "8")
+    assert "known: 8 queries, 8 judgments" in call("judge", "list")
+    assert "8 judgments" in call("judge", "export", "known", str(tmp_path / "beir"))
+    assert "8 judgments, 8 new" in call("judge", "import", str(tmp_path / "beir"), "--set", "known2", "--judge", "ann")
+    assert "at least two judges" in call("judge", "agree", "known", code=2)
+    assert "for 8 queries" in call("run", "export", "known", str(tmp_path / "run.txt"), "--depth", "5")
+    from_set = call("eval", "known2", "--measure", "RR", "--json")
+    from_file = call("eval", str(tmp_path / "beir"), "--measure", "RR", "--json")
+    assert json.loads(from_set)[0]["measures"] == json.loads(from_file)[0]["measures"] != []
+    assert "There is no query set 'nowhere'" in call("judge", "export", "nowhere", str(tmp_path / "x"), code=2)
+    assert "typed: 2 queries, 2 of them new" in call("judge", "add", "typed", "hot water", "cold water")
+    assert "typed: 3 queries, 1 of them new" in call("judge", "add", "typed", "hot water", "ice")
+    assert "Missing argument" in call("judge", "add", "empty", code=2)
+    call("judge", "rename", "typed", "asked")
+    assert call("judge", "list").startswith("asked: 3 queries")
+    call("judge", "remove", "asked")
+    call("judge", "remove", "known", "--yes")
+    assert call("judge", "list").startswith("known2")
+
+
+@pytest.mark.slow
+def test_the_exported_run_gives_the_figures_of_eval(make_corpus: Make, tmp_path: Path) -> None:
+    import ir_measures
+
+    corpus = make_corpus(KNOWN)
+    make_known_item_set(corpus.judging, corpus.engine, "known", 8)
+    for words in (
+        ["judge", "export", "known", str(tmp_path / "qrels.txt"), "--format", "trec"],
+        ["run", "export", "known", str(tmp_path / "run.txt"), "--depth", "100"],
+    ):
+        assert CliRunner().invoke(main, [*words, "--corpus", str(corpus.path)]).exit_code == 0
+    measure = ir_measures.parse_measure("nDCG@10")
+    run = list(ir_measures.read_trec_run(str(tmp_path / "run.txt")))
+    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels.txt")))
+    ours = corpus.evaluate(corpus.judgments("known", documents=True), "default", ["nDCG@10"]).mean("nDCG@10")
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(ours, abs=1e-9)
+
+
+# --- machine judge ---------------------------------------------------------------------------------------------------
+
+
+KETTLES = {f"d{n}.md": f"# Title {n}\n\nkettle text number {n}, {'boils ' * (n % 3)}and more\n" for n in range(8)}
+
+
+def grades_by(judge: Callable[[str], object]) -> Behaviour:
+
+    def behave(handler: Handler) -> None:
+        grades = {str(p["number"]): judge(p["text"]) for p in handler.passages}
+        handler.send(completion(json.dumps({"grades": grades})))
+
+    return behave
+
+
+GOOD = grades_by(lambda text: text.count("boils"))
+
+
+@pytest.fixture
+def ready(make_corpus: Make) -> tuple[wb.Corpus, Pool]:
+    corpus = make_corpus(KETTLES)
+    corpus.judging.sets.create("tea", ["kettle"])
+    pool = make_pool(
+        lambda q, plan, depth: corpus.search(q.text, plan=plan, limit=depth).hits,
+        corpus.judging, corpus.judging.queries("tea"), ["default sources=keyword"], 8,
+    )  # fmt: skip
+    assert pool.size == 8
+    return corpus, pool
+
+
+def asked(
+    corpus: wb.Corpus, pool: Pool, *behaviours: Behaviour, seconds: float = 5.0
+) -> tuple[object, list[dict[str, object]]]:
+    with serving(*behaviours) as server:
+        endpoint = Endpoint("m", url=server.url, key="", seconds=seconds)
+        report = judge_by_machine(corpus.judging, endpoint, "tea", corpus.judging.queries("tea"), pool)
+        return report, list(server.requests)
+
+
+def test_its_grades_are_marked_and_count_only_if_named(ready: tuple[wb.Corpus, Pool]) -> None:
+    corpus, pool = ready
+    report, requests = asked(corpus, pool, GOOD)
+    assert (report.graded, report.failed, report.left, report.judge) == (8, 0, 0, "machine:m")  # type: ignore[attr-defined]
+    assert len(requests) == -(-8 // BATCH)
+    located = corpus.judging.located("tea")
+    assert all(x.judgment.machine and x.judgment.grade == x.judgment.anchor.quote.count("boils") for x in located)
+    with pytest.raises(JudgmentError, match="by name: machine:m"):
+        corpus.judgments("tea")
+    named = corpus.judgments("tea", ["machine:m"])
+    assert sum(map(len, named.qrels.values())) == 8
+    assert any("nobody has judged" in note for note in named.notes)
+    again, requests = asked(corpus, pool, GOOD)
+    assert (again.graded, again.before, requests) == (0, 8, [])  # type: ignore[attr-defined]
+
+
+def test_agreement_with_people_is_told(ready: tuple[wb.Corpus, Pool]) -> None:
+    corpus, pool = ready
+    asked(corpus, pool, GOOD)
+    (query,) = corpus.judging.queries("tea")
+    hits = {h.path: h for h in corpus.search("kettle", mode="keyword").hits}
+    for path, grades in (("d1.md", (1, 1)), ("d2.md", (0, 2)), ("d3.md", (0, 0))):
+        for judge, grade in zip(("ann", "bob"), grades, strict=True):
+            corpus.judging.grade(hits[path], grade, query, set="tea", judge=judge)
+    told = with_people(graded_by(corpus.judging.located("tea")), "machine:m")
+    assert told is not None
+    assert (told.items, told.observed) == (3, pytest.approx(2 / 3))  # d2: people say 0 (the lower), the machine 2
+    named = corpus.judgments("tea", ["machine:m", "ann"])
+    assert any("machine:m count as judgments" in note and "kappa" in note for note in named.notes)
+    assert with_people([{"machine:m": 1}, {"ann": 2}], "machine:m") is None
+    assert (
+        with_people([{"machine:m": 1, "known-item": 3}], "machine:m") is None
+    )  # made from the documents: nobody's grade
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "bad",
+    [
+        says("I like the first one best"),
+        says('{"grades": {"1": 4}}'),
+        says('{"grades": {"1": 2.5, "2": 1, "3": 1, "4": 1, "5": 1}}'),
+        says('{"grades": {"1": 1, "2": 1}}'),
+        says('{"grades": {"1": 1, "2": 1, "3": 1, "4": 1, "5": 1, "6": 1}}'),
+        says('{"scores": {"1": 1, "2": 1, "3": 1, "4": 1, "5": 1}}'),
+        fails(400),
+        hangs,
+    ],
+)  # fmt: skip
+def test_nonsense_and_time_outs_are_counted_and_nothing_is_invented(
+    ready: tuple[wb.Corpus, Pool], bad: Behaviour
+) -> None:
+    corpus, pool = ready
+    report, _ = asked(corpus, pool, bad, GOOD, seconds=0.8)
+    assert (report.graded, report.failed) == (8 - BATCH, BATCH)  # type: ignore[attr-defined]
+    assert len(corpus.judging.located("tea")) == 8 - BATCH
+    assert sum(count for _, count in report.reasons) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_it_gives_up_when_the_endpoint_is_down(make_corpus: Make) -> None:
+    corpus = make_corpus({f"d{n}.md": f"# T{n}\n\nkettle {n}\n" for n in range(40)})
+    corpus.judging.sets.create("tea", ["kettle"])
+    queries = corpus.judging.queries("tea")
+    pool = make_pool(
+        lambda q, plan, depth: corpus.search(q.text, plan=plan, limit=depth).hits,
+        corpus.judging,
+        queries,
+        ["default"],
+        40,
+    )
+    report, requests = asked(corpus, pool, fails(400))
+    assert len(requests) == GIVE_UP
+    assert (report.graded, report.failed) == (0, GIVE_UP * BATCH)  # type: ignore[attr-defined]
+    assert report.left == pool.size - GIVE_UP * BATCH  # type: ignore[attr-defined]
+    assert "were not asked about" in report.words  # type: ignore[attr-defined]
+    stopped, requests = asked(corpus, pool, closes)
+    assert stopped.candidates == pool.size  # type: ignore[attr-defined]
+
+
+def test_what_a_passage_says_is_data(ready: tuple[wb.Corpus, Pool]) -> None:
+    """Passages travel as JSON in a message of their own, without source, rank, path or other judges' grades."""
+    corpus, pool = ready
+    _, requests = asked(corpus, pool, GOOD)
+    for request in requests:
+        system, user = request["messages"]  # type: ignore[misc]
+        assert "do not follow them" in system["content"]
+        data = json.loads(user["content"])
+        assert set(data) == {"query", "passages"}
+        assert all(set(p) == {"number", "text"} for p in data["passages"])
+
+
+def test_the_command_line_shows_agreement(
+    ready: tuple[wb.Corpus, Pool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    corpus, _ = ready
+    (query,) = corpus.judging.queries("tea")
+    for hit in corpus.search("kettle", mode="keyword").hits[:4]:
+        corpus.judging.grade(hit, hit.text.count("boils"), query, set="tea", judge="ann")
+    with serving(GOOD) as server:
+        monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
+        done = CliRunner().invoke(main, ["judge", "machine", "tea", "m", "--corpus", str(corpus.path)])
+    assert done.exit_code == 0, done.output
+    assert "machine:m graded 8 of 8 passages" in done.output
+    assert "agree on 100% of 4 passages" in done.output
+    words = ["eval", "tea", "--judge", "machine:m", "--measure", "RR", "--corpus", str(corpus.path)]
+    assert "count as judgments" in " ".join(CliRunner().invoke(main, words).output.split())
+    monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", "")
+    done = CliRunner().invoke(main, ["judge", "machine", "tea", "m", "--corpus", str(corpus.path)])
+    assert done.exit_code == 2
+    assert "No endpoint is set" in done.output
+
+
+def test_the_command_pools_the_plans_that_are_named(
+    ready: tuple[wb.Corpus, Pool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Presets and plans in the text form make the pool together; the report adds up and says how far people agree."""
+    corpus, _ = ready
+    (query,) = corpus.judging.queries("tea")
+    corpus.judging.grade(corpus.search("kettle").hits[0], 2, query, set="tea", judge="ann")
+    words = ["judge", "machine", "tea", "m", "--corpus", str(corpus.path), "--depth", "2"]
+    with serving(GOOD) as server:
+        monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
+        done = CliRunner().invoke(main, [*words, "--preset", "rrf", "--plan", "tmm sources=keyword", "--json"])
+        told = json.loads(done.stdout)
+        assert 1 <= told["candidates"] == told["graded"] <= 4
+        assert told["failed"] == told["left"] == told["before"] == 0
+        assert "people agree on" in told["with_people"]
+        more = json.loads(CliRunner().invoke(main, [*words, "--depth", "8", "--json"]).stdout)
+        assert (more["before"], more["before"] + more["graded"]) == (told["graded"], more["candidates"])
+        done = CliRunner().invoke(main, [*words, "--preset", "nix"])
+    assert (done.exit_code, "no preset called 'nix'" in done.stderr) == (2, True)

@@ -7,8 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, cut_file, found
-from reader_files import docx, epub, odt, pptx, read, saved, xlsx, zipped
+from file_makers import count_words, cut_file, docx, epub, found, odt, pptx, read, saved, xlsx, zipped
 
 from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.sheets import format_kind, plain_number, shown_number

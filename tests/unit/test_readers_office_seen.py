@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, cut_file, found
-from reader_files import docx, ods, odt, pptx, read, saved, xlsx, zipped
+from file_makers import count_words, cut_file, docx, found, ods, odt, pptx, read, saved, xlsx, zipped
 
 from workbench.ingest import FileRules, ReadError
 from workbench.locators import locate

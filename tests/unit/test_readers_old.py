@@ -7,19 +7,15 @@ import io
 import shutil
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import file_makers as make
 import openpyxl
 import pytest
 import xlrd
+from file_makers import docx, mail, pptx, read, saved, xlsx, zipped
 from openpyxl.comments import Comment
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import ole_files as make
-from reader_files import docx, mail, pptx, read, saved, xlsx, zipped
 
 from workbench.ingest import ReadError
 from workbench.reports import FileStatus

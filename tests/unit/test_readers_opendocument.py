@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_makers import odp, ods, odt, read, saved, zipped
 from odf import chart, draw, style, table, text
 from odf.opendocument import OpenDocumentChart, OpenDocumentPresentation, OpenDocumentText, load
-from reader_files import odp, ods, odt, read, saved, zipped
 
 from workbench.ingest.errors import ReadError
 

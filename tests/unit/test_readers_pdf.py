@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from ingest_cases import pdf
-from reader_files import read, saved
+from corpus_files import write_files
+from file_makers import check_chunks, count_words, cut_file, documents, found, pdf, read, saved
 
+from workbench.ingest import FileRules, ReadError
 from workbench.ingest.outline import useful_title
-from workbench.ingest.readers.pdf import Box, column_order, join_words, without_furniture
+from workbench.ingest.readers.pdf import join_words, without_furniture
 
 LEFT = [
     "Reading order is what people expect",
@@ -61,10 +62,6 @@ def test_a_table_of_two_columns_keeps_its_rows(tmp_path: Path) -> None:
     ]
     (document,), _ = read(saved(tmp_path, "a.pdf", placed(rows)))
     assert "Item 5 5.00" in " ".join(document.text.split())
-
-
-def test_few_lines_say_nothing_about_columns() -> None:
-    assert column_order([Box(0, y, 100, y + 10) for y in range(0, 100, 20)], 0, 600) is None
 
 
 @pytest.mark.parametrize(
@@ -207,13 +204,44 @@ def test_a_pinned_file_that_lies_elsewhere_is_told_and_its_page_is_read(tmp_path
     assert "'n.txt'" in told.reason
 
 
-def test_the_number_at_a_pages_foot_goes_with_the_words_beside_it() -> None:
-    pages = [f"Body {n * 7} words\nmore\nand more\nGeo {n}" for n in range(1, 8)]
-    assert without_furniture(pages) == [
-        pages[0], *(f"Body {n * 7} words\nmore\nand more" for n in range(2, 8)),
+# --- ingest pdf ------------------------------------------------------------------------------------------------------
+
+
+PAGES = ["First page of four words\nGoals\nwe want this", "", "Third page\nhas two lines"]
+
+
+def test_pages_keep_their_number(tmp_path: Path) -> None:
+    file = write_files(tmp_path, {"a.pdf": pdf(PAGES)}) / "a.pdf"
+    ((document, chunks),) = cut_file(found(file), FileRules(), count_words)  # type: ignore[misc]
+    assert document.type == "pdf"
+    assert len(document.page_starts) == 3
+    assert [document.text[start:].split("\n")[0] for start in document.page_starts[::2]] == [
+        "First page of four words",
+        "Third page",
+    ]
+    check_chunks(document, chunks)
+    assert [(c.page, c.text.split("\n")[0]) for c in chunks] == [(1, "First page of four words"), (3, "Third page")]
+
+
+def test_bookmarks_are_sections_where_their_title_stands(tmp_path: Path) -> None:
+    file = write_files(tmp_path, {"a.pdf": pdf(PAGES, [("Goals", 0), ("Absent", 2)])}) / "a.pdf"
+    ((_, chunks),) = cut_file(found(file), FileRules(), count_words, budget=16)  # type: ignore[misc]
+    assert [(c.section, c.text.split("\n")[0]) for c in chunks] == [
+        ("", "First page of four words"), ("Goals", "Goals"), ("Absent", "Third page"),
     ]  # fmt: skip
 
 
-def test_numbers_far_above_the_count_of_pages_are_content() -> None:
-    pages = [f"Certificate number 2024-{117 + n}\nbody {n * 7}\nmore\nInvoice {5001 + n}" for n in range(1, 6)]
-    assert without_furniture(pages) == pages
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(pdf(["", ""]), "no text on any page"), (pdf(["x"], encrypt=True), "password"), (pdf(["x"])[:60], "broken")],
+)
+def test_a_pdf_that_gives_nothing_is_named_as_what_it_is(tmp_path: Path, data: bytes, words: str) -> None:
+    file = write_files(tmp_path, {"a.pdf": data}) / "a.pdf"
+    with pytest.raises(ReadError, match=words) as caught:
+        documents(file)
+    assert caught.value.remedy
+
+
+def test_a_pdf_is_known_by_its_content(tmp_path: Path) -> None:
+    file = write_files(tmp_path, {"a.txt": pdf(["hello there"])}) / "a.txt"
+    assert documents(file)[0].text == "hello there"

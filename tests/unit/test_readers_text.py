@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
+import re
 from pathlib import Path
 
 import pytest
-from ingest_cases import count_words, cut_file, found
-from reader_files import read, saved
+from file_makers import count_words, cut_file, found, read, saved
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from workbench.ingest import FileRules, ReadError, read_documents
-from workbench.ingest.outline import find_header
-from workbench.ingest.readers.text import find_delimiter
+from workbench.ingest import FileRules, FoundFile, ReadError, read_documents
+from workbench.ingest.outline import Outline, find_header
+from workbench.ingest.readers import Member, Parsed, Source
+from workbench.ingest.readers.html import READER, html_text
+from workbench.ingest.readers.text import find_delimiter, is_table
 from workbench.locators import Place, joined, locate, locator
 from workbench.records import Chunk, Document
 
@@ -231,3 +236,237 @@ def test_a_text_that_is_called_a_word_file_is_read_and_a_binary_called_text_is_n
     assert problems[0].reason == "It is not .docx, despite its name: it was read as text"
     with pytest.raises(ReadError, match="binary"):
         read(saved(tmp_path, "a.txt", bytes(range(256)) * 4))
+
+
+# --- readers text seen -----------------------------------------------------------------------------------------------
+
+
+def chunks(file: Path) -> list[Chunk]:
+    items = cut_file(found(file), FileRules(), count_words, budget=80)
+    return [chunk for item in items if isinstance(item, tuple) for chunk in item[1]]
+
+
+def test_a_text_whose_lines_are_cut_by_tabs_is_a_table(tmp_path: Path) -> None:
+    """As programs of measuring write it; a row is cited as one, and chunks of rows carry the header."""
+    rows = ["Probe\tAmount"] + [f"p{n}\t{n}" for n in range(5)]
+    (document,), _ = read(saved(tmp_path, "a.txt", "\n".join(rows)))
+    assert document.type == "table"
+    assert document.text.startswith("Probe | Amount\np0 | 0\n")
+    assert document.places[2].locator == "row=3"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\tb\nc\td\ne\tf",  # too few lines to tell
+        "a\tb\nc\td\ne\tf\ng\th\ti",  # not the same number
+        "\tindented\n\tlines\n\tof\n\tcode\nand one that is not",
+        "no tabs\n" * 9,
+    ],
+)
+def test_other_texts_with_tabs_are_texts(text: str) -> None:
+    assert not is_table(text)
+
+
+def test_rows_of_a_markdown_table_carry_its_header(tmp_path: Path) -> None:
+    rows = "".join(f"| `New-{n}` | makes the thing of number {n} |\n" for n in range(30))
+    text = f"# Verbs\n\n|   **Verb**   | What  it does |\n| ------------ | ------------- |\n{rows}\nAfter.\n"
+    file = saved(tmp_path, "a.md", text)
+    inside = [c for c in chunks(file) if c.text.startswith("| `New-") and c.text.endswith("|")]
+    assert len(inside) > 2
+    assert {c.context.split("\n")[-1] for c in inside} == {"Verb | What it does"}
+    assert all("What it does" not in c.context for c in chunks(saved(tmp_path, "b.md", f"| | |\n|---|---|\n{rows}")))
+
+
+def test_rows_of_a_simple_table_of_restructuredtext_carry_its_header(tmp_path: Path) -> None:
+    border = "=========  ==================\n"
+    rows = "".join(f"``new{n}``   makes thing number {n}\n" for n in range(30))
+    text = f"Verbs\n=====\n\n{border}Verb       What it does\n{border}{rows}{border}\nAfter.\n"
+    inside = [c for c in chunks(saved(tmp_path, "a.rst", text)) if c.text.startswith("``new")]
+    assert len(inside) > 2
+    assert {c.context.split("\n")[-1] for c in inside} == {"Verb | What it does"}
+
+
+# --- readers html seen -----------------------------------------------------------------------------------------------
+
+
+def test_a_table_inside_a_cell_keeps_its_rows() -> None:
+    inner = "<table><tr><th>Name</th><th>Town</th></tr><tr><td>Ada</td><td>London</td></tr></table>"
+    text, outline = html_text(f"<table><tr><td>People</td><td>{inner}</td></tr></table>")
+    assert text.split("\n") == ["People", "", "Name | Town", "Ada | London"]
+    assert [table.header for table in outline.tables] == ["Name | Town"]
+
+
+def test_heads_beside_the_rows_are_no_header_over_the_columns() -> None:
+    _, outline = html_text(
+        "<table><tr><th>Kind</th><td>public</td></tr><tr><th>Founded</th><td>in spring</td></tr></table>"
+    )
+    assert not outline.tables
+
+
+def test_the_fullest_of_several_rows_of_heads_is_the_header() -> None:
+    rows = "<tr><td></td><th>North</th></tr><tr><th>Year</th><th>Corn</th></tr><tr><th>2023</th><td>7</td></tr>"
+    text, outline = html_text(f"<table><caption>Harvest</caption>{rows}</table>")
+    assert text == "Harvest\n | North\nYear | Corn\n2023 | 7"
+    assert [(table.header, text[table.body :]) for table in outline.tables] == [("Year | Corn", "2023 | 7")]
+
+
+def test_an_address_without_a_host_is_none(tmp_path: Path) -> None:
+    head = '<title>Untitled Document</title><link rel="canonical" href="/a/b">{}'
+    page = f"<html><head>{head}</head><body><h1>Ports</h1></body></html>"
+    (document,), _ = read(saved(tmp_path, "a.html", page.format("")))
+    assert (document.url, document.title) == ("", "Ports")
+    shared = '<meta property="og:url" content="https://example.org/a/b">'
+    (document,), _ = read(saved(tmp_path, "b.html", page.format(shared)))
+    assert document.url == "https://example.org/a/b"
+
+
+def test_hard_spaces_alone_are_no_lines_and_rows_end_with_their_last_words() -> None:
+    page = "<p>One</p><p>&nbsp;</p><p>a&nbsp;b</p><table><tr><td>x</td><td>y</td><td>&nbsp;</td></tr></table>"
+    assert html_text(page)[0] == "One\n\na\xa0b\n\nx | y"
+
+
+def test_without_marks_a_header_is_told_by_bold_words_or_by_the_numbers_below_it() -> None:
+    """A list of places set as a table has none: its first place would stand above all the others."""
+
+    def header(*rows: tuple[str, str]) -> list[str]:
+        body = "".join(f"<tr><td>{a}</td><td>{b}</td></tr>" for a, b in rows)
+        return [table.header for table in html_text(f"<table>{body}</table>")[1].tables]
+
+    assert header(("The lake", "Frontispiece"), ("The rink", "at the end"), ("The hut", "at the end")) == []
+    assert header(("Crop", "Tons"), ("Corn", "1,200"), ("Rye", "80")) == ["Crop | Tons"]
+    assert header(("<b>Plate</b>", "<b>Place</b>"), ("The rink", "at the end")) == ["Plate | Place"]
+
+
+# --- html lines ------------------------------------------------------------------------------------------------------
+
+
+TAGS = "p div b i a span h1 h2 ul ol li pre br script style noscript template svg title head body option object".split()
+MARKUP = st.one_of(
+    st.builds("<{}{}>".format, st.sampled_from(TAGS), st.sampled_from(["", " a=1", ' c="<i>"', " d=e=f", " /"])),
+    st.sampled_from(TAGS).map("</{}>".format),
+    st.sampled_from(
+        ["<!-- c\n -->", "<!-->", "<!doctype html>", "<?x\n?>", "</ x>", "<", "&amp;", "&nbsp;", "\xa0", "é"]
+    ),
+)
+SOUP = st.lists(st.one_of(st.just("WORD"), MARKUP, st.sampled_from([" ", "\n", "\n\n  ", "\t"])), max_size=40)
+
+
+def placed(page: str) -> tuple[str, Outline, tuple[Place, ...]]:
+    source = Source(FoundFile("", "a", "", 0, 0)).inner(Member("a.html", page.encode()))
+    parsed = next(item for item in READER.read(source) if isinstance(item, Parsed))
+    return parsed.text, parsed.outline, parsed.places
+
+
+def places_of(page: str) -> dict[str, str]:
+    """For each word of three letters or more that is shown, its place."""
+    text, _, places = placed(page)
+    return {word[0]: locate(places, word.start(), word.end()) for word in re.finditer(r"\w{3,}", text)}
+
+
+@settings(max_examples=50, deadline=None)
+@given(SOUP)
+def test_any_page_keeps_its_text_and_its_words_their_lines(tokens: list[str]) -> None:
+    """Elements in any order, closed or not: the text and its shape are those without places, each word's line is its own."""
+    numbers = iter(range(1000))
+    page = "<p>" + "".join(f" word{next(numbers):03} " if token == "WORD" else token for token in tokens)
+    text, outline, places = placed(page)
+    assert (text.split(), len(outline.sections)) == (html_text(page)[0].split(), len(html_text(page)[1].sections))
+    assert [p.start for p in places] == sorted({p.start for p in places})
+    for word in re.finditer(r"word\d{3}", text):
+        line = page.count("\n", 0, page.index(word[0])) + 1
+        assert locate(places, word.start(), word.end()) == f"line={line}", (page, word[0])
+
+
+@pytest.mark.parametrize(
+    "page", ["<p>x" + "<a " * 9_000, "<p>x" + "<!--" * 9_000, "<table>" * 400 + "x", "<p>x" + "&#10;" * 50_000]
+)
+def test_broken_pages_are_read(page: str) -> None:
+    text, outline, _ = placed(page)
+    assert (text, outline) == html_text(page)
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "places"),
+    [
+        (
+            "<!doctype html>\n<h1>Kettles\n and pots</h1>\n<p>One two\n\n  three <b>four\n</b> five</p>\n<ul><li>six</li></ul>",
+            "# Kettles and pots\n\nOne two three four five\n\n- six",
+            [
+                ("# Kettles ", 2),
+                ("and pots\n\n", 3),
+                ("One two ", 4),
+                ("three four ", 6),
+                ("five\n\n", 7),
+                ("- six", 8),
+            ],
+        ),
+        (
+            "<p>over</p>\n<table>\n<tr>\n<th>\nName<th>Town\n<tr><td><td>Oslo\n</table>\n<ol>\n<li>\n<p>first</ol>\n<h2>\nEnd</h2>",
+            "over\n\nName | Town\n | Oslo\n\n1. first\n\n## End",
+            [("over\n\n", 1), ("Name | Town\n", 5), (" | Oslo\n\n", 6), ("1. first\n\n", 10), ("## End", 12)],
+        ),
+        (
+            "<p>way</p>\n<pre>\none\n  two <b>bold\n\nlast</b></pre><p>on",
+            "way\n\none\n  two bold\n\nlast\n\non",
+            [("way\n\n", 1), ("one\n", 3), ("  two bold\n\n", 4), ("last\n\non", 6)],
+        ),
+        ("<?xml version='1.0'?>\n<html><body>\n<p>a</ b>c", "ac", [("ac", 3)]),
+    ],
+    ids=["paragraphs", "rows, items and headings", "preformatted", "an XML declaration"],
+)
+def test_each_passage_begins_at_the_line_of_its_words(page: str, text: str, places: list[tuple[str, int]]) -> None:
+    found, _, at = placed(page)
+    assert found == text
+    ends = [*(p.start for p in at[1:]), len(found)]
+    assert [(found[p.start : end], p.locator) for p, end in zip(at, ends, strict=True)] == [
+        (words, f"line={line}") for words, line in places
+    ]
+
+
+def test_a_passage_over_several_lines_is_cited_by_all_of_them() -> None:
+    text, _, places = placed("<p>One\ntwo\n\nthree</p>")
+    assert locate(places, 0, len(text)) == "line=1-4"
+
+
+def test_text_between_rows_is_shown_before_the_table() -> None:
+    page = "<p>over\n<table>\n<tr><td>cell\n</tr>stray\n<tr><td>last</table>after"
+    assert list(places_of(page)) == ["over", "stray", "cell", "last", "after"]
+
+
+def test_what_is_not_shown_takes_no_line_from_what_is() -> None:
+    page = (
+        "<head><title>\nThe head</title></head><noscript>hidden</noscript>shown<template>no</template> <svg><text>x</text></svg>"
+        "drawn\n<script>\nvar a = '<p>b';\n</script>behind <!-- one\ntwo --> here\n&nbsp;<p>end <img src=x alt='picture'> rest"
+    )
+    lines = {"shown": 2, "drawn": 2, "behind": 5, "here": 6, "end": 7, "picture": 7, "rest": 7}
+    assert places_of(page) == {word: f"line={line}" for word, line in lines.items()}
+
+
+def test_long_lines_have_columns() -> None:
+    """The one in which a line of the text begins; of a page on one line, nothing else would tell where."""
+    page = "<html>" + "".join(f"<p>par{n:03} {'words ' * 20}</p>" for n in range(40)) + "\n<p>short"
+    places = places_of(page)
+    for n in range(40):
+        assert places[f"par{n:03}"] == f"line=1&column={page.index(f'par{n:03}') + 1}"
+    assert places["short"] == "line=2"
+    text, _, found = placed(page)
+    assert locate(found, 0, text.index("par002") - 2) == f"line=1&column=10-{page.index('par001') + 1}"
+    assert locate(found, text.index("par039"), len(text)) == f"line=1&column={page.index('par039') + 1}..line=2"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "end"), list(itertools.product(["utf-8-sig", "utf-16", "shift_jis"], ["\n", "\r\n"]))
+)
+def test_lines_are_those_of_the_file(tmp_path: Path, encoding: str, end: str) -> None:
+    page = (
+        "---\nauthor: Ada\n---\n<!doctype html>\n<html><head><meta charset=shift_jis>\n</head><body>\n<p>\nかな<p>カナ"
+    )
+    data = page.replace("\n", end).encode(encoding)
+    (document,), _ = read(saved(tmp_path, "a.html", data))
+    lines = data.decode(encoding).split(end)
+    for word in ("かな", "カナ"):
+        at = document.text.index(word)
+        number = int(locate(document.places, at, at + 1).removeprefix("line="))
+        assert word in lines[number - 1]
+    assert document.text == "かな\n\nカナ"

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from snapshot_cases import shrunk, small
+from corpus_files import write_files
+from snapshot_cases import members, shrunk, small
 
 import workbench as wb
 from workbench.demo import sample_folder
-from workbench.errors import SnapshotError, UsageError
+from workbench.errors import PrincipalRequired, SnapshotError, UsageError
 from workbench.snapshot.exports import to_csv, to_json, to_trec
+from workbench.snapshot.schema import Passages
+from workbench.store.access.mask import MaskPatterns
 
 QUERY = "how do retries work"
 
@@ -184,3 +187,248 @@ def test_a_snapshot_that_cannot_be_written_or_read_is_a_sentence(snapshot: wb.Sn
         wb.Snapshot.load(tmp_path / "none.snapshot")
     with pytest.raises(SnapshotError, match="cannot be read"):
         wb.Snapshot.load(tmp_path)
+
+
+# --- snapshot audience -----------------------------------------------------------------------------------------------
+
+
+BROAD = "runbook retry deploy password"
+PLAN = "default vector.threshold=off limit=50"
+
+
+def everything(snapshot: wb.Snapshot) -> bytes:
+    """Every byte of every part, and the tables as text (Parquet packs them)."""
+    tables = "".join(t.write_json() for t in snapshot.content.tables.values())
+    return b"".join(members(snapshot.to_bytes()).values()) + tables.encode()
+
+
+@pytest.fixture(scope="module")
+def full(sample: wb.Corpus) -> wb.Snapshot:
+    return sample.search(BROAD, plan=PLAN).snapshot("all of acme's")
+
+
+def test_what_the_principal_could_not_see_is_nowhere(sample_path: Path, full: wb.Snapshot) -> None:
+    with wb.open_corpus(sample_path, wb.Principal("acme")) as corpus:
+        result = corpus.search(BROAD, plan=PLAN)
+        made = result.snapshot()
+        assert made.about.origin.documents == corpus.info()["documents"] == len(made.documents())
+    secret = full.documents().filter(full.documents()["roles"].list.len() > 0)
+    assert len(secret)
+    text = everything(made)
+    for row in secret.iter_rows(named=True):
+        assert row["path"].encode() not in text
+        assert row["document_id"].encode() not in text
+
+
+def test_redacted_keeps_citations_and_no_text(full: wb.Snapshot) -> None:
+    made = full.redacted()
+    assert made.about.passages is Passages.REDACTED
+    assert [h.citation for h in made.hits()] == [h.citation for h in full.hits()]
+    text = everything(made)
+    for hit in full.hits():
+        assert hit.text[:40].encode() not in text
+        if len(hit.title) > 12 and hit.title not in hit.path:
+            assert hit.title.encode() not in text
+    assert made.frame().equals(full.frame())
+    assert made.redacted() == made
+
+
+@pytest.mark.slow
+def test_metadata_only_names_no_document(full: wb.Snapshot) -> None:
+    made = full.metadata_only()
+    assert made.frame()["score"].equals(full.frame()["score"])
+    assert made.searches[0].funnel == full.searches[0].funnel
+    text = everything(made)
+    for row in full.documents().iter_rows(named=True):
+        if len(row["path"]) > 8:
+            assert row["path"].encode() not in text
+    for hit in full.hits():
+        assert hit.text[:40].encode() not in text
+    assert wb.Snapshot.load(made.to_bytes()).about.passages is Passages.NONE
+
+
+def test_an_open_document_goes_with_the_passages(sample: wb.Corpus) -> None:
+    made = sample.search(BROAD, context="my private draft of the quarterly numbers").snapshot()
+    assert made.searches[0].context.startswith("my private draft")
+    for cut in (made.redacted(), made.metadata_only()):
+        assert cut.searches[0].context_left_out
+        assert b"private draft" not in everything(cut)
+        assert cut.verify(sample).searches[0].same is None
+
+
+def test_an_audience_gets_what_it_may_see(full: wb.Snapshot, sample_path: Path) -> None:
+    audience = wb.Principal("acme")
+    made = full.for_audience(audience)
+    with wb.open_corpus(sample_path, audience) as corpus:
+        theirs = corpus.search(BROAD, plan=PLAN).snapshot().documents()
+    assert sorted(made.documents()["document_id"]) == sorted(theirs["document_id"])
+    allowed = set(theirs["document_id"])
+    assert {h.document_id for h in made.hits()} == {h.document_id for h in full.hits()} & allowed
+    assert set(made.frame()["document_id"]) <= allowed
+    assert {h.chunk_id: h.rank for h in made.hits()}.items() <= {h.chunk_id: h.rank for h in full.hits()}.items()
+    assert made.about.omitted
+    assert made.searches[0].funnel == ()
+    assert made.searches[0].messages == ()
+    text = everything(made)
+    for row in full.documents().iter_rows(named=True):
+        if row["document_id"] not in allowed:
+            assert row["path"].encode() not in text
+            assert row["document_id"].encode() not in text
+
+
+def test_another_tenant_gets_nothing(full: wb.Snapshot) -> None:
+    made = full.for_audience(wb.Principal("birch", ("admin", "support")))
+    assert made.hits() == ()
+    assert len(made.documents()) == 0
+    assert made.about.origin.documents == 0
+    with pytest.raises(PrincipalRequired):
+        full.for_audience(None)
+
+
+def test_a_policy_hides_sensitivities(full: wb.Snapshot) -> None:
+    made = full.for_audience(full.about.principal, MaskPatterns(hidden=("confidential",)))
+    assert "confidential" not in set(made.documents()["sensitivity"])
+    assert "confidential" in set(full.documents()["sensitivity"])
+
+
+def test_runs_and_judgments_follow_the_audience(sample: wb.Corpus) -> None:
+    evaluation = sample.evaluate(wb.load_judgments(sample_folder()), measures=["RR"])
+    made = shrunk(wb.Snapshot.of(evaluation, corpus=sample))
+    cut = made.for_audience(wb.Principal("acme"))
+    allowed = {*cut.documents()["path"], *cut.documents()["document_id"]}
+    assert set(made.content.table("runs")["document"]) - allowed
+    assert set(cut.content.table("runs")["document"]) <= allowed
+    assert set(cut.content.table("judgments")["document"]) <= allowed
+    assert cut.evaluations == made.evaluations
+    assert cut.verify().evaluations[0].same is None
+    assert len(made.metadata_only().content.table("runs")) == 0
+
+
+# --- snapshot diff ---------------------------------------------------------------------------------------------------
+
+
+DIFFERED = "retry request pause"
+NOTES = {
+    f"note-{n:02}.md": f"# Note {n}\n\nretry backoff request {'again ' * (n % 5)}and a pause {n}.\n\nKettles {n}.\n"
+    for n in range(14)
+}
+EDITED = {
+    "note-03.md": "# Note 3\n\nretry request pause pause retry, said better\n",
+    "note-04.md": "# Another\n\nteapots only\n",
+    "note-05.md": "# Note 5\n\nretry request retry\n",
+}
+
+
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> tuple[wb.Snapshot, ...]:
+    """The same query before and after editing three documents and one setting, then with one removed and one added."""
+    folder = tmp_path_factory.mktemp("diff")
+    source, path = write_files(folder / "notes", NOTES), folder / "corpus"
+    wb.index([source], corpus=path, encoder="hashing")
+    with wb.open_corpus(path) as corpus:
+        first = wb.Snapshot.of([corpus.search(DIFFERED, plan="rrf"), corpus.search("kettles")], note="before")
+        same = corpus.search(DIFFERED, plan="rrf").snapshot("the same")
+    write_files(source, EDITED)
+    wb.index([source], corpus=path, encoder="hashing")
+    with wb.open_corpus(path) as corpus:
+        edited = corpus.search(DIFFERED, plan="rrf fusion.k=5")
+        second = wb.Snapshot.of([corpus.search("kettles"), edited], note="after")
+    (source / "note-00.md").unlink()
+    write_files(source, {"new.md": "# New\n\nretry request pause, all three and nothing else: retry request pause\n"})
+    wb.index([source], corpus=path, encoder="hashing")
+    with wb.open_corpus(path) as corpus:
+        third = corpus.search(DIFFERED, plan="rrf fusion.k=5", mode="keyword").snapshot("later")
+    return first, second, third, same
+
+
+def test_three_edited_documents_and_one_setting_are_exactly_what_it_names(shots: tuple[wb.Snapshot, ...]) -> None:
+    found = shots[0].diff(shots[1])
+    assert found.settings().rows() == [(DIFFERED, "fusion.k", "60", "5")]
+    documents = found.documents()
+    assert documents["path"].to_list() == sorted(EDITED)
+    assert set(documents["change"]) == {"changed"}
+    assert found.sentences[0] == "fusion.k: A 60, B 5."
+    assert found.sentences[1] == "A to B: 3 documents changed (note-03.md, note-04.md, note-05.md)."
+
+
+def test_ranks_moved_in_and_out_and_why(shots: tuple[wb.Snapshot, ...]) -> None:
+    first, second = shots[:2]
+    found = first.diff(second)
+    rows = {r["citation"]: r for r in found.ranks(0).iter_rows(named=True)}
+    before = {h.path: h.rank for h in first.hits(0)}
+    after = {h.path: h.rank for h in second.hits(1)}
+    for path in {*before, *after}:
+        row = rows[f"{path}:1"]
+        assert (row["A"], row["B"]) == (before.get(path), after.get(path))
+    assert rows["note-03.md:1"]["why"] == "its document changed, setting fusion.k (60 to 5)"
+    moved = [r for r in rows.values() if r["change"] != "stays" and r["citation"].partition(":")[0] not in EDITED]
+    assert moved
+    assert all("setting fusion.k (60 to 5), corpus (3 documents changed)" in r["why"] for r in moved)
+    result = found.results().row(0, named=True)
+    assert result["moved_in"] == len(set(after) - set(before))
+    assert result["moved_out"] == len(set(before) - set(after))
+    assert 0 < result["rbo"] < 1
+    assert result["shared"] == len(set(before) & set(after))
+
+
+def test_added_and_removed_documents_and_the_mode(shots: tuple[wb.Snapshot, ...]) -> None:
+    found = shots[1].diff(shots[2])
+    assert sorted(found.documents().select("change", "path").rows()) == [("added", "new.md"), ("removed", "note-00.md")]
+    assert (DIFFERED, "mode", "hybrid", "keyword") in found.settings().rows()
+    rows = {r["citation"]: r for r in found.ranks(1).iter_rows(named=True)}
+    assert rows["new.md:1"]["change"] == "moved in"
+    assert rows["new.md:1"]["why"].startswith("its document was added")
+    assert rows["note-00.md:1"]["why"].startswith("its document was removed")
+
+
+def test_queries_are_paired_by_their_text(shots: tuple[wb.Snapshot, ...]) -> None:
+    found = shots[0].diff(shots[1])
+    assert found.queries == ((DIFFERED, (0, 1)), ("kettles", (1, 0)))
+    lacking = shots[0].diff(shots[2])
+    row = lacking.results().row(1, named=True)
+    assert row["why"] == "B has no such query"
+    assert len(lacking.ranks(1)) == 0
+    with pytest.raises(UsageError, match="no query 5"):
+        lacking.ranks(5)
+
+
+def test_one_query_in_two_modes_is_paired_by_mode(sample: wb.Corpus) -> None:
+    keyword, hybrid, vector = (sample.search("retry", mode=m) for m in ("keyword", "hybrid", "vector"))
+    found = wb.Snapshot.of([keyword, hybrid]).diff(wb.Snapshot.of([vector, keyword]))
+    assert found.queries == (("retry", (0, 1)), ("retry", (1, 0)))
+    assert found.settings().rows() == [("retry", "mode", "hybrid", "vector")]
+
+
+def test_three_snapshots_have_a_column_each(shots: tuple[wb.Snapshot, ...]) -> None:
+    found = shots[0].diff(*shots[1:3])
+    assert found.ranks(0).columns == ["citation", "A", "B", "C", "change", "why"]
+    assert set(found.results()["snapshot"]) == {"B", "C"}
+    figure = found.figure(0)
+    assert list(figure.layout.xaxis.categoryarray) == ["A", "B", "C"]
+    assert sum(len(t.x) for t in figure.data) <= 200
+
+
+def test_nothing_differs_is_said_in_words(shots: tuple[wb.Snapshot, ...]) -> None:
+    first, same = shots[0], shots[3]
+    found = same.diff(same)
+    assert found.sentences == ("Nothing differs: the same settings, corpus, results and measures.",)
+    assert found.results().row(0, named=True)["rbo"] == pytest.approx(1.0)
+    assert first.diff(same).settings().is_empty()
+    with pytest.raises(UsageError, match="nothing to compare"):
+        first.diff()
+
+
+def test_measures_are_compared_query_by_query(sample: wb.Corpus) -> None:
+    judgments = wb.load_judgments(sample_folder())
+    made = [
+        wb.Snapshot.of(sample.evaluate(judgments, plan, ["nDCG@10", "RR"]), corpus=sample)
+        for plan in ("default", "default sources=keyword")
+    ]
+    frame = made[0].diff(made[1]).measures()
+    assert frame["measure"].to_list() == ["nDCG@10", "RR"]
+    for row in frame.iter_rows(named=True):
+        assert row["difference"] == pytest.approx(row["second"] - row["first"])
+        assert row["low"] <= row["difference"] <= row["high"]
+        assert row["verdict"]
+    other = wb.Snapshot.of(sample.evaluate(judgments.subset(judgments.query_ids[:5])), corpus=sample)
+    assert len(made[0].diff(other).measures()) == 0

@@ -7,10 +7,26 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from workbench.errors import UsageError
 from workbench.evaluate.evaluation import score_run
-from workbench.evaluate.statistics import bootstrap_interval, paired_difference, pooled_difference, randomisation_test
+from workbench.evaluate.grid import Space
+from workbench.evaluate.measures import compute, quick, values_of
+from workbench.evaluate.statistics import (
+    Choice,
+    bootstrap_interval,
+    choice_difference,
+    choice_means,
+    deal,
+    nested,
+    paired_difference,
+    pooled_difference,
+    randomisation_test,
+)
+from workbench.evaluate.sweep import Sweep
+from workbench.judgments.agreement import agreement, cohen, fleiss
 from workbench.judgments.qrels import Judgments, Topic
 
 
@@ -89,3 +105,168 @@ def test_a_pooled_difference_is_the_mean_of_the_sets_means() -> None:
     assert "not clear of 0; better on 0 of 2 collections, worse on 1" in level.brief
     with pytest.raises(UsageError, match="nothing to pool"):
         pooled_difference([])
+
+
+# --- folds -----------------------------------------------------------------------------------------------------------
+
+
+def chosen(values: np.ndarray, seed: int = 0) -> Choice:
+    return nested(values, deal(values.shape[1], 5, seed))
+
+
+def test_where_nothing_can_be_gained_folds_say_so_as_often_as_they_promise() -> None:
+    """Forty plans whose figures are random: the held-out mean gains nothing, the interval has 0 in it at least 19 times in
+    20, and almost no verdict says better. With the chosen plans taken as given, both fail.
+    """
+    random = np.random.default_rng(5)
+    gains, covered, short, better, naive = [], 0, 0, 0, 0
+    rounds = 150
+    for seed in range(rounds):
+        values = random.random((40, 50))
+        values[0] = 0.5
+        choice = chosen(values, seed)
+        gains.append(choice.held_out.mean() - 0.5)
+        low, high = np.quantile(choice_means(values, choice, values[0], resamples=250), [0.025, 0.975])
+        covered += low <= 0 <= high
+        ends = bootstrap_interval(choice.held_out - 0.5, resamples=250)
+        short += not ends[0] <= 0 <= ends[1]
+        better += low > 0
+        naive += ends[0] > 0
+    assert abs(np.mean(gains)) < 4 * np.std(gains) / rounds**0.5
+    assert covered >= 0.95 * rounds
+    assert short > 0.05 * rounds
+    assert better <= 0.025 * rounds
+    assert better < naive
+
+
+def test_a_plan_that_every_fold_chooses_is_as_sure_as_one_that_nobody_chose() -> None:
+    """Where one plan is clearly best there is no luck in the choice: the interval is that of its own figures."""
+    random = np.random.default_rng(6)
+    values = random.random((20, 200)) * 0.2
+    values[7] += 0.5
+    choice = chosen(values)
+    assert set(choice.chosen) == {7}
+    made = choice_difference("RR", ("first", "tuned"), values[0], values, choice)
+    plain = paired_difference("RR", ("first", "tuned"), values[0], values[7])
+    assert (made.low, made.high) == pytest.approx((plain.low, plain.high), abs=0.003)
+    assert (made.difference, made.p, made.wins) == (plain.difference, plain.p, plain.wins)
+    assert made.brief.startswith("0.5")
+
+
+def test_a_pool_takes_the_samples_of_a_set_that_chose_its_plan() -> None:
+    differences = [np.full(30, 0.1), np.full(30, 0.3)]
+    plain = pooled_difference(differences)
+    wide = pooled_difference(differences, drawn={1: np.array([-0.5, 1.1])})
+    assert plain.low == pytest.approx(plain.high)
+    assert (wide.low, wide.high) == pytest.approx(((0.1 - 0.5) / 2, (0.1 + 1.1) / 2))
+    assert wide.difference == pytest.approx(plain.difference)
+
+
+def test_the_verdict_of_a_sweep_has_the_choice_in_its_interval() -> None:
+    """What is said of a tuned plan is `choice_difference`; without folds there is no choice to draw again."""
+    random = np.random.default_rng(8)
+    space = Space("default", {"fusion.alpha": [n / 10 for n in range(10)]})
+    plans = tuple(space.plan(c) for c in space.combinations())
+    values = random.random((10, 60))
+    choice = chosen(values)
+    ids = tuple(f"q{n}" for n in range(60))
+    made = Sweep(space, plans, ("RR",), ids, values[:, :, None], choice, None, None)  # type: ignore[arg-type]
+    expected = choice_difference("RR", (str(plans[0]), "tuned"), values[0], values, choice)
+    assert made.difference == expected
+    alone = Sweep(space, plans, ("RR",), ids, values[:, :, None], None, None, None)  # type: ignore[arg-type]
+    assert alone.difference.low == paired_difference("RR", ("a", "b"), values[0], values[made.best_index]).low
+
+
+# --- sweep measures --------------------------------------------------------------------------------------------------
+
+
+NAMES = [
+    "nDCG@3",
+    "nDCG@10",
+    "nDCG",
+    "RR",
+    "RR@3",
+    "R@5",
+    "P@3",
+    "AP",
+    "AP@4",
+    "Success@2",
+    "P(rel=2)@5",
+    "R(rel=2)@10",
+]
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.permutations(range(12)), st.integers(0, 12), st.lists(st.integers(-1, 3), min_size=1, max_size=12))
+def test_the_same_values_as_ir_measures(order: list[int], returned: int, grades: list[int]) -> None:
+    """Any ranking, any grades, negative ones and documents that were not returned among them: equal to 1e-12."""
+    ranking = [f"d{i}" for i in order[:returned]]
+    qrels = {f"d{i}": grade for i, grade in enumerate(grades)}
+    wanted = compute({"q": ranking}, {"q": qrels}, ["q"], NAMES)[0]
+    ranks = np.array([[ranking.index(d) + 1 if d in ranking else 0 for d in qrels]])
+    judged = np.array(grades)
+    measures = [q for q in map(quick, NAMES) if q is not None]
+    assert len(measures) == len(NAMES)
+    assert values_of(measures, ranks, judged, judged)[0] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_query_with_negative_grades_only_counts_nothing() -> None:
+    assert compute({"q": ["a"]}, {"q": {"a": -1}}, ["q"], ["nDCG@10", "AP"]).tolist() == [[0.0, 0.0]]
+
+
+# --- agreement -------------------------------------------------------------------------------------------------------
+
+
+def test_cohen_by_hand() -> None:
+    """Yes and no on 50: 20 both yes, 15 both no, 5 and 10 apart: (0.7 - 0.5) / (1 - 0.5) = 0.4."""
+    first = [1] * 20 + [0] * 15 + [1] * 5 + [0] * 10
+    second = [1] * 20 + [0] * 15 + [0] * 5 + [1] * 10
+    assert cohen(first, second) == pytest.approx(0.4)
+    assert cohen(second, first) == pytest.approx(0.4)
+    assert cohen(first, second, "quadratic") == pytest.approx(0.4)  # two grades: weights change nothing
+
+
+def test_weights_by_hand() -> None:
+    # pairs (0,1) (0,3) (3,1) (3,3), each 1/4: linear (1+3+2+0)/4 = 1.5, observed 0.5; quadratic (1+9+4+0)/4 = 3.5
+    assert cohen([0, 3], [1, 3], "linear") == pytest.approx(1 - 0.5 / 1.5)
+    assert cohen([0, 3], [1, 3], "quadratic") == pytest.approx(1 - 0.5 / 3.5)
+    # not weighted: observed 1 of 2 apart, expected 3 of 4 pairs apart
+    assert cohen([0, 3], [1, 3]) == pytest.approx(1 - 0.5 / 0.75)
+
+
+def test_fleiss_of_its_paper() -> None:
+    table = [
+        (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+        (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+    ]  # fmt: skip
+    items = [[grade for grade, count in enumerate(row) for _ in range(count)] for row in table]
+    assert fleiss(items) == pytest.approx(0.210, abs=0.0005)
+
+
+@pytest.mark.parametrize(("first", "second"), [([], []), ([2, 2], [2, 2])])
+def test_nothing_can_be_told_from_one_grade(first: list[int], second: list[int]) -> None:
+    assert math.isnan(cohen(first, second))
+    assert math.isnan(fleiss([list(pair) for pair in zip(first, second, strict=True)]))
+
+
+def test_only_items_of_two_judges_count() -> None:
+    items = [{"a": 1, "b": 1}, {"a": 0, "b": 2}, {"a": 3}, {"b": 3, "c": 3}, {"a": 1, "b": 1, "c": 1}]
+    two = agreement(items, ["a", "b"])
+    assert (two.method, two.items, two.observed) == ("Cohen", 3, pytest.approx(2 / 3))
+    assert two.kappa == cohen([1, 0, 1], [1, 2, 1])
+    three = agreement(items)
+    assert (three.method, three.items, three.judges) == ("Fleiss", 4, ("a", "b", "c"))
+    assert three.kappa == fleiss([[1, 1], [0, 2], [3, 3], [1, 1, 1]])
+    assert "3 judges agree on 75% of 4 passages" in three.words
+    with pytest.raises(UsageError, match="two judges"):
+        agreement([{"a": 1}])
+    with pytest.raises(UsageError, match="same items"):
+        cohen([1], [1, 2])
+
+
+def test_words_for_kappa() -> None:
+    assert "no" not in agreement([{"a": 0, "b": 1}, {"a": 1, "b": 0}]).words.split()
+    assert "worse than chance" in agreement([{"a": 0, "b": 1}, {"a": 1, "b": 0}]).words
+    assert "almost perfect" in agreement([{"a": 0, "b": 0}, {"a": 1, "b": 1}]).words
+    assert "nothing in common" in agreement([{"a": 0}, {"b": 1}]).words

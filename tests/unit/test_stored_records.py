@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import workbench as wb
 from workbench import index
-from workbench.errors import FilterError, PrincipalRequired
+from workbench.corpus import Corpus
+from workbench.errors import FilterError, PrincipalRequired, UsageError
 from workbench.records import Principal
+from workbench.reports import FileStatus
+from workbench.store.access.filters import Date, glob_pattern, parse, select
 from workbench.store.access.mask import MaskPatterns
+from workbench.store.access.visibility import Access, SeeAll, visible, visible_documents
+from workbench.store.catalogue import Catalogue
 from workbench.store.reader import Generation, open_generation
+from workbench.store.types import Scope
 
 DOCUMENTS = {
     "guide/intro.md": (
@@ -236,3 +245,257 @@ def test_a_policy_hides_by_sensitivity_everywhere(opened: Generation):
         scope = careful.records.scope(None, None, ())
         assert "score" not in careful.records.fields(scope)
         assert "score" in opened.records.fields(opened.records.scope(None, None, ()))
+
+
+# --- catalogue -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def corpus_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tenants; acme's folder has a folder in it, a file that fails and one that is skipped."""
+    folder = tmp_path_factory.mktemp("catalogue")
+    for tenant, names in (("acme", ("a.md", "b.md", "deep/c.md")), ("zeta", ("z.md",))):
+        for name in names:
+            path = folder / tenant / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"# {name}\n\nWords of {tenant} in {name}.\n")
+        (folder / tenant / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing that follows is one")
+        (folder / tenant / "data.bin").write_bytes(bytes(range(256)) * 8)
+        level = "internal" if tenant == "acme" else "normal"
+        wb.index(
+            [folder / tenant], corpus=folder / "corpus", encoder="hashing", workers=0, tenant=tenant, sensitivity=level
+        )
+    return folder / "corpus"
+
+
+@pytest.fixture
+def acme(corpus_path: Path) -> Iterator[Corpus]:
+    with wb.open_corpus(corpus_path, Principal("acme")) as corpus:
+        yield corpus
+
+
+def parts(corpus: Corpus, where: str = "") -> tuple[Catalogue, Scope]:
+    engine = corpus.engine
+    return Catalogue(engine.opened), engine.records.scope(corpus.principal, where or None, ())
+
+
+def test_paths_are_the_visible_ones_with_the_letters(acme: Corpus) -> None:
+    catalogue, scope = parts(acme)
+    assert catalogue.paths(scope, 10) == ["a.md", "b.md", "deep/c.md"]
+    assert catalogue.paths(scope, 10, "DEEP") == ["deep/c.md"]
+    assert catalogue.paths(scope, 2) == ["a.md", "b.md"]
+    assert catalogue.paths(scope, 10, "z.md") == []
+
+
+def test_a_folder_holds_its_own_documents_and_not_those_deeper(acme: Corpus, corpus_path: Path) -> None:
+    catalogue, scope = parts(acme)
+    root = str(corpus_path.parent / "acme")
+    assert [d.path for d in catalogue.folder("b.md", root, scope)] == ["a.md", "b.md"]
+    assert [d.path for d in catalogue.folder("deep/c.md", root, scope)] == ["deep/c.md"]
+    assert catalogue.folder("z.md", str(corpus_path.parent / "zeta"), scope) == []
+
+
+def test_records_are_found_by_letters_of_text_section_and_path(acme: Corpus) -> None:
+    catalogue, scope = parts(acme)
+    assert len(catalogue.holding(scope, "")) == 3
+    assert len(catalogue.holding(scope, "words OF acme")) == 3
+    assert len(catalogue.holding(scope, "deep/")) == 1
+    assert len(catalogue.holding(scope, "zeta")) == 0
+    numbers = catalogue.holding(scope, "c.md")
+    assert numbers.dtype == np.int64
+    assert acme.engine.records.columns(numbers).paths == ("deep/c.md",)
+
+
+def test_refused_files_are_counted_by_reason_failed_first(acme: Corpus) -> None:
+    """Every file once, of one's own tenant, with reason and remedy; the list may be shorter than the count."""
+    catalogue, _ = parts(acme)
+    counts, listed = catalogue.refused(acme.principal)
+    assert sum(counts.values()) == len(listed) == 2
+    assert [f.status for f in listed] == [FileStatus.FAILED, FileStatus.SKIPPED]
+    assert all(f.reason for f in listed)
+    assert len(catalogue.refused(acme.principal, 1)[1]) == 1
+
+
+# --- visibility ------------------------------------------------------------------------------------------------------
+
+
+ALL = SeeAll()
+
+
+@pytest.mark.parametrize(
+    ("tenant", "roles", "who", "seen"),
+    [
+        (None, (), None, True),
+        (None, (), Principal(), True),
+        (None, (), Principal("acme"), False),
+        ("acme", (), Principal("acme"), True),
+        ("acme", (), Principal("other"), False),
+        ("acme", (), Principal(), False),
+        ("acme", (), Principal("acme", ("hr",)), True),
+        ("acme", ("hr", "law"), Principal("acme", ("hr",)), True),
+        ("acme", ("hr",), Principal("acme", ("it",)), False),
+        ("acme", ("hr",), Principal("acme"), False),
+        ("acme", ("hr",), Principal("other", ("hr",)), False),
+        (None, ("hr",), Principal(None, ("hr",)), True),
+        (None, ("hr",), Principal(), False),
+        ("", (), Principal(), False),
+        ("Acme", (), Principal("acme"), False),
+    ],
+)
+def test_tenant_must_be_equal_and_a_role_shared(
+    tenant: str | None, roles: tuple[str, ...], who: Principal | None, seen: bool
+):
+    assert visible(Access(tenant, roles, "normal"), who, ALL) is seen
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "who", "seen"),
+    [
+        ("normal", Principal(), True),
+        ("restricted", Principal(), False),
+        ("restricted", None, False),
+        ("restricted", Principal(None, ("security",)), True),
+    ],
+)
+def test_a_policy_may_drop_what_tenant_and_roles_allow(sensitivity: str, who: Principal | None, seen: bool):
+    policy = MaskPatterns(hidden=("restricted",), cleared=("security",))
+    assert visible(Access(None, (), sensitivity), who, policy) is seen
+
+
+def test_a_policy_never_shows_what_tenant_and_roles_hide():
+    assert not visible(Access("acme", (), "normal"), Principal("other"), ALL)
+
+
+@pytest.mark.parametrize("kind", [Access("acme", (), "normal"), Access(None, ("hr",), "normal")])
+def test_nobody_is_refused_where_any_document_has_a_tenant_or_roles(kind: Access):
+    kinds = [Access(None, (), "normal"), kind]
+    with pytest.raises(PrincipalRequired, match="WORKBENCH_TENANT"):
+        visible_documents(kinds, np.array([0, 0, 1], np.int32), None, ALL)
+
+
+def test_the_mask_is_none_only_where_everything_is_visible():
+    kinds = [Access(None, (), "normal"), Access(None, (), "restricted")]
+    codes = np.array([0, 1, 0], np.int32)
+    assert visible_documents(kinds, codes, None, ALL) is None
+    mask = visible_documents(kinds, codes, None, MaskPatterns(hidden=("restricted",)))
+    assert mask is not None
+    assert mask.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("wrong", [{"roles": "admin"}, {"roles": None}, {"roles": [1]}, {"tenant": 5}])
+def test_who_asks_is_named_by_texts(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="Write for example"):
+        Principal(**wrong)
+
+
+# --- filters ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("type='note'AND year>=2024", "type = 'note' and year >= 2024"),
+        ('title = "it\'s"', "title = 'it''s'"),
+        ("a <> 1", "a != 1"),
+        ("a == 1", "a = 1"),
+        ("a not in (1, 2)", "not a in (1, 2)"),
+        ("modified >= 2024-05-01", "modified >= 2024-05-01"),
+        ("(a = 1) and (b = 2 or c = 3)", "a = 1 and (b = 2 or c = 3)"),
+        ("\"strange field\" contains 'x'", "\"strange field\" contains 'x'"),
+        ("größe.μ-x = -1.5", "größe.μ-x = -1.5"),
+        ("draft = TRUE", "draft = true"),
+    ],
+)
+def test_the_text_form_is_canonical(text: str, canonical: str):
+    assert str(parse(text)) == canonical
+    assert parse(canonical) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "remedy"),
+    [
+        ("", 1, "starts with a field"),
+        ("a", 2, "After a field"),
+        ("a = note", 5, "Put text in quotes: 'note'"),
+        ("a = 'x", 5, "Write for example"),
+        ("a = 2024-13-01", 5, "Write for example 2024-05-01"),
+        ("(a = 1", 7, "')'"),
+        ("a = 1 b = 2", 7, "Join conditions"),
+        ("a ~ 1", 3, "Write for example"),
+        ("and = 1", 1, "starts with a field"),
+        ("a in ()", 7, "Write a value"),
+        ("a = 1)", 6, "Join conditions"),
+        ("(" * 70, 61, "levels"),
+        ("a = 1e999", 5, "smaller"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text: str, place: int, remedy: str):
+    with pytest.raises(FilterError) as error:
+        parse(text)
+    assert f"at character {place}" in error.value.message
+    assert remedy in error.value.remedy
+
+
+def test_a_filter_has_a_length():
+    with pytest.raises(FilterError, match="10000"):
+        parse("a = 1 or " * 5000 + "a = 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("2024-02", datetime(2024, 2, 1), datetime(2024, 3, 1)),
+        ("2024-12", datetime(2024, 12, 1), datetime(2025, 1, 1)),
+        ("2024-02-29", datetime(2024, 2, 29), datetime(2024, 3, 1)),
+        ("2024-02-29T10:00", datetime(2024, 2, 29, 10), datetime(2024, 2, 29, 10, 1)),
+        ("2024-02-29T10:00+02:00", datetime(2024, 2, 29, 8), datetime(2024, 2, 29, 8, 1)),
+        ("2024-02-29T23:00:30-02:00", datetime(2024, 3, 1, 1, 0, 30), datetime(2024, 3, 1, 1, 0, 31)),
+        ("9999-12-31", datetime(9999, 12, 31), datetime.max),
+    ],
+)
+def test_a_date_is_a_stretch_of_time(text: str, start: datetime, end: datetime):
+    date = Date(text)
+    assert (date.start, date.end) == (start, end)
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("docs/**", ["docs/a", "docs/a/b.md"], ["docs", "xdocs/a"]),
+        ("**/a.md", ["a.md", "x/a.md", "x/y/a.md"], ["xa.md"]),
+        ("docs/**/a.md", ["docs/a.md", "docs/x/y/a.md"], ["docsa.md"]),
+        ("*.md", ["a.md"], ["x/a.md", "amd"]),
+        ("a?[0-9].md", ["ab1.md"], ["a/1.md", "abx.md"]),
+        ("[!a]b", ["xb"], ["ab", "/b"]),
+        ("a[.md", ["a[.md"], ["a.md"]),
+        ("a b(1)+é.md", ["a b(1)+é.md"], ["a b1é.md"]),
+    ],
+)
+def test_globs_stay_within_folders_but_for_two_stars(glob: str, yes: list[str], no: list[str]):
+    import duckdb
+
+    def matches(path: str) -> bool:
+        return bool(duckdb.execute("SELECT regexp_full_match(?, ?)", [path, glob_pattern(glob)]).fetchall()[0][0])
+
+    assert [p for p in yes if not matches(p)] == []
+    assert [p for p in no if matches(p)] == []
+
+
+def test_an_unknown_field_is_refused_with_the_known_ones():
+    with pytest.raises(FilterError) as error:
+        select(parse("type = 'a' and auther = 'b'"), [], ["author"])
+    assert "at character 16" in error.value.message
+    assert "Did you mean author?" in error.value.remedy
+    assert "sensitivity" in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "year contains 'x'", "year = 'x'", "modified = 'yesterday'", "modified like 'x'", "modified = 3", "title < 3",
+        "title = true", "type > 2024-01-01",
+    ],
+)  # fmt: skip
+def test_a_value_must_suit_its_field(text: str):
+    with pytest.raises(FilterError, match="at character 1"):
+        select(parse(text), [], [])

@@ -15,6 +15,13 @@ from workbench.errors import SourceUnavailable, UsageError
 from workbench.notebook import explorer as explorer_module
 
 pytest.importorskip("ipywidgets", reason="needs the extra notebooks")
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+
+from workbench.notebook.progress import ProgressLine
+from workbench.records import Progress
 
 RRF = "default fusion.method=rrf fusion.k=60 vector.threshold=off"
 MOVES: list[dict[str, Any]] = [
@@ -185,3 +192,143 @@ def test_each_of_two_encoders_has_its_own_threshold() -> None:
     assert explorer_module.fields_for(["vector.threshold"], wb.Plan.parse("default threshold.vector=0.3")) == (
         "threshold.vector",
     )
+
+
+# --- notebook names --------------------------------------------------------------------------------------------------
+
+
+def test_judged_collections_are_folders_in_the_beir_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, sorted; a folder without judgments is none of them, and without the setting there are none."""
+    for name, parts in (("b", 3), ("a", 3), ("half", 2)):
+        folder = tmp_path / "collections" / name
+        folder.mkdir(parents=True)
+        for part in ("corpus.jsonl", "queries.jsonl", "qrels.tsv")[:parts]:
+            (folder / part).touch()
+    found = {"a": tmp_path / "collections" / "a", "b": tmp_path / "collections" / "b"}
+    monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
+    assert wb.judged_collections() == {}
+    assert wb.judged_collections(tmp_path / "collections") == found
+    assert wb.judged_collections(tmp_path / "absent") == {}
+    monkeypatch.setenv("WORKBENCH_MEASURE_DATA", str(tmp_path))
+    assert list(wb.judged_collections().items()) == list(found.items())
+
+
+@pytest.mark.slow
+def test_frequencies_count_chunks_as_the_keyword_source_reads_words(make_corpus: Callable[..., wb.Corpus]) -> None:
+    """Stemmed, a text of several words as a phrase, 0 for what is nowhere and for what holds no word."""
+    corpus = make_corpus({"a.md": "queues wait", "b.md": "a queue waits", "c.md": "wait queue"})
+    words = ["queue", "queues", "wait", "wait queue", "zebra", "?!"]
+    assert corpus.frequencies(words) == dict(zip(words, (3, 3, 3, 1, 0, 0), strict=True))
+
+
+def test_frequencies_are_those_of_the_visible_chunks(sample_path: Path) -> None:
+    with (
+        wb.open_corpus(sample_path, wb.Principal("acme", ("admin", "support"))) as much,
+        wb.open_corpus(sample_path, wb.Principal("nobody", ())) as little,
+    ):
+        assert little.frequencies(["the"])["the"] < much.frequencies(["the"])["the"]
+
+
+def test_wins_of_two_evaluations_and_of_a_live_measure_agree(sample: wb.Corpus, judged: Any) -> None:
+    """The same rows, the greatest gain first, and their mean is the difference of the means."""
+    plans = ("default sources=keyword", "default sources=vector")
+    first, second = (sample.evaluate(judged, plan=p, measures=["nDCG@10", "RR"]) for p in plans)
+    frame = first.wins(second)
+    live = sample.live(judged, "nDCG@10", plans[0])
+    live.prepare(wb.Plan.parse(plans[1]))
+    assert frame.columns == ["query_id", "query", "first", "second", "difference"]
+    assert frame.sort("query_id").drop("query_id", "query").to_numpy() == pytest.approx(
+        live.wins(wb.Plan.parse(plans[1])).sort("query_id").drop("query_id", "query").to_numpy(), abs=1e-9
+    )
+    assert frame["difference"].is_sorted(descending=True)
+    assert frame["difference"].mean() == pytest.approx(second.mean("nDCG@10") - first.mean("nDCG@10"))
+    assert first.wins(second, "RR")["first"].mean() == pytest.approx(first.mean("RR"))
+    with pytest.raises(UsageError, match="different queries"):
+        first.wins(sample.evaluate(judged.subset(judged.query_ids[:2]), plan=plans[0], measures="nDCG@10"))
+
+
+def test_a_distribution_says_what_a_threshold_loses(sample: wb.Corpus, judged: Any) -> None:
+    found = sample.distribution(judged, "default", "vector")
+    assert found.distances
+    assert np.all(np.diff(found.relevant) >= 0)
+    lost, _ = found.dropped(found.threshold(0.1))
+    assert lost <= 0.1
+    with pytest.raises(UsageError, match="does not ask grep"):
+        sample.distribution(judged, "default", "grep")
+
+
+def test_the_charts_are_a_public_name() -> None:
+    assert "charts" in wb.__all__
+    for name in wb.charts.__all__:
+        assert getattr(wb.charts, name) is not None
+    assert {"sensitivity_figure", "heat_figure", "wins_figure", "distribution_figure", "change_figure"} <= set(
+        wb.charts.__all__
+    )
+
+
+# --- notebook progress -----------------------------------------------------------------------------------------------
+
+
+def drawn(reports: list[tuple[float, Progress]]) -> list[str]:
+    lines: list[str] = []
+    clock = SimpleNamespace(now=0.0)
+    line = ProgressLine(lines.append, every=0.25, clock=lambda: clock.now)
+    for clock.now, report in reports:
+        line(report)
+    return lines
+
+
+def test_the_line_says_what_took_long_and_what_is_at_work() -> None:
+    """A quick step leaves nothing, a long one its seconds; thousands are told apart; no total, no `of`."""
+    assert drawn(
+        [
+            (0.0, Progress("walk", 12, 0)),
+            (0.1, Progress("read", 3, 1_200, seconds_left=14.2)),
+            (2.1, Progress("embed", 1_000, 2_019, seconds_left=0.4)),
+        ]
+    ) == ["walk 12", "read 3 of 1,200 (14 s left)", "read 2.0 s, embed 1,000 of 2,019"]
+
+
+def test_in_a_notebook_one_output_changes_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    display = pytest.importorskip("IPython.display", reason="needs the extra notebooks: pip install ipykernel")
+    sent: list[tuple[str, Any]] = []
+    handle = SimpleNamespace(update=lambda data, raw: sent.append(("update", data["text/plain"])))
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setattr(display, "display", lambda data, **kw: sent.append(("display", kw["display_id"])) or handle)
+    line = wb.progress_line()
+    line(Progress("embed", 1, 2))
+    line(Progress("embed", 2, 2))
+    assert sent == [("display", True), ("update", "embed 1 of 2"), ("update", "embed 2 of 2")]
+
+
+def test_on_a_terminal_it_overwrites_itself_and_elsewhere_it_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    wb.progress_line()(Progress("embed", 1, 2))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    line = wb.progress_line()
+    line(Progress("embed", 1, 2))
+    line(Progress("embed", 2, 2))
+    assert capsys.readouterr().err == "\r\x1b[Kembed 1 of 2\r\x1b[Kembed 2 of 2"
+
+
+# --- measure figures -------------------------------------------------------------------------------------------------
+
+
+def test_measures_have_the_axis_from_0_to_1_and_differences_the_one_they_need() -> None:
+    """Measures of several pictures compare by eye; an end of an interval below zero is not cut off."""
+    measures = wb.charts.means_figure([("keyword", 0.5, 0.4, 0.6), ("no interval", 0.0, None, None)])
+    differences = wb.charts.means_figure([("first", 0.03, -0.02, 0.08), ("second", 0.1, 0.05, 0.15)])
+    assert measures.layout.xaxis.range == (0, 1.02)
+    assert differences.layout.xaxis.range is None
+
+
+def test_what_a_bar_of_wins_says_is_not_cut_off() -> None:
+    """The upright title names both plans, on two lines: as one it is longer than the picture is high."""
+    frame = pl.DataFrame({"query_id": ["a"], "query": ["q"], "first": [0.25], "second": [0.5], "difference": [0.25]})
+    figure = wb.charts.wins_figure(frame, "nDCG@10", ("vector, 200 tokens", "vector, 60 tokens"))
+    lines = figure.layout.yaxis.title.text.split("<br>")
+    assert lines == ["nDCG@10: vector, 60 tokens", "minus vector, 200 tokens"]
+    assert max(map(len, lines)) * 7 < figure.layout.height

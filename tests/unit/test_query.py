@@ -1,0 +1,533 @@
+"""The query syntax."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.errors import QueryError, SettingError
+from workbench.ingest.rules import QUERY_KEYS, SettingsFile, load_rules
+from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords, quoted_phrases
+from workbench.store.lexical import tokens
+from workbench.store.lexical.query import MAX_CHARACTERS, Matcher, parse, word_matcher
+from workbench.store.lexical.synonyms import (
+    FILES,
+    NONE,
+    Vocabulary,
+    load_vocabulary,
+    save_vocabulary,
+    spoken,
+    vocabulary_of,
+)
+from workbench.store.lexical.tokens import RANGES
+
+
+def term(word: str) -> Matcher:
+    return Matcher((((word,),),))
+
+
+def shown(matcher: Matcher) -> str:
+    """A matcher on one line: phrases in quotes, ways to write a word between bars."""
+    if not matcher.steps:
+        return matcher.prefix + "*"
+    steps = ["|".join("+".join(path) for path in step) for step in matcher.steps]
+    return steps[0] if len(steps) == 1 else '"' + " ".join(steps) + '"'
+
+
+@pytest.mark.parametrize(
+    ("query", "alternatives", "excluded"),
+    [
+        ("retry policies", [["retri", "polici"]], []),
+        ('"connection pool" size', [['"connect pool"', "size"]], []),
+        ("“connection pool”", [['"connect pool"']], []),
+        ("cats OR dogs birds", [["cat"], ["dog", "bird"]], []),
+        ("cats | dogs", [["cat"], ["dog"]], []),
+        ("OR cats OR OR dogs OR", [["cat"], ["dog"]], []),
+        ("cats or dogs Or birds", [["cat"], ["dog"], ["bird"]], []),
+        ("or cats or", [["or", "cat"]], []),
+        ("is it safe or not", [["is", "it", "safe", "not"]], []),
+        ("cats -dogs", [["cat"]], ["dog"]),
+        ('cats -"big dogs"', [["cat"]], ['"big dog"']),
+        ("cats -big.dogs", [["cat"]], ['"big dog"']),
+        ("cats - dogs", [["cat", "dog"]], []),
+        ("--dry-run", [["dri+run|dry-run"]], []),
+        ("retr* x", [["retr*", "x"]], []),
+        ("-retr* x", [["x"]], ["retr*"]),
+        ("ACME-INV-* ACME-I*", [["acme-inv-*", "acme-i*"]], []),
+        ("a*b *", [["a", "b"]], []),
+        ("数据 库", [['"数 据"', "库"]], []),
+        ("数据*", [['"数 据"']], []),
+        ("C++ .NET", [["c++", ".net"]], []),
+        ("parseQuery", [["pars+queri|parsequeri"]], []),
+        ("foo_barBaz-qux", [["foo+bar+baz+qux|foo_barbaz+qux|foo_barbaz-qux"]], []),
+        ('"one"', [["one"]], []),
+        ('5" pipe', [["5", "pipe"]], []),
+        ('say "hi', [["say", "hi"]], []),
+        ("'; DROP TABLE records; --", [["drop", "tabl", "record"]], []),
+        ("", [], []),
+        ('"" - * OR ??? 😀', [], []),
+    ],
+)
+def test_a_query_reads_as(query: str, alternatives: list[list[str]], excluded: list[str]) -> None:
+    parsed = parse(query)
+    assert [[shown(i.matcher) for i in items] for items in parsed.alternatives] == alternatives
+    assert [shown(i.matcher) for i in parsed.excluded] == excluded
+
+
+def test_stop_words_count_only_where_there_is_nothing_else() -> None:
+    assert parse("the cat").scored == ((term("cat"), 1.0),)
+    assert parse("to be").scored == ((term("be"), 1.0), (term("to"), 1.0))
+    assert dict(parse('"the" cat').scored) == {term("cat"): 1.0, term("the"): 1.0}
+    assert dict(parse("the OR cat").scored) == {term("cat"): 1.0, term("the"): 1.0}
+
+
+def test_a_compound_counts_once_whole_and_once_in_parts() -> None:
+    """Each of n parts weighs 1/n; a number or lone letter that touches another part counts only in the whole."""
+    third = pytest.approx(1 / 3)
+    whole = Matcher(((("acm", "inv", "49302"), ("acme-inv-49302",)),))
+    assert dict(parse("ACME-INV-49302").scored) == {
+        whole: 1.0,
+        term("acm"): third,
+        term("inv"): third,
+        term("49302"): third,
+    }
+    assert dict(parse("vue3").scored) == {Matcher(((("vue", "3"), ("vue3",)),)): 1.0, term("vue"): 0.5}
+    assert list(dict(parse("p53").scored).values()) == [1.0]
+
+
+def test_a_compound_in_quotes_is_a_phrase() -> None:
+    whole = Matcher(((("2024", "118"), ("2024-118",)),))
+    assert parse('"2024-118"').scored == ((whole, 1.0),)
+    assert dict(parse('"2024-118" invoice').scored) == {
+        whole: 1.0,
+        term("2024"): 0.5,
+        term("118"): 0.5,
+        term("invoic"): 1.0,
+    }
+
+
+def test_a_phrase_alone_is_one_word_and_its_words_count_beside_others() -> None:
+    phrase = Matcher(((("connect",),), (("pool",),)))
+    assert parse('"connection pool"').scored == ((phrase, 1.0),)
+    assert dict(parse('"connection pool" size').scored) == {
+        phrase: 1.0,
+        term("connect"): 1.0,
+        term("pool"): 1.0,
+        term("size"): 1.0,
+    }
+
+
+def test_a_run_without_spaces_counts_its_pairs_too() -> None:
+    """A run may be several words, of which no record may hold every character in a row; of Thai and the like, triples."""
+    assert len(parse("数据").scored) == len(parse("게임").scored) == len(parse("แมว").scored) == 1
+    for run, grams in (("备份失败", 3), ("게임을", 2), ("如何设置数据库连接池", 9), ("ภาษาไทย", 5)):
+        scored = parse(run).scored
+        assert len(scored) == 1 + grams
+        assert sum(weight for _, weight in scored) == pytest.approx(2.0)
+
+
+def test_a_word_typed_twice_counts_twice() -> None:
+    assert parse("cat cats dog").scored == ((term("cat"), 2.0), (term("dog"), 1.0))
+
+
+def test_only_exclusions_is_an_error_with_guidance() -> None:
+    with pytest.raises(QueryError, match=r"leave out.*Add a word"):
+        parse('-draft -"first version"')
+
+
+@pytest.mark.slow
+def test_a_query_beyond_the_limit_is_an_error_that_says_so() -> None:
+    """100,000 characters are refused at once; the longest allowed query of any shape is read."""
+    with pytest.raises(QueryError, match=r"100,000 characters.*10,000"):
+        parse("x" * 100_000)
+    for text in ("ab " * 5000, '"' * 5000, "a-a" * 4000, "数" * MAX_CHARACTERS, "aB" * 5000, "a-" * 5000, "a* " * 4000):
+        assert parse(text[:MAX_CHARACTERS]).text == text[:MAX_CHARACTERS]
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from(list('"-*|OR ab数é_.C+#\ud800\0')), st.characters())))
+def test_any_text_is_read_or_refused_with_a_remedy(text: str) -> None:
+    try:
+        parsed = parse(text)
+    except QueryError as error:
+        parsed = None
+        remedy = error.remedy
+    if parsed is None:
+        assert remedy
+        return
+    assert all(items for items in parsed.alternatives)
+    assert bool(parsed.scored) == bool(parsed.alternatives)
+    assert list(parsed.scored) == sorted(parsed.scored)
+    word_matcher(text)
+
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+
+def words(text: str) -> list[str]:
+    found = []
+    for piece in tokens.PIECES.findall(text):
+        parts, wholes, _ = tokens.analyse(piece)
+        found += [p.word for p in parts] + [w.word for w in wholes]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Zürich zurich", "zurich zurich"),
+        ("Zu\u0308rich", "zurich"),
+        ("Straße STRASSE", "strasse strasse"),
+        ("Ελλάδα ΕΛΛΆΔΑ σοφός", "ελλαδα ελλαδα σοφοσ"),
+        ("Ёлка й", "елка и"),
+        ("İstanbul ISPARTA ısparta", "istanbul isparta isparta"),
+        ("Łódź Øre Ærø", "lodz ore aero"),
+        ("हिन्दी में खोज", "हिन्दी में खोज"),
+        ("البَحث في", "البحث في"),
+        ("شَلَام שָׁלוֹם إلى مدرسة ی ک", "شلام שלום الي مدرسه ي ك"),
+        ("٢٠٢٤ ४२", "2024 42"),
+        ("ﬁne Ｆｏｏ x² ｶﾞ", "fine foo x2 ガ"),
+        ("数据库", "数 据 库"),
+        ("Python数据3个", "python 数 据 3 个"),
+        ("ひらがなカタカナー", "ひ ら が な カ タ カ ナ ー"),
+        ("ภาษาไทย", "ภ า ษ า ไ ท ย"),
+        ("한국어 검색 API를", "한 국 어 검 색 api 를"),
+        ("\u1100\u1166\u110b\u1175\u11b7", "게 임"),
+        ("C++ C# F# .NET c++11", "c++ c# f# net .net c++ 11"),
+        ("IUserService yAxis", "i user service iuser iuserservice y axis yaxis"),
+        ("OAuth2Client", "o auth 2 client oauth oauth2 auth2 oauth2client"),
+        ("ASP.NET .network", "asp net .net network"),
+        ("snake_case __init__ _", "snake case snake_case init __init__ _"),
+        ("getUserName HTMLParser", "get user name getusername html parser htmlparser"),
+        ("sha256Hash H2O", "sha 256 hash sha256 sha256hash h 2 o h2o"),
+        ("mRNA gRPC PhD URLs", "mrna grpc phd urls"),
+        ("ACME-INV-49302", "acme inv 49302 acme-inv-49302"),
+        ("state\u2010of\u2011the-art", "state of the art state-of-the-art"),
+        ("v1.2.3 10.0.0.1 end. 3", "v 1 2 3 v1 1.2.3 v1.2.3 10 0 0 1 10.0.0.1 end 3"),
+        ("foo_barBaz-qux", "foo bar baz qux foo_barbaz foo_barbaz-qux"),
+        ("don't", "don t"),
+        ("co\u00adoperate می\u200cخواهم", "cooperate ميخواهم"),
+        ("😀 ❤\ufe0f 👩\u200d💻x 🇩🇪 1\ufe0f\u20e3", "x 1"),
+        ("--- *** \u0301", ""),
+        ("a--b -c- d", "a b c d"),
+        ("vue3 10GB 3f7a1c9e", "vue 3 vue3 10 gb 10gb 3f7a1c9e"),
+    ],
+)
+def test_a_text_has_these_words(text: str, expected: str) -> None:
+    assert words(text) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("word", "term"),
+    [("retries", "retri"), ("running", "run"), ("zurich", "zurich"), ("49302", "49302"), ("b12s", "b12s")],
+)
+def test_only_words_of_plain_letters_are_stemmed(word: str, term: str) -> None:
+    assert tokens.stem(word) == term
+
+
+def test_encoded_data_is_one_word() -> None:
+    """A word of more than 32 parts is not split, and no compound spans more than 32 positions."""
+    blob = "aaBb" * 40
+    assert words(blob) == [blob.lower()]
+    long = "-".join(["ab"] * 40)
+    parts, wholes, _ = tokens.analyse(long)
+    assert len(parts) == 40
+    assert not wholes
+
+
+def disagreements(points: list[int]) -> list[str]:
+    """Texts around these code points that DuckDB and Python cut into other pieces."""
+    connection = duckdb.connect()
+    table = pa.table({"i": pa.array([p for p in points if 0 < p < 0xD800 or p > 0xDFFF], pa.int32())})
+    connection.register("points", table)
+    connection.execute(
+        "CREATE TABLE t AS SELECT 'a' || c || 'b' || c || c || '-' || c || '.' || c AS x FROM (SELECT chr(i) AS c FROM points)"
+    )
+    rows = connection.execute(f"SELECT x, array_to_string({tokens.piece_sql('x')}, chr(0)) FROM t").fetchall()
+    assert rows
+    return [x for x, pieces in rows if "\0".join(tokens.PIECES.findall(x)) != pieces]
+
+
+def test_duckdb_and_python_find_the_same_pieces() -> None:
+    """One table of ranges, two programs: at the borders of every range, and everywhere below U+0800."""
+    borders = {p + d for r in (*RANGES, *tokens._UNSPACED) for p in r for d in (-1, 0, 1)}
+    assert not disagreements(sorted(borders | set(range(0x800))))
+
+
+def test_letters_and_digits_are_words_and_spaces_are_not() -> None:
+    """No letter or number of Unicode is dropped; no space or control character starts a word."""
+    for point in range(0x110000):
+        category = unicodedata.category(chr(point))
+        if category[0] in "LN":
+            assert tokens.PIECES.search(chr(point)), hex(point)
+        elif category in {"Zs", "Zl", "Zp", "Cc"}:
+            assert not tokens.PIECES.search(chr(point)), hex(point)
+
+
+def test_the_version_of_the_words_is_raised_when_they_change() -> None:
+    """What these texts consist of belongs to version 2: if this fails on purpose, raise WORDS_VERSION, and set both here."""
+    said = (
+        "The runners' state-of-the-art getHttpClient, HTTPServer2 and snake_case_name: C++, C# or .NET; ACME-INV-49302, 10.0.0.1,"
+        " naïve Straße ﬁne x² mRNA Ångström Ωμέγα йод 日本語テキスト ภาษาไทย हिन्दी python3.11 v1.2.3 don't e\u0301te\u0301 iPhone"
+    )
+    pieces = tokens.PIECES.findall(said)
+    analysed = [[list(map(list, a.parts)), list(map(list, a.wholes)), a.symbol] for a in map(tokens.analyse, pieces)]
+    terms = tokens.stems([word for parts, wholes, _ in analysed for word, *_ in (*parts, *wholes)])
+    whole = json.dumps([pieces, analysed, terms, tokens.CONTEXT_GAP, tokens.SPAN_BITS], ensure_ascii=True)
+    assert (tokens.WORDS_VERSION, hashlib.sha256(whole.encode()).hexdigest()[:16]) == (2, "8ed8fe846836f3d2")
+
+
+# --- vocabulary ------------------------------------------------------------------------------------------------------
+
+
+TEXTS = {
+    "one.md": "# Deploying\n\nThe kubernetes cluster restarts nightly.\n",
+    "two.md": "# Running\n\nk8s needs a token here.\n",
+    "three.md": "# Builds\n\nContinuous integration runs each build.\n",
+    "four.md": "# Checks\n\nThe CI job failed again.\n",
+    "five.md": "# Other\n\nContinuous delivery is another thing; integration of gas pipes too.\n",
+}
+WORDS = vocabulary_of([["k8s", "kubernetes"], ["CI", "continuous integration"]], ["acme"])
+
+
+def weights(query: str, vocabulary: Vocabulary = WORDS) -> dict[str, float]:
+    """The terms that BM25 counts, a phrase written with its words joined."""
+    scored = spoken(query, vocabulary).query.scored
+    return {" ".join(t for step in m.steps for t in step[0]) or m.prefix + "*": w for m, w in scored}
+
+
+def test_a_synonym_counts_as_much_as_the_word() -> None:
+    assert weights("kubernetes token") == {"kubernet": 1.0, "token": 1.0} | weights("k8s", NONE)
+    assert spoken("kubernetes token", WORDS).also == ("k8s",)
+
+
+def test_a_synonym_that_was_typed_is_not_counted_again() -> None:
+    assert weights("kubernetes k8s") == weights("kubernetes k8s", NONE)
+
+
+def test_a_phrase_is_known_quoted_or_not() -> None:
+    assert spoken("continuous integration failed", WORDS).also == ("CI",)
+    assert spoken('"continuous integration" failed', WORDS).also == ("CI",)
+    assert spoken("ci failed", WORDS).also == ("continuous integration",)
+    assert spoken("continuous failed integration", WORDS).also == ()
+
+
+def test_words_are_compared_as_the_index_compares_them() -> None:
+    assert spoken("KUBERNETES", WORDS).also == ("k8s",)
+    assert spoken("Continuous integrations", WORDS).also == ("CI",)
+
+
+@pytest.mark.parametrize("query", ["token -kubernetes", "kubern*", "other words", ""])
+def test_excluded_words_and_prefixes_stay_as_they_are(query: str) -> None:
+    assert weights(query) == weights(query, NONE)
+    assert spoken(query, WORDS).also == ()
+
+
+def test_a_stop_word_counts_only_quoted_or_alone() -> None:
+    assert weights("acme token") == {"token": 1.0}
+    assert spoken("ACME token", WORDS).dropped == ("ACME",)
+    assert weights("acme") == {"acm": 1.0}
+    assert spoken("acme", WORDS).dropped == ()
+    assert weights('"acme" token') == {"acm": 1.0, "token": 1.0}
+
+
+# --- in a corpus ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("words")
+    for name, text in TEXTS.items():
+        (root / "files").mkdir(exist_ok=True)
+        (root / "files" / name).write_text(text, encoding="utf-8")
+    wb.index([root / "files"], corpus=root / "corpus", encoder="hashing", workers=0)
+    return root / "corpus"
+
+
+def found(corpus: wb.Corpus, query: str, plan: str = "default") -> set[str]:
+    return {h.path.rpartition("/")[2] for h in corpus.search(query, mode="keyword", plan=plan).hits}
+
+
+def test_a_search_finds_what_means_the_same(folder: Path) -> None:
+    """With any word and with all words; marked in the text; said in the messages; gone when the words are gone."""
+    with wb.open_corpus(folder, follow=True) as corpus:
+        assert found(corpus, "kubernetes") == {"one.md"}
+        corpus.set_vocabulary(WORDS)
+        assert corpus.vocabulary == WORDS
+        assert found(corpus, "kubernetes") == {"one.md", "two.md"}
+        assert found(corpus, "kubernetes token", "default keyword.operator=all") == {"two.md"}
+        assert found(corpus, "ci", "default keyword.operator=all") == {"three.md", "four.md"}
+        every = found(corpus, "continuous integration", "default keyword.operator=all")
+        assert every == {"three.md", "four.md", "five.md"}
+        (hit,) = [h for h in corpus.search("kubernetes", mode="keyword").hits if h.path.endswith("two.md")]
+        assert [hit.text[m.start : m.end] for m in hit.matches] == ["k8s"]
+        assert "Searched also: k8s" in corpus.search("kubernetes", mode="keyword").messages
+        said = corpus.search("kubernetes acme", mode="hybrid").messages
+        assert said[-2:] == ("Searched also: k8s", "Not counted, being stop words of this corpus: acme")
+        assert not any("also" in m for m in corpus.search("kubernetes", mode="vector").messages)
+        corpus.set_vocabulary(NONE)
+        assert found(corpus, "kubernetes") == {"one.md"}
+
+
+def test_the_cache_does_not_serve_an_answer_of_other_words(folder: Path) -> None:
+    with wb.open_corpus(folder, follow=True) as corpus:
+        before = corpus.search("k8s", mode="keyword")
+        assert corpus.search("k8s", mode="keyword").cached
+        corpus.set_vocabulary(WORDS)
+        after = corpus.search("k8s", mode="keyword")
+        assert len(after.hits) > len(before.hits)
+        assert len(before.with_plan("default limit=50").hits) == len(before.hits)
+        corpus.set_vocabulary(NONE)
+        assert len(corpus.search("k8s", mode="keyword").hits) == len(before.hits)
+
+
+def test_a_pinned_corpus_keeps_its_words_until_it_is_refreshed(folder: Path) -> None:
+    save_vocabulary(folder, NONE)
+    with wb.open_corpus(folder) as pinned, wb.open_corpus(folder, follow=True) as following:
+        save_vocabulary(folder, WORDS)
+        assert len(found(pinned, "k8s")) == 1
+        assert len(found(following, "k8s")) == 2
+        pinned.refresh()
+        assert len(found(pinned, "k8s")) == 2
+    save_vocabulary(folder, NONE)
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+
+
+def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "corpus.yaml"
+    file.write_text("rules:\n- path: 'hr/**'\n  roles: [hr]\nsynonyms:\n- [a, b]   # old\n", encoding="utf-8")
+    before, rules = file.read_bytes(), load_rules(tmp_path)
+    watched = SettingsFile(tmp_path, load_vocabulary, *FILES)
+    assert watched.now() == Vocabulary((("a", "b"),))
+    save_vocabulary(tmp_path, WORDS)
+    assert load_vocabulary(tmp_path) == watched.now() == WORDS
+    save_vocabulary(tmp_path, NONE)
+    assert load_vocabulary(tmp_path) == watched.now() == NONE
+    assert (file.read_bytes(), load_rules(tmp_path)) == (before, rules)
+
+
+def test_no_file_is_no_vocabulary(tmp_path: Path) -> None:
+    assert load_vocabulary(tmp_path) == NONE
+    odd = vocabulary_of([["yes", "no: way"], ["#1", "C#", "café"]], ["null", "x'y"])
+    save_vocabulary(tmp_path, odd)
+    assert load_vocabulary(tmp_path) == odd
+    assert set(yaml.safe_load((tmp_path / "synonyms.yaml").read_text(encoding="utf-8"))) == set(QUERY_KEYS)
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("synonyms: [a, b]", "list of lists"), ("synonyms:\n- [a]", "one word"), ("stop_words: the", "not a list"),
+    ("stop_words: [a b]", "several words"), ("synonyms:\n- [a, '--']", "not a word"), ("stop_words: [[a]]", "not a word"),
+    ("synonyms: [", "cannot be read"),
+])  # fmt: skip
+def test_what_cannot_be_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "synonyms.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingError, match=says) as raised:
+        load_vocabulary(tmp_path)
+    assert raised.value.remedy
+
+
+# --- keywords --------------------------------------------------------------------------------------------------------
+
+
+FREQUENCIES = {"retries": 5, "work": 90, "backoff": 2, "queue": 40, "exponential": 2, "documents": 900}
+
+
+def counts(words: Sequence[str]) -> list[int]:
+    return [FREQUENCIES.get(word, 0) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("text", "keywords"),
+    [
+        ("backoff retry", ("backoff", "retry")),
+        ('"exponential backoff" retry', ("exponential backoff", "retry")),
+        ("a  a\tb", ("a", "b")),
+        ('  ""  " " ', ()),
+        ('say "open', ("say", "open")),
+        ("“smart quotes” x", ("smart quotes", "x")),
+        ("foo->bar C++ it's", ("foo->bar", "C++", "it's")),
+        ("Retry retry", ("Retry", "retry")),
+        ("", ()),
+    ],
+)
+def test_keywords_as_written(text: str, keywords: tuple[str, ...]) -> None:
+    assert parse_keywords(text) == keywords
+
+
+def test_quoted_phrases_are_those_not_excluded() -> None:
+    assert quoted_phrases('find "a b" and "c" -"not this" "a b" “d e”') == ("a b", "c", "d e")
+    assert quoted_phrases("none here") == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "keywords"),
+    [
+        ("how do retries work", ("retries", "work")),
+        ("how does the queue work with exponential backoff", ("exponential", "backoff", "queue", "work")),
+        ('why is "lost update" in ACME-INV-49302 or foo_bar', ("lost update", "ACME-INV-49302", "foo_bar")),
+        ("documents about unknownword and retries", ("retries", "documents", "unknownword")),
+        ("C++ vs C#, .NET and BM25?", ("C++", "C#", ".NET", "BM25", "vs")),
+        (
+            "std::vector numpy.sum camelCase v1.2 --strict HTTP",
+            ("std::vector", "numpy.sum", "camelCase", "v1.2", "HTTP"),
+        ),
+        ("retries (backoff) Backoff", ("backoff", "retries")),
+        ("retries -work OR backoff*", ("backoff", "retries")),
+        ("what is it", ("what", "is", "it")),
+        ("what's this don't", ("what's", "this", "don't")),
+        ("??", ("??",)),
+        ("", ()),
+    ],
+)
+def test_keywords_from_a_question(query: str, keywords: tuple[str, ...]) -> None:
+    """Phrases, then codes, then the rarest words; stop words out, unless they are all there is."""
+    assert extract_keywords(query, counts) == keywords
+
+
+def test_at_most_eight_keywords() -> None:
+    asked: list[Sequence[str]] = []
+
+    def frequency(words: Sequence[str]) -> list[int]:
+        asked.append(words)
+        return [100 - int(word[1:].translate(str.maketrans("abcdefghij", "0123456789"))) for word in words]
+
+    words = [f"w{'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]}" for n in range(30)]
+    assert extract_keywords(" ".join(["the", *words]), frequency) == tuple(reversed(words[-8:]))
+    assert len(asked) == 1
+    assert "the" not in asked[0]
+    assert extract_keywords("foo_bar", frequency) == ("foo_bar",)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('s("bd*2 hh").note("c3 e3").lpf(800)', ("s", "bd", "hh", "note", "c3", "e3", "lpf")),
+        ('note("c e g c").sound("<piano gm_pad>(3,8)")', ("note", "c", "e", "g", "sound", "piano", "gm_pad")),
+        ("stack(\n  s('bd [~ sd]'), // a comment\n  n(`0 .. 7`).scale(\"C:minor\"))",
+         ("stack", "s", "bd", "sd", "n", "scale", "minor")),
+        ("def retry_call(fn, times=3):\n    # a comment\n    return fn(times)", ("retry_call", "times")),
+        ("for (const i of itemsList) { total += price[i]; }", ("itemsList", "total", "price")),
+        ('fetch("http://example.org/x")', ("fetch", "http", "example", "org")),
+        ("it's the policy of don't", ("policy",)),
+        ("/* open comment never closed foo", ()),
+        ("a b 1 2 0xff", ()),
+        ("Größe größe", ("Größe", "größe")),
+        ("", ()),
+    ],
+)  # fmt: skip
+def test_names_from_code(text: str, names: tuple[str, ...]) -> None:
+    """Functions, identifiers and the words of quoted patterns in order of appearance, each once."""
+    assert context_keywords(text) == names
