@@ -24,7 +24,7 @@ from workbench.store.generations import private
 if TYPE_CHECKING:
     import polars
 
-    from workbench.store.types import RecordStore
+    from workbench.store.records import StoredRecords
 
 COLLECTION = "memory"
 _FOLDER = "memory"
@@ -84,7 +84,7 @@ def forget(corpus: Path, id: str, principal: Principal | None) -> None:
         _write(corpus, principal, lines)
 
 
-def memories(records: RecordStore, principal: Principal | None) -> polars.DataFrame:
+def memories(records: StoredRecords, principal: Principal | None) -> polars.DataFrame:
     """The memories that a principal may see, the newest first: id, created_at (UTC), text, title, path."""
     import polars as pl
 

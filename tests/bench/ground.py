@@ -19,7 +19,7 @@ from workbench.records import Progress
 from workbench.store.database import fetch, open_reading, stream
 from workbench.store.generations import DATABASE
 from workbench.store.lexical.tokens import STOP_WORDS
-from workbench.store.types import RecordStore
+from workbench.store.records import StoredRecords
 
 QUESTIONS = 60
 """Questions of most rows; no more than an engine keeps the vectors of, so that warm searches embed nothing."""
@@ -96,7 +96,7 @@ class Ground:
             connection.close()
 
 
-def draw(records: RecordStore, count: int) -> tuple[Question, ...]:
+def draw(records: StoredRecords, count: int) -> tuple[Question, ...]:
     """Questions drawn from a corpus: the same ones each time.
 
     Each is a run of words of some chunk with two to five words that say something and at least one stop word.

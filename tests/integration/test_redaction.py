@@ -17,6 +17,7 @@ from workbench.errors import SettingError
 from workbench.records import Document, Principal
 from workbench.retrieve.messages import format_text
 from workbench.store.access.mask import MaskPatterns, load_policy
+from workbench.store.access.redaction import RedactedGrep, RedactedRecords, ShownPostings
 from workbench.store.access.visibility import MASK, SeeAll
 from workbench.store.catalogue import Catalogue
 
@@ -301,3 +302,23 @@ def test_a_policy_that_changes_the_length_shows_nothing(folder: Path) -> None:
             opened.read_file("pay.md")
         with pytest.raises(SettingError, match="another length"):
             _ = opened.search("pay account", mode="keyword").hits
+
+
+@pytest.mark.parametrize(
+    ("shown", "holds_no_text"),
+    [
+        (
+            RedactedRecords,
+            "columns count digest fields find_document find_record generation ids may_know numbers_named"
+            " numbers_of of_kind paths_of places records_of roots sources",
+        ),
+        (RedactedGrep, "close"),
+        (ShownPostings, ""),
+    ],
+)
+def test_every_method_that_gives_text_masks_it(shown: type, holds_no_text: str) -> None:
+    """A method that is new to the store is masked, or is named here because it gives no text."""
+    inherited = {
+        n for n in dir(shown) if not n.startswith("_") and callable(getattr(shown, n)) and n not in vars(shown)
+    }
+    assert inherited <= set(holds_no_text.split())

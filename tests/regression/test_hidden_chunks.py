@@ -195,7 +195,6 @@ def test_files_fields_counts_and_examples_are_of_what_is_visible(pair: Pair, who
         said.append(
             [
                 fields,
-                [records.values(f, scope) for f in fields],
                 lexical.frequencies(words, scope).tolist(),
                 [lexical.upper_bound(w, scope, k1=0.9) for w in words],
                 [corpus.search_examples(w) for w in (*words[::3], "the run of bel*")],

@@ -32,7 +32,8 @@ from workbench.judgments.qrels import JudgedPassage, Judgments, Topic, inherits
 from workbench.records import Progress, Span
 
 if TYPE_CHECKING:
-    from workbench.store.types import RecordStore, Scope
+    from workbench.store.records import StoredRecords
+    from workbench.store.types import Scope
 
 _RECORD_ID = "record_id"
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -205,7 +206,7 @@ def is_own(judgments: Judgments, query_id: str, hit: HitLike) -> bool:
     return bool(judgments.drop_identical_ids) and unicodedata.normalize("NFC", query_id) in document_names(hit)
 
 
-def as_indexed(judgments: Judgments, records: RecordStore, scope: Scope) -> Judgments:
+def as_indexed(judgments: Judgments, records: StoredRecords, scope: Scope) -> Judgments:
     """Judgments as a corpus measures them: it is decided whether the queries' own documents are left out.
 
     Where the judgments do not say, they are if for more than half of the queries the document of the query's id starts with the
@@ -226,7 +227,7 @@ def as_indexed(judgments: Judgments, records: RecordStore, scope: Scope) -> Judg
     return replace(judgments, drop_identical_ids=True, notes=notes)
 
 
-def _are_documents(judgments: Judgments, records: RecordStore, scope: Scope) -> bool:
+def _are_documents(judgments: Judgments, records: StoredRecords, scope: Scope) -> bool:
     """Whether queries are the texts of the documents with their ids."""
     topics = [judgments.topics[i] for i in judgments.query_ids if i in judgments.topics]
     topics = topics[:: max(1, len(topics) // _TRIED)]

@@ -29,7 +29,8 @@ from workbench.judgments.query_sets import SEARCH, Query, QuerySet, QuerySets, c
 from workbench.records import Document, Granularity, Principal, Span
 from workbench.saved.database import Database, open_database
 from workbench.store.access.visibility import Access, Policy, SeeAll, visible
-from workbench.store.types import RecordStore, Scope
+from workbench.store.records import StoredRecords
+from workbench.store.types import Scope
 
 _BATCH = 500
 _EVERYTHING = Scope()
@@ -56,7 +57,9 @@ def judge_name() -> str:
         return "somebody"
 
 
-def judging_of(corpus: str | Path, records: RecordStore, principal: Principal | None, policy: Policy | None) -> Judging:
+def judging_of(
+    corpus: str | Path, records: StoredRecords, principal: Principal | None, policy: Policy | None
+) -> Judging:
     """Judging on the corpus of a folder."""
     return Judging(open_database(corpus), records, principal, policy)
 
@@ -72,7 +75,7 @@ class Judging:
     def __init__(
         self,
         database: Database,
-        records: RecordStore,
+        records: StoredRecords,
         principal: Principal | None = None,
         policy: Policy | None = None,
         judge: str | None = None,

@@ -6,6 +6,7 @@ import copy
 import json
 import threading
 import weakref
+from typing import TYPE_CHECKING
 
 import numpy as np
 from cachetools import LRUCache
@@ -18,8 +19,11 @@ from workbench.store.access.visibility import Policy
 from workbench.store.lexical.search import LexicalIndex
 from workbench.store.lexical.synonyms import NONE, Vocabulary
 from workbench.store.reader import Generation
-from workbench.store.types import GrepIndex, RecordStore
 from workbench.store.vectors.search import VectorIndex
+
+if TYPE_CHECKING:
+    from workbench.store.grep.search import MappedGrep
+    from workbench.store.records import StoredRecords
 
 _KEPT_VECTORS = 64
 
@@ -46,7 +50,7 @@ class Engine:
         self.opened, self.policy, self.served, self.vocabulary = generation, policy, served, NONE
         # Where the policy masks texts for the principal, records, lines and words leave the store masked.
         self._masks = policy is not None and policy.redacts(principal)
-        self._masked: tuple[RecordStore, GrepIndex, LexicalIndex] | None = None
+        self._masked: tuple[StoredRecords, MappedGrep, LexicalIndex] | None = None
         self._principal, self._encoder = principal, encoder
         self._models: dict[str, Encoder] = {}
         self._embedded: LRUCache[tuple[str, str], NDArray[np.float32]] = LRUCache(_KEPT_VECTORS)
@@ -81,12 +85,12 @@ class Engine:
         return other
 
     @property
-    def records(self) -> RecordStore:
+    def records(self) -> StoredRecords:
         """Documents and records."""
         return self._shown()[0] if self._masks else self.opened.records
 
     @property
-    def grep(self) -> GrepIndex:
+    def grep(self) -> MappedGrep:
         """The line index."""
         return self._shown()[1] if self._masks else self.opened.grep
 
@@ -95,7 +99,7 @@ class Engine:
         """The word index, read with the vocabulary."""
         return (self._shown()[2] if self._masks else self.opened.lexical).speaking(self.vocabulary)
 
-    def _shown(self) -> tuple[RecordStore, GrepIndex, LexicalIndex]:
+    def _shown(self) -> tuple[StoredRecords, MappedGrep, LexicalIndex]:
         """Records, lines and words behind the policy, made once."""
         from workbench.store.access.redaction import RedactedGrep, RedactedRecords, Redactor, ShownPostings
 

@@ -5,7 +5,7 @@ outside the allowed folders is denied whether or not it exists; a document that 
 bytes as one that is not there.
 
 A file that is not indexed is read from disk, as UTF-8 text: below an indexed folder where an indexing run would take it and the
-rules of `corpus.yaml` let the principal see it (`RecordStore.may_read`), below a folder that is allowed by name by the local
+rules of `corpus.yaml` let the principal see it (`StoredRecords.may_read`), below a folder that is allowed by name by the local
 owner from whom nothing is hidden. A file that has changed since it was indexed gives its current text, with a note; where that
 text cannot be given, the stored one, with a note. Nobody reads from disk under a policy that masks: it knows stored documents
 only. Texts come from the mapped text file: DuckDB would unpack those of two thousand documents to give one.

@@ -22,7 +22,8 @@ from workbench.ranking.cutting import as_holders, to_depth, to_threshold
 from workbench.ranking.distance import to_distance
 from workbench.records import Document, Kind, Passage, Ranked, Span, Unavailable
 from workbench.retrieve.request import Request, check_principal, kind_of, sources_of
-from workbench.store.types import ChunkRow, RecordColumns, RecordStore, Scope, Scored
+from workbench.store.records import StoredRecords
+from workbench.store.types import ChunkRow, RecordColumns, Scope, Scored
 
 
 def counts_documents(plan: Plan) -> bool:
@@ -266,7 +267,9 @@ def others(shown: str, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in dict.fromkeys(paths) if path != shown)
 
 
-def with_copies(records: RecordStore, scope: Scope, passages: Sequence[Passage], numbers: Ints) -> tuple[Passage, ...]:
+def with_copies(
+    records: StoredRecords, scope: Scope, passages: Sequence[Passage], numbers: Ints
+) -> tuple[Passage, ...]:
     """Passages under the paths that a scope shows, each with the other paths of its document.
 
     Args:

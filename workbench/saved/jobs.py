@@ -31,7 +31,8 @@ from workbench.reports import FileStatus, IndexReport
 from workbench.saved.database import Database, Group, now, open_database, time_of
 from workbench.store import locks
 from workbench.store.access.visibility import Policy, SeeAll, may_know
-from workbench.store.types import RecordStore, Scope
+from workbench.store.records import StoredRecords
+from workbench.store.types import Scope
 
 if TYPE_CHECKING:
     import sqlite3
@@ -268,7 +269,7 @@ def _plain(value: Any) -> Any:
 # --- what a principal may know -----------------------------------------------------------------------------------------------
 
 
-def visible_jobs(corpus: Path, records: RecordStore, principal: Principal | None, policy: Policy | None) -> list[Job]:
+def visible_jobs(corpus: Path, records: StoredRecords, principal: Principal | None, policy: Policy | None) -> list[Job]:
     """The jobs that a principal may know, the newest first. Raises CorpusError."""
     scope, everything = records.scope(principal, None, ()), Scope()
     roots, all_roots = set(records.roots(scope)), set(records.roots(everything))
@@ -315,7 +316,7 @@ def jobs_frame(jobs: Sequence[Job]) -> polars.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def sources_frame(records: RecordStore, scope: Scope) -> polars.DataFrame:
+def sources_frame(records: StoredRecords, scope: Scope) -> polars.DataFrame:
     """One row a source: path, kind (`folder`, or `files` indexed one by one), documents, chunks, bytes, modified (UTC), copies:
     how many more there are that are indexed under another path.
     """

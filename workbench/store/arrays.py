@@ -152,10 +152,6 @@ class Columns:
         """Numbers of a document's records, up."""
         return np.sort(self._part(self._order, "record", document).astype(np.int64))
 
-    def same_text(self, document: int) -> NDArray[np.int64]:
-        """Numbers of the documents with a document's text, itself included, up."""
-        return np.flatnonzero(self.documents["same"] == self.documents["same"][document])
-
     def page(self, document: int, character: int) -> int | None:
         """The page (from 1) that a character is on; None where the document has no pages."""
         pages = self._part(self._pages, "page", document)

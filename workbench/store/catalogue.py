@@ -19,7 +19,8 @@ from workbench.records import Principal
 from workbench.reports import FileStatus
 from workbench.store.database import fetch, fetch_columns
 from workbench.store.reader import Generation
-from workbench.store.types import RecordStore, Scope
+from workbench.store.records import StoredRecords
+from workbench.store.types import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Catalogue:
         may_know = self._records.may_know
         return [Refused(r[1], r[2], FileStatus(r[3]), r[4], r[5]) for r in rows if may_know(r[0], r[2], principal)]
 
-    def holding(self, scope: Scope, part: str, shown: RecordStore | None = None) -> NDArray[np.int64]:
+    def holding(self, scope: Scope, part: str, shown: StoredRecords | None = None) -> NDArray[np.int64]:
         """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64.
 
         Args:

@@ -101,6 +101,7 @@ class StoredRecords:
         return self._connection
 
     masks = ""
+    """Name of the policy that masks parts of the texts that leave here (`access.redaction`); "" where none does."""
 
     def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which documents are shown with something masked: none, texts leave here as they are stored."""
@@ -190,19 +191,6 @@ class StoredRecords:
         who = json.dumps(json.loads(scope.key)[:2])
         return tuple(sorted({*filters.COLUMNS, *self._known_keys(who, scope.visible_documents)}))
 
-    def values(self, field: str, scope: Scope, limit: int = 50) -> list[tuple[str, int]]:
-        """The most frequent values of a front-matter key over visible documents, with their number of documents."""
-        rows = fetch(self._connection, "SELECT text, document_number FROM fields WHERE key = ?", [field])
-        seen = scope.visible_documents
-        counted: dict[str, set[int]] = {}
-        for text, number in rows:
-            if seen is None or seen[number]:
-                counted.setdefault(text, set()).add(number)
-        ordered = sorted(
-            ((text, len(numbers)) for text, numbers in counted.items()), key=lambda item: (-item[1], item[0])
-        )
-        return ordered[:limit]
-
     def may_know(self, access: str, path: str, principal: Principal | None) -> bool:
         """Whether a principal may know of a file without a document.
 
@@ -252,7 +240,7 @@ class StoredRecords:
         return may_know(access, principal, self.policy)
 
     def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
-        """Which records are of this kind, bool (n,)."""
+        """Which records are of this kind, bool (n,); whoever asks sees no more of them than a scope lets through."""
         return np.asarray(self.arrays.records["kind"] == KINDS.index(kind))
 
     def count(self, scope: Scope) -> tuple[int, int]:
@@ -381,7 +369,11 @@ class StoredRecords:
         return None
 
     def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
-        """Numbers of the visible documents that each name means, up; names that mean none are left out."""
+        """Numbers of the visible documents that each name means, up; names that mean none are left out.
+
+        A name is a path, a document id, a record's own id, the part after `#` of a record's path, a url, or
+        a path or id under which the same content was there before; where it could be several of these, the first counts.
+        """
         found: dict[str, dict[int, list[int]]] = {}
         for name, number, place in fetch(self._connection, _NAMED, [list(dict.fromkeys(names))]):
             if scope.visible_documents is None or scope.visible_documents[number]:

@@ -1,8 +1,5 @@
 """What retrieval asks of a store, and what it answers.
 
-`RecordStore` and `GrepIndex` are seams: the stored texts answer, or the same with something masked. The indexes of words and
-vectors have one implementation each (`lexical.search`, `vectors.search`); a second store would begin with protocols of these.
-
 One generation of a corpus numbers its records (chunks and whole-document records) 0..n-1 in the total order (normalised
 path, start line, chunk id) and its documents 0..d-1 by (normalised path, document id). A number means something only
 inside its generation; ids are for the outside. Because numbers stand in the total order, "score down, number up" is the
@@ -11,16 +8,14 @@ tie-break everywhere, and every `Scored` leaves a store in that order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.locators import Place
-from workbench.records import Chunk, ChunkKind, Document, Passage, Principal
+from workbench.records import Chunk, Passage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,29 +103,6 @@ class GrepAnswer:
     exhausted: bool
 
 
-class GrepIndex(Protocol):
-    """Lines of whole documents."""
-
-    def search(
-        self,
-        patterns: Sequence[str],
-        scope: Scope,
-        depth: int,
-        *,
-        regex: bool,
-        case: str,
-        word: bool,
-        context: int,
-        counts: str = "passages",
-    ) -> GrepAnswer:
-        """Passages where any pattern matches, in allowed documents, until the depth is reached: it counts `passages`, the
-        `chunks` that stand for them, or their `documents`. Raises QueryError for a pattern that RE2 refuses.
-        """  # fmt: skip
-
-    def text(self, document_number: int) -> str:
-        """A document's whole text, from the mapped file; whoever asks has made sure that it may be seen."""
-
-
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
     """One record as stored, with its document's number and without the text of other records."""
@@ -186,85 +158,6 @@ class RecordColumns:
     end_chars: NDArray[np.int64]
     whole: NDArray[np.bool_]
     text_keys: NDArray[np.uint64]
-
-
-class RecordStore(Protocol):
-    """Documents and records of one generation."""
-
-    generation: str
-    documents_total: int
-    records_total: int
-    masks: str
-    """Name of the policy that masks parts of the texts that leave here; "" where none does."""
-
-    def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which documents are shown with something masked, bool in the order asked."""
-
-    def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
-        """Masks for a principal, a filter and collections. Raises PrincipalRequired and FilterError."""
-
-    def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
-        """Records by number, in the order asked."""
-
-    def columns(self, numbers: NDArray[np.int64]) -> RecordColumns:
-        """Columns of records by number, in the order asked."""
-
-    def records_of(self, document_number: int) -> NDArray[np.int64]:
-        """Numbers of a document's records, up."""
-
-    def places(self, document_number: int) -> tuple[Place, ...]:
-        """Where a document's text stands in its original, in order; empty for a file that is cited by its lines."""
-
-    def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
-        """Which records are of this kind, bool (n,); whoever asks sees no more of them than a scope lets through."""
-
-    def count(self, scope: Scope) -> tuple[int, int]:
-        """Number of visible records and of allowed records."""
-
-    def documents(self, numbers: Sequence[int]) -> list[Document]:
-        """Documents by number, in the order asked; with their text."""
-
-    def headers(self, numbers: Sequence[int]) -> list[Document]:
-        """Documents by number, in the order asked, with "" for the text: what a list of results shows of them."""
-
-    def paths_of(self, document_numbers: Sequence[int], scope: Scope) -> Mapping[int, tuple[str, ...]]:
-        """Document number -> the paths of all visible documents with the same text, its own first; none for a text that is
-        there once.
-        """
-
-    def distinct(self, scope: Scope) -> Scope:
-        """The scope without the documents that repeat the text of an earlier document which it allows."""
-
-    def find_record(self, chunk_id: str, scope: Scope) -> int | None:
-        """Number of the visible record with that id, or None."""
-
-    def find_document(self, path: str, scope: Scope) -> int | None:
-        """Number of the visible document with that path or id, or None."""
-
-    def numbers_named(self, names: Sequence[str], scope: Scope) -> Mapping[str, tuple[int, ...]]:
-        """Numbers of the visible documents that each name means, up; names that mean none are left out.
-
-        A name is a path, a document id, a record's own id, the part after `#` of a record's path, a url, or
-        a path or id under which the same content was there before; where it could be several of these, the first counts.
-        """
-
-    def may_read(self, root: str, path: str, claims: Mapping[str, Any], principal: Principal | None) -> bool:
-        """Whether a principal may read a file below an indexed folder that was not indexed, with these claims of its own."""
-
-    def may_know(self, access: str, path: str, principal: Principal | None) -> bool:
-        """Whether a principal may know of a file at a path with this access: tenant, roles and sensitivity as JSON."""
-
-    def fields(self, scope: Scope) -> tuple[str, ...]:
-        """Every field that a filter may name, sorted: front-matter keys are those of visible documents."""
-
-    def roots(self, scope: Scope) -> tuple[str, ...]:
-        """Absolute paths of the roots that hold visible documents, sorted."""
-
-    def sources(self, scope: Scope) -> list[Source]:
-        """What the visible documents came from, by path."""
-
-    def info(self, scope: Scope) -> Mapping[str, Any]:
-        """Counts by type, collection and language, bytes and digest, of what is visible."""
 
 
 def joined(spans: Iterable[tuple[int, int]], *, touching: bool = False) -> list[tuple[int, int]]:

@@ -2,10 +2,10 @@
 
 A search finds what it finds; then its policy may mask parts of what is shown. Everything that shows text (hits, neighbours,
 added rows of a page, worked examples, passages, whole documents, what a reranking model reads) reads it from the store, so the
-two classes here, which stand in the place of the record store and of the line index, mask once for all of them. A policy is
-always asked with a document's *whole* text: a number that a chunk's border cuts in two is masked in both halves. As the text
-keeps its length, chunks, citations and match positions stay true; matches are looked for in the masked text, so none points at
-what is behind a mask.
+classes here, which are its records, lines and postings with masked texts, mask once for all of them. A policy is always asked
+with a document's *whole* text: a number that a chunk's border cuts in two is masked in both halves. As the text keeps its
+length, chunks, citations and match positions stay true; matches are looked for in the masked text, so none points at what is
+behind a mask.
 
 What can be asked letter by letter would spell masked text out. So grep and the word index know the masked text only: lines and
 words behind a mask are no matches, and passages, scores, counts and document frequencies are those of what is shown. A filter
@@ -32,10 +32,11 @@ from workbench.records import Document, Passage, Principal, Span
 from workbench.store.access import filters
 from workbench.store.access.visibility import MASK, Policy
 from workbench.store.grep.pattern import GrepPattern, matches, prepare
-from workbench.store.grep.search import ELLIPSIS, reached
+from workbench.store.grep.search import ELLIPSIS, MappedGrep, reached
 from workbench.store.lexical.query import Matcher, occurrences
-from workbench.store.lexical.search import Postings, ReadsPostings
-from workbench.store.types import ChunkRow, GrepAnswer, GrepIndex, RecordStore, Scope, joined
+from workbench.store.lexical.search import Postings, PostingsReader
+from workbench.store.records import StoredRecords
+from workbench.store.types import ChunkRow, GrepAnswer, Scope, joined
 
 MOST_PASSAGES = 2_000
 """Passages that are masked and counted for one answer, where fewer are asked for."""
@@ -73,7 +74,7 @@ class Redactor:
         principal: For whom.
     """
 
-    def __init__(self, records: RecordStore, grep: GrepIndex, policy: Policy, principal: Principal | None) -> None:
+    def __init__(self, records: StoredRecords, grep: MappedGrep, policy: Policy, principal: Principal | None) -> None:
         self._records, self._grep, self.policy, self.principal = records, grep, policy, principal
         self._kept: LRUCache[int, Redacted] = LRUCache(_KEPT_CHARACTERS, getsizeof=_size)
         self._lock = threading.Lock()
@@ -152,22 +153,15 @@ def _occurrences(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-class RedactedRecords:
-    """A record store whose texts are masked: `RecordStore` of `store.types`."""
+class RedactedRecords(StoredRecords):
+    """Records whose texts are masked. Masks hide no citation and no name of a field; what holds no text is as it is stored."""
 
-    def __init__(self, records: RecordStore, redactor: Redactor) -> None:
-        self._inner, self._redactor = records, redactor
-        self.generation = records.generation
-        self.documents_total, self.records_total = records.documents_total, records.records_total
+    def __init__(self, records: StoredRecords, redactor: Redactor) -> None:
+        vars(self).update(vars(records))
         self.masks = redactor.policy.name
-        self._scopes: LRUCache[str, Scope] = LRUCache(_KEPT_SCOPES)
+        self._redactor = redactor
+        self._unmasked: LRUCache[str, Scope] = LRUCache(_KEPT_SCOPES)
         self._digests: LRUCache[str, str] = LRUCache(_KEPT_SCOPES)
-        # Masks hide no citation and no name of a field, and what holds no text is as the store's.
-        self.places, self.paths_of = records.places, records.paths_of
-        self.may_know, self.columns, self.records_of = records.may_know, records.columns, records.records_of
-        self.of_kind, self.count, self.find_record = records.of_kind, records.count, records.find_record
-        self.find_document, self.numbers_named = records.find_document, records.numbers_named
-        self.fields, self.roots, self.sources = records.fields, records.roots, records.sources
 
     def masked(self, document_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which documents are shown with something masked, bool in the order asked."""
@@ -180,7 +174,7 @@ class RedactedRecords:
 
     def rows(self, numbers: Sequence[int]) -> list[ChunkRow]:
         """Records by number, in the order asked, masked."""
-        rows = self._inner.rows(numbers)
+        rows = super().rows(numbers)
         documents = self._redactor.many([row.document_number for row in rows])
         return [self._row(row, documents[row.document_number]) for row in rows]
 
@@ -207,24 +201,24 @@ class RedactedRecords:
         return [replace(document, text="") for document in self.documents(numbers)]
 
     def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
-        """As the store's, but a filter passes no document of whose fields that it names one is masked."""
-        scope = self._inner.scope(principal, where, collections)
+        """As stored, but a filter passes no document of whose fields that it names one is masked."""
+        scope = super().scope(principal, where, collections)
         node = filters.parse(where) if where is not None and where.strip() else None
         named = {c.field for c in filters.conditions(node)} if node is not None else set()
         if scope.allowed is None or scope.allowed_documents is None or named <= _NEVER_MASKED:
             return scope
-        kept = self._scopes.get(scope.key)
+        kept = self._unmasked.get(scope.key)
         if kept is None:
             gone = self._masking(np.flatnonzero(scope.allowed_documents).tolist(), named)
             documents, allowed = scope.allowed_documents.copy(), scope.allowed.copy()
             for number in gone:
                 documents[number] = False
-                allowed[self._inner.records_of(number)] = False
+                allowed[self.records_of(number)] = False
             for mask in (documents, allowed):
                 mask.flags.writeable = False
             key = json.dumps([*json.loads(scope.key), "masked"])
             kept = replace(scope, allowed=allowed, allowed_documents=documents, key=key)
-            self._scopes[scope.key] = kept
+            self._unmasked[scope.key] = kept
         return kept
 
     def _masking(self, numbers: Sequence[int], fields: Collection[str]) -> list[int]:
@@ -233,7 +227,7 @@ class RedactedRecords:
         for start in range(0, len(numbers), _KEPT // 2):
             some = numbers[start : start + _KEPT // 2]
             shown = self._redactor.many(some)
-            for number, stored in zip(some, self._inner.headers(some), strict=True):
+            for number, stored in zip(some, super().headers(some), strict=True):
                 if shown[number].changed and any(
                     _value(stored, f) != _value(shown[number].document, f) for f in fields
                 ):
@@ -245,8 +239,8 @@ class RedactedRecords:
         return scope
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
-        """As the store's, with the digest of what is shown."""
-        info = dict(self._inner.info(scope))
+        """As stored, with the digest of what is shown."""
+        info = dict(super().info(scope))
         if scope.key not in self._digests:
             seen = scope.visible_documents
             numbers = list(range(self.documents_total)) if seen is None else np.flatnonzero(seen).tolist()
@@ -266,27 +260,27 @@ def _value(document: Document, field: str) -> object:
     return [metadata.get(field), metadata.get(field.partition(".")[0])]
 
 
-class ShownPostings:
+class ShownPostings(PostingsReader):
     """Postings of the masked texts: in records where something is masked, a matcher is counted in what is shown."""
 
-    def __init__(self, inner: ReadsPostings, records: RecordStore, redactor: Redactor) -> None:
-        self._inner, self._records, self._redactor = inner, records, redactor
+    def __init__(self, inner: PostingsReader, records: StoredRecords, redactor: Redactor) -> None:
+        vars(self).update(vars(inner))
+        self._records, self._redactor = records, redactor
         # By record: 0 not looked at, 1 shown as it is, 2 masked.
         self._looked = np.zeros(records.records_total, np.int8)
-        self._kept: LRUCache[Matcher, Postings] = LRUCache(_KEPT)
-        self._lock = threading.Lock()
+        self._shown: LRUCache[Matcher, Postings] = LRUCache(_KEPT)
 
     def read(self, matchers: Collection[Matcher]) -> dict[Matcher, Postings]:
         """As `PostingsReader.read`, of the masked texts."""
         with self._lock:
-            kept = {m: self._kept[m] for m in matchers if m in self._kept}
-        stored = self._inner.read([m for m in matchers if m not in kept])
-        shown = {matcher: self._shown(matcher, found) for matcher, found in stored.items()}
+            kept = {m: self._shown[m] for m in matchers if m in self._shown}
+        stored = super().read([m for m in matchers if m not in kept])
+        shown = {matcher: self._as_shown(matcher, found) for matcher, found in stored.items()}
         with self._lock:
-            self._kept.update(shown)
+            self._shown.update(shown)
         return kept | shown
 
-    def _shown(self, matcher: Matcher, found: Postings) -> Postings:
+    def _as_shown(self, matcher: Matcher, found: Postings) -> Postings:
         new = found.records[self._looked[found.records] == 0]
         masked = found.records[self._looked[found.records] == 2]
         texts = dict(self._texts(np.concatenate((new, masked)).tolist()))
@@ -315,11 +309,12 @@ class ShownPostings:
                     yield number, f"{context}\n{text}"
 
 
-class RedactedGrep:
-    """A line index that finds what is not masked: `GrepIndex` of `store.types`."""
+class RedactedGrep(MappedGrep):
+    """A line index that finds what is not masked."""
 
-    def __init__(self, grep: GrepIndex, records: RecordStore, redactor: Redactor) -> None:
-        self._inner, self._records, self._redactor = grep, records, redactor
+    def __init__(self, grep: MappedGrep, records: StoredRecords, redactor: Redactor) -> None:
+        vars(self).update(vars(grep))
+        self._records, self._redactor = records, redactor
 
     def text(self, document_number: int) -> str:
         """A document's whole text, masked."""
@@ -342,9 +337,7 @@ class RedactedGrep:
         Files and lines are counted over the best `MOST_PASSAGES` passages, or `depth` if that is more.
         """
         most = max(depth, MOST_PASSAGES)
-        found = self._inner.search(
-            patterns, scope, most, regex=regex, case=case, word=word, context=context, counts=counts
-        )
+        found = super().search(patterns, scope, most, regex=regex, case=case, word=word, context=context, counts=counts)
         prepared = [prepare(p, regex=regex, case=case, word=word) for p in dict.fromkeys(patterns)]
         documents = self._redactor.many(self._owners(found, scope))
         by_id = {redacted.document.document_id: number for number, redacted in documents.items()}

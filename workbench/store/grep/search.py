@@ -469,7 +469,7 @@ _THREADS = 2
 
 
 class MappedGrep:
-    """`GrepIndex` over a generation's mapped files; read-only, safe from several threads.
+    """grep over a generation's mapped files; read-only, safe from several threads.
 
     Args:
         text: The text file, or the folder that `build_text` wrote.

@@ -178,34 +178,10 @@ class MappedText:
         """Number of documents."""
         return len(self.starts)
 
-    @property
-    def bytes(self) -> int:
-        """Size of the text file."""
-        return len(self.data)
-
-    @property
-    def lines_total(self) -> int:
-        """Number of lines of all documents."""
-        return len(self.line_starts) - 1
-
     def text(self, document: int) -> str:
         """A document's whole text. Raises IndexError for a number outside 0..d-1."""
         self._check(document)
         return self.data[int(self.starts[document]) : int(self.ends[document])].decode("utf-8")
-
-    def line_count(self, document: int) -> int:
-        """Number of lines of a document."""
-        self._check(document)
-        return int(self.first_lines[document + 1] - self.first_lines[document])
-
-    def lines(self, document: int, first: int, last: int) -> str:
-        """Lines `first` to `last` (from 1, both included, clipped to the document), joined by newlines, none at the end."""
-        base = int(self.first_lines[document])
-        first, last = max(1, first), min(last, self.line_count(document))
-        if last < first:
-            return ""
-        start, end = int(self.line_starts[base + first - 1]), int(self.line_starts[base + last]) - 1
-        return self.data[start:end].decode("utf-8")
 
     def slice(self, document: int, start: int, end: int) -> str:
         """The characters `start` (included) to `end` (excluded) of a document's text, clipped to it."""
@@ -214,10 +190,6 @@ class MappedText:
             return ""
         first, last = self.byte_offset(document, max(0, start)), self.byte_offset(document, end)
         return self.data[first:last].decode("utf-8")
-
-    def document_at(self, line: int) -> int:
-        """Document that a line of the file (from 0) belongs to."""
-        return int(np.searchsorted(self.first_lines, line, side="right")) - 1
 
     def character_offset(self, document: int, offset: int) -> int:
         """Character offset in the document of a byte offset in the file (at the start of a character)."""

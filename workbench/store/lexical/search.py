@@ -21,7 +21,7 @@ import copy
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
@@ -49,13 +49,6 @@ class Postings(NamedTuple):
 
     records: NDArray[np.int32]
     tfs: NDArray[np.int32]
-
-
-class ReadsPostings(Protocol):
-    """What BM25 reads: `PostingsReader`, or what masks some texts before it (`access.redaction`)."""
-
-    def read(self, matchers: Collection[Matcher]) -> dict[Matcher, Postings]:
-        """Records that each matcher occurs in, and how often: for a phrase, at how many places it ends."""
 
 
 class _Word(NamedTuple):
@@ -243,7 +236,7 @@ class LexicalIndex:
 
     def __init__(self, database: Database | Any) -> None:
         self._database = database
-        self._postings: ReadsPostings = PostingsReader(database)
+        self._postings = PostingsReader(database)
         self._views: LRUCache[str, _View] = LRUCache(8)
         self._lock = threading.Lock()
         self.vocabulary = NONE
@@ -268,7 +261,7 @@ class LexicalIndex:
         other.vocabulary = vocabulary
         return other
 
-    def shown_by(self, made: Callable[[ReadsPostings], ReadsPostings]) -> LexicalIndex:
+    def shown_by(self, made: Callable[[PostingsReader], PostingsReader]) -> LexicalIndex:
         """The same index over other postings: for a principal who sees some texts masked."""
         _ = self.lengths
         other = copy.copy(self)
