@@ -249,26 +249,12 @@ def test_a_search_whose_every_source_failed_says_so(artifacts: wb.Corpus, no_vec
     assert "Search failed" not in unreadable.output
 
 
-def test_dots_stand_only_beyond_200_characters(make_corpus: Callable[..., wb.Corpus]) -> None:
-    """A text of 200 characters is shown whole; one of 201 loses its last character to three dots."""
-    exact, longer = ("storm " * 40)[:199] + ".", ("gauge " * 40)[:200] + "."
-    corpus = make_corpus({"a.md": exact, "b.md": longer}, collection="artifact_chunks")
-    text = format_text(corpus.search("storm gauge", plan="collections"))
-    assert f'Snippet: "{exact}"\n' in text
-    assert f'Snippet: "{longer[:200]}..."\n' in text
-
-
 def test_nothing_found_and_failure_are_one_line_each(artifacts: wb.Corpus, no_vectors: None) -> None:
     nothing = artifacts.search("x", plan="collections collections=none sources=vector@none", mode="keyword")
     assert format_text(nothing) == "No results found."
     with pytest.raises(SourceUnavailable) as caught:
         artifacts.search("never asked before", plan="collections")
     assert "The model is gone" in caught.value.message
-
-
-def test_the_same_search_again_gives_the_same_text(artifacts: wb.Corpus) -> None:
-    one, two = (format_text(artifacts.search(QUERY, plan="collections", limit=50, bypass_cache=True)) for _ in range(2))
-    assert one == two
 
 
 MEMORIES = (

@@ -150,10 +150,6 @@ def test_the_keyword_mode_needs_no_vectors(fruit: wb.Corpus, embedded: list[str]
     assert embedded == []
 
 
-def test_the_answer_names_each_document_by_its_path(fruit: wb.Corpus) -> None:
-    assert {h.path for h in fruit.search("apples", plan="contract").hits} == set(FILES)
-
-
 def test_messages_count_documents(make_corpus: Make) -> None:
     """A document of six chunks that match is one document found, in every mode; nothing found is none."""
     long = "\n\n".join(f"# Part {n}\n\n" + "apples and roofs " * 60 for n in range(6))

@@ -64,11 +64,6 @@ def test_matches_within_twenty_lines_are_one_passage(rows: wb.Corpus, case: int)
     assert sorted(n for p in found for n in p.matched_lines) == list(at)
 
 
-def test_matches_of_two_files_are_two_passages(rows: wb.Corpus) -> None:
-    hits = rows.search("where", keywords="needle", plan="passages dedupe=no").hits
-    assert sorted(h.path for h in hits) == ["a.txt", "b.txt"]
-
-
 def test_both_sources_run_at_the_same_time(rows: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
     """Grep and vectors wait for each other inside their searches, and the search still ends."""
     came = meet(rows, {"grep": 1, "vector": 1})
@@ -122,11 +117,6 @@ def test_keywords_are_taken_from_the_question_where_none_are_apart(sample: wb.Co
     assert answers[0] != [
         e.chunk_id for e in sample.search(query, keywords="backoff", plan="passages").rankings["grep"].entries
     ]
-
-
-def test_a_question_of_small_words_only_still_runs(sample: wb.Corpus) -> None:
-    result = sample.search("the", plan="passages")
-    assert result.rankings["grep"].entries
 
 
 def test_the_default_threshold_is_a_half(monkeypatch: pytest.MonkeyPatch) -> None:

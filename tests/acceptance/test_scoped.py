@@ -158,13 +158,6 @@ def test_the_strongest_hit_keeps_its_document_whichever_chunk_is_shown(make_corp
     assert "zebra7" not in last.text
 
 
-def test_a_strongest_hit_that_is_shown_anyway_moves_nothing(desk: wb.Corpus) -> None:
-    with_it = desk.search("retries number7", plan="scoped keyword.operator=any")
-    without = desk.search("retries number7", plan="scoped keyword.operator=any keyword.keep_strongest=no")
-    assert "all/07.md" in {h.path for h in without.hits}
-    assert [h.chunk_id for h in with_it.hits] == [h.chunk_id for h in without.hits]
-
-
 def test_roles_and_tenants_see_their_own(path: Path) -> None:
     seen = {}
     for who in (ADMIN, SUPPORT):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusDamaged, CorpusError, EncoderMismatch, UsageError
+from workbench.errors import CorpusDamaged, CorpusError
 from workbench.records import EncoderIdentity
 from workbench.store.types import Scope
 from workbench.store.vectors import build as vectors_build
@@ -150,18 +150,6 @@ def test_a_damaged_graph_is_a_warning(tmp_path: Path, harm: Callable[[Path], obj
 # --- sizes, damage, threads ------------------------------------------------------------------------------------------
 
 
-def test_an_empty_corpus_works(tmp_path: Path) -> None:
-    build_vectors(tmp_path, [], 0, IDENTITY)
-    index = VectorIndex(tmp_path)
-    assert (len(index), index.warnings) == (0, ())
-    query = unit_rows(1)[0]
-    for exact in ("auto", "yes", "no"):
-        assert len(index.search(query, EVERYTHING, 5, exact=exact).numbers) == 0
-    assert len(index.cosines(query, EVERYTHING)) == 0
-    assert index.vectors(np.empty(0, np.int64)).shape == (0, 24)
-    assert index.recall(query, EVERYTHING, 5) == 1.0
-
-
 def test_ties_are_not_missed(tmp_path: Path, at_any_size: None) -> None:
     rows = unit_rows(900)
     rows[:600] = rows[0]
@@ -199,14 +187,3 @@ def test_a_damaged_matrix_is_refused(tmp_path: Path) -> None:
     (tmp_path / "identity.json").write_text("{}")
     with pytest.raises(CorpusDamaged):
         VectorIndex(tmp_path)
-
-
-def test_wrong_queries_are_refused(index: VectorIndex, rows: Matrix) -> None:
-    with pytest.raises(EncoderMismatch, match="24 dimensions"):
-        index.search(rows[0][:10], EVERYTHING, 5)
-    with pytest.raises(UsageError, match="not finite"):
-        index.search(rows[0] * np.float32(np.inf), EVERYTHING, 5)
-    with pytest.raises(UsageError, match="auto, yes or no"):
-        index.search(rows[0], EVERYTHING, 5, exact="perhaps")
-    with pytest.raises(UsageError, match="2 records of 3000"):
-        index.search(rows[0], Scope(allowed=np.ones(2, bool)), 5)

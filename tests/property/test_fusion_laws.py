@@ -15,7 +15,6 @@ from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.cutting import retrieved_rows, to_depth
 from workbench.ranking.fuse import Fused, fuse
-from workbench.records import Label
 
 fast = settings(max_examples=40, deadline=None)
 
@@ -156,20 +155,3 @@ def test_cutting_ranks_is_searching_less_deep(case: tuple[Candidates, FusionPlan
     assert bits(fuse(cut, plan)) == bits(fuse(shallower, plan))
     for ranks in fuse(cut, plan).ranks.values():
         assert ranks.max(initial=0) <= depth
-
-
-@fast
-@given(cases())
-def test_what_is_cut_adds_nothing(case: tuple[Candidates, FusionPlan]) -> None:
-    """A row at or beyond a source's threshold gets 0 from it, and neither label nor coverage counts the source."""
-    candidates, plan = case
-    fused = fuse(candidates, plan)
-    if plan.unit == "document":
-        return
-    for position, row in enumerate(fused.rows.tolist()):
-        kinds = {c.kind for c in candidates.columns if c.retrieved[row]}
-        assert fused.coverage[position] == sum(bool(c.retrieved[row]) for c in candidates.columns)
-        assert fused.labels[position] is (
-            Label.HYBRID if len(kinds) == 2 else {"lexical": Label.EXACT, "semantic": Label.SEMANTIC}[kinds.pop()]
-        )  # fmt: skip
-        assert all(fused.contributions[c.source][position] == 0.0 for c in candidates.columns if c.cut[row])

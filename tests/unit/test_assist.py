@@ -372,16 +372,6 @@ def test_a_reranker_that_does_not_score_each_text_is_refused(
     assert "did not give one finite score" in " ".join(found.warnings)
 
 
-def test_names_mean_what_load_says() -> None:
-    assert load_reranker(" overlap ").name == "overlap"
-    assert load_rewriter("echo").name == "echo"
-    assert load_rewriter("keywords").name == "keywords"
-    with pytest.raises(AssistError, match="There is no rewriter called 'overlap'"):
-        load_rewriter("overlap")
-    with pytest.raises(AssistError, match="names no model"):
-        load_reranker("endpoint: ")
-
-
 def test_loading_a_plain_model_loads_nothing_heavy() -> None:
     code = (
         "import sys; from workbench.assist.models import load_reranker, load_rewriter;"

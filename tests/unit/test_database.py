@@ -47,11 +47,6 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_reading_makes_no_file(tmp_path: Path) -> None:
-    assert texts(Database(tmp_path)) == []
-    assert not (tmp_path / FILE).exists()
-
-
 def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
     database = Database(tmp_path)
 
@@ -164,16 +159,6 @@ def test_without_a_corpus_nothing_is_made(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
-    database = Database(tmp_path)
-    add(database, "old")
-    database.close()
-    for file in tmp_path.glob(f"{FILE}*"):
-        file.unlink()
-    add(database, "new")
-    assert texts(database) == texts(Database(tmp_path)) == ["new"]
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody with fewer rights")
 def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading goes on there, with or without a database that others may read; writing is refused in a sentence."""
@@ -271,15 +256,6 @@ def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:
     mine.restore([before])
     (after,) = mine.kept(PLAN)
     assert (after.name, after.value, after.at) == (before.name, before.value, before.at)
-
-
-def test_the_history_can_be_cleared_and_put_back(mine: Searches) -> None:
-    for n in range(4):
-        mine.asked({"q": str(n)})
-    gone = mine.clear_history()
-    assert mine.kept(HISTORY) == []
-    mine.restore(gone)
-    assert [e.params["q"] for e in mine.kept(HISTORY)] == ["3", "2", "1", "0"]
 
 
 def test_nobody_sees_anothers_things(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import corpora, run
+from bench import run
 from bench.corpora import GivenDocument, build_given
 from bench.figures import Figure, Goal, Peer, Row
 
@@ -181,37 +181,6 @@ def test_a_corpus_is_made_from_given_chunks_and_vectors(tmp_path: Path) -> None:
         assert [p.path for p in corpus.grep("日本")] == ["b/two.txt"]
         opened.verify()
     assert sorted(p.name for p in (tmp_path / "corpus").iterdir()) == ["current", "generations", "writer.lock"]
-
-
-def test_the_large_corpus_is_read_with_its_vectors(tmp_path: Path) -> None:
-    """Chunks of a document in their order wherever they stand in the file; vectors are codes times scale, normalised."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    rng = np.random.default_rng(0)
-    order = rng.permutation(120)
-    table = pa.table(
-        {
-            "doc_id": [f"d{n // 3:02d}" for n in order],
-            "chunk_idx": pa.array([n % 3 for n in order], pa.int32()),
-            "text": [f"chunk {n}" for n in order],
-        }
-    )
-    pyarrow.parquet.write_table(table, tmp_path / corpora.PARQUET)
-    codes, scale = rng.integers(-127, 128, (120, 384)).astype(np.int8), rng.random(120).astype(np.float32) + 0.1
-    np.savez(tmp_path / corpora.VECTORS, codes=codes, scale=scale)
-    source = corpora.find_source(tmp_path, None)
-    assert source.rows == 120
-    assert source.identity.name == corpora.MODEL
-    documents = list(source.documents())
-    assert [d.path for d in documents] == [f"d{n:02d}" for n in range(40)]
-    assert [text for d in documents for text in d.texts] == [f"chunk {n}" for n in range(120)]
-    vectors = np.concatenate([d.vectors for d in documents])
-    wide = codes.astype(np.float64)[np.argsort(order)]
-    assert np.allclose(vectors, wide / np.linalg.norm(wide, axis=1, keepdims=True), atol=1e-6)
-    part = corpora.find_source(tmp_path, 100)
-    assert sum(len(d.texts) for d in part.documents()) == part.rows == 100
-    assert part.digest != source.digest == corpora.find_source(tmp_path, 500).digest
 
 
 def test_rows_are_chosen_by_key_or_group_in_the_order_of_the_table() -> None:

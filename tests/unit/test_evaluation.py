@@ -27,10 +27,9 @@ from workbench.evaluate.evaluation import evaluate, lists_of, queries_only, scor
 from workbench.evaluate.measures import describe, parse_measure, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import Run, as_judged, document_keys, load_run, make_run
-from workbench.judgments.exchange import import_judgments
 from workbench.judgments.formats import qrels_to_trec
 from workbench.judgments.known_items import make_known_item_set
-from workbench.judgments.qrels import Judgments, Topic, load_judgments
+from workbench.judgments.qrels import Judgments, Topic
 
 
 @dataclass(frozen=True)
@@ -61,22 +60,6 @@ def random_case(seed: int, queries: int = 40) -> tuple[dict[str, list[str]], Jud
     }
     run = {f"q{q}": list(generator.permutation(pool)[: generator.integers(0, 40)]) for q in range(queries - 2)}
     return run, judged(qrels)
-
-
-def test_ndcg_and_reciprocal_rank_by_hand() -> None:
-    """Grades 2, 0, 1 at ranks 1, 2, 3 with one relevant document missed: the fractions of the definition."""
-    judgments = judged({"q": {"a": 2, "b": 0, "c": 1, "missed": 2}})
-    evaluation = score_run({"q": ["a", "b", "c"]}, judgments, ["nDCG@3", "RR", "R@3", "P@3", "AP"])
-    gained = 2 / math.log2(2) + 1 / math.log2(4)
-    ideal = 2 / math.log2(2) + 2 / math.log2(3) + 1 / math.log2(4)
-    assert evaluation.mean("nDCG@3") == pytest.approx(gained / ideal, abs=1e-12)
-    assert evaluation.mean("RR") == 1
-    assert evaluation.mean("R@3") == pytest.approx(2 / 3)
-    assert evaluation.mean("P@3") == pytest.approx(2 / 3)
-    assert evaluation.mean("AP") == pytest.approx((1 / 1 + 2 / 3) / 3)
-    late = score_run({"q": ["x", "b", "y", "c"]}, judgments, ["RR", "RR@3"])
-    assert late.mean("RR") == pytest.approx(1 / 4)
-    assert late.mean("RR@3") == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -229,13 +212,6 @@ def test_the_gain_of_ndcg_is_stated_and_another_can_be_chosen() -> None:
     assert evaluation.mean("nDCG(gains={2:3})@2") == pytest.approx((1 + 3 * second) / (3 + second))
 
 
-def test_names_with_spaces_survive_the_trec_form_and_none_collide() -> None:
-    run = Run({"q 1": ("a b.md",)}, "default fusion.k=20")
-    assert run.to_trec() == "q%201 Q0 a%20b.md 1 1 default%20fusion.k=20\n"
-    assert qrels_to_trec(judged({"q 1": {"a b.md": 1}})) == "q%201 0 a%20b.md 1\n"
-    assert Run({"q": ("a b", "a%20b")}, "r").to_trec() == "q Q0 a%20b 1 2 r\nq Q0 a%2520b 2 1 r\n"
-
-
 COPIES = {"a.md": "same text of the river\n", "c.md": "same text of the river\n\n", "z.md": "other words\n"}
 
 
@@ -318,12 +294,6 @@ def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: 
     assert said in caught.value.message
 
 
-def test_an_empty_run_is_no_run(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text("\n")
-    with pytest.raises(JudgmentError, match="holds no line of a run"):
-        load_run(tmp_path / "a.run")
-
-
 def test_names_are_those_of_the_judgments(tmp_path: Path) -> None:
     """Spaces as `%20`, a name as it is, other names that are told; twice the same counts once; foreign queries are counted."""
     judgments = Judgments({"q 1": Topic("q 1", "x")}, {"q 1": {"a b.md": 1, "c%20d": 1}}, "set")
@@ -383,25 +353,6 @@ def test_answers_of_nothing_are_no_nan(make_corpus: Make, tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)[0]["judged@10"] is None
     assert "nan" not in CliRunner().invoke(main, words).output
-
-
-@pytest.mark.slow
-def test_ids_stay_as_they_are_written_and_are_found_in_either_form(make_corpus: Make, tmp_path: Path) -> None:
-    """Decomposed letters: run and query set keep them, and measure the same query and the same document."""
-    apart = "cafe\u0301"
-    corpus = make_corpus({f"{apart}.md": "# One\n\nA stone.\n"})
-    (tmp_path / "a.run").write_text(f"{apart} Q0 {apart}.md 1 2 {apart}\n", encoding="utf-8")
-    run = load_run(tmp_path / "a.run")
-    assert (dict(run.rankings), run.name) == ({apart: (f"{apart}.md",)}, apart)
-    (tmp_path / "j.csv").write_text(f"query_id,query,document,grade\n{apart},stone,{apart}.md,1\n", encoding="utf-8")
-    judgments = load_judgments(tmp_path / "j.csv")
-    import_judgments(corpus.judging, tmp_path / "j.csv", "s")
-    assert (*judgments.query_ids, corpus.judging.queries("s")[0].query_id) == (apart, apart)
-    for query_id in (apart, "caf\u00e9"):
-        judged = Judgments({query_id: Topic(query_id, "x")}, {query_id: judgments.qrels[apart]})
-        assert corpus.evaluate_run(run, judged, "RR").mean("RR") == 1.0
-    both = Run({apart: ("other",), "caf\u00e9": (f"{apart}.md",)}, "both")
-    assert as_judged(both, judged).rankings == {"caf\u00e9": ("caf\u00e9.md",)}
 
 
 # --- identical ids ---------------------------------------------------------------------------------------------------

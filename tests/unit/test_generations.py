@@ -264,12 +264,6 @@ def test_rows_that_a_generation_holds_are_dropped_and_the_newest_others_kept(tmp
     journal.close()
 
 
-def test_an_empty_journal_leaves_nothing_behind(tmp_path: Path):
-    written(tmp_path / "j")
-    forget(Journal(tmp_path / "j", IDENTITY), HASHES, 10)
-    assert not (tmp_path / "j").exists()
-
-
 # --- disk errors -----------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from workbench.encode.protocol import Meter
 from workbench.errors import CorpusLocked, UsageError
 from workbench.indexing import reading, remove
 from workbench.indexing.reading import Cutting, Outcome, Task, read_all
-from workbench.indexing.report import by_kind, kind_of, slowest
+from workbench.indexing.report import by_kind
 from workbench.indexing.roots import Root, salted, settle, targets
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, walk
@@ -212,15 +212,6 @@ def test_every_file_is_in_one_row_and_the_counts_add_up() -> None:
         assert row.files == row.read + row.unchanged + row.skipped + row.failed
 
 
-def test_the_slowest_files_come_first() -> None:
-    assert [file.path for file in slowest(REPORT)] == ["a/x.PDF", "a/y.pdf"]
-    assert [file.path for file in slowest(REPORT, 1)] == ["a/x.PDF"]
-
-
-def test_a_kind_is_the_suffix_of_the_name() -> None:
-    assert [kind_of(p) for p in ("a.b/c", "x.tar.GZ", ".bashrc", "a.md")] == ["(none)", ".gz", "(none)", ".md"]
-
-
 @pytest.mark.slow
 def test_the_command_prints_the_table(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
@@ -251,13 +242,6 @@ def test_time_left_follows_the_work_where_items_differ():
     """Half of the items but four fifths of the work are done after 8 seconds: 2 seconds left."""
     (report,) = reported([(8.0, 5, 80.0)], 10, 100.0)
     assert report.seconds_left == 2.0
-
-
-def test_at_most_ten_reports_a_second_and_always_the_last():
-    told = reported([(i / 1000, 1, 0) for i in range(1, 1001)], 1000)
-    assert 8 <= len(told) <= 12
-    assert told[-1].done == 1000
-    assert told[-1].seconds_left == 0.0
 
 
 # --- indexing reading ------------------------------------------------------------------------------------------------
@@ -360,11 +344,6 @@ def test_a_folder_around_known_roots_takes_them_in(tree: Path):
     assert [path for _, path in files] == ["c.md", "docs/a.md", "docs/sub/b.md", "notes/a.md"]
     assert list(after) == [str(tree)]
     assert after[str(tree)].whole
-
-
-def test_a_folder_inside_another_one_asked_for_is_not_a_root_of_its_own(tree: Path):
-    for asked in ([tree, tree / "docs"], [tree / "docs", tree]):
-        assert targets(asked) == (str(tree),)
 
 
 def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree: Path):

@@ -129,14 +129,6 @@ def test_code_blocks_and_tables_stay_whole_where_they_fit() -> None:
     assert sum(table in c.text for c in chunks) == 1
 
 
-def test_paragraphs_are_packed_and_cut_at_blank_lines_first() -> None:
-    text = "\n\n".join(words(12, 100 * n) for n in range(6))
-    chunks = cut(text, budget=32)
-    assert [c.text for c in chunks] == [
-        "\n\n".join(words(12, 100 * n) for n in part) for part in ((0, 1), (2, 3), (4, 5))
-    ]  # fmt: skip
-
-
 def test_a_very_long_line_is_cut_at_sentences_then_words_then_characters() -> None:
     sentences = " ".join(f"This is sentence number {n} of them." for n in range(40))
     assert all(c.text.endswith(".") for c in cut(sentences))

@@ -19,9 +19,9 @@ from workbench.evaluate.run import passage_keys
 from workbench.judgments.agreement import with_people
 from workbench.judgments.judging import graded_by
 from workbench.judgments.known_items import KINDS, make_known_item_set, make_known_items
-from workbench.judgments.log import Anchor, find_again, same_passage
+from workbench.judgments.log import Anchor, find_again
 from workbench.judgments.pooling import BATCH, GIVE_UP, Pool, judge_by_machine, make_pool
-from workbench.judgments.qrels import JudgedPassage, inherits
+from workbench.judgments.qrels import JudgedPassage
 from workbench.records import Span
 
 Make = Callable[..., wb.Corpus]
@@ -72,14 +72,6 @@ def beta(corpus: wb.Corpus) -> wb.Hit:
 )
 def test_a_quote_is_found_again(text: str, expected: Span | None) -> None:
     assert find_again(text, Anchor("a", start=4, end=13, quote="two three")) == expected
-
-
-def test_overlap_rules() -> None:
-    assert inherits(Span(0, 100), Span(90, 110))
-    assert not inherits(Span(0, 100), Span(91, 111))
-    assert same_passage(Span(0, 100), Span(50, 120))
-    assert not same_passage(Span(0, 100), Span(0, 49))
-    assert not inherits(Span(0, 10), Span(10, 20))
 
 
 @pytest.mark.slow
@@ -345,24 +337,6 @@ def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: P
     call("judge", "remove", "asked")
     call("judge", "remove", "known", "--yes")
     assert call("judge", "list").startswith("known2")
-
-
-@pytest.mark.slow
-def test_the_exported_run_gives_the_figures_of_eval(make_corpus: Make, tmp_path: Path) -> None:
-    import ir_measures
-
-    corpus = make_corpus(KNOWN)
-    make_known_item_set(corpus.judging, corpus.engine, "known", 8)
-    for words in (
-        ["judge", "export", "known", str(tmp_path / "qrels.txt"), "--format", "trec"],
-        ["run", "export", "known", str(tmp_path / "run.txt"), "--depth", "100"],
-    ):
-        assert CliRunner().invoke(main, [*words, "--corpus", str(corpus.path)]).exit_code == 0
-    measure = ir_measures.parse_measure("nDCG@10")
-    run = list(ir_measures.read_trec_run(str(tmp_path / "run.txt")))
-    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels.txt")))
-    ours = corpus.evaluate(corpus.judgments("known", documents=True), "default", ["nDCG@10"]).mean("nDCG@10")
-    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(ours, abs=1e-9)
 
 
 # --- machine judge ---------------------------------------------------------------------------------------------------

@@ -146,13 +146,6 @@ def test_places_without_judgments_are_refused_with_the_remedy(tmp_path: Path) ->
         load_judgments(tmp_path)
 
 
-def test_keys_are_nfc_and_repeated_lines_are_counted(tmp_path: Path) -> None:
-    write(tmp_path, {"qrels.tsv": "q1\tcafe\u0301.md\t1\nq1\tcaf\u00e9.md\t1\n"})
-    judgments = load_judgments(tmp_path / "qrels.tsv")
-    assert judgments.qrels == {"q1": {"caf\u00e9.md": 1}}
-    assert judgments.notes == ("1 lines repeat an earlier judgment with the same grade",)
-
-
 def test_the_digest_ignores_order_and_form_and_sees_content(tmp_path: Path) -> None:
     first = Judgments({"a": Topic("a", "x"), "b": Topic("b", "y")}, {"a": {"1": 1, "2": 0}, "b": {"3": 1}})
     same = Judgments({"b": Topic("b", "y"), "a": Topic("a", "x")}, {"b": {"3": 1}, "a": {"2": 0, "1": 1}})
@@ -194,10 +187,6 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path, mark: str) -> None:
     assert load(tmp_path, "q.qrels", "1 0 c 1\n", f"1\tone{mark}two\n").topics["1"].text == f"one{mark}two"
 
 
-def test_line_ends_of_old_spreadsheets_are_read(tmp_path: Path) -> None:
-    assert load(tmp_path, "j.csv", HEAD.replace("\n", "\r") + "1,one,a,2\r1,one,b,0\r").qrels == {"1": {"a": 2, "b": 0}}
-
-
 @pytest.mark.parametrize("mark", [";", "\t"])
 def test_the_header_says_what_separates_the_fields(tmp_path: Path, mark: str) -> None:
     made = load(tmp_path, "j.csv", HEAD.replace(",", mark) + mark.join(("1", "one, two", "a,b", "2")) + "\n")
@@ -236,12 +225,6 @@ def test_a_run_is_told_from_qrels(tmp_path: Path) -> None:
     for tag in ("bm25", "7"):
         with pytest.raises(JudgmentError, match=r"q\.qrels, line 1: this is a line of a run"):
             load(tmp_path, "q.qrels", f"1 Q0 a 1 9.25 {tag}\n", "1\tone\n")
-
-
-def test_spaces_inside_a_query_id_are_one(tmp_path: Path) -> None:
-    """Ids are kept with one space in query sets, so judgments of an id with two find their query."""
-    rows = [{"_id": "q  1", "text": "x", "relevant": ["a"]}, {"_id": "q 2", "text": "y", "relevant": ["a"]}]
-    assert set(load(tmp_path, "j.jsonl", "".join(json.dumps(r) + "\n" for r in rows)).qrels) == {"q 1", "q 2"}
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -393,16 +376,6 @@ def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: 
     assert sets.rename("tea time", "coffee") == "coffee"
     sets.remove("other")
     assert [(s.name, s.queries) for s in judging.overview()] == [("coffee", 2)]
-
-
-@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
-def test_a_time_outside_the_calendar_is_refused_with_its_line(make_corpus: Make, tmp_path: Path, time: str) -> None:
-    corpus = make_corpus(FILES)
-    row = {"query_id": "1", "query": "water", "document": "d1.md", "grade": 1, "judge": "ann", "time": time}
-    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(JudgmentError, match=r"t\.jsonl, line 1: the time"):
-        exchange.import_judgments(corpus.judging, tmp_path / "t.jsonl")
-    assert corpus.judging.sets.names() == ()
 
 
 def test_a_set_whose_judged_documents_are_gone_says_so(make_corpus: Make, tmp_path: Path) -> None:

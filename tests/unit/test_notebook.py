@@ -257,15 +257,6 @@ def test_a_distribution_says_what_a_threshold_loses(sample: wb.Corpus, judged: A
         sample.distribution(judged, "default", "grep")
 
 
-def test_the_charts_are_a_public_name() -> None:
-    assert "charts" in wb.__all__
-    for name in wb.charts.__all__:
-        assert getattr(wb.charts, name) is not None
-    assert {"sensitivity_figure", "heat_figure", "wins_figure", "distribution_figure", "change_figure"} <= set(
-        wb.charts.__all__
-    )
-
-
 # --- notebook progress -----------------------------------------------------------------------------------------------
 
 

@@ -302,20 +302,3 @@ def test_a_grid_names_a_source_with_an_equals_sign() -> None:
     source = "vector:/models/a=b"
     space = read_space(Plan.parse(f"rrf 'sources=keyword,{source}'"), [f"fusion.weights.{source}=0,1"])
     assert space.fields == (f"fusion.weights.{source}",)
-
-
-@pytest.mark.parametrize("wrong", [None, 5, ["default"], b"default"])
-def test_what_is_no_text_is_no_plan(wrong: Any) -> None:
-    with pytest.raises(PlanError, match="not text"):
-        Plan.of(wrong)
-
-
-@pytest.mark.parametrize("value", [10**400, -(10**400), "1e999", float("nan"), None, True, [1]])
-def test_a_number_that_is_none_is_refused(value: Any) -> None:
-    with pytest.raises(PlanError, match=r"fusion\.k is .* a number from 1 to 100000"):
-        preset("rrf").replace({"fusion.k": value})
-
-
-def test_a_switch_is_no_edition() -> None:
-    with pytest.raises(PlanError, match="edition true"):
-        Plan.from_yaml("edition: true\n")

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import QueryError, SettingError
-from workbench.ingest.rules import QUERY_KEYS, SettingsFile, load_rules
-from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords, quoted_phrases
+from workbench.ingest.rules import SettingsFile, load_rules
+from workbench.retrieve.keywords import context_keywords, extract_keywords, parse_keywords
 from workbench.store.lexical import tokens
 from workbench.store.lexical.query import MAX_CHARACTERS, Matcher, parse, word_matcher
 from workbench.store.lexical.synonyms import (
@@ -104,28 +102,6 @@ def test_a_compound_counts_once_whole_and_once_in_parts() -> None:
     }
     assert dict(parse("vue3").scored) == {Matcher(((("vue", "3"), ("vue3",)),)): 1.0, term("vue"): 0.5}
     assert list(dict(parse("p53").scored).values()) == [1.0]
-
-
-def test_a_compound_in_quotes_is_a_phrase() -> None:
-    whole = Matcher(((("2024", "118"), ("2024-118",)),))
-    assert parse('"2024-118"').scored == ((whole, 1.0),)
-    assert dict(parse('"2024-118" invoice').scored) == {
-        whole: 1.0,
-        term("2024"): 0.5,
-        term("118"): 0.5,
-        term("invoic"): 1.0,
-    }
-
-
-def test_a_phrase_alone_is_one_word_and_its_words_count_beside_others() -> None:
-    phrase = Matcher(((("connect",),), (("pool",),)))
-    assert parse('"connection pool"').scored == ((phrase, 1.0),)
-    assert dict(parse('"connection pool" size').scored) == {
-        phrase: 1.0,
-        term("connect"): 1.0,
-        term("pool"): 1.0,
-        term("size"): 1.0,
-    }
 
 
 def test_a_run_without_spaces_counts_its_pairs_too() -> None:
@@ -227,24 +203,6 @@ def test_a_text_has_these_words(text: str, expected: str) -> None:
     assert words(text) == expected.split()
 
 
-@pytest.mark.parametrize(
-    ("word", "term"),
-    [("retries", "retri"), ("running", "run"), ("zurich", "zurich"), ("49302", "49302"), ("b12s", "b12s")],
-)
-def test_only_words_of_plain_letters_are_stemmed(word: str, term: str) -> None:
-    assert tokens.stem(word) == term
-
-
-def test_encoded_data_is_one_word() -> None:
-    """A word of more than 32 parts is not split, and no compound spans more than 32 positions."""
-    blob = "aaBb" * 40
-    assert words(blob) == [blob.lower()]
-    long = "-".join(["ab"] * 40)
-    parts, wholes, _ = tokens.analyse(long)
-    assert len(parts) == 40
-    assert not wholes
-
-
 def disagreements(points: list[int]) -> list[str]:
     """Texts around these code points that DuckDB and Python cut into other pieces."""
     connection = duckdb.connect()
@@ -262,16 +220,6 @@ def test_duckdb_and_python_find_the_same_pieces() -> None:
     """One table of ranges, two programs: at the borders of every range, and everywhere below U+0800."""
     borders = {p + d for r in (*RANGES, *tokens._UNSPACED) for p in r for d in (-1, 0, 1)}
     assert not disagreements(sorted(borders | set(range(0x800))))
-
-
-def test_letters_and_digits_are_words_and_spaces_are_not() -> None:
-    """No letter or number of Unicode is dropped; no space or control character starts a word."""
-    for point in range(0x110000):
-        category = unicodedata.category(chr(point))
-        if category[0] in "LN":
-            assert tokens.PIECES.search(chr(point)), hex(point)
-        elif category in {"Zs", "Zl", "Zp", "Cc"}:
-            assert not tokens.PIECES.search(chr(point)), hex(point)
 
 
 def test_the_version_of_the_words_is_raised_when_they_change() -> None:
@@ -320,11 +268,6 @@ def test_a_phrase_is_known_quoted_or_not() -> None:
     assert spoken('"continuous integration" failed', WORDS).also == ("CI",)
     assert spoken("ci failed", WORDS).also == ("continuous integration",)
     assert spoken("continuous failed integration", WORDS).also == ()
-
-
-def test_words_are_compared_as_the_index_compares_them() -> None:
-    assert spoken("KUBERNETES", WORDS).also == ("k8s",)
-    assert spoken("Continuous integrations", WORDS).also == ("CI",)
 
 
 @pytest.mark.parametrize("query", ["token -kubernetes", "kubern*", "other words", ""])
@@ -418,14 +361,6 @@ def test_words_in_corpus_yaml_count_until_there_is_a_file_of_their_own(tmp_path:
     assert (file.read_bytes(), load_rules(tmp_path)) == (before, rules)
 
 
-def test_no_file_is_no_vocabulary(tmp_path: Path) -> None:
-    assert load_vocabulary(tmp_path) == NONE
-    odd = vocabulary_of([["yes", "no: way"], ["#1", "C#", "café"]], ["null", "x'y"])
-    save_vocabulary(tmp_path, odd)
-    assert load_vocabulary(tmp_path) == odd
-    assert set(yaml.safe_load((tmp_path / "synonyms.yaml").read_text(encoding="utf-8"))) == set(QUERY_KEYS)
-
-
 @pytest.mark.parametrize(("text", "says"), [
     ("synonyms: [a, b]", "list of lists"), ("synonyms:\n- [a]", "one word"), ("stop_words: the", "not a list"),
     ("stop_words: [a b]", "several words"), ("synonyms:\n- [a, '--']", "not a word"), ("stop_words: [[a]]", "not a word"),
@@ -464,11 +399,6 @@ def counts(words: Sequence[str]) -> list[int]:
 )
 def test_keywords_as_written(text: str, keywords: tuple[str, ...]) -> None:
     assert parse_keywords(text) == keywords
-
-
-def test_quoted_phrases_are_those_not_excluded() -> None:
-    assert quoted_phrases('find "a b" and "c" -"not this" "a b" “d e”') == ("a b", "c", "d e")
-    assert quoted_phrases("none here") == ()
 
 
 @pytest.mark.parametrize(

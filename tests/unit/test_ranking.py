@@ -8,8 +8,6 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from workbench.ranking import agreement
 from workbench.ranking.candidates import Candidates, Column
@@ -17,7 +15,6 @@ from workbench.ranking.cutting import at_least, below, to_threshold
 from workbench.ranking.distance import to_cosine, to_distance
 from workbench.ranking.normalise import NORMALISERS, Lists
 from workbench.ranking.normalise import normalise as normalise_lists
-from workbench.ranking.order import best_first
 from workbench.records import Kind
 
 
@@ -64,13 +61,6 @@ def test_distances_of_cosines_1_0_and_minus_1(metric: str, at_half: float, dista
 # --- order and sums -----------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, -0.0, 0.5, 2.0]), st.integers(0, 3))))
-def test_the_order_is_score_down_coverage_down_row_up(rows: list[tuple[float, int]]) -> None:
-    scores, coverage = np.array([r[0] for r in rows], float), np.array([r[1] for r in rows], int)
-    expected = sorted(range(len(rows)), key=lambda n: (-rows[n][0], -rows[n][1], n))
-    assert best_first(scores, coverage).tolist() == expected
-
-
 # --- cutting ------------------------------------------------------------------------------------------------------------
 
 
@@ -114,21 +104,6 @@ def test_a_threshold_of_four_figures_keeps_the_score_that_it_is_for(score: float
 
 
 # --- agreement ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("found", "exact", "expected"),
-    [
-        ([0.9, 0.5], [0.9, 0.5], 2),
-        ([0.9, 0.5, 0.5], [0.9, 0.5, 0.5], 3),
-        ([0.9, 0.4], [0.9, 0.5], 1),
-        ([], [0.9], 0),
-        ([], [], 0),
-    ],
-)
-def test_a_tie_is_no_miss_of_an_approximate_answer(found: list[float], exact: list[float], expected: int) -> None:
-    """Which of equally near records is found is nobody's fault; one that is farther is missed."""
-    assert agreement.reached(found, exact) == expected
 
 
 def test_overlap_and_jaccard_count_ids_whatever_their_order() -> None:

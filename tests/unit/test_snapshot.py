@@ -15,7 +15,6 @@ from workbench.demo import sample_folder
 from workbench.errors import PrincipalRequired, SnapshotError, UsageError
 from workbench.snapshot.exports import to_csv, to_json, to_trec
 from workbench.snapshot.schema import Passages
-from workbench.store.access.mask import MaskPatterns
 
 QUERY = "how do retries work"
 
@@ -285,12 +284,6 @@ def test_another_tenant_gets_nothing(full: wb.Snapshot) -> None:
         full.for_audience(None)
 
 
-def test_a_policy_hides_sensitivities(full: wb.Snapshot) -> None:
-    made = full.for_audience(full.about.principal, MaskPatterns(hidden=("confidential",)))
-    assert "confidential" not in set(made.documents()["sensitivity"])
-    assert "confidential" in set(full.documents()["sensitivity"])
-
-
 def test_runs_and_judgments_follow_the_audience(sample: wb.Corpus) -> None:
     evaluation = sample.evaluate(wb.load_judgments(sample_folder()), measures=["RR"])
     made = shrunk(wb.Snapshot.of(evaluation, corpus=sample))
@@ -390,13 +383,6 @@ def test_queries_are_paired_by_their_text(shots: tuple[wb.Snapshot, ...]) -> Non
     assert len(lacking.ranks(1)) == 0
     with pytest.raises(UsageError, match="no query 5"):
         lacking.ranks(5)
-
-
-def test_one_query_in_two_modes_is_paired_by_mode(sample: wb.Corpus) -> None:
-    keyword, hybrid, vector = (sample.search("retry", mode=m) for m in ("keyword", "hybrid", "vector"))
-    found = wb.Snapshot.of([keyword, hybrid]).diff(wb.Snapshot.of([vector, keyword]))
-    assert found.queries == (("retry", (0, 1)), ("retry", (1, 0)))
-    assert found.settings().rows() == [("retry", "mode", "hybrid", "vector")]
 
 
 def test_three_snapshots_have_a_column_each(shots: tuple[wb.Snapshot, ...]) -> None:

@@ -388,11 +388,6 @@ def test_ten_long_searches_stay_under_eight_megabytes(sample: wb.Corpus) -> None
     assert re.search(r"The other [\d,]+ of [\d,]+ candidates", made)
 
 
-def test_the_same_snapshot_gives_the_same_page(sample: wb.Corpus) -> None:
-    made = sample.search("retry").snapshot()
-    assert wb.Snapshot.load(made.to_bytes()).html().encode() == made.parts["index.html"]
-
-
 def test_nothing_found_is_a_page_too(sample: wb.Corpus) -> None:
     result = sample.search("zzzzqq", mode="keyword")
     text = result.snapshot().html()

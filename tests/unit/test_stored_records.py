@@ -239,14 +239,6 @@ def test_each_principal_sees_its_own(shared: tuple[Generation, Generation], who:
     assert len(store.numbers_of(ids, scope)) == len(paths)
 
 
-def test_a_policy_hides_by_sensitivity_everywhere(opened: Generation):
-    with open_generation(opened.corpus, MaskPatterns(hidden=("internal",))) as careful:
-        assert found(careful, "") == [MORE, INTRO, X]
-        scope = careful.records.scope(None, None, ())
-        assert "score" not in careful.records.fields(scope)
-        assert "score" in opened.records.fields(opened.records.scope(None, None, ()))
-
-
 # --- catalogue -------------------------------------------------------------------------------------------------------
 
 
@@ -285,14 +277,6 @@ def test_paths_are_the_visible_ones_with_the_letters(acme: Corpus) -> None:
     assert catalogue.paths(scope, 10, "DEEP") == ["deep/c.md"]
     assert catalogue.paths(scope, 2) == ["a.md", "b.md"]
     assert catalogue.paths(scope, 10, "z.md") == []
-
-
-def test_a_folder_holds_its_own_documents_and_not_those_deeper(acme: Corpus, corpus_path: Path) -> None:
-    catalogue, scope = parts(acme)
-    root = str(corpus_path.parent / "acme")
-    assert [d.path for d in catalogue.folder("b.md", root, scope)] == ["a.md", "b.md"]
-    assert [d.path for d in catalogue.folder("deep/c.md", root, scope)] == ["deep/c.md"]
-    assert catalogue.folder("z.md", str(corpus_path.parent / "zeta"), scope) == []
 
 
 def test_records_are_found_by_letters_of_text_section_and_path(acme: Corpus) -> None:
@@ -362,24 +346,11 @@ def test_a_policy_may_drop_what_tenant_and_roles_allow(sensitivity: str, who: Pr
     assert visible(Access(None, (), sensitivity), who, policy) is seen
 
 
-def test_a_policy_never_shows_what_tenant_and_roles_hide():
-    assert not visible(Access("acme", (), "normal"), Principal("other"), ALL)
-
-
 @pytest.mark.parametrize("kind", [Access("acme", (), "normal"), Access(None, ("hr",), "normal")])
 def test_nobody_is_refused_where_any_document_has_a_tenant_or_roles(kind: Access):
     kinds = [Access(None, (), "normal"), kind]
     with pytest.raises(PrincipalRequired, match="WORKBENCH_TENANT"):
         visible_documents(kinds, np.array([0, 0, 1], np.int32), None, ALL)
-
-
-def test_the_mask_is_none_only_where_everything_is_visible():
-    kinds = [Access(None, (), "normal"), Access(None, (), "restricted")]
-    codes = np.array([0, 1, 0], np.int32)
-    assert visible_documents(kinds, codes, None, ALL) is None
-    mask = visible_documents(kinds, codes, None, MaskPatterns(hidden=("restricted",)))
-    assert mask is not None
-    assert mask.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("wrong", [{"roles": "admin"}, {"roles": None}, {"roles": [1]}, {"tenant": 5}])

@@ -12,7 +12,7 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.grid import Range, Space, read_space
-from workbench.evaluate.statistics import best_of, deal, holm, nested
+from workbench.evaluate.statistics import best_of, holm, nested
 from workbench.evaluate.sweep import Sweep
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import show
@@ -145,13 +145,6 @@ def test_each_query_gets_the_figure_of_a_plan_chosen_without_it() -> None:
     assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
 
 
-def test_folds_are_even_and_follow_the_seed() -> None:
-    assert np.bincount(deal(11, 3)).tolist() == [4, 4, 3]
-    assert deal(11, 3, 1).tolist() == deal(11, 3, 1).tolist() != deal(11, 3, 2).tolist()
-    with pytest.raises(UsageError, match="cannot be dealt"):
-        deal(3, 5)
-
-
 def test_holm_is_the_step_down_method() -> None:
     assert holm(np.array([0.5, 0.01, 0.02])).tolist() == pytest.approx([0.5, 0.03, 0.04])
     assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
@@ -267,13 +260,6 @@ def test_fields_of_whole_numbers_get_whole_numbers(word: str) -> None:
     assert space.plan({name: drawn[0]})[name] == drawn[0]
 
 
-def test_fields_of_any_numbers_keep_them() -> None:
-    """A field that takes 0.5 is drawn between whole numbers, also where the ends of its range are whole."""
-    space = read_space("rrf", ["fusion.k=1..100", "fusion.weights.vector=0..1"])
-    assert any(not float(c["fusion.k"]).is_integer() for c in space.drawn(10, 0))
-    assert space.listed("fusion.weights.vector") == tuple(round(float(v), 12) for v in np.linspace(0, 1, 11))
-
-
 @pytest.mark.parametrize(
     "ends", [(0, math.inf), (math.nan, 1), (2, 1), (0, 1, math.nan), (0, 1, 0), (0, 1, None, True)]
 )
@@ -285,12 +271,6 @@ def test_a_range_that_cannot_be_walked_is_refused(ends: tuple[float, ...]) -> No
 def test_a_range_of_too_many_steps_is_refused_before_it_is_made() -> None:
     with pytest.raises(UsageError, match="more than 100,000 values"):
         read_space("default", ["fusion.alpha=0..1:0.00000001"])
-
-
-@pytest.mark.parametrize("word", ["fusion.k=1.2.3..5", "fusion.k=1..5..9", "fusion.k=.....", "fusion.k=1..x"])
-def test_what_looks_like_a_range_and_is_none_is_a_sentence(word: str) -> None:
-    with pytest.raises(PlanError, match=r"fusion\.k is"):
-        read_space("rrf", [word])
 
 
 def test_ends_may_be_written_as_people_write_numbers() -> None:
