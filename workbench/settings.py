@@ -24,14 +24,13 @@ FILE_VARIABLE = "WORKBENCH_SETTINGS"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: `kind` is `str`, `int`, `float` or `bool`; bounds include both ends; `choices` empty means any.
+    """One setting, of the type of its default: text, a number or yes/no. Bounds include both ends; `choices` empty means any.
 
     A `secret` one is never shown: whoever prints settings prints whether it is set. In a `path` (or several, separated by the
     path separator) a leading `~` is the user's home folder.
     """
 
     name: str
-    kind: type
     default: Any
     help: str
     low: float | None = None
@@ -40,6 +39,11 @@ class Setting:
     unprefixed: bool = False
     secret: bool = False
     path: bool = False
+
+    @property
+    def kind(self) -> type:
+        """`str`, `int`, `float` or `bool`."""
+        return type(self.default)
 
     @property
     def variable(self) -> str:
@@ -102,120 +106,86 @@ def _boolean(raw: Any) -> bool:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("corpus", str, ".workbench", "Folder of the corpus that commands and pages open.", path=True),
-    Setting("encoder", str, "all-MiniLM-L6-v2", "Sentence-transformers model: a name, a folder, or `hashing`."),
+    Setting("corpus", ".workbench", "Folder of the corpus that commands and pages open.", path=True),
+    Setting("encoder", "all-MiniLM-L6-v2", "Sentence-transformers model: a name, a folder, or `hashing`."),
     Setting(
         "encoder_runtime",
-        str,
         "auto",
         "What runs the model; `auto` takes the fastest that agrees with torch.",
         choices=("auto", "openvino", "torch"),
     ),
-    Setting("cache_dir", str, "", "Where converted models are kept; empty means the user's cache folder.", path=True),
+    Setting("cache_dir", "", "Where converted models are kept; empty means the user's cache folder.", path=True),
     Setting(
         "verify",
-        str,
         "use",
         "When parts of a corpus that were written to are compared with their digests: before their first `use`, or all of them"
         " in the `background` from opening on (what is used sooner waits).",
         choices=("use", "background"),
     ),
-    Setting("vector_score_threshold", float, 0.5, "Default of the plan field vector.threshold.", 0, 4),
-    Setting("memory_limit_mb", int, 1024, "Memory that DuckDB may use in one process.", 128, 1 << 20),
-    Setting("threads", int, 2, "Threads that a search or an indexing run may use.", 1, 256),
-    Setting("max_file_mb", int, 64, "Files larger than this are skipped and listed.", 1, 1 << 16),
+    Setting("vector_score_threshold", 0.5, "Default of the plan field vector.threshold.", 0, 4),
+    Setting("memory_limit_mb", 1024, "Memory that DuckDB may use in one process.", 128, 1 << 20),
+    Setting("threads", 2, "Threads that a search or an indexing run may use.", 1, 256),
+    Setting("max_file_mb", 64, "Files larger than this are skipped and listed.", 1, 1 << 16),
     Setting(
-        "max_unpacked_mb",
-        int,
-        512,
-        "Most that one archive or Office file may unpack to, with all inside it.",
-        1,
-        1 << 16,
+        "max_unpacked_mb", 512, "Most that one archive or Office file may unpack to, with all inside it.", 1, 1 << 16
     ),
     Setting(
-        "max_members",
-        int,
-        10_000,
-        "Most members of one archive or mailbox, with those of archives inside it.",
-        1,
-        1 << 24,
+        "max_members", 10_000, "Most members of one archive or mailbox, with those of archives inside it.", 1, 1 << 24
     ),
-    Setting("max_nesting", int, 4, "How deep archives and attachments may lie in one another.", 1, 32),
-    Setting(
-        "max_read_seconds", float, 120.0, "Longest that the reader of one file may go without an answer.", 0.1, 86400
-    ),
-    Setting("max_read_memory_mb", int, 2048, "Most memory that the reader of one file may take.", 64, 1 << 20),
-    Setting("chunk_tokens", int, 200, "Most tokens of a chunk, context included.", 16, 8192),
+    Setting("max_nesting", 4, "How deep archives and attachments may lie in one another.", 1, 32),
+    Setting("max_read_seconds", 120.0, "Longest that the reader of one file may go without an answer.", 0.1, 86400),
+    Setting("max_read_memory_mb", 2048, "Most memory that the reader of one file may take.", 64, 1 << 20),
+    Setting("chunk_tokens", 200, "Most tokens of a chunk, context included.", 16, 8192),
     Setting(
         "allowed_roots",
-        str,
         "",
         "Folders that read_file may read below, separated by the path separator; empty: the indexed ones.",
         path=True,
     ),
     Setting(
         "allowed_models",
-        str,
         "",
         "Models that a plan may name in the app's address, over MCP or in a snapshot, as rerank.model and rewrite.model have"
         " them, separated by commas; the built-in ones always may.",
     ),
-    Setting("endpoint_url", str, "", "Base URL of a chat completion API for endpoint:MODEL; empty: nothing is sent."),
-    Setting("endpoint_key", str, "", "Key for endpoint_url; no other key is ever sent.", secret=True),
+    Setting("endpoint_url", "", "Base URL of a chat completion API for endpoint:MODEL; empty: nothing is sent."),
+    Setting("endpoint_key", "", "Key for endpoint_url; no other key is ever sent.", secret=True),
+    Setting("endpoint_timeout_seconds", 10.0, "Time for one call of the endpoint, its retry included.", 0.1, 600),
+    Setting("rerank_timeout_seconds", 60.0, "Time for one reranking by a local cross-encoder.", 0.1, 3600),
+    Setting("tenant", "", "Tenant of the local user, where the corpus has tenants."),
+    Setting("roles", "", "Roles of the local user, separated by commas."),
     Setting(
-        "endpoint_timeout_seconds", float, 10.0, "Time for one call of the endpoint, its retry included.", 0.1, 600
-    ),
-    Setting("rerank_timeout_seconds", float, 60.0, "Time for one reranking by a local cross-encoder.", 0.1, 3600),
-    Setting("tenant", str, "", "Tenant of the local user, where the corpus has tenants."),
-    Setting("roles", str, "", "Roles of the local user, separated by commas."),
-    Setting(
-        "corpus_private",
-        bool,
-        True,
-        "Whether files of a corpus are readable by their owner only; no: as the umask says.",
+        "corpus_private", True, "Whether files of a corpus are readable by their owner only; no: as the umask says."
     ),
     Setting(
         "mcp_plan",
-        str,
         "default",
         "Plan of the MCP server's searches unless it is started with another: a preset's name or a plan's text form.",
     ),
     Setting(
         "mcp_memory",
-        bool,
         False,
         "Whether MCP clients may add memories to the corpus and remove them (`remember`, `forget`).",
     ),
-    Setting("app_indexing", bool, True, "Whether the local owner may start indexing runs from the Corpus page."),
-    Setting("app_indexing_role", str, "", "Role that may index from the page where people sign in; empty: nobody may."),
+    Setting("app_indexing", True, "Whether the local owner may start indexing runs from the Corpus page."),
+    Setting("app_indexing_role", "", "Role that may index from the page where people sign in; empty: nobody may."),
     Setting(
         "app_indexing_roots",
-        str,
         "",
         "Folders below which holders of app_indexing_role may index, each as TENANT=FOLDER, separated by the path separator.",
     ),
     Setting(
-        "oidc_secrets",
-        str,
-        "",
-        "TOML file with Streamlit's [auth] table; empty: its own secrets.toml, if any.",
-        path=True,
+        "oidc_secrets", "", "TOML file with Streamlit's [auth] table; empty: its own secrets.toml, if any.", path=True
     ),
-    Setting("oidc_tenant_claim", str, "", "Claim that names the tenant, dots go deeper; empty: no tenant."),
-    Setting("oidc_roles_claim", str, "roles", "Claim with the roles, a list or a text; dots go deeper."),
-    Setting(
-        "oidc_hours", float, 12.0, "Hours after which somebody signs in again, to have the roles of the day.", 0.01, 720
-    ),
-    Setting("user", str, "", "Name recorded with judgments and snapshots; empty: the login name."),
-    Setting("editor_link", str, "", "Link pattern that opens a file in an editor, with {path} and {line}."),
-    Setting(
-        "measure_data", str, "", "Folder of collections to measure on; tests that need it skip without it.", path=True
-    ),
-    Setting("rrf_constant", float, 60.0, "fusion.k of the preset `collections`.", 1, 10000, unprefixed=True),
-    Setting("overfetch_multiplier", int, 3, "Depth of the preset `collections`, in limits.", 1, 100, unprefixed=True),
-    Setting(
-        "max_hybrid_search_results", int, 50, "Largest limit of the preset `collections`.", 1, 10000, unprefixed=True
-    ),
+    Setting("oidc_tenant_claim", "", "Claim that names the tenant, dots go deeper; empty: no tenant."),
+    Setting("oidc_roles_claim", "roles", "Claim with the roles, a list or a text; dots go deeper."),
+    Setting("oidc_hours", 12.0, "Hours after which somebody signs in again, to have the roles of the day.", 0.01, 720),
+    Setting("user", "", "Name recorded with judgments and snapshots; empty: the login name."),
+    Setting("editor_link", "", "Link pattern that opens a file in an editor, with {path} and {line}."),
+    Setting("measure_data", "", "Folder of collections to measure on; tests that need it skip without it.", path=True),
+    Setting("rrf_constant", 60.0, "fusion.k of the preset `collections`.", 1, 10000, unprefixed=True),
+    Setting("overfetch_multiplier", 3, "Depth of the preset `collections`, in limits.", 1, 100, unprefixed=True),
+    Setting("max_hybrid_search_results", 50, "Largest limit of the preset `collections`.", 1, 10000, unprefixed=True),
 )
 
 BY_NAME: Mapping[str, Setting] = {s.name: s for s in SETTINGS}

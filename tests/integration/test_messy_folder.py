@@ -10,8 +10,7 @@ import pytest
 from file_makers import docx, mail, pptx, xlsx, zipped
 
 from workbench import index, open_corpus
-from workbench.indexing.report import by_kind
-from workbench.reports import FileStatus
+from workbench.reports import FileStatus, by_kind
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def test_a_part_is_compared_with_its_digest_once_and_again_when_somebody_wrote_t
         os.utime(part, ns=(times.st_atime_ns, times.st_mtime_ns))
         held.check()  # this reader compared it before
         with pytest.raises(CorpusDamaged, match="digest"):
-            held.check(anew=True)
+            held.check(again=True)
         with pytest.raises(CorpusDamaged, match="digest"):
             pin(tmp_path)
         part.write_text("x")
@@ -169,7 +169,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path):
     layout = Layout(tmp_path)
     layout.building.mkdir()
     (layout.building / "half").write_text("x")
-    (tmp_path / "current.new").write_text("x")
+    (tmp_path / ".current-1-2").write_text("x")
     for left, files in (("000002-z", ("lock", "part")), ("000003-z", ("part",))):
         layout.folder(left).mkdir()
         for file in files:

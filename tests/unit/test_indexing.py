@@ -17,12 +17,11 @@ from workbench.encode.protocol import Meter
 from workbench.errors import CorpusLocked, UsageError
 from workbench.indexing import reading, remove
 from workbench.indexing.reading import Cutting, Outcome, Task, read_all
-from workbench.indexing.report import by_kind
 from workbench.indexing.roots import Root, salted, settle, targets
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, walk
 from workbench.records import Granularity, Principal, Progress
-from workbench.reports import FileReport, FileStatus, IndexReport
+from workbench.reports import FileReport, FileStatus, IndexReport, by_kind
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -288,18 +287,25 @@ def test_a_crashed_helper_costs_its_file_and_the_next_one_goes_on(tmp_path: Path
     (tmp_path / "a.md").write_text("# A\n\nText.\n")
     (task,) = tasks(tmp_path)
     helper = reading._Helper(CUTTING)
+
+    def read() -> Outcome:
+        job = reading._Job(task)
+        helper.give(job)
+        while helper.job is not None:
+            helper.receive()
+        outcome = job.answers[-1]
+        assert isinstance(outcome, Outcome)
+        return outcome
+
     try:
-        *_, outcome = helper.read(task)
-        assert outcome == Outcome(FileStatus.INDEXED)
-        assert helper._process is not None
-        os.kill(helper._process.pid, signal.SIGKILL)
-        helper._process.wait()
-        (crashed,) = helper.read(task)
-        assert isinstance(crashed, Outcome)
+        assert read() == Outcome(FileStatus.INDEXED)
+        assert helper.process is not None
+        os.kill(helper.process.pid, signal.SIGKILL)
+        helper.process.wait()
+        crashed = read()
         assert crashed.status is FileStatus.FAILED
         assert "signal 9" in crashed.reason
-        *_, outcome = helper.read(task)
-        assert outcome == Outcome(FileStatus.INDEXED)
+        assert read() == Outcome(FileStatus.INDEXED)
     finally:
         helper.close()
 

@@ -15,8 +15,7 @@ from workbench.cli import options, output
 from workbench.cli.options import ANY_PATH, Given, argument, flag, option, several, takes
 from workbench.cli.output import counted, line
 from workbench.errors import UsageError, WorkbenchError
-from workbench.indexing.report import by_kind, slowest
-from workbench.reports import FileStatus, IndexReport
+from workbench.reports import FileStatus, IndexReport, by_kind, slowest
 
 if TYPE_CHECKING:
     from workbench.indexing.preview import IndexPreview

@@ -7,6 +7,7 @@ by up to 7e-4 in a coordinate; batches of one length give the bits of one text a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,6 @@ class Batch:
     rows: tuple[int, ...]
     ids: Ints
     types: Ints
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens in the batch."""
-        return int(self.ids.size)
 
 
 class Tokens:
@@ -63,11 +59,8 @@ class Tokens:
         self._cut.enable_truncation(longest)
         self._special = special
         # BERT's splits at white space before anything else, so the tokens of a text are those of its words.
-        self.additive = type(self._whole.pre_tokenizer).__name__ in {
-            "BertPreTokenizer",
-            "WhitespaceSplit",
-            "Whitespace",
-        }
+        splits = ("BertPreTokenizer", "WhitespaceSplit", "Whitespace")
+        self.additive = type(self._whole.pre_tokenizer).__name__ in splits
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Lengths, nothing cut, special tokens included."""
@@ -86,23 +79,20 @@ def readable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+def same_length(rows: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Rows, sorted by length, in groups of one length and at most so many."""
+    for _, group in itertools.groupby(rows, lengths.__getitem__):
+        while chosen := list(itertools.islice(group, most)):
+            yield chosen
+
+
 def batches(tokens: Sequence[tuple[list[int], list[int]]], size: int) -> Iterator[Batch]:
     """Batches of at most `size` rows of one length, longest first, rows of one length in order."""
-    lengths = np.array([len(ids) for ids, _ in tokens], np.int64)
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        length = lengths[order[start]]
-        end = start + 1
-        while end < len(order) and end - start < size and lengths[order[end]] == length:
-            end += 1
-        rows = order[start:end]
-        yield Batch(
-            tuple(rows.tolist()),
-            np.array([tokens[row][0] for row in rows], np.int64),
-            np.array([tokens[row][1] for row in rows], np.int64),
-        )
-        start = end
+    lengths = [len(ids) for ids, _ in tokens]
+    order = sorted(range(len(tokens)), key=lambda row: -lengths[row])
+    for rows in same_length(order, lengths, size):
+        ids, types = (np.array([tokens[row][part] for row in rows], np.int64) for part in (0, 1))
+        yield Batch(tuple(rows), ids, types)
 
 
 def features(batch: Batch, names: Sequence[str]) -> dict[str, Any]:

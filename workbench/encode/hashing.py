@@ -21,8 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.encode.protocol import STEP, Meter, Vectors, unit
-from workbench.errors import EncoderError
+from workbench.encode.protocol import STEP, Encoder, Meter, Vectors, unit
 from workbench.records import EncoderIdentity, ProgressCallback
 
 NAME = "hashing"
@@ -40,24 +39,17 @@ _RECIPE = f"hashing {_VERSION} dim {DIM} tokens {MAX_TOKENS} grams {_GRAMS} leng
 IDENTITY = EncoderIdentity(NAME, hashlib.sha256(_RECIPE.encode()).hexdigest(), f"{NAME} {_VERSION}", DIM, MAX_TOKENS)
 
 
-class HashingEncoder:
+class HashingEncoder(Encoder):
     """An `Encoder` without a model. A text without a letter or digit gets one fixed unit vector."""
 
     identity = IDENTITY
     additive = True
-    notes: tuple[str, ...] = ()
 
     def __init__(self) -> None:
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._closed
+        self._loaded = True
 
     def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
-        """Vectors of documents, float32 (n, 256). See `Encoder.encode`."""
-        self._check()
+        self._open()
         meter = Meter(progress, STEP, len(texts))
         result = np.zeros((len(texts), DIM), np.float32)
         for row, text in enumerate(texts):
@@ -66,21 +58,12 @@ class HashingEncoder:
         return result
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Vector of a query, float32 (256,): the same as of a document."""
-        self._check()
+        self._open()
         return _vector(text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Number of words in each text; there are no special tokens."""
         return [len(_words(text)) for text in texts]
-
-    def close(self) -> None:
-        """Encoding afterwards raises EncoderError."""
-        self._closed = True
-
-    def _check(self) -> None:
-        if self._closed:
-            raise EncoderError("The encoder hashing is closed", "Load it again with load_encoder")
 
 
 def _words(text: str) -> list[str]:

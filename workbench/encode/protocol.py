@@ -7,13 +7,16 @@ sees only that, so a model, another runtime and the hashing encoder of the tests
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, Progress, ProgressCallback
 
 Vectors = NDArray[np.float32]
@@ -25,21 +28,21 @@ _EVERY_SECONDS = 0.1
 _WINDOW_SECONDS = 30.0
 
 
-class Encoder(Protocol):
-    """Turns texts into unit vectors. Safe from several threads."""
+class Encoder(ABC):
+    """Turns texts into unit vectors. Safe from several threads.
 
-    @property
-    def identity(self) -> EncoderIdentity:
-        """Name, digest of the weights, runtime, dimensions and longest input."""
+    Attributes:
+        identity: Name, digest of the weights, runtime, dimensions and longest input.
+        additive: True if a text has as many tokens as its words have together, so that lengths of lines add up.
+        notes: Sentences that the user should know, such as why torch runs the model; usually none.
+    """
 
-    @property
-    def additive(self) -> bool:
-        """True if a text has as many tokens as its words have together, so that lengths of lines add up."""
+    identity: EncoderIdentity
+    additive: bool = False
+    notes: tuple[str, ...] = ()
+    _loaded: Any = None
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences that the user should know, such as why torch runs the model; usually none."""
-
+    @abstractmethod
     def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         """Vectors of documents, float32 (len(texts), dim), each row of length 1. Raises EncoderError.
 
@@ -49,9 +52,11 @@ class Encoder(Protocol):
         texts) from the calling thread.
         """
 
+    @abstractmethod
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Vector of a query, float32 (dim,), length 1. The same bits whatever else is encoded. Raises EncoderError."""
 
+    @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Lengths in the model's own tokens, nothing cut off, special tokens included ([CLS] and [SEP] for BERT).
 
@@ -59,8 +64,20 @@ class Encoder(Protocol):
         special tokens alone.
         """
 
+    @property
+    def closed(self) -> bool:
+        return self._loaded is None
+
     def close(self) -> None:
         """Let go of the model. Encoding afterwards raises EncoderError."""
+        self._loaded = None
+
+    def _open(self) -> Any:
+        """What was loaded. Raises EncoderError when closed."""
+        loaded = self._loaded
+        if loaded is None:
+            raise EncoderError(f"The encoder {self.identity.name} is closed", "Load it again with load_encoder")
+        return loaded
 
 
 class Meter:
@@ -117,3 +134,11 @@ def unit(vectors: NDArray[np.floating]) -> Vectors:
     lengths[lengths == 0] = 1.0
     scaled: Vectors = (wide / lengths[:, None]).astype(np.float32)
     return scaled
+
+
+def package_version(name: str) -> str:
+    """A package's version without importing it and without its build (`2.13.0`); "" where it is not installed."""
+    try:
+        return version(name).partition("+")[0]
+    except PackageNotFoundError:
+        return ""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.encode.batching import WINDOW, Tokens
 from workbench.encode.models import Model, read_json
-from workbench.encode.protocol import STEP, Meter, Vectors, unit
+from workbench.encode.protocol import STEP, Encoder, Meter, Vectors, unit
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback
 
@@ -69,14 +69,12 @@ def static_identity(model: Model, files: StaticFiles) -> EncoderIdentity:
     return EncoderIdentity(model.name, model.digest, RUNTIME, files.dim, MAX_TOKENS)
 
 
-class StaticEncoder:
+class StaticEncoder(Encoder):
     """An `Encoder` that looks rows up and takes their mean. Raises EncoderError where a file cannot be read.
 
     A text without a token (an empty one) gets a fixed unit vector: the last coordinate, which in tables of principal
     components is the direction in which tokens differ least, so it is near nothing.
     """
-
-    notes: tuple[str, ...] = ()
 
     def __init__(self, model: Model, files: StaticFiles) -> None:
         from safetensors import SafetensorError
@@ -86,14 +84,9 @@ class StaticEncoder:
         self._tokens = Tokens(files.tokenizer, MAX_TOKENS, special=False)
         self.additive = self._tokens.additive
         try:
-            table = np.ascontiguousarray(load_file(files.table)[files.key], np.float32)
+            self._loaded = np.ascontiguousarray(load_file(files.table)[files.key], np.float32)
         except (OSError, SafetensorError) as exc:
             raise EncoderError(f"The table {files.table} cannot be read: {exc}", "Fetch the model again") from exc
-        self._table: NDArray[np.float32] | None = table
-
-    @property
-    def closed(self) -> bool:
-        return self._table is None
 
     def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
         table = self._open()
@@ -110,14 +103,6 @@ class StaticEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._tokens.count(texts)
-
-    def close(self) -> None:
-        self._table = None
-
-    def _open(self) -> NDArray[np.float32]:
-        if self._table is None:
-            raise EncoderError(f"The encoder {self.identity.name} is closed", "Load it again with load_encoder")
-        return self._table
 
 
 def _mean(table: NDArray[np.float32], ids: list[int]) -> NDArray[np.float32]:

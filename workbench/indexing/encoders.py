@@ -1,4 +1,4 @@
-"""Which encoders a run gives its corpus, and what another choice than the corpus's own costs.
+"""What another choice of encoders than the corpus's own costs.
 
 The first encoder is the corpus's own (`vector`) and its tokenizer cuts; each other one is a source `vector:NAME`. A new one
 needs every text again, so all folders of the corpus are read, but texts that have a vector of an older encoder are not
@@ -9,26 +9,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 
 from workbench import settings
-from workbench.errors import EncoderError, EncoderMismatch
+from workbench.errors import EncoderMismatch
 from workbench.indexing.roots import inside
-from workbench.indexing.state import IndexOptions, Previous, Run
-from workbench.records import EncoderIdentity
+from workbench.indexing.state import Previous, Run
 from workbench.store.build import vector_key
-
-
-def choose_encoders(options: IndexOptions, previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
-    """Name and identity of the run's encoders, none of them loaded.
-
-    A list is exactly what the corpus is to have. One name alone may be the corpus's own: then it keeps the others.
-    """
-    held = [name for name, _ in previous.own_encoders]
-    chosen = _known(options.encoders or held or [str(settings.get("encoder"))])
-    if held and [name for name, _ in chosen] == held[:1] and (not options.encoder or isinstance(options.encoder, str)):
-        chosen = _known(held)
-    return chosen
 
 
 def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
@@ -40,28 +26,26 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
     Raises:
         EncoderMismatch: They are to be read, and one is not there.
     """
-    held, wanted = _keys(run.previous.own_encoders), _keys(run.encoders)
-    names = {key: name for key, (name, _) in zip(wanted, run.encoders, strict=True)}
+    held = [vector_key(identity) for _, identity in run.previous.own_encoders]
+    names = {vector_key(identity): name for name, identity in run.encoders}
     if run.previous.pin is not None:
-        new = [names[key] for key in wanted if key not in held]
-        gone = sorted(identity.name for key, identity in run.previous.encoders.items() if key not in wanted)
-        run.anew = bool(new) or wanted[0] != held[0]
-        run.fewer = bool(gone)
-        other = [name for name in new if name in gone]
-        added = [name for name in new if name not in gone]
-        left = [name for name in gone if name not in new]
+        main = next(iter(names))
+        new = [name for key, name in names.items() if key not in held]
+        gone = sorted(identity.name for key, identity in run.previous.encoders.items() if key not in names)
+        run.anew, run.fewer = bool(new) or main != held[0], bool(gone)
+        other = ", ".join(name for name in new if name in gone)
+        added = ", ".join(name for name in new if name not in gone)
+        left = ", ".join(name for name in gone if name not in new)
         if other:
-            run.warnings.append(f"{', '.join(other)} has other weights now: every text was embedded for it again")
-        if wanted[0] != held[0] and names[wanted[0]] not in other:
+            run.warnings.append(f"{other} has other weights now: every text was embedded for it again")
+        if main != held[0] and not (names[main] in new and names[main] in gone):
             run.warnings.append(
                 f"The corpus now has the encoder {', '.join(names.values())}: texts without a vector of it were embedded"
             )
         elif added:
-            run.warnings.append(
-                f"The corpus now has the encoder {', '.join(added)} too: every text was embedded for it"
-            )
+            run.warnings.append(f"The corpus now has the encoder {added} too: every text was embedded for it")
         if left:
-            run.warnings.append(f"The corpus no longer has the encoder {', '.join(left)}: its vectors are gone")
+            run.warnings.append(f"The corpus no longer has the encoder {left}: its vectors are gone")
     budget = min(int(settings.get("chunk_tokens")), run.encoders[0][1].max_tokens)
     for name, identity in run.encoders[1:]:
         if identity.max_tokens < budget:
@@ -70,28 +54,6 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
                 " set chunk_tokens to fit both"
             )
     return other_targets(asked, run.previous) if run.anew else {}
-
-
-def _known(names: Sequence[str]) -> tuple[tuple[str, EncoderIdentity], ...]:
-    """Encoders by the names that they have themselves, so that one which is named in two ways is there once."""
-    identities = (_identity(name) for name in dict.fromkeys(names))
-    return tuple({vector_key(identity): (identity.name, identity) for identity in identities}.values())
-
-
-def _identity(name: str) -> EncoderIdentity:
-    """Who an encoder is; it is loaded only where its files do not say (the first time on a machine)."""
-    from workbench.encode.load import identity_of, load_encoder
-
-    try:
-        identity = identity_of(name)
-    except EncoderError:
-        return load_encoder(name).identity  # fetches one that is not on this machine yet
-    known = identity.runtime and identity.dim and identity.max_tokens
-    return identity if known else load_encoder(name).identity
-
-
-def _keys(encoders: Sequence[tuple[str, EncoderIdentity]]) -> list[str]:
-    return [vector_key(identity) for _, identity in encoders]
 
 
 def other_targets(asked: tuple[str, ...], previous: Previous, *, there: bool = False) -> dict[str, str]:

@@ -10,17 +10,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from workbench.indexing.compare import compare, find_files
-from workbench.indexing.encoders import choose_encoders, settle_encoders
+from workbench.indexing.encoders import settle_encoders
 from workbench.indexing.roots import targets
-from workbench.indexing.run import ignore_progress, never
 from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, Task, check, load_previous
-from workbench.ingest.rules import load_rules
 from workbench.ingest.walk import digest_of
 from workbench.records import ProgressCallback
 from workbench.reports import FileStatus
@@ -74,14 +72,6 @@ class IndexPreview:
         return sum(file.size for file in self.files if file.action in (Action.NEW, Action.CHANGED))
 
 
-_ACTIONS = {
-    FileStatus.UNCHANGED: Action.UNCHANGED,
-    FileStatus.SKIPPED: Action.SKIPPED,
-    FileStatus.FAILED: Action.FAILED,
-    FileStatus.REMOVED: Action.REMOVED,
-}
-
-
 def preview(
     paths: Sequence[str | Path],
     corpus: str | Path,
@@ -95,29 +85,22 @@ def preview(
     Raises:
         UsageError, EncoderError, CorpusDamaged: As `index` does.
     """
-    chosen = options or IndexOptions()
-    started = time.monotonic()
     asked, folder = targets(paths), Path(corpus)
-    previous = load_previous(folder)
-    try:
-        encoders = choose_encoders(chosen, previous)
-        run = Run(
-            folder, chosen, progress or ignore_progress, abort or never, previous, load_rules(folder), encoders, started
-        )
+    with closing(load_previous(folder)) as previous:
+        tell = progress or (lambda event: None)
+        run = Run.begin(folder, options or IndexOptions(), previous, tell, abort or (lambda: False))
         also = settle_encoders(run, asked)
         tasks = compare(run, find_files(run, asked, also), (*asked, *also))
         copies = _same_bytes(run, tasks)
         files = [
-            FilePreview(file.path, _ACTIONS[file.status], file.reason, file.remedy, copy_of=copies.get(key, ""))
+            FilePreview(file.path, Action(file.status), file.reason, file.remedy, copy_of=copies.get(key, ""))
             for key, file in run.reports
         ]
         for task in tasks:
             key = (task.found.root, task.found.path)
             action = Action.CHANGED if key in previous.files else Action.NEW
             files.append(FilePreview(task.found.path, action, size=task.found.size, copy_of=copies.get(key, "")))
-    finally:
-        previous.close()
-    return IndexPreview(tuple(sorted(files, key=lambda f: (f.path, f.action))), time.monotonic() - started)
+    return IndexPreview(tuple(sorted(files, key=lambda f: (f.path, f.action))), time.monotonic() - run.started)
 
 
 def _same_bytes(run: Run, tasks: Sequence[Task]) -> dict[FileKey, str]:

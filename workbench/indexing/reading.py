@@ -1,25 +1,24 @@
 """Reading files into documents, records and the parts of their vectors, here or in helper processes.
 
-A helper is a process of our own (`python -m workbench.indexing.worker`) that talks over its pipes, not a multiprocessing pool:
-a pool would run the caller's script again in every child, and would hang when a reader's C library crashes. Here a crash
+A helper is a process of our own (`python -m workbench.indexing.worker`) at the other end of a connection, not a multiprocessing
+pool: a pool would run the caller's script again in every child, and would hang when a reader's C library crashes. Here a crash
 costs the one file, which is reported, and a new helper goes on; so does a reader that loops (`max_read_seconds`) or eats the
-memory (`max_read_memory_mb`). A helper ends by itself when its pipe closes, so a killed run leaves none behind. Results come
-back in the order of the files, whatever helper was faster, a batch of documents at a time: a file of a hundred thousand
+memory (`max_read_memory_mb`). A helper ends by itself when its connection closes, so a killed run leaves none behind. Results
+come back in the order of the files, whatever helper was faster, a batch of documents at a time: a file of a hundred thousand
 records is never held as a whole.
 """
 
 from __future__ import annotations
 
-import pickle
+import os
 import subprocess
-import threading
+import sys
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from queue import Full, Queue, SimpleQueue
-from typing import IO, Any
+from multiprocessing.connection import Pipe, wait
+from pathlib import Path
 
 from workbench import settings
 from workbench.errors import WorkbenchError
@@ -30,7 +29,6 @@ from workbench.ingest.read import ReadDocument, read_documents
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
 from workbench.records import Chunk, Document, Granularity
 from workbench.reports import FileStatus
-from workbench.store.processes import end, start_python
 
 _BATCH_CHARACTERS = 1_000_000
 _BATCH_DOCUMENTS = 256
@@ -124,29 +122,25 @@ def _outcome(some: bool, problems: Sequence[Problem], failure: WorkbenchError | 
     first = next((problem for problem in problems if problem.loses), problems[0])
     where = f"line {first.line}: " if first.line is not None else ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    if some:
-        left = "Left out: " if first.loses else ""
-        return Outcome(FileStatus.INDEXED, f"{left}{where}{first.reason}{more}", first.remedy)
-    return Outcome(FileStatus.FAILED, f"{where}{first.reason}{more}", first.remedy)
+    left = "Left out: " if some and first.loses else ""
+    status = FileStatus.INDEXED if some else FileStatus.FAILED
+    return Outcome(status, f"{left}{where}{first.reason}{more}", first.remedy)
 
 
 def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Iterator[Record]:
     """The records of a document in all its collections. A whole document's vector is made of its chunks."""
     document, outline, budget = item.document, item.outline, cutting.budget_tokens
-    chunks: tuple[Chunk, ...] | None = None
+    chunks: tuple[Chunk, ...] = ()
     for name in item.collections:
         granularity, whole = cutting.granularity(name), cutting.is_whole(name)
         made = chunk_document(document, outline, name, granularity, budget, counter, one_chunk=whole)
         if granularity is Granularity.DOCUMENT and not whole:
-            if chunks is None:
-                chunks = chunk_document(document, outline, name, Granularity.CHUNK, budget, counter)
-            for record in made:
-                yield record, chunks
+            chunks = chunks or chunk_document(document, outline, name, Granularity.CHUNK, budget, counter)
+            yield from ((record, chunks) for record in made)
         else:
-            if granularity is Granularity.CHUNK and not whole:
+            if not whole:
                 chunks = made
-            for record in made:
-                yield record, (record,)
+            yield from ((record, (record,)) for record in made)
 
 
 def read_all(
@@ -165,53 +159,45 @@ def read_all(
             for item in read_task(task, cutting, counter):
                 yield task, item
         return
-    stopped = threading.Event()
-    every = [_Helper(cutting) for _ in range(workers)]
-    free: SimpleQueue[_Helper] = SimpleQueue()
-    for helper in every:
-        free.put(helper)
-
-    def run(task: Task, answers: Queue[Batch | Outcome | WorkbenchError]) -> None:
-        helper = free.get()
-        try:
-            for item in helper.read(task):
-                while not stopped.is_set():
-                    try:
-                        answers.put(item, timeout=0.1)
-                        break
-                    except Full:
-                        continue
-        finally:
-            free.put(helper)
-
-    waiting: deque[tuple[Task, Queue[Batch | Outcome | WorkbenchError]]] = deque()
-    with ThreadPoolExecutor(workers, thread_name_prefix="read") as pool:
-        try:
-            for task in tasks:
-                answers: Queue[Batch | Outcome | WorkbenchError] = Queue(_BATCHES_AHEAD)
-                pool.submit(run, task, answers)
-                waiting.append((task, answers))
-                if len(waiting) > 2 * workers:
-                    yield from _drain(*waiting.popleft())
-            while waiting:
-                yield from _drain(*waiting.popleft())
-        finally:
-            stopped.set()
-            for helper in every:
-                helper.close()
-            pool.shutdown(wait=True, cancel_futures=True)
+    left = iter(tasks)
+    jobs: deque[_Job] = deque()
+    helpers = [_Helper(cutting) for _ in range(workers)]
+    try:
+        while True:
+            for helper in helpers:
+                if helper.job is None and len(jobs) <= 2 * workers and (following := next(left, None)):
+                    jobs.append(_Job(following))
+                    helper.give(jobs[-1])
+            if not jobs:
+                return
+            first = jobs[0]
+            if not first.answers:
+                _listen([h for h in helpers if h.job and (h.job is first or len(h.job.answers) < _BATCHES_AHEAD)])
+                continue
+            answer = first.answers.popleft()
+            if isinstance(answer, WorkbenchError):
+                raise answer
+            yield first.task, answer
+            if isinstance(answer, Outcome):
+                jobs.popleft()
+    finally:
+        for helper in helpers:
+            helper.close()
 
 
-def _drain(
-    task: Task, answers: Queue[Batch | Outcome | WorkbenchError]
-) -> Generator[tuple[Task, Batch | Outcome], None, None]:
-    while True:
-        item = answers.get()
-        if isinstance(item, WorkbenchError):
-            raise item
-        yield task, item
-        if isinstance(item, Outcome):
-            return
+def _listen(helpers: Sequence[_Helper]) -> None:
+    """Take an answer of each helper that has one; one that has been silent for too long is ended."""
+    most = float(settings.get("max_read_seconds"))
+    now = time.monotonic()
+    ready = wait([h.connection for h in helpers], max(0.0, min(h.heard for h in helpers) + most - now))
+    for helper in helpers:
+        if helper.connection in ready:
+            helper.receive()
+        elif time.monotonic() - helper.heard >= most:
+            helper.end(
+                f"Its reader gave nothing for {most:g} s, the setting max_read_seconds",
+                "Raise max_read_seconds, or split the file or convert it to text",
+            )
 
 
 def make_counter(encoder: str) -> TokenCounter:
@@ -225,111 +211,82 @@ def make_counter(encoder: str) -> TokenCounter:
     return TokenCounter(loaded.count_tokens, additive=loaded.additive)
 
 
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A file that was given to a helper, and its answers that nobody has taken yet."""
+
+    task: Task
+    answers: deque[Batch | Outcome | WorkbenchError] = field(default_factory=deque)
+
+
 class _Helper:
-    """One helper process, started when it is first needed and again after it died."""
+    """One helper process, started again for the next file after it died. `heard` is when it last gave or took something."""
 
     def __init__(self, cutting: Cutting) -> None:
         self._cutting = cutting
-        self._seconds = float(settings.get("max_read_seconds"))
-        self._process: subprocess.Popen[bytes] | None = None
-        self._closed = self._late = self._ready = False
-        self._lock = threading.Lock()
+        self.job: _Job | None = None
+        self.heard = 0.0
+        self._start()
 
-    def read(self, task: Task) -> Iterator[Batch | Outcome | WorkbenchError]:
+    def _start(self) -> None:
+        self.connection, theirs = Pipe()
+        package = str(Path(__file__).resolve().parents[2])
+        self.process: subprocess.Popen[bytes] | None = subprocess.Popen(
+            [sys.executable, "-m", "workbench.indexing.worker", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))},
+            start_new_session=True,  # Ctrl-C goes to the run, which ends its helpers itself
+        )
+        theirs.close()
+        self._ready = False
+
+    def give(self, job: _Job) -> None:
+        """Let it read a file."""
+        self.job = job
+        if self.process is None:
+            self._start()
         try:
-            with self._lock:
-                process = self._running()
-            assert process.stdin is not None
-            assert process.stdout is not None
             if not self._ready:
                 # The tokenizer may have to be fetched: that time is not the file's.
-                refusal: WorkbenchError | None = receive(process.stdout)
+                self.connection.send(self._cutting)
+                refusal: WorkbenchError | None = self.connection.recv()
                 if refusal is not None:
-                    yield refusal
+                    self._answer(refusal)
                     return
                 self._ready = True
-            send(process.stdin, task)
-            while True:
-                answer: Batch | Outcome | WorkbenchError = self._answer(process)
-                yield answer
-                if not isinstance(answer, tuple):
-                    return
-        except (BrokenPipeError, EOFError):
-            yield self._died()
+            self.connection.send(job.task)
+            self.heard = time.monotonic()
+        except (EOFError, OSError):
+            self.end()
 
-    def _answer(self, process: subprocess.Popen[bytes]) -> Any:
-        """The next answer, or EOFError. The time counts only while this side waits, not while it makes the helper wait."""
-        assert process.stdout is not None
-        timer = threading.Timer(self._seconds, self._give_up, (process,))
-        timer.daemon = True
-        timer.start()
+    def receive(self) -> None:
+        """Take an answer that is there."""
         try:
-            return receive(process.stdout)
-        finally:
-            timer.cancel()
+            self._answer(self.connection.recv())
+        except (EOFError, OSError):
+            self.end()
 
-    def _give_up(self, process: subprocess.Popen[bytes]) -> None:
-        with self._lock:
-            if process is self._process:
-                self._late = True
-                process.kill()
+    def _answer(self, item: Batch | Outcome | WorkbenchError) -> None:
+        self.heard = time.monotonic()
+        if self.job is not None:
+            self.job.answers.append(item)
+            if not isinstance(item, tuple):
+                self.job = None
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._closed:
-            raise EOFError
-        if self._late and self._process is not None:
-            # Time ran out between its last answer and the timer's end: that file is whole, and this one gets a new helper.
-            end(self._process)
-            self._process = None
-        self._late = False
-        if self._process is None:
-            self._process = start_python("workbench.indexing.worker", stdout=subprocess.PIPE)
-            self._ready = False
-            assert self._process.stdin is not None
-            send(self._process.stdin, self._cutting)
-        return self._process
-
-    def _died(self) -> Outcome:
-        with self._lock:
-            process, self._process, late = self._process, None, self._late
-        code = process.wait() if process is not None else 0
-        if process is not None:
-            end(process)
-        if late:
-            return Outcome(
-                FileStatus.FAILED,
-                f"Its reader gave nothing for {self._seconds:g} s, the setting max_read_seconds",
-                "Raise max_read_seconds, or split the file or convert it to text",
-            )
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return Outcome(
-            FileStatus.FAILED, f"Its reader crashed ({how})", "Open and save it again, or convert it to text"
-        )
+    def end(self, reason: str = "", remedy: str = "Open and save it again, or convert it to text") -> None:
+        """Give its file up, because it is to be killed or has died."""
+        if self.process is not None and not reason:
+            code = self.process.wait()
+            reason = f"Its reader crashed ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
+        self.close()
+        self._answer(Outcome(FileStatus.FAILED, reason, remedy))
 
     def close(self) -> None:
-        """End the process; a file that it is reading is given up."""
-        with self._lock:
-            self._closed = True
-            process, self._process = self._process, None
+        """End the process."""
+        process, self.process = self.process, None
         if process is not None:
-            end(process)
-
-
-def send(pipe: IO[bytes], value: Any) -> None:
-    """Write one value with its length before it."""
-    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    pipe.write(len(data).to_bytes(8, "little"))
-    pipe.write(data)
-    pipe.flush()
-
-
-def receive(pipe: IO[bytes]) -> Any:
-    """Read one value. Raises EOFError at the end of the pipe."""
-    head = pipe.read(8)
-    if len(head) < 8:
-        raise EOFError
-    size = int.from_bytes(head, "little")
-    data = pipe.read(size)
-    if len(data) < size:
-        raise EOFError
-    return pickle.loads(data)  # nosec B301 - from our own reader process
+            process.kill()
+            process.wait()
+            self.connection.close()

@@ -19,18 +19,17 @@ from __future__ import annotations
 import errno
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import CorpusError, CorpusNotFound, SettingError, UsageError
 from workbench.indexing.compare import compare, cutting_for, find_files
-from workbench.indexing.encoders import choose_encoders, other_targets, settle_encoders
+from workbench.indexing.encoders import other_targets, settle_encoders
 from workbench.indexing.roots import inside, must_be_storable, targets
-from workbench.indexing.state import Abort, IndexOptions, Previous, Run, check, load_previous
-from workbench.indexing.write import report_of, stage_files, write
+from workbench.indexing.state import Abort, IndexOptions, Run, check, load_previous
+from workbench.indexing.write import report_of, stage_files, staging_file, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.ingest.walk import relative_path
 from workbench.records import Progress, ProgressCallback
@@ -39,16 +38,6 @@ from workbench.saved.jobs import Recorder, recording
 from workbench.store import generations, locks
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout, private
-from workbench.store.staging import Staging
-
-
-def ignore_progress(progress: Progress) -> None:
-    """Report to nobody."""
-
-
-def never() -> bool:
-    """Go on."""
-    return False
 
 
 def index(
@@ -67,7 +56,7 @@ def index(
         corpus: The corpus folder; made where it does not exist.
         options: How.
         progress: Called with a Progress now and then: steps `walk`, `compare`, `read`, `embed`, `tables`, `text`, `vectors`,
-            `graph`, `words`, `publish`. From `vectors` to `words` the work is done at the same time, and reported in this order.
+            `graph`, `words`, `publish`.
         abort: Asked often; True stops the run. Any other exception, KeyboardInterrupt too, does the same.
         wait: Wait while another process is indexing.
 
@@ -84,29 +73,8 @@ def index(
     chosen = options or IndexOptions()
     asked = targets(paths)
     folder = _corpus_folder(Path(corpus))
-    return locked(
-        recording(folder, "index", asked, chosen.collections, _access_before(folder, asked, chosen.flags)),
-        folder,
-        progress or ignore_progress,
-        abort or never,
-        wait,
-        lambda p, t, a: _index(folder, asked, chosen, p, t, a),
-        asked,
-    )
-
-
-def _access_before(corpus: Path, asked: Sequence[str], flags: FileRules) -> dict[str, set[str]]:
-    """Who may know of a run before it has begun: whoever all rules that may be meant allow, wherever the root will be."""
-    with suppress(SettingError):  # which the run itself will raise
-        rules = load_rules(corpus)
-        parts = {
-            path: [*path.strip(os.sep).split(os.sep), "file"][: -1 if os.path.isfile(path) else None] for path in asked
-        }
-        return {
-            path: {rules.for_file("/".join(names[n:]), flags).access for n in range(len(names))}
-            for path, names in parts.items()
-        }
-    return {}
+    job = recording(folder, "index", asked, chosen.collections, _access_before(folder, asked, chosen.flags))
+    return locked(job, folder, chosen, lambda run: _index(run, asked), progress, abort, wait=wait, paths=asked)
 
 
 _OURS = ("current", "writer.lock", "generations", "corpus.yaml", "desk.sqlite", "damaged", "snapshots")
@@ -129,47 +97,26 @@ def _corpus_folder(folder: Path) -> Path:
     return folder
 
 
-def _index(
-    corpus: Path,
-    asked: tuple[str, ...],
-    options: IndexOptions,
-    previous: Previous,
-    tell: ProgressCallback,
-    abort: Abort,
-) -> IndexReport:
-    started = time.monotonic()
-    encoders = choose_encoders(options, previous)
-    run = Run(corpus, options, tell, abort, previous, load_rules(corpus), encoders, started)
+def _index(run: Run, asked: tuple[str, ...]) -> IndexReport:
+    previous = run.previous
     also = settle_encoders(run, asked)
     if previous.outdated:
         also |= other_targets(asked, previous, there=True)
         run.warnings.append(
             "An earlier version wrote this corpus: its files were read again, and no text that has a vector was embedded again"
         )
-    found = find_files(run, asked, also)
-    tasks = compare(run, found, (*asked, *also))
-    staged = Layout(corpus).building
-    staged.mkdir()
-    staging = Staging(staged / "staging.duckdb")
-    try:
+    tasks = compare(run, find_files(run, asked, also), (*asked, *also))
+    with staging_file(run.corpus) as staging:
         stage_files(run, staging, tasks)
-        if previous.pin is not None and not previous.outdated and previous.sound and not previous.words_alike:
-            run.warnings.append("The words of every text were split again, because the rules for words have changed")
-        elif previous.sound and not (
-            run.read or run.anew or run.fewer or previous.pin is None or previous.outdated or _lost_documents(run)
-        ):
-            held = previous.pin.manifest
-            counts = held.counts["documents"], held.counts["records"]
-            return report_of(run, held.generation, 0, counts[1] * len(encoders), counts)
+        if previous.pin is not None and not previous.outdated and previous.sound:
+            lost = any(previous.files[key].documents for key in run.dropped)
+            if not previous.words_alike:
+                run.warnings.append(
+                    "The words of every text were split again, because the rules for words have changed"
+                )
+            elif not (run.read or run.anew or run.fewer or lost):
+                return report_of(run, previous.pin.manifest)
         return write(run, staging)
-    finally:
-        staging.close()
-
-
-def _lost_documents(run: Run) -> bool:
-    """Whether documents of the old generation are to go."""
-    files = run.previous.files
-    return any(files[key].documents for key in run.dropped)
 
 
 # --- taking out ---
@@ -196,39 +143,28 @@ def remove(
     if not generations.exists(folder):
         raise CorpusNotFound(f"There is no corpus at {folder}", "Make one with: workbench index PATH")
     named = [os.fspath(path) for path in paths]
-    return locked(
-        recording(folder, "remove", named, (), {}),
-        folder,
-        progress or ignore_progress,
-        abort or never,
-        wait,
-        lambda p, t, a: _remove(folder, paths, p, t, a),
-        named,
-    )
+    job = recording(folder, "remove", named, (), {})
+    return locked(job, folder, None, lambda run: _remove(run, paths), progress, abort, wait=wait, paths=named)
 
 
-def _remove(
-    folder: Path, paths: Sequence[str | Path], previous: Previous, tell: ProgressCallback, abort: Abort
-) -> IndexReport:
+def _remove(run: Run, paths: Sequence[str | Path]) -> IndexReport:
+    previous = run.previous
     if previous.outdated:
         raise CorpusError(
-            f"An earlier version wrote the corpus {folder}",
+            f"An earlier version wrote the corpus {run.corpus}",
             "Index its folders again with this one, then remove the path",
         )
-    run = Run(
-        folder, IndexOptions(), tell, abort, previous, load_rules(folder), previous.own_encoders, time.monotonic()
-    )
     for path in paths:
         places = {relative_path(os.path.abspath(path)), relative_path(os.path.realpath(path))}
-        said = relative_path(os.fspath(path)).rstrip("/")
+        given = relative_path(os.fspath(path)).rstrip("/")
         gone = {
             key
             for key in previous.files
-            if any(inside(relative_path(os.path.join(*key)), place) for place in places) or inside(key[1], said)
+            if any(inside(relative_path(os.path.join(*key)), place) for place in places) or inside(key[1], given)
         }
         if not gone:
             raise UsageError(
-                f"Nothing in the corpus has the path {said!r}",
+                f"Nothing in the corpus has the path {given!r}",
                 "Write it as citations show it, or as the absolute path of its file or folder",
             )
         run.dropped |= gone
@@ -243,19 +179,11 @@ def _remove(
 def carry_over(run: Run) -> IndexReport:
     """Publish what the generation before holds and the run has not dropped, without reading a file."""
     run.cutting = cutting_for(run, run.previous.granularities)
-    building = Layout(run.corpus).building
-    building.mkdir()
-    staging = Staging(building / "staging.duckdb")
-    try:
+    with staging_file(run.corpus) as staging:
         return write(run, staging)
-    finally:
-        staging.close()
 
 
 # --- around every run that writes ---
-
-
-_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @contextmanager
@@ -266,89 +194,94 @@ def disk_errors() -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, OSError, MemoryError) as exc:
-        if isinstance(exc, OSError) and exc.errno in _FORBIDDEN:
+        if isinstance(exc, OSError) and exc.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             where = f" at {exc.filename}" if exc.filename else ""
             raise CorpusError(
                 f"The corpus cannot be written: {str(exc.strerror).lower()}{where}",
                 "Give yourself the right to write there, or choose another --corpus",
             ) from exc
-        reason = str(exc).partition("\n")[0] or type(exc).__name__
         # Faults of the SQL itself; all others come from outside, also a commit whose log cannot be written.
-        if isinstance(exc, (duckdb.ProgrammingError, duckdb.InternalError, duckdb.IntegrityError, duckdb.DataError)):
-            raise CorpusError(
-                f"The new generation could not be built: {reason}", "The corpus is as it was; report this"
-            ) from exc
+        ours = isinstance(exc, (duckdb.ProgrammingError, duckdb.InternalError, duckdb.IntegrityError, duckdb.DataError))
         raise CorpusError(
-            f"The new generation could not be built: {reason}",
-            "Free disk space or memory, and run the same command again; the corpus is as it was",
+            f"The new generation could not be built: {str(exc).partition(chr(10))[0] or type(exc).__name__}",
+            "The corpus is as it was; report this"
+            if ours
+            else "Free disk space or memory, and run the same command again; the corpus is as it was",
         ) from exc
-
-
-def access_below(database: Path | None, paths: Sequence[str]) -> dict[str, set[str]]:
-    """For each path (absolute, or as citations show it) the kinds of access of the documents and files below it.
-
-    Args:
-        database: A generation's; None has none.
-        paths: Files and folders.
-    """
-    if database is None:
-        return {path: set() for path in paths}
-    connection = open_reading(database)
-    try:
-        sql = (
-            "SELECT DISTINCT d.tenant, d.roles, d.sensitivity, f.access FROM files f LEFT JOIN documents d"
-            " ON d.file_number = f.number WHERE f.path = $1 OR starts_with(f.path, $1 || '/')"
-            " OR f.root || '/' || f.path = $1 OR starts_with(f.root || '/' || f.path, $1 || '/')"
-        )
-        found: dict[str, set[str]] = {}
-        for path in paths:
-            names = {path, os.path.abspath(path), os.path.realpath(path)}
-            rows = [row for name in sorted(names) for row in fetch(connection, sql, [relative_path(name).rstrip("/")])]
-            kinds = {given if level is None else json.dumps([t, roles, level]) for t, roles, level, given in rows}
-            found[path] = kinds - {""}
-        return found
-    finally:
-        connection.close()
 
 
 def locked(
     recorded: AbstractContextManager[Recorder],
     folder: Path,
-    tell: ProgressCallback,
-    abort: Abort,
-    wait: bool,
-    work: Callable[[Previous, ProgressCallback, Abort], IndexReport],
+    options: IndexOptions | None,
+    work: Callable[[Run], IndexReport],
+    progress: ProgressCallback | None = None,
+    abort: Abort | None = None,
+    *,
+    wait: bool = False,
     paths: Sequence[str] = (),
 ) -> IndexReport:
-    """Do the work under the writer's lock, between two cleanings, and keep its job, which is about `paths`."""
-    with disk_errors(), recorded as job, locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=abort):
+    """Do the work under the writer's lock, between two cleanings, and keep its job, which is about `paths`. Without options the
+    corpus keeps its encoders."""
+    stopped = abort or (lambda: False)
+
+    def tell(event: Progress) -> None:
+        # The builders know nothing of stopping: they are stopped through the progress that they report. Publishing is
+        # not stopped half-way: by its last report the new generation answers.
+        if event.step != "publish":
+            check(stopped)
+        if progress is not None:
+            progress(event)
+
+    with disk_errors(), recorded as job, locks.writer(Layout(folder).writer_lock, folder, wait=wait, abort=stopped):
         job.running()
         generations.clean(folder)
         previous = load_previous(folder)
-        held = access_below(previous.database, paths)
+        held = _access_below(previous.database, paths)
         if any(held.values()):
             job.touches(held)
-
-        def tell_or_stop(progress: Progress) -> None:
-            # The builders know nothing of stopping: they are stopped through the progress that they report. Publishing is
-            # not stopped half-way: by its last report the new generation answers.
-            if progress.step != "publish":
-                check(abort)
-            tell(progress)
-
         try:
-            report = work(previous, tell_or_stop, abort)
-            now = access_below(Layout(folder).folder(report.generation) / DATABASE, paths)
-            now = {path: kinds | held[path] for path, kinds in now.items()}
-            if any(now.values()):
-                job.touches(now)
+            report = work(Run.begin(folder, options, previous, tell, stopped))
+            now = _access_below(Layout(folder).folder(report.generation) / DATABASE, paths)
+            if any(now.values()) or any(held.values()):
+                job.touches({path: kinds | held[path] for path, kinds in now.items()})
         finally:
             previous.close()
             # Whatever happened, what was being built goes; vectors that were made stay in the journal.
             generations.clean(folder)
         job.done(report)
         if job.trouble:
-            report = replace(
-                report, warnings=(*report.warnings, f"The run was not written down as a job: {job.trouble}")
-            )
+            trouble = f"The run was not written down as a job: {job.trouble}"
+            report = replace(report, warnings=(*report.warnings, trouble))
         return report
+
+
+def _access_before(corpus: Path, asked: Sequence[str], flags: FileRules) -> dict[str, set[str]]:
+    """Who may know of a run before it has begun: whoever all rules that may be meant allow, wherever the root will be."""
+    found: dict[str, set[str]] = {}
+    with suppress(SettingError):  # which the run itself will raise
+        rules = load_rules(corpus)
+        for path in asked:
+            names = path.strip(os.sep).split(os.sep)
+            names += [] if os.path.isfile(path) else ["file"]
+            found[path] = {rules.for_file("/".join(names[n:]), flags).access for n in range(len(names))}
+    return found
+
+
+def _access_below(database: Path | None, paths: Sequence[str]) -> dict[str, set[str]]:
+    """For each path (absolute, or as citations show it) the kinds of access of the documents and files below it."""
+    if database is None:
+        return {path: set() for path in paths}
+    sql = (
+        "SELECT DISTINCT d.tenant, d.roles, d.sensitivity, f.access FROM files f LEFT JOIN documents d"
+        " ON d.file_number = f.number WHERE f.path = $1 OR starts_with(f.path, $1 || '/')"
+        " OR f.root || '/' || f.path = $1 OR starts_with(f.root || '/' || f.path, $1 || '/')"
+    )
+    found: dict[str, set[str]] = {path: set() for path in paths}
+    with closing(open_reading(database)) as connection:
+        for path, kinds in found.items():
+            for name in {path, os.path.abspath(path), os.path.realpath(path)}:
+                for tenant, roles, level, given in fetch(connection, sql, [relative_path(name).rstrip("/")]):
+                    kinds.add(given if level is None else json.dumps([tenant, roles, level]))
+            kinds.discard("")
+    return found

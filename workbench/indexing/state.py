@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import IndexingStopped
+from workbench import settings
+from workbench.errors import EncoderError, IndexingStopped
 from workbench.indexing.roots import Root
-from workbench.ingest.rules import CorpusRules, FileRules
+from workbench.ingest.rules import CorpusRules, FileRules, load_rules
 from workbench.ingest.walk import FoundFile
 from workbench.records import EncoderIdentity, Granularity, ProgressCallback
 from workbench.reports import FileReport, FileStatus
 from workbench.store import generations
+from workbench.store.build import vector_key
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, FORMAT, Pin
 from workbench.store.lexical.build import made_alike
@@ -156,46 +160,66 @@ def load_previous(corpus: Path) -> Previous:
     """Pin the current generation and read what it says of files. Raises CorpusDamaged where its database is."""
     if not generations.exists(corpus):
         return Previous()
-    pin = generations.pin(corpus, whole=False, earlier=True)
-    try:
+    with ExitStack() as stack:
+        pin = generations.pin(corpus, whole=False, earlier=True)
+        stack.callback(pin.close)
         pin.check(DATABASE)
-        connection = open_reading(pin.folder / DATABASE)
-        try:
-            files = stored_files(connection)
-            roots = fetch(connection, "SELECT root, whole, salt, options FROM roots")
-            named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
-            alike = pin.manifest.format == FORMAT and made_alike(connection)
-        finally:
-            connection.close()
-    except BaseException:
-        pin.close()
-        raise
-    return Previous(
-        pin,
-        files,
-        {row[0]: Root(*row) for row in roots},
-        {name: Granularity(granularity) for name, granularity, _ in named},
-        frozenset(name for name, _, chunking in named if chunking == "whole"),
-        alike,
-    )
+        connection = stack.enter_context(closing(open_reading(pin.folder / DATABASE)))
+        files = stored_files(connection)
+        roots = {row[0]: Root(*row) for row in fetch(connection, "SELECT root, whole, salt, options FROM roots")}
+        named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
+        alike = pin.manifest.format == FORMAT and made_alike(connection)
+        connection.close()
+        stack.pop_all()
+    whole = frozenset(name for name, _, chunking in named if chunking == "whole")
+    return Previous(pin, files, roots, {name: Granularity(kind) for name, kind, _ in named}, whole, alike)
 
 
 def stored_files(connection: duckdb.DuckDBPyConnection) -> dict[FileKey, StoredFile]:
     """Every file that a generation knows; of those with the same bytes all but the first by path name that one."""
-    rows = fetch(
-        connection,
-        "SELECT root, path, size, modified_ns, sha256, recipe, collections, status, reason, remedy, documents, chunks"
-        " FROM files ORDER BY path, root",
+    columns = (
+        "size, modified_ns, sha256, recipe, collections, status, reason, remedy, documents, chunks,"
+        " first_value(path) OVER (PARTITION BY CASE WHEN sha256 <> '' AND size > 0 AND documents > 0 THEN sha256 ELSE"
+        " root || chr(0) || path END ORDER BY path, root) AS first"
     )
-    first: dict[str, str] = {}
-    files = {}
-    for root, path, size, modified, digest, recipe, names, status, reason, remedy, documents, chunks in rows:
-        known = first.setdefault(digest, path) if digest and size and documents else path
-        files[root, path] = StoredFile(
+    return {
+        (root, path): StoredFile(
             size, modified, digest, recipe, tuple(names), FileStatus(status), reason, remedy, documents, chunks,
-            known if known != path else "",
-        )  # fmt: skip
-    return files
+            first if first != path else "",
+        )
+        for root, path, size, modified, digest, recipe, names, status, reason, remedy, documents, chunks, first in fetch(
+            connection, f"SELECT root, path, {columns} FROM files ORDER BY path, root"
+        )
+    }  # fmt: skip
+
+
+def choose_encoders(options: IndexOptions, previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
+    """Name and identity of the run's encoders, none of them loaded.
+
+    A list is exactly what the corpus is to have. One name alone may be the corpus's own: then it keeps the others.
+    """
+    held = [name for name, _ in previous.own_encoders]
+    chosen = _known(options.encoders or held or [str(settings.get("encoder"))])
+    if held and [name for name, _ in chosen] == held[:1] and (not options.encoder or isinstance(options.encoder, str)):
+        chosen = _known(held)
+    return chosen
+
+
+def _known(names: Sequence[str]) -> tuple[tuple[str, EncoderIdentity], ...]:
+    """Encoders by the names that they have themselves, so that one which is named in two ways is there once."""
+    identities = (_identity(name) for name in dict.fromkeys(names))
+    return tuple({vector_key(identity): (identity.name, identity) for identity in identities}.values())
+
+
+def _identity(name: str) -> EncoderIdentity:
+    """Who an encoder is; it is loaded only where its files do not say (the first time on a machine)."""
+    from workbench.encode.load import identity_of, load_encoder
+
+    with suppress(EncoderError):  # one that is not on this machine yet is fetched
+        identity = identity_of(name)
+        if identity.runtime and identity.dim and identity.max_tokens:
+            return identity
+    return load_encoder(name).identity
 
 
 @dataclass(slots=True)
@@ -221,7 +245,7 @@ class Run:
     previous: Previous
     rules: CorpusRules
     encoders: tuple[tuple[str, EncoderIdentity], ...]
-    started: float
+    started: float = field(default_factory=time.monotonic)
     anew: bool = False
     fewer: bool = False
     cutting: Cutting = field(init=False)
@@ -233,3 +257,11 @@ class Run:
     rows: list[tuple[object, ...]] = field(default_factory=list)
     read: int = 0
     embedding_seconds: float = 0.0
+
+    @classmethod
+    def begin(
+        cls, corpus: Path, options: IndexOptions | None, previous: Previous, tell: ProgressCallback, abort: Abort
+    ) -> Run:
+        """A run that has found out nothing yet; without options it reads nothing, and the corpus keeps its encoders."""
+        encoders = previous.own_encoders if options is None else choose_encoders(options, previous)
+        return cls(corpus, options or IndexOptions(), tell, abort, previous, load_rules(corpus), encoders)

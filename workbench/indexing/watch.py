@@ -38,10 +38,8 @@ class Changes:
 
     def dispatch(self, event: Any) -> None:
         """Take one event of watchdog."""
-        if event.event_type in _READ_ONLY:
-            return
         paths = [os.fsdecode(p) for p in (event.src_path, getattr(event, "dest_path", "")) if p]
-        if any(self._matters(path) for path in paths):
+        if event.event_type not in _READ_ONLY and any(map(self._matters, paths)):
             self._last = time.monotonic()
             self.came.set()
 
@@ -104,22 +102,19 @@ def _observer(asked: Sequence[str], changes: Changes) -> Iterator[None]:
     from watchdog.observers import Observer
     from watchdog.observers.polling import PollingObserver
 
-    observer: Any = Observer()
+    def started(observer: Any) -> Any:
+        for target in asked:
+            whole = os.path.isdir(target)
+            observer.schedule(changes, target if whole else os.path.dirname(target), recursive=whole)
+        observer.start()
+        return observer
+
     try:
-        _schedule(observer, asked, changes)
-        observer.start()
+        observer = started(Observer())
     except OSError:  # more folders than the system lets one user watch
-        observer = PollingObserver(timeout=_POLL_SECONDS)
-        _schedule(observer, asked, changes)
-        observer.start()
+        observer = started(PollingObserver(timeout=_POLL_SECONDS))
     try:
         yield
     finally:
         observer.stop()
         observer.join()
-
-
-def _schedule(observer: Any, asked: Sequence[str], changes: Changes) -> None:
-    for target in asked:
-        whole = os.path.isdir(target)
-        observer.schedule(changes, target if whole else os.path.dirname(target), recursive=whole)

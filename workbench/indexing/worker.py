@@ -1,20 +1,20 @@
-"""A helper process of an indexing run: reads and cuts files that it is told over its standard input.
+"""A helper process of an indexing run: reads and cuts the files that it is given over the connection that it inherits.
 
-Protocol: a `Cutting`, answered on standard output by None or by the error that ends the run (the tokenizer cannot be loaded);
-then `Task`s, each answered by batches and an `Outcome`. The end of the input ends the process. Standard output is kept for the
-protocol: whatever a library prints goes to standard error.
+Protocol: a `Cutting`, answered by None or by the error that ends the run (the tokenizer cannot be loaded); then `Task`s, each
+answered by batches and an `Outcome`. The end of the connection ends the process.
 """
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from workbench import settings
 from workbench.errors import WorkbenchError
-from workbench.indexing.reading import Cutting, make_counter, read_task, receive, send
+from workbench.indexing.reading import Batch, Cutting, Outcome, make_counter, read_task
+from workbench.indexing.state import Task
 
 
 def limit_memory(megabytes: int) -> None:
@@ -23,42 +23,33 @@ def limit_memory(megabytes: int) -> None:
     What counts is private writable memory (`RLIMIT_DATA`): mapped files and reserved addresses cost nothing. Python then
     raises MemoryError; a C library may end the process. Either costs the one file.
     """
-    held = next((int(line.split()[1]) << 10 for line in _status() if line.startswith("VmData:")), 0)
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="ascii", errors="replace").splitlines() if status.exists() else []
+    held = next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmData:")), 0)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = held + (megabytes << 20)
-    if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-
-
-def _status() -> list[str]:
-    """What Linux says of this process; nothing elsewhere."""
-    file = Path("/proc/self/status")
-    return file.read_text(encoding="ascii", errors="replace").splitlines() if file.exists() else []
+    resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def main() -> None:
-    """Serve until the input ends."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    questions = sys.stdin.buffer
+    """Serve until the connection ends."""
+    connection: Connection[Batch | Outcome | WorkbenchError | None, Cutting | Task] = Connection(int(sys.argv[1]))
     try:
-        cutting: Cutting = receive(questions)
+        cutting = connection.recv()
+        assert isinstance(cutting, Cutting)
         try:
             counter = make_counter(cutting.encoder)
         except WorkbenchError as exc:
-            send(answers, exc)
+            connection.send(exc)
             return
         limit_memory(int(settings.get("max_read_memory_mb")))
-        send(answers, None)
+        connection.send(None)
         while True:
-            task = receive(questions)
-            try:
-                for item in read_task(task, cutting, counter):
-                    send(answers, item)
-            except WorkbenchError as exc:
-                send(answers, exc)
-    except (EOFError, BrokenPipeError):
+            task = connection.recv()
+            assert isinstance(task, Task)
+            for item in read_task(task, cutting, counter):
+                connection.send(item)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
 

@@ -1,8 +1,7 @@
 """Building the next generation: tables, columns and texts, then vectors, words and lines, then the manifest and the swap.
 
-The tables come first, then the texts for grep, which are read from them; vectors and words need nothing of
-each other and are built at the same time, as many as the setting `threads` allows. Everything is built from two
-read-only files: the old generation and what the run staged.
+The tables come first, then the texts for grep, which are read from them; vectors and words need nothing of each other and are
+built at the same time. Everything is built from two read-only files: the old generation and what the run staged.
 """
 
 from __future__ import annotations
@@ -12,33 +11,33 @@ import importlib.metadata
 import platform
 import re
 import threading
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 import workbench
-from workbench import settings
-from workbench.errors import CorpusDamaged, CorpusError
+from workbench.errors import CorpusError, WorkbenchError
 from workbench.records import EncoderIdentity, Progress, ProgressCallback
-from workbench.store import generations, locks, schema
+from workbench.store import generations, schema
 from workbench.store.arrays import write_columns
 from workbench.store.database import fetch, open_reading, open_writing, stream
-from workbench.store.generations import DATABASE, Layout, Manifest, Pin, step
+from workbench.store.generations import DATABASE, Layout, Manifest, Pin, damaged, step
+from workbench.store.grep.text import build_text
 from workbench.store.journal import Journal
+from workbench.store.lexical.build import build_words
 from workbench.store.staging import quoted
+from workbench.store.vectors.build import MATRIX, build_vectors
 
 if TYPE_CHECKING:
     import duckdb
-
-    from workbench.store.reader import Generation
 
 _VECTOR_BLOCK = 4096
 _PAUSE = 0.02  # seconds between looks at what runs
@@ -70,7 +69,6 @@ def build_generation(
     tell: ProgressCallback,
     rules: str | None = None,
     lost: Collection[str] = (),
-    trial: Callable[[Generation], None] | None = None,
 ) -> Built:
     """Build and publish the next generation. Only under the writer's lock.
 
@@ -83,7 +81,6 @@ def build_generation(
         tell: Called with a Progress at each step.
         rules: Digest of the rules of access that every document was indexed under; None: not all under the same.
         lost: Keys of encoders whose vectors `old` has and whose digests do not hold: nothing is carried over from them.
-        trial: Called with the new generation, open, before it is published; what it raises keeps the old one.
 
     Returns:
         What was published.
@@ -92,94 +89,86 @@ def build_generation(
         CorpusDamaged: The old generation's database has another digest than it should.
     """
     if old is not None:
-        old.check(DATABASE, anew=True)
+        old.check(DATABASE, again=True)
     folder = Layout(corpus).building / "generation"
     folder.mkdir()
     kept = set(old.manifest.encoders).difference(lost) if old is not None else set()
     facts = _build_database(folder, staged, old, journals, kept, tell)
-    _write_texts(folder, tell)
+    with closing(open_reading(folder / DATABASE)) as connection:
+        texts = stream(connection, "SELECT text FROM documents ORDER BY number", 200)
+        build_text(folder / "text", (row[0] for row in texts), tell)
     step("texts")
-    parts: dict[str, Callable[[ProgressCallback], str]] = {
-        f"vectors {key}": partial(
-            _build_vectors, folder, key, identity, journal, facts.sources[key], old if key in kept else None
-        )
-        for key, (identity, journal) in sorted(journals.items())
-    }
-    parts["words"] = partial(_build_words, folder)
-    threads = int(settings.get("threads"))
-    built = build_together(parts, tell, threads)
-    warnings = [warning for warning in built.values() if warning]
+    warnings = []
+    with _words_beside(folder, tell):
+        for key, (identity, journal) in journals.items():
+            before = old.folder / "vectors" / key / MATRIX if old is not None and key in kept else None
+            stores = (None if before is None else np.asarray(np.load(before, mmap_mode="r")), journal.vectors())
+            sources = facts.sources[key]
+            total = len(np.unique(sources["number"]))
+            made = build_vectors(folder / "vectors" / key, vector_blocks(sources, stores), total, identity, tell)
+            warnings += [made.warning] if made.warning else []
+        step("vectors")
+    step("words")
     tell(Progress("publish", 0, 1))
     encoders = {key: identity for key, (identity, _) in journals.items()}
     manifest = _manifest(corpus, folder, facts.counts, encoders, rules)
     generations.complete(folder, manifest)
     step("manifest")
-    publish(corpus, folder, manifest, trial)
+    publish(corpus, folder, manifest)
     tell(Progress("publish", 1, 1))
     return Built(manifest, facts.carried, facts.text_hashes, tuple(warnings))
 
 
 class _Cancelled(Exception):
-    """Ends a part that reports its progress after the build has failed elsewhere."""
+    """Ends the word index after the build has failed elsewhere."""
 
 
-def build_together(
-    parts: Mapping[str, Callable[[ProgressCallback], str]], tell: ProgressCallback, threads: int
-) -> dict[str, str]:
-    """Run parts at the same time, `threads` at once: the graph grows in C++, the words in a process of their own.
-
-    `tell` is called in this thread with the progress of the first part that is not finished, so that whoever watches sees a
-    sequence. Raises what the first part that failed raised, or what `tell` raised; no part is running then.
-    """
-    reports: dict[str, deque[Progress]] = {name: deque() for name in parts}
+@contextmanager
+def _words_beside(folder: Path, tell: ProgressCallback) -> Iterator[None]:
+    """Build the word index in another thread while the block builds vectors; its progress is reported after the block's."""
     cancelled = threading.Event()
+    reports: SimpleQueue[Progress] = SimpleQueue()
 
-    def report(name: str, progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         if cancelled.is_set():
             raise _Cancelled
-        reports[name].append(progress)
+        reports.put(progress)
 
-    results: dict[str, str] = {}
-    with ThreadPoolExecutor(max(1, threads), thread_name_prefix="build") as pool:
-        running = {name: pool.submit(part, partial(report, name)) for name, part in parts.items()}
+    def build() -> None:
+        with closing(open_writing(folder / DATABASE)) as connection:
+            build_words(connection, folder.parent, report)
+            connection.execute("CHECKPOINT")
+
+    with ThreadPoolExecutor(1, thread_name_prefix="words") as pool:
+        words = pool.submit(build)
         try:
-            for name, future in running.items():
-                while True:
-                    finished = future in wait([future], timeout=_PAUSE).done
-                    for other in running.values():
-                        if other.done() and other.exception() is not None:
-                            other.result()
-                    while reports[name]:
-                        tell(reports[name].popleft())
-                    if finished:
-                        break
-                results[name] = future.result()
-                step(name.partition(" ")[0])
+            yield
+            while not (words.done() and reports.empty()):
+                with suppress(Empty):
+                    tell(reports.get(timeout=_PAUSE))
+            words.result()
         except BaseException:
             cancelled.set()
-            for future in running.values():
-                future.cancel()
             raise
-    return results
 
 
-def publish(corpus: Path, folder: Path, manifest: Manifest, trial: Callable[[Generation], None] | None) -> None:
-    """Publish a complete folder once it has answered a trial."""
-    if trial is not None:
-        from workbench.store.reader import open_pinned
+def publish(corpus: Path, folder: Path, manifest: Manifest) -> None:
+    """Publish a complete folder once every part of it opens and holds what the manifest says."""
+    from workbench.store.reader import open_pinned
 
-        lock = locks.shared(folder / "lock")
-        assert lock is not None
-        try:
-            opened = open_pinned(corpus, Pin(folder, manifest, lock))
-        except CorpusDamaged as exc:
-            raise CorpusError(
-                f"The new generation is not as it was written, so it was not published: {exc.message}",
-                "Check the disk, and run the same command again; the corpus is as it was",
-            ) from exc
-        with opened:
-            trial(opened)
-        step("tried")
+    try:
+        with open_pinned(corpus, generations.hold(folder, manifest)) as opened:
+            opened.open_all()
+            arrays, vectors = opened.records.arrays, [opened.vectors(e.name) for e in manifest.encoders.values()]
+            held = {arrays.records_total, len(opened.lexical.lengths), *map(len, vectors)}
+            if held != {manifest.counts["records"]} or arrays.documents_total != manifest.counts["documents"]:
+                raise damaged(folder, "does not hold what its manifest says")
+    except WorkbenchError as exc:
+        raise CorpusError(
+            f"The new generation is not as it was written, so it was not published: {exc.message}",
+            "Check the disk, and run the same command again; the corpus is as it was",
+        ) from exc
+    step("tried")
     generations.publish(corpus, folder, manifest)
 
 
@@ -205,8 +194,7 @@ def _build_database(
     tell: ProgressCallback,
 ) -> _Facts:
     """Write `corpus.duckdb` and `records/`."""
-    connection = open_writing(folder / DATABASE)
-    try:
+    with closing(open_writing(folder / DATABASE)) as connection:
         connection.execute(f"ATTACH {quoted(staged)} AS staged (READ_ONLY)")
         if old is not None:
             connection.execute(f"ATTACH {quoted(old.folder / DATABASE)} AS old (READ_ONLY)")
@@ -216,9 +204,7 @@ def _build_database(
             connection.execute(statement)
             step("tables")
         write_columns(connection, folder / "records")
-        sources = {
-            key: _vector_sources(connection, journal, key in kept) for key, (_, journal) in sorted(journals.items())
-        }
+        sources = {key: _vector_sources(connection, journal, key in kept) for key, (_, journal) in journals.items()}
         ((carried,),) = connection.execute("SELECT count(old_number) FROM record_numbers").fetchall()
         (counts,) = fetch(
             connection,
@@ -230,8 +216,6 @@ def _build_database(
         if old is not None:
             connection.execute("DETACH old")
         connection.execute("CHECKPOINT")
-    finally:
-        connection.close()
     step("database")
     named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=True))
     return _Facts(sources, int(carried), named, frozenset(row[0] for row in hashes))
@@ -265,26 +249,6 @@ def _vector_sources(
 
 
 # --- vectors ---------------------------------------------------------------------------------------------------------
-
-
-def _build_vectors(
-    folder: Path,
-    key: str,
-    identity: EncoderIdentity,
-    journal: Journal,
-    sources: Mapping[str, NDArray[np.int64]],
-    old: Pin | None,
-    tell: ProgressCallback,
-) -> str:
-    """Write one encoder's vectors and their graph; a warning where there is no graph."""
-    from workbench.store.vectors.build import MATRIX, build_vectors
-
-    before = None
-    if old is not None:
-        before = np.asarray(np.load(old.folder / "vectors" / key / MATRIX, mmap_mode="r"))
-    blocks = vector_blocks(sources, (before, journal.vectors()))
-    total = len(np.unique(sources["number"]))
-    return build_vectors(folder / "vectors" / key, blocks, total, identity, tell).warning
 
 
 def vector_blocks(
@@ -360,36 +324,7 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-# --- words and texts -------------------------------------------------------------------------------------------------
-
-
-def _build_words(folder: Path, tell: ProgressCallback) -> str:
-    """Add the word index to the database."""
-    from workbench.store.lexical.build import build_words
-
-    connection = open_writing(folder / DATABASE)
-    try:
-        build_words(connection, folder.parent, tell)
-        connection.execute("CHECKPOINT")
-    finally:
-        connection.close()
-    return ""
-
-
-def _write_texts(folder: Path, tell: ProgressCallback) -> None:
-    """Write the text file."""
-    from workbench.store.grep.text import build_text
-
-    connection = open_reading(folder / DATABASE)
-    try:
-        texts = stream(connection, "SELECT text FROM documents ORDER BY number", 200)
-        build_text(folder / "text", (row[0] for row in texts), tell)
-    finally:
-        connection.close()
-
-
 def vector_key(identity: EncoderIdentity) -> str:
     """Name of an encoder's folder in a generation: readable, and different for other weights."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(identity.name).name).strip(".-")[:40] or "encoder"
-    said = f"{identity.name}\n{identity.digest}"
-    return f"{name}-{hashlib.sha256(said.encode('utf-8')).hexdigest()[:8]}"
+    return f"{name}-{hashlib.sha256(f'{identity.name}{chr(10)}{identity.digest}'.encode()).hexdigest()[:8]}"

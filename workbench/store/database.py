@@ -12,9 +12,9 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench import settings
 from workbench.errors import CorpusError, CorpusLocked
@@ -66,38 +66,34 @@ class Database:
             connection.close()
 
 
+Connection: TypeAlias = "duckdb.DuckDBPyConnection | Database"
+
+
 def open_reading(path: Path) -> duckdb.DuckDBPyConnection:
     """A read-only connection to a generation's database, whose digest holds. Raises CorpusError."""
-    with translated(path):
-        return _open_reading(path)
-
-
-def _open_reading(path: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    connection = duckdb.connect(str(path), read_only=True)
-    limit(connection)
-    # Refused by DuckDB once the instance has spilled, so only where it differs (another connection may have set it).
-    if fetch(connection, "SELECT current_setting('temp_directory')")[0][0] != spill_folder(path):
-        connection.execute("SET GLOBAL temp_directory = ?", [spill_folder(path)])
-    return connection
+    with _translated(path):
+        connection = duckdb.connect(str(path), read_only=True)
+        _limit(connection)
+        # Refused by DuckDB once the instance has spilled, so only where it differs (another connection may have set it).
+        if fetch(connection, "SELECT current_setting('temp_directory')")[0][0] != spill_folder(path):
+            connection.execute("SET GLOBAL temp_directory = ?", [spill_folder(path)])
+        return connection
 
 
 _REASONS = (
     ("lock", CorpusLocked, "Close the program that has it open for writing"),
     ("different configuration", CorpusError, "Close that connection, or open it with read_only=True"),
     ("permission denied", CorpusError, "Give yourself the right to read it"),
-    (
-        "too many open files",
-        CorpusError,
-        "Close corpora that are not in use, or raise the limit of open files (ulimit -n)",
-    ),
+    ("too many open files", CorpusError, "Close corpora not in use, or raise the limit of open files (ulimit -n)"),
+    ("", CorpusError, "Check its disk, then run: workbench doctor --verify"),
 )
 """What DuckDB says where a file is whole and cannot be read all the same, the kind of error, and the remedy."""
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def _translated(path: Path) -> Iterator[None]:
     """DuckDB's failure to open or read a file whose digest holds, as what it is. Other errors are the statement's."""
     import duckdb
 
@@ -108,17 +104,9 @@ def translated(path: Path) -> Iterator[None]:
             f"There is too little memory to read {path}", "Raise the setting memory_limit_mb, or free memory"
         ) from exc
     except (duckdb.IOException, duckdb.ConnectionException, duckdb.FatalException, duckdb.InternalException) as exc:
-        said = str(exc).partition("\n")[0]
-        for words, kind, remedy in _REASONS:
-            if words in said.lower():
-                raise kind(f"{path} cannot be opened: {said}", remedy) from exc
-        raise CorpusError(
-            f"{path} cannot be read: {said}", "Check its disk, then run: workbench doctor --verify"
-        ) from exc
-
-
-def _path_of(connection: duckdb.DuckDBPyConnection | Database) -> Path:
-    return connection.path if isinstance(connection, Database) else Path("the database")
+        reason = str(exc).partition("\n")[0]
+        kind, remedy = next((kind, remedy) for words, kind, remedy in _REASONS if words in reason.lower())
+        raise kind(f"{path} cannot be read: {reason}", remedy) from exc
 
 
 def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
@@ -126,11 +114,11 @@ def open_writing(path: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect(str(path))
-    limit(connection)
+    _limit(connection)
     return connection
 
 
-def limit(connection: duckdb.DuckDBPyConnection) -> None:
+def _limit(connection: duckdb.DuckDBPyConnection) -> None:
     """Set memory and threads from the settings; load and install no extension."""
     connection.execute(
         f"SET GLOBAL memory_limit = '{int(settings.get('memory_limit_mb'))}MiB';"
@@ -139,47 +127,39 @@ def limit(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def fetch(connection: duckdb.DuckDBPyConnection | Database, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
-    """Run one statement on a cursor of its own and fetch to the end.
+@contextmanager
+def _cursor(connection: Connection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor for one statement, which is fetched to its end.
 
     A connection shared by threads answers some of them with others' rows, and refuses work while a result is not fetched
     to its end; a cursor a call has neither fault.
     """
-    cursor = connection.cursor()
-    try:
-        with translated(_path_of(connection)):
-            return cursor.execute(sql, values).fetchall() if values is not None else cursor.execute(sql).fetchall()
-    finally:
-        cursor.close()
+    path = connection.path if isinstance(connection, Database) else Path("the database")
+    with closing(connection.cursor()) as cursor, _translated(path):
+        yield cursor
 
 
-def stream(connection: duckdb.DuckDBPyConnection | Database, sql: str, rows: int = 20_000) -> Iterator[tuple[Any, ...]]:
-    """Rows of one statement on a cursor of its own, a block at a time: memory stays flat. Exhaust it or close it."""
-    cursor = connection.cursor()
-    try:
-        with translated(_path_of(connection)):
-            cursor.execute(sql)
+def fetch(connection: Connection, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
+    """All rows of one statement, on a cursor of its own."""
+    with _cursor(connection) as cursor:
+        return cursor.execute(sql, values if values is not None else []).fetchall()
+
+
+def fetch_columns(connection: Connection, sql: str, values: Any = None) -> dict[str, Any]:
+    """Like `fetch`, as numpy arrays by column name."""
+    with _cursor(connection) as cursor:
+        return dict(cursor.execute(sql, values if values is not None else []).fetchnumpy())
+
+
+def fetch_arrow(connection: Connection, sql: str, values: Any = None) -> Any:
+    """Like `fetch`, as an Arrow table."""
+    with _cursor(connection) as cursor:
+        return cursor.sql(sql, params=values if values is not None else []).to_arrow_table()
+
+
+def stream(connection: Connection, sql: str, rows: int = 20_000) -> Iterator[tuple[Any, ...]]:
+    """Rows of one statement, a block at a time: memory stays flat. Exhaust it or close it."""
+    with _cursor(connection) as cursor:
+        cursor.execute(sql)
         while block := cursor.fetchmany(rows):
             yield from block
-    finally:
-        cursor.close()
-
-
-def fetch_columns(connection: duckdb.DuckDBPyConnection | Database, sql: str, values: Any = None) -> dict[str, Any]:
-    """Like `fetch`, as numpy arrays by column name."""
-    cursor = connection.cursor()
-    try:
-        with translated(_path_of(connection)):
-            return dict(cursor.execute(sql, values if values is not None else []).fetchnumpy())
-    finally:
-        cursor.close()
-
-
-def fetch_arrow(connection: duckdb.DuckDBPyConnection | Database, sql: str, values: Any = None) -> Any:
-    """Like `fetch`, as an Arrow table."""
-    cursor = connection.cursor()
-    try:
-        with translated(_path_of(connection)):
-            return cursor.sql(sql, params=values if values is not None else []).to_arrow_table()
-    finally:
-        cursor.close()

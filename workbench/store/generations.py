@@ -61,46 +61,18 @@ _OPEN_TRIES = 50
 _REMOVE_TRIES, _REMOVE_PAUSE = 20, 0.1
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
-    """Where things are in a corpus folder."""
+    """Where things are in a corpus folder; see the module."""
 
-    corpus: Path
-
-    @property
-    def pointer(self) -> Path:
-        """The file that names the current generation."""
-        return self.corpus / "current"
-
-    @property
-    def writer_lock(self) -> Path:
-        """The writer's lock file."""
-        return self.corpus / "writer.lock"
-
-    @property
-    def generations(self) -> Path:
-        """The folder of generations."""
-        return self.corpus / "generations"
-
-    @property
-    def damaged(self) -> Path:
-        """Where damaged generations and databases are set aside."""
-        return self.corpus / "damaged"
-
-    @property
-    def states(self) -> Path:
-        """The folder of kept states: files that name a generation each."""
-        return self.corpus / "states"
-
-    @property
-    def building(self) -> Path:
-        """Where a run builds the next generation and keeps what it stages."""
-        return self.corpus / "building"
-
-    @property
-    def embeddings(self) -> Path:
-        """The folder of embedding journals."""
-        return self.corpus / "embeddings"
+    def __init__(self, corpus: Path) -> None:
+        self.corpus = corpus
+        self.pointer = corpus / "current"
+        self.writer_lock = corpus / "writer.lock"
+        self.generations = corpus / "generations"
+        self.damaged = corpus / "damaged"
+        self.states = corpus / "states"
+        self.building = corpus / "building"
+        self.embeddings = corpus / "embeddings"
 
     def folder(self, generation: str) -> Path:
         """Folder of one generation."""
@@ -271,44 +243,39 @@ class Pin:
         """Let go of the generation."""
         self._lock.close()
 
-    @property
-    def closed(self) -> bool:
-        """True after `close`."""
-        return not self._lock.held
-
-    def check(self, start: str = "", *, anew: bool = False, most: int | None = None) -> None:
+    def check(self, start: str = "", *, again: bool = False, most: int | None = None) -> None:
         """Compare the parts whose names start so with the manifest's digests, each once: nothing is read before it holds.
 
         Args:
             start: Beginning of the parts' names.
-            anew: Read every byte, whatever is remembered.
+            again: Read every byte, whatever is remembered.
             most: Only parts of at most so many bytes.
 
         Raises:
             CorpusDamaged: A part is missing, or has another size or digest.
             CorpusError: A part cannot be read.
         """
-        if start in self._starts and not anew:
+        if start in self._starts and not again:
             return
         read = False
         for name, part in self.manifest.parts.items():
             if not name.startswith(start) or (most is not None and part.bytes > most):
                 continue
             with self._turns[name]:
-                if anew or name not in self._sound:
+                if again or name not in self._sound:
                     self._sound.discard(name)
                     self._starts.clear()
-                    read |= self._compare(name, part, anew)
+                    read |= self._compare(name, part, again)
                     self._sound.add(name)
         if most is None:
             self._starts.add(start)
         if read:
             _write_stamps(self.folder, self._stamps)
 
-    def sound(self, start: str = "", *, anew: bool = False) -> bool:
+    def sound(self, start: str = "", *, again: bool = False) -> bool:
         """Whether `check` finds these parts as they were written."""
         try:
-            self.check(start, anew=anew)
+            self.check(start, again=again)
         except CorpusDamaged:
             return False
         return True
@@ -317,11 +284,11 @@ class Pin:
         """What changes when somebody writes to a part. Raises CorpusDamaged where one is missing or has another size."""
         return tuple(tuple(_stamp(self.folder / name, part)) for name, part in self.manifest.parts.items())
 
-    def _compare(self, name: str, part: Part, anew: bool) -> bool:
+    def _compare(self, name: str, part: Part, again: bool) -> bool:
         """Compare one part, and say whether its bytes were read for that."""
         path = self.folder / name
         stamp = _stamp(path, part)
-        if not anew and self._stamps.get(name) == stamp:
+        if not again and self._stamps.get(name) == stamp:
             return False
         self._stamps.pop(name, None)
         try:
@@ -354,11 +321,25 @@ def _read_stamps(folder: Path) -> dict[str, list[int]]:
 
 
 def _write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
-    fresh = folder / f"{CHECKED}.{os.getpid()}-{threading.get_ident()}"
     with suppress(OSError):  # a folder that cannot be written is compared by every process
-        fresh.write_text(json.dumps(dict(stamps)), encoding="utf-8")
-        private(fresh)
-        os.replace(fresh, folder / CHECKED)
+        write_whole(folder / CHECKED, json.dumps(dict(stamps)))
+
+
+def hold(folder: Path, manifest: Manifest | None = None, *, earlier: bool = False) -> Pin:
+    """Hold a generation by its folder, whether the pointer names it or not. Raises CorpusDamaged, CorpusError."""
+    try:
+        lock = locks.shared(folder / "lock")
+    except OSError as exc:
+        raise unreadable(folder / "lock", exc) from exc
+    try:
+        # The folder may have gone and the descriptor outlived it: the lock counts only while its name exists.
+        if lock is None or not (folder / "lock").exists():
+            raise damaged(folder, "is missing")
+        return Pin(folder, manifest or Manifest.read(folder, earlier=earlier), lock)
+    except BaseException:
+        if lock is not None:
+            lock.close()
+        raise
 
 
 def pin(corpus: Path, *, whole: bool = True, earlier: bool = False) -> Pin:
@@ -377,33 +358,25 @@ def pin(corpus: Path, *, whole: bool = True, earlier: bool = False) -> Pin:
         CorpusDamaged: It is not whole.
         CorpusError: A file cannot be read.
     """
-    layout = Layout(corpus)
     for _ in range(_OPEN_TRIES):
         name = current(corpus)
-        folder = layout.folder(name)
+        folder = Layout(corpus).folder(name)
         try:
-            lock = locks.shared(folder / "lock")
-        except OSError as exc:
-            raise unreadable(folder / "lock", exc) from exc
-        if lock is None:
-            if current(corpus) == name and not (folder / "lock").exists():
-                raise damaged(folder, "is missing")
+            held = hold(folder, earlier=earlier)
+        except CorpusDamaged:
+            if current(corpus) == name:
+                raise
             continue
-        try:
-            # The folder may have gone and the descriptor outlived it: the lock counts only while its name exists.
-            if not (folder / "lock").exists():
-                lock.close()
-                continue
-            held = Pin(folder, Manifest.read(folder, earlier=earlier), lock)
-            if whole:
+        if whole:
+            try:
                 held.stamps()
                 held.check(most=_SMALL)
-            return held
-        except BaseException:
-            lock.close()
-            raise
+            except BaseException:
+                held.close()
+                raise
+        return held
     raise CorpusLocked(
-        f"The current generation of {corpus} stays locked by whoever removes it", "Try again in a few seconds"
+        f"The generations of {corpus} change faster than they can be opened", "Try again in a few seconds"
     )
 
 
@@ -431,8 +404,7 @@ def next_number(corpus: Path) -> int:
     layout = Layout(corpus)
     names = [p.name for p in layout.generations.iterdir()] if layout.generations.is_dir() else []
     names += [current(corpus)] if exists(corpus) else []
-    numbers = [whole_number(name.partition("-")[0], 0) for name in names]
-    return max(numbers, default=0) + 1
+    return 1 + max((whole_number(name.partition("-")[0], 0) for name in names), default=0)
 
 
 def complete(built: Path, manifest: Manifest) -> None:
@@ -445,40 +417,21 @@ def complete(built: Path, manifest: Manifest) -> None:
     _write_stamps(built, {name: _stamp(built / name, part) for name, part in manifest.parts.items()})
 
 
-def publish(corpus: Path, built: Path, manifest: Manifest) -> Path:
-    """Give a complete folder its name, then swap the pointer. Everything is on disk before the swap.
-
-    Args:
-        corpus: The corpus folder.
-        built: A complete generation on the same file system.
-        manifest: Its manifest.
-
-    Returns:
-        The generation's folder.
-    """
+def publish(corpus: Path, built: Path, manifest: Manifest) -> None:
+    """Give a complete folder of the same file system its name, then swap the pointer. Everything is on disk before the swap."""
     layout = Layout(corpus)
-    sync_tree(built)
+    for path in (*sorted(built.rglob("*")), built):
+        sync(path)
     layout.generations.mkdir(exist_ok=True)
-    folder = layout.folder(manifest.generation)
-    os.rename(built, folder)
+    os.rename(built, layout.folder(manifest.generation))
     sync(layout.generations)
     step("renamed")
     point(corpus, manifest.generation)
-    return folder
 
 
 def point(corpus: Path, generation: str) -> None:
     """Let the pointer name a generation, by one rename."""
-    layout = Layout(corpus)
-    fresh = layout.pointer.with_name("current.new")
-    with open(fresh, "w", encoding="utf-8") as file:
-        file.write(generation + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    step("pointer-written")
-    private(fresh)
-    os.replace(fresh, layout.pointer)
-    sync(layout.corpus)
+    write_whole(Layout(corpus).pointer, generation + "\n", "pointer-written")
     step("swapped")
 
 
@@ -486,9 +439,8 @@ def set_aside(corpus: Path, generation: str) -> Path:
     """Move a damaged generation out of the way, into `damaged/`, and return where it is. Nothing of it is removed."""
     layout = Layout(corpus)
     layout.damaged.mkdir(exist_ok=True)
-    target = next(
-        p for n in range(1000) if not (p := layout.damaged / (f"{generation}.{n}" if n else generation)).exists()
-    )
+    names = (generation, *(f"{generation}.{n}" for n in range(1, 1000)))
+    target = next(path for name in names if not (path := layout.damaged / name).exists())
     os.rename(layout.folder(generation), target)
     sync(layout.damaged)
     step("aside")
@@ -500,7 +452,7 @@ def set_aside(corpus: Path, generation: str) -> Path:
 
 def states(corpus: Path) -> dict[str, str]:
     """Name of each kept state -> its generation, by name."""
-    files = sorted(Layout(corpus).states.glob("*")) if Layout(corpus).states.is_dir() else []
+    files = sorted(Layout(corpus).states.glob("*"))
     return {file.name: file.read_text(encoding="utf-8").strip() for file in files if _STATE.fullmatch(file.name)}
 
 
@@ -512,11 +464,7 @@ def keep_state(corpus: Path, name: str) -> str:
     with locks.writer(layout.writer_lock, corpus):
         generation = current(corpus)
         layout.states.mkdir(exist_ok=True)
-        fresh = layout.states / f".{name}.new"
-        fresh.write_text(generation + "\n", encoding="utf-8")
-        sync(fresh)
-        os.replace(fresh, layout.states / name)
-        sync(layout.states)
+        write_whole(layout.states / name, generation + "\n")
     return generation
 
 
@@ -535,9 +483,9 @@ def clean(corpus: Path) -> list[str]:
         Names of the removed generations, sorted.
     """
     layout = Layout(corpus)
-    remove_tree(layout.building)
-    with suppress(FileNotFoundError):
-        layout.pointer.with_name("current.new").unlink()
+    _remove_tree(layout.building)
+    for unfinished in layout.corpus.glob(".current-*"):
+        unfinished.unlink(missing_ok=True)
     if not layout.generations.is_dir():
         return []
     keep = {*states(corpus).values(), current(corpus) if exists(corpus) else ""}
@@ -545,32 +493,25 @@ def clean(corpus: Path) -> list[str]:
 
 
 def _remove(folder: Path) -> bool:
-    """Remove one generation unless somebody holds it."""
-    if not (folder / "lock").exists():  # never published, or its removal was interrupted: no reader can hold it
-        remove_tree(folder)
-        return True
-    lock = locks.exclusive(folder / "lock")
-    if lock is None:
-        return False
-    with lock:
-        # The lock file goes first: a reader that opened it before sees its name gone and reads the pointer again.
-        (folder / "lock").unlink()
-        remove_tree(folder)
+    """Remove one generation unless somebody holds it. One without a lock was never published, or is half removed."""
+    if (folder / "lock").exists():
+        lock = locks.exclusive(folder / "lock")
+        if lock is None:
+            return False
+        with lock:
+            # The lock file goes first: a reader that opened it before sees its name gone and reads the pointer again.
+            (folder / "lock").unlink()
+    _remove_tree(folder)
     return True
 
 
-def remove_tree(folder: Path) -> None:
+def _remove_tree(folder: Path) -> None:
     """Remove a folder that may not be there. A helper process of a killed run may be about to write its last file there."""
     for _ in range(_REMOVE_TRIES):
-        try:
-            shutil.rmtree(folder)
-        except FileNotFoundError:
-            if not folder.exists():
-                return
-        except OSError:
-            time.sleep(_REMOVE_PAUSE)
-        else:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
             return
+        time.sleep(_REMOVE_PAUSE)
     shutil.rmtree(folder)
 
 
@@ -583,11 +524,17 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def sync_tree(folder: Path) -> None:
-    """Put every file and folder below, and the folder itself, on disk."""
-    for path in sorted(folder.rglob("*")):
-        sync(path)
-    sync(folder)
+def write_whole(path: Path, text: str, written: str = "") -> None:
+    """Write a small file so that readers see the old text or the new one, and the new one is on disk. `written` names the step
+    between the two (see `step`). Raises OSError."""
+    fresh = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
+    fresh.write_text(text, encoding="utf-8")
+    sync(fresh)
+    private(fresh)
+    if written:
+        step(written)
+    os.replace(fresh, path)
+    sync(path.parent)
 
 
 def private(path: Path) -> None:

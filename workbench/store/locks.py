@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from workbench.errors import CorpusLocked
 
@@ -29,14 +28,14 @@ class FileLock:
         self._descriptor = descriptor
         self.path = path
 
-    @property
-    def held(self) -> bool:
-        """False after `close`."""
-        return self._descriptor >= 0
-
     def fileno(self) -> int:
         """The open file, for `os.fstat`."""
         return self._descriptor
+
+    def sign(self) -> None:
+        """Write who holds the lock, in one write, so that a refused writer reads either all of it or what was before."""
+        text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
+        os.pwrite(self._descriptor, text.ljust(256), 0)
 
     def close(self) -> None:
         """Give the lock back; more than once does nothing."""
@@ -47,9 +46,7 @@ class FileLock:
     def __enter__(self) -> FileLock:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -78,7 +75,7 @@ def writer(path: Path, corpus: Path, *, wait: bool = False, abort: Callable[[], 
     while True:
         lock = _take(path, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)
         if lock is not None:
-            _sign(lock)
+            lock.sign()
             return lock
         if not wait or (abort is not None and abort()):
             raise CorpusLocked(
@@ -90,24 +87,17 @@ def writer(path: Path, corpus: Path, *, wait: bool = False, abort: Callable[[], 
 
 def _take(path: Path, operation: int, flags: int) -> FileLock | None:
     try:
-        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        lock = FileLock(os.open(path, flags | os.O_CLOEXEC, 0o644), path)
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    except BaseException:
-        os.close(descriptor)
+        fcntl.flock(lock._descriptor, operation | fcntl.LOCK_NB)
+    except BaseException as exc:
+        lock.close()
+        if isinstance(exc, BlockingIOError):
+            return None
         raise
-    return FileLock(descriptor, path)
-
-
-def _sign(lock: FileLock) -> None:
-    """Write who holds the lock, in one write, so that a refused writer reads either all of it or what was before."""
-    text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}).encode()
-    os.pwrite(lock.fileno(), text.ljust(256), 0)
+    return lock
 
 
 def _holder(path: Path) -> str:

@@ -225,7 +225,7 @@ class Generation:
 
     def verify(self) -> None:
         """Read every byte and compare it with the manifest's digests. Raises CorpusDamaged."""
-        self._files.pin.check(anew=True)
+        self._files.pin.check(again=True)
 
     def is_current(self) -> bool:
         """Whether the corpus's pointer still names this generation."""

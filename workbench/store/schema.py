@@ -13,96 +13,44 @@ for filters), `places` (where a text is in its original), `access` (distinct com
 
 from __future__ import annotations
 
-DOCUMENT_COLUMNS = {
-    "document_id": "VARCHAR NOT NULL",
-    "root": "VARCHAR NOT NULL",
-    "path": "VARCHAR NOT NULL",
-    "title": "VARCHAR NOT NULL",
-    "type": "VARCHAR NOT NULL",
-    "url": "VARCHAR NOT NULL",
-    "language": "VARCHAR NOT NULL",
-    "tenant": "VARCHAR",
-    "roles": "VARCHAR[] NOT NULL",
-    "sensitivity": "VARCHAR NOT NULL",
-    "modified": "TIMESTAMP",
-    "size": "BIGINT NOT NULL",
-    "sha256": "VARCHAR NOT NULL",
-    "characters": "INTEGER NOT NULL",
-    "lines": "INTEGER NOT NULL",
-    "page_starts": "INTEGER[] NOT NULL",
-    "metadata": "VARCHAR NOT NULL",
-    "location": "VARCHAR NOT NULL",
-    "year": "INTEGER",
-    "digest": "VARCHAR NOT NULL",
-    "file_root": "VARCHAR NOT NULL",
-    "file_path": "VARCHAR NOT NULL",
-    "text": "VARCHAR NOT NULL",
-}
-"""A document as staged. `location` is the absolute path of the file that is this document, "" for one of several records of
-a file; `digest` names what is indexed of it and its access; `file_root` and `file_path` name its row of `files`."""
 
-RECORD_COLUMNS = {
-    "document_id": "VARCHAR NOT NULL",
-    "chunk_id": "VARCHAR NOT NULL",
-    "collection": "VARCHAR NOT NULL",
-    "granularity": "VARCHAR NOT NULL",
-    "kind": "VARCHAR NOT NULL",
-    "chunk_index": "INTEGER NOT NULL",
-    "start_char": "INTEGER NOT NULL",
-    "end_char": "INTEGER NOT NULL",
-    "start_line": "INTEGER NOT NULL",
-    "end_line": "INTEGER NOT NULL",
-    "page": "INTEGER",
-    "section": "VARCHAR NOT NULL",
-    "context": "VARCHAR NOT NULL",
-    "text": "VARCHAR NOT NULL",
-    "text_hash": "VARCHAR NOT NULL",
-    "text_key": "UBIGINT NOT NULL",
-    "tokens": "INTEGER NOT NULL",
-}
-"""A record as staged: a chunk, or a whole document. `text_hash` is hex blake2b-16 of what is embedded (context and text);
-`text_key` the first 8 bytes of the blake2b of the text alone, for finding equal texts."""
+def _columns(declared: str) -> dict[str, str]:
+    """Name -> SQL type, in order."""
+    return dict(column.split() for column in declared.split(","))
 
-FIELD_COLUMNS = {
-    "document_id": "VARCHAR NOT NULL",
-    "key": "VARCHAR NOT NULL",
-    "position": "INTEGER NOT NULL",
-    "text": "VARCHAR NOT NULL",
-    "number": "DOUBLE",
-    "time": "TIMESTAMP",
-    "listed": "BOOLEAN NOT NULL",
-}
+
+DOCUMENT_COLUMNS = _columns(
+    "document_id VARCHAR, root VARCHAR, path VARCHAR, title VARCHAR, type VARCHAR, url VARCHAR, language VARCHAR,"
+    " tenant VARCHAR, roles VARCHAR[], sensitivity VARCHAR, modified TIMESTAMP, size BIGINT, sha256 VARCHAR,"
+    " characters INTEGER, lines INTEGER, page_starts INTEGER[], metadata VARCHAR, location VARCHAR, year INTEGER,"
+    " digest VARCHAR, file_root VARCHAR, file_path VARCHAR, text VARCHAR"
+)
+"""A document as staged; tenant, modified and year may be NULL. `location` is the absolute path of the file that is this document,
+"" for one of several records of a file; `digest` names what is indexed of it and its access; `file_root` and `file_path` name its
+row of `files`."""
+
+RECORD_COLUMNS = _columns(
+    "document_id VARCHAR, chunk_id VARCHAR, collection VARCHAR, granularity VARCHAR, kind VARCHAR, chunk_index INTEGER,"
+    " start_char INTEGER, end_char INTEGER, start_line INTEGER, end_line INTEGER, page INTEGER, section VARCHAR,"
+    " context VARCHAR, text VARCHAR, text_hash VARCHAR, text_key UBIGINT, tokens INTEGER"
+)
+"""A record as staged: a chunk, or a whole document; page may be NULL. `text_hash` is hex blake2b-16 of what is embedded (context
+and text); `text_key` the first 8 bytes of the blake2b of the text alone, for finding equal texts."""
+
+FIELD_COLUMNS = _columns(
+    "document_id VARCHAR, key VARCHAR, position INTEGER, text VARCHAR, number DOUBLE, time TIMESTAMP, listed BOOLEAN"
+)
 """One value of front matter: nested keys joined by dots, lists one row an element with `listed`."""
 
-FILE_COLUMNS = {
-    "root": "VARCHAR NOT NULL",
-    "path": "VARCHAR NOT NULL",
-    "size": "BIGINT NOT NULL",
-    "modified_ns": "BIGINT NOT NULL",
-    "sha256": "VARCHAR NOT NULL",
-    "recipe": "VARCHAR NOT NULL",
-    "collections": "VARCHAR[] NOT NULL",
-    "status": "VARCHAR NOT NULL",
-    "reason": "VARCHAR NOT NULL",
-    "remedy": "VARCHAR NOT NULL",
-    "documents": "INTEGER NOT NULL",
-    "chunks": "INTEGER NOT NULL",
-    "access": "VARCHAR NOT NULL",
-}
+FILE_COLUMNS = _columns(
+    "root VARCHAR, path VARCHAR, size BIGINT, modified_ns BIGINT, sha256 VARCHAR, recipe VARCHAR, collections VARCHAR[],"
+    " status VARCHAR, reason VARCHAR, remedy VARCHAR, documents INTEGER, chunks INTEGER, access VARCHAR"
+)
 """One file seen: `recipe` is a digest of all that shaped its outcome beside its bytes; `access` is JSON of the tenant, roles and
 sensitivity that rules and flags gave to it, "" where they are not known."""
 
-PLACE_COLUMNS = {"document_id": "VARCHAR NOT NULL", "start": "INTEGER NOT NULL", "locator": "VARCHAR NOT NULL"}
-"""From which character on a document's text stands at which place of the original (sheet and row, slide, cell, ...)."""
-
-PART_COLUMNS = {"chunk_id": "VARCHAR NOT NULL", "position": "INTEGER NOT NULL", "hash": "VARCHAR NOT NULL"}
-"""What a staged record's vector is made of: one text for a chunk, the document's chunks for a whole document."""
-
-CUT_RECORDS = "SELECT number FROM records WHERE granularity = 'chunk' AND tokens > ? ORDER BY number"
-"""Chunks of which an encoder that reads so many tokens embeds only the beginning."""
-
-TEXT_COLUMNS = {"hash": "VARCHAR NOT NULL", "tokens": "INTEGER NOT NULL", "text": "VARCHAR NOT NULL"}
-"""What may have to be embedded, by the hash of it; the same text may be staged more than once."""
+PLACE_COLUMNS = _columns("document_id VARCHAR, start INTEGER, locator VARCHAR")
+"""From which character on a document's text is at which place of the original (sheet and row, slide, cell, ...)."""
 
 STAGED = {
     "documents": DOCUMENT_COLUMNS,
@@ -110,24 +58,18 @@ STAGED = {
     "fields": FIELD_COLUMNS,
     "places": PLACE_COLUMNS,
     "files": FILE_COLUMNS,
-    "parts": PART_COLUMNS,
-    "texts": TEXT_COLUMNS,
-    "dropped": {"root": "VARCHAR NOT NULL", "path": "VARCHAR NOT NULL"},
-    "roots": {
-        "root": "VARCHAR NOT NULL", "whole": "BOOLEAN NOT NULL", "salt": "VARCHAR NOT NULL",
-        "options": "VARCHAR NOT NULL",
-    },
-    "collections": {"name": "VARCHAR NOT NULL", "granularity": "VARCHAR NOT NULL", "chunking": "VARCHAR NOT NULL"},
-}  # fmt: skip
-"""Tables of the staging file. `dropped` names the files of the old generation whose documents are not carried over."""
+    "parts": _columns("chunk_id VARCHAR, position INTEGER, hash VARCHAR"),
+    "texts": _columns("hash VARCHAR, tokens INTEGER, text VARCHAR"),
+    "dropped": _columns("root VARCHAR, path VARCHAR"),
+    "roots": _columns("root VARCHAR, whole BOOLEAN, salt VARCHAR, options VARCHAR"),
+    "collections": _columns("name VARCHAR, granularity VARCHAR, chunking VARCHAR"),
+}
+"""Tables of the staging file. `parts`: what a record's vector is made of, one text for a chunk, the document's chunks for a whole
+document. `texts`: what may have to be embedded, the same text perhaps more than once. `dropped`: the files of the old
+generation whose documents are not carried over."""
 
-
-def staging_tables() -> list[str]:
-    """The statements that make an empty staging file."""
-    return [
-        f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
-        for table, columns in STAGED.items()
-    ]
+CUT_RECORDS = "SELECT number FROM records WHERE granularity = 'chunk' AND tokens > ? ORDER BY number"
+"""Chunks of which an encoder that reads so many tokens embeds only the beginning."""
 
 
 def carried(dropped: str) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,9 @@ class Staging:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = open_writing(path)
-        for statement in schema.staging_tables():
-            self._connection.execute(statement)
+        for table, columns in schema.STAGED.items():
+            declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+            self._connection.execute(f"CREATE TABLE {table} ({declared})")
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schema.STAGED}
         self._held = 0
 
@@ -59,9 +60,8 @@ class Staging:
             location: Absolute path of the file that is this document, or "".
         """
         metadata = json.dumps(document.metadata, sort_keys=True)
-        staged = [_record_row(record) for record, _ in records]
-        self._rows["records"] += staged
         for record, parts in records:
+            self._rows["records"].append(_record_row(record))
             for position, part in enumerate(parts):
                 hashed = text_hash(part.indexed_text)
                 self._rows["parts"].append((record.chunk_id, position, hashed))
@@ -69,12 +69,12 @@ class Staging:
                 self._held += len(part.text)
         self._rows["fields"] += [(document.document_id, *row) for row in field_rows(document.metadata)]
         self._rows["places"] += [(document.document_id, place.start, place.locator) for place in document.places]
+        lines = document.text.count("\n") + bool(document.text and not document.text.endswith("\n"))
         self._rows["documents"].append(
             (
                 document.document_id, document.root, document.path, document.title, document.type, document.url,
                 document.language, document.tenant, sorted(document.roles), document.sensitivity,
-                _naive(document.modified), document.size, document.sha256, len(document.text),
-                document.text.count("\n") + (1 if document.text and not document.text.endswith("\n") else 0),
+                _naive(document.modified), document.size, document.sha256, len(document.text), lines,
                 list(document.page_starts), metadata, location, year_of(document),
                 document_digest(document, metadata, [record for record, _ in records]), *file, document.text,
             )
@@ -92,23 +92,18 @@ class Staging:
         import pyarrow as pa
 
         for name, rows in self._rows.items():
-            if not rows:
-                continue
-            columns = list(schema.STAGED[name])
-            kinds = schema.STAGED[name]
-            arrays = [
-                _arrow(values, _arrow_type(kinds[column]))
-                for column, values in zip(columns, zip(*rows, strict=True), strict=True)
-            ]
-            self._connection.register("batch", pa.Table.from_arrays(arrays, names=columns))
-            self._connection.execute(f"INSERT INTO {name} SELECT * FROM batch")
-            self._connection.unregister("batch")
-            rows.clear()
+            if rows:
+                kinds = schema.STAGED[name]
+                arrays = map(_arrow, kinds.values(), zip(*rows, strict=True))
+                self._connection.register("batch", pa.Table.from_arrays(list(arrays), names=list(kinds)))
+                self._connection.execute(f"INSERT INTO {name} SELECT * FROM batch")
+                self._connection.unregister("batch")
+                rows.clear()
         self._held = 0
 
-    def query(self, sql: str, values: Any = None) -> list[tuple[Any, ...]]:
-        """All rows of a statement over the staged tables."""
-        return fetch(self._connection, sql, values)
+    def collections(self) -> list[str]:
+        """Names of the collections that the records are in."""
+        return [name for (name,) in fetch(self._connection, "SELECT DISTINCT collection FROM records")]
 
     def find_missing(self, old_database: Path | None, known: Sequence[str]) -> tuple[int, int, int]:
         """Find the staged texts that have no vector yet.
@@ -122,7 +117,7 @@ class Staging:
         """
         import pyarrow as pa
 
-        with self.attached(old_database) as connection:
+        with self._attached(old_database) as connection:
             connection.register("known", pa.table({"hash": pa.array(known, pa.string())}))
             there = "SELECT hash FROM known"
             if old_database is not None:
@@ -132,13 +127,14 @@ class Staging:
                 f" WHERE hash NOT IN ({there}) GROUP BY hash"
             )
             connection.unregister("known")
-        ((missing, tokens, every),) = self.query(
-            "SELECT count(*), coalesce(sum(tokens), 0)::BIGINT, (SELECT count(DISTINCT hash) FROM texts) FROM missing"
+        ((missing, tokens, every),) = fetch(
+            self._connection,
+            "SELECT count(*), coalesce(sum(tokens), 0)::BIGINT, (SELECT count(DISTINCT hash) FROM texts) FROM missing",
         )
         return missing, tokens, every - missing
 
     @contextmanager
-    def attached(self, old_database: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _attached(self, old_database: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file's connection, with a generation's database (if there is one) attached as `old`."""
         if old_database is not None:
             self._connection.execute(f"ATTACH {quoted(old_database)} AS old (READ_ONLY)")
@@ -158,7 +154,7 @@ class Staging:
             f" JOIN ({schema.carried('dropped')}) c ON c.number = r.document_number"
             " JOIN old.collections k ON k.name = r.collection"
         )
-        with self.attached(old_database) as connection:
+        with self._attached(old_database) as connection:
             connection.execute(f"CREATE TEMP TABLE carried_records AS {carried}")
             connection.execute(
                 f"INSERT INTO texts SELECT text_hash, tokens, {_INDEXED_TEXT} FROM carried_records WHERE {_OWN_PART}"
@@ -174,13 +170,13 @@ class Staging:
 
     def missing_texts(self, window: int) -> Iterator[list[tuple[str, int, str]]]:
         """Hash, tokens and text of what `find_missing` found, each once, at most `window` at a time."""
-        last = self.query("SELECT coalesce(max(row), -1) FROM missing")[0][0]
+        ((last,),) = fetch(self._connection, "SELECT coalesce(max(row), -1) FROM missing")
         sql = (
             "SELECT t.hash, t.tokens, t.text FROM texts t JOIN missing m ON m.row = t.rowid"
             " WHERE t.rowid BETWEEN $1 AND $2 AND m.row BETWEEN $1 AND $2"
         )
         for first in range(0, last + 1, window):
-            rows = self.query(sql, [first, first + window - 1])
+            rows = fetch(self._connection, sql, [first, first + window - 1])
             if rows:
                 yield rows
 
@@ -199,11 +195,8 @@ def lost_wholes(old_database: Path) -> list[tuple[str, str]]:
         " JOIN collections n ON n.name = o.collection WHERE o.document_number = r.document_number"
         " AND o.granularity = 'chunk' AND n.chunking <> 'whole') ORDER BY 1, 2"
     )
-    connection = open_reading(old_database)
-    try:
+    with closing(open_reading(old_database)) as connection:
         return [(root, path) for root, path in fetch(connection, lost)]
-    finally:
-        connection.close()
 
 
 def quoted(path: Path) -> str:
@@ -244,32 +237,28 @@ def year_of(document: Document) -> int | None:
     return document.modified.astimezone(UTC).year if document.modified is not None else None
 
 
-def field_rows(metadata: Mapping[str, Any]) -> list[tuple[str, int, str, float | None, datetime | None, bool]]:
+_Field = tuple[str, int, str, float | None, datetime | None, bool]
+
+
+def field_rows(metadata: Mapping[str, Any]) -> list[_Field]:
     """Front matter as (key, position, text, number, time, listed): nested keys joined by dots, a list one row an element."""
-    rows: list[tuple[str, int, str, float | None, datetime | None, bool]] = []
-    _flatten("", metadata, rows, False)
+    rows: list[_Field] = []
+
+    def add(key: str, value: Any, listed: bool) -> None:
+        if isinstance(value, Mapping):
+            for name in sorted(value, key=str):
+                add(f"{key}.{name}" if key else str(name), value[name], listed)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                add(key, item, True)
+        elif value is not None:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            number = float(text) if _NUMBER.fullmatch(text.strip()) else None
+            finite = number is not None and abs(number) < float("inf")
+            rows.append((key, len(rows), text, number if finite else None, _time(text), listed))
+
+    add("", metadata, False)
     return rows
-
-
-def _flatten(
-    key: str, value: Any, rows: list[tuple[str, int, str, float | None, datetime | None, bool]], listed: bool
-) -> None:
-    if isinstance(value, Mapping):
-        for name in sorted(value, key=str):
-            _flatten(f"{key}.{name}" if key else str(name), value[name], rows, listed)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _flatten(key, item, rows, True)
-    elif value is not None:
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        rows.append((key, len(rows), text, _number(value, text), _time(text), listed))
-
-
-def _number(value: Any, text: str) -> float | None:
-    if isinstance(value, bool) or not _NUMBER.fullmatch(text.strip()):
-        return None
-    number = float(text)
-    return number if abs(number) < float("inf") else None
 
 
 def _time(text: str) -> datetime | None:
@@ -296,13 +285,19 @@ def _record_row(record: Chunk) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _arrow(values: Sequence[Any], kind: Any) -> Any:
+def _arrow(declared: str, values: Sequence[Any]) -> Any:
+    """A column of a SQL type as an Arrow array."""
     import pyarrow as pa
 
+    types = {
+        "VARCHAR": pa.string(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "UBIGINT": pa.uint64(),
+        "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(), "TIMESTAMP": pa.timestamp("us"),
+        "VARCHAR[]": pa.list_(pa.string()), "INTEGER[]": pa.list_(pa.int32()),
+    }  # fmt: skip
     try:
-        return pa.array(values, type=kind)
+        return pa.array(values, type=types[declared])
     except UnicodeEncodeError:
-        return pa.array([_encodable(value) for value in values], type=kind)
+        return pa.array([_encodable(value) for value in values], type=types[declared])
 
 
 def _encodable(value: Any) -> Any:
@@ -310,15 +305,3 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, list):
         return [_encodable(item) for item in value]
     return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
-
-
-def _arrow_type(declared: str) -> Any:
-    import pyarrow as pa
-
-    kind = declared.removesuffix(" NOT NULL")
-    types = {
-        "VARCHAR": pa.string(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "UBIGINT": pa.uint64(),
-        "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(), "TIMESTAMP": pa.timestamp("us"),
-        "VARCHAR[]": pa.list_(pa.string()), "INTEGER[]": pa.list_(pa.int32()),
-    }  # fmt: skip
-    return types[kind]
