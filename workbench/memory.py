@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 from workbench.errors import UsageError
 from workbench.records import Principal, principal_key
 from workbench.store import locks
-from workbench.store.generations import private
+from workbench.store.generations import private, write_whole
 
 if TYPE_CHECKING:
     import polars
@@ -40,23 +39,8 @@ def remember(
     created_at: datetime | str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> str:
-    """Keep a memory and index it; one with the same id is replaced.
-
-    Args:
-        corpus: The corpus folder.
-        text: What to remember.
-        principal: Whose it is; None where nobody's documents are kept apart.
-        id: Its id; None makes one from the text and the time.
-        title: A title.
-        created_at: Since when; None is now.
-        metadata: More fields, to filter by.
-
-    Returns:
-        The id.
-
-    Raises:
-        UsageError: No text, a time that cannot be read, or metadata that is not JSON.
-    """
+    """Keep a principal's memory (None: nobody's documents are kept apart) and index it; see `Corpus.remember`. Returns its id.
+    Raises UsageError: no text, a time that cannot be read, or metadata that is not JSON."""
     if not isinstance(text, str) or not text.strip():
         raise UsageError("There is nothing to remember", "Pass a text")
     moment = _moment(created_at)
@@ -88,29 +72,15 @@ def memories(records: StoredRecords, principal: Principal | None) -> polars.Data
     """The memories that a principal may see, the newest first: id, created_at (UTC), text, title, path."""
     import polars as pl
 
-    scope = records.scope(principal, None, (COLLECTION,))
-    numbers = np.arange(records.documents_total)
-    if scope.allowed_documents is not None:
-        numbers = np.flatnonzero(scope.allowed_documents)
-    found = records.documents(numbers.tolist())
+    allowed = records.scope(principal, None, (COLLECTION,)).allowed_documents
+    numbers = np.arange(records.documents_total) if allowed is None else np.flatnonzero(allowed)
     rows = [
-        {
-            "id": str(document.metadata.get("record_id", document.document_id)),
-            "created_at": document.modified,
-            "text": document.text,
-            "title": document.title,
-            "path": document.path,
-        }
-        for document in found
+        (str(d.metadata.get("record_id", d.document_id)), d.modified, d.text, d.title, d.path)
+        for d in records.documents(numbers.tolist())
     ]
-    schema: dict[str, Any] = {
-        "id": pl.String,
-        "created_at": pl.Datetime("us", "UTC"),
-        "text": pl.String,
-        "title": pl.String,
-        "path": pl.String,
-    }
-    return pl.DataFrame(rows, schema=schema).sort(["created_at", "id"], descending=[True, False], nulls_last=True)
+    schema: Any = {"id": pl.String, "created_at": pl.Datetime("us", "UTC"), "text": pl.String, "title": pl.String}
+    frame = pl.DataFrame(rows, schema={**schema, "path": pl.String}, orient="row")
+    return frame.sort(["created_at", "id"], descending=[True, False], nulls_last=True)
 
 
 def _moment(value: datetime | str | None) -> str:
@@ -149,10 +119,7 @@ def _write(corpus: Path, principal: Principal | None, lines: Mapping[str, str]) 
     from workbench import indexing
 
     file = _file(corpus, principal)
-    beside = file.with_suffix(".new")
-    beside.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")
-    private(beside)
-    os.replace(beside, file)
+    write_whole(file, "".join(f"{line}\n" for line in lines.values()))
     tenant, roles = (principal.tenant, principal.roles) if principal is not None else (None, ())
     options = indexing.IndexOptions((COLLECTION,), tenant=tenant, roles=roles, workers=0)
     indexing.index([file], corpus, options, wait=True)

@@ -261,7 +261,7 @@ def _beside(
 ) -> Any:
     """What pages and tools say beside a search, without the generation's id."""
     catalogue, scope = Catalogue(corpus.engine.opened), corpus.engine.records.scope(corpus.principal, None, ())
-    held = corpus.engine.records.rows(catalogue.holding(scope, words)[:50].tolist())
+    held = corpus.engine.records.rows(catalogue.holding(scope, words, corpus.engine.records)[:50].tolist())
     paths = catalogue.paths(scope, 50, words[:3])
     tools = call(
         {

@@ -281,11 +281,11 @@ def test_paths_are_the_visible_ones_with_the_letters(acme: Corpus) -> None:
 
 def test_records_are_found_by_letters_of_text_section_and_path(acme: Corpus) -> None:
     catalogue, scope = parts(acme)
-    assert len(catalogue.holding(scope, "")) == 3
-    assert len(catalogue.holding(scope, "words OF acme")) == 3
-    assert len(catalogue.holding(scope, "deep/")) == 1
-    assert len(catalogue.holding(scope, "zeta")) == 0
-    numbers = catalogue.holding(scope, "c.md")
+    assert len(catalogue.holding(scope, "", acme.engine.records)) == 3
+    assert len(catalogue.holding(scope, "words OF acme", acme.engine.records)) == 3
+    assert len(catalogue.holding(scope, "deep/", acme.engine.records)) == 1
+    assert len(catalogue.holding(scope, "zeta", acme.engine.records)) == 0
+    numbers = catalogue.holding(scope, "c.md", acme.engine.records)
     assert numbers.dtype == np.int64
     assert acme.engine.records.columns(numbers).paths == ("deep/c.md",)
 

@@ -8,11 +8,9 @@ not sentences: "dog bites man" and "man bites dog" are one text to them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +46,8 @@ def find_static(model: Model) -> StaticFiles | None:
     modules = read_json(model.folder / "modules.json")
     if not isinstance(modules, list) or not modules:
         return None
+    from safetensors import SafetensorError, safe_open
+
     kinds = [str(module.get("type", "")).rpartition(".")[2] for module in modules]
     config = read_json(model.folder / "config_sentence_transformers.json")
     prompts = isinstance(config, dict) and any((config.get("prompts") or {}).values())
@@ -55,12 +55,17 @@ def find_static(model: Model) -> StaticFiles | None:
         return None
     folder = model.folder / str(modules[0].get("path", ""))
     table, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
-    tensors = _header(table)
-    key = next((key for key in _KEYS if key in tensors), "")
-    # model2vec's newer tables may share rows between tokens ("mapping"); sentence-transformers unfolds those.
-    if not key or {"mapping", "weights"} & set(tensors) or not tokenizer.is_file():
+    try:
+        with safe_open(table, "np") as tensors:
+            names = set(tensors.keys())
+            key = next((key for key in _KEYS if key in names), "")
+            # model2vec's newer tables may share rows between tokens ("mapping"); sentence-transformers unfolds those.
+            if not key or {"mapping", "weights"} & names or not tokenizer.is_file():
+                return None
+            rows = tensors.get_slice(key)
+            kind, shape = rows.get_dtype(), rows.get_shape()
+    except (OSError, SafetensorError):
         return None
-    kind, shape = tensors[key].get("dtype"), tensors[key].get("shape", ())
     return StaticFiles(table, key, int(shape[1]), tokenizer) if kind in _WITHOUT_TORCH and len(shape) == 2 else None
 
 
@@ -112,17 +117,3 @@ def _mean(table: NDArray[np.float32], ids: list[int]) -> NDArray[np.float32]:
         total[-1] = 1.0
     vector: NDArray[np.float32] = unit(total[None, :])[0]
     return vector
-
-
-def _header(path: Path) -> dict[str, Any]:
-    """Names, types and shapes of the tensors in a safetensors file, from its header alone; {} where it has none.
-
-    The form: eight bytes, the header's length, little-endian; then the header, JSON.
-    """
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(length)) if 0 < length < 1 << 24 else {}
-    except (OSError, ValueError):
-        return {}
-    return {name: tensor for name, tensor in header.items() if isinstance(tensor, dict) and name != "__metadata__"}

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from workbench import settings
 from workbench.encode.protocol import Meter
@@ -32,9 +34,9 @@ def find_files(run: Run, asked: Sequence[str], also: Mapping[str, str]) -> list[
     options = run.options
     how = json.dumps({"hidden": options.hidden, "gitignore": options.gitignore})
     items: list[FoundFile | SkippedFile] = []
-    for said in sorted({how, *also.values()}):
-        paths = [*(asked if said == how else ()), *(path for path, own in also.items() if own == said)]
-        for item in walk(paths, exclude=(run.corpus,), **json.loads(said)):
+    for walked in sorted({how, *also.values()}):
+        paths = [*(asked if walked == how else ()), *(path for path, own in also.items() if own == walked)]
+        for item in walk(paths, exclude=(run.corpus,), **json.loads(walked)):
             items.append(item)
             if len(items) % 1000 == 0:
                 check(run.abort)
@@ -85,7 +87,9 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         old = previous.files.get(key)
         recipe = recipe_of(run, item, rules)
         if old is not None and not run.anew and _unchanged(old, item, rules, recipe):
-            run.reports.append((key, _as_before(item.path, old)))
+            # One that its reader skipped is skipped again, for the same reason.
+            status = FileStatus.UNCHANGED if old.status is FileStatus.INDEXED else old.status
+            run.reports.append((key, FileReport(item.path, status, old.reason, old.remedy)))
             run.kept.add(key)
         elif old is not None and old.status is FileStatus.INDEXED and (reason := _refusal(item.absolute)):
             _keep(run, key, f"The file cannot be read: {reason}", FileStatus.FAILED)
@@ -118,9 +122,7 @@ def _rules_for(run: Run, item: FoundFile | SkippedFile) -> FileRules:
     old = run.previous.files.get((item.root, item.path))
     if old is None or rules.collections != run.options.flags.collections:
         return rules
-    return FileRules(
-        tuple({*rules.collections, *old.collections}), rules.tenant, rules.roles, rules.sensitivity, rules.type
-    )
+    return replace(rules, collections=tuple({*rules.collections, *old.collections}))
 
 
 def cutting_for(run: Run, names: Iterable[str]) -> Cutting:
@@ -144,30 +146,22 @@ def cutting_for(run: Run, names: Iterable[str]) -> Cutting:
 def recipe_of(run: Run, item: FoundFile, rules: FileRules) -> str:
     """Digest of all that shapes a file's documents beside its bytes and the collections they go to."""
     cutting = run.cutting
-    said = [
+    shaped_by = [
         INGEST_VERSION, generations.FORMAT, run.roots[item.root].salt, rules.tenant, rules.roles, rules.sensitivity,
         rules.type, cutting.budget_tokens, run.encoders[0][1].name, run.encoders[0][1].digest,
         [[n, cutting.granularity(n).value, cutting.is_whole(n)] for n in rules.collections],
     ]  # fmt: skip
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(shaped_by).encode()).hexdigest()[:32]
 
 
 def _unchanged(old: StoredFile, item: FoundFile, rules: FileRules, recipe: str) -> bool:
     """Whether a file would give what it gave. A file that failed is tried again; the digest is read last."""
-    if old.status is FileStatus.FAILED or old.recipe != recipe or old.collections != rules.collections:
+    was = (old.recipe, old.collections, old.size, old.modified_ns)
+    if old.status is FileStatus.FAILED or was != (recipe, rules.collections, item.size, item.modified_ns):
         return False
-    if old.size != item.size or old.modified_ns != item.modified_ns:
-        return False
-    try:
+    with suppress(OSError):
         return digest_of(item) == old.sha256
-    except OSError:
-        return False
-
-
-def _as_before(path: str, old: StoredFile) -> FileReport:
-    """The report of an unchanged file; one that its reader skipped is skipped again, for the same reason."""
-    status = FileStatus.UNCHANGED if old.status is FileStatus.INDEXED else old.status
-    return FileReport(path, status, old.reason, old.remedy)
+    return False
 
 
 def _refusal(path: str) -> str:

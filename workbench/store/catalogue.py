@@ -1,8 +1,8 @@
 """What a generation holds, to look through rather than to search: paths, folders, sizes, levels, failures, chunks.
 
 Pages read it, each list for a scope or a principal: a file that failed has no document, and is as visible as one with the access
-that rules and flags gave to it. Texts and titles are
-not read here but by number through the record store, which masks what a policy masks.
+that rules and flags gave to it. Texts and titles are not read here but by number through the record store, which masks what a
+policy masks.
 """
 
 from __future__ import annotations
@@ -88,13 +88,10 @@ class Catalogue:
     def levels(self, scope: Scope) -> dict[str, int]:
         """Sensitivity -> number of visible documents, by name."""
         codes = self._records.access_codes
-        if scope.visible_documents is not None:
-            codes = codes[scope.visible_documents]
-        counted: dict[str, int] = {}
-        by_code = np.bincount(codes, minlength=len(self._records.access)).tolist()
-        for kind, number in zip(self._records.access, by_code, strict=True):
-            if number:
-                counted[kind.sensitivity] = counted.get(kind.sensitivity, 0) + number
+        codes = codes if scope.visible_documents is None else codes[scope.visible_documents]
+        counted: Counter[str] = Counter()
+        for code, number in zip(*np.unique(codes, return_counts=True), strict=True):
+            counted[self._records.access[code].sensitivity] += int(number)
         return dict(sorted(counted.items()))
 
     def refused(
@@ -105,8 +102,7 @@ class Catalogue:
         """
         found = self._refused(principal, "ORDER BY status, root, path")
         counts = Counter((str(file.status), file.reason) for file in found)
-        ordered = sorted(counts.items(), key=lambda c: (c[0][0], -c[1], c[0][1]))
-        return dict(ordered), found[:most]
+        return dict(sorted(counts.items(), key=lambda c: (c[0][0], -c[1], c[0][1]))), found[:most]
 
     def refused_named(self, name: str, principal: Principal | None, most: int = 5) -> list[Refused]:
         """Those of them with this path (or absolute path), in order; none of a blank name."""
@@ -122,35 +118,27 @@ class Catalogue:
         may_know = self._records.may_know
         return [Refused(r[1], r[2], FileStatus(r[3]), r[4], r[5]) for r in rows if may_know(r[0], r[2], principal)]
 
-    def holding(self, scope: Scope, part: str, shown: StoredRecords | None = None) -> NDArray[np.int64]:
+    def holding(self, scope: Scope, part: str, shown: StoredRecords) -> NDArray[np.int64]:
         """Numbers of allowed records whose text, section or path holds `part` (any case; blank: all), up, int64.
 
-        Args:
-            scope: What is allowed.
-            part: The letters.
-            shown: The record store of who looks: letters behind a mask are not found. Without it, where the policy masks
-                anything for anybody, only paths are looked at.
+        `shown` is the record store of who looks: letters behind a mask are not found.
         """
-        if not part:
-            numbers = np.arange(self._arrays.records_total, dtype=np.int64)
-            return numbers if scope.allowed is None else numbers[scope.allowed[numbers]]
         sql = (
             "WITH named AS (SELECT DISTINCT number FROM documents WHERE contains(lower(path), lower($1)))"
             " SELECT r.number, r.document_number IN (FROM named) AS by_path FROM records r WHERE by_path"
             " OR contains(lower(r.text), lower($1)) OR contains(lower(r.section), lower($1)) ORDER BY r.number"
         )
-        columns = fetch_columns(self._connection, sql, [part])
-        numbers, held = np.asarray(columns["number"], np.int64), np.asarray(columns["by_path"], bool).copy()
-        if scope.allowed is not None:
-            numbers, held = numbers[scope.allowed[numbers]], held[scope.allowed[numbers]]
-        if shown is None:
-            if not self._records.policy.redacts(None):
-                return numbers
-        elif not shown.masks:
-            return numbers
+        if part:
+            columns = fetch_columns(self._connection, sql, [part])
+            numbers, by_path = np.asarray(columns["number"], np.int64), np.array(columns["by_path"], bool)
         else:
+            numbers = np.arange(self._arrays.records_total, dtype=np.int64)
+            by_path = np.ones(len(numbers), bool)
+        allowed = slice(None) if scope.allowed is None else scope.allowed[numbers]
+        numbers, held = numbers[allowed], by_path[allowed]
+        if shown.masks:
             for at in np.array_split(np.flatnonzero(~held), 1 + len(held) // 256):
                 chunks = [row.chunk for row in shown.rows(numbers[at].tolist())]
                 held[at] = [part.lower() in c.text.lower() or part.lower() in c.section.lower() for c in chunks]
-        found: NDArray[np.int64] = numbers[held]
-        return found
+            numbers = numbers[held]
+        return numbers
