@@ -1,7 +1,7 @@
 """Hostile input at every border: each case is answered, or refused with one readable sentence, and nothing else happens.
 
 In the suite few cases run, the same in every run. By hand, new ones for as long as one likes:
-`FUZZ_SECONDS=600 pytest tests/property/test_fuzz.py` gives every surface so many seconds, and holds each case to its time.
+`FUZZ_SECONDS=600 pytest tests/property/test_fuzz.py` gives every surface so many seconds.
 What was found once stays, as an example of its surface.
 """
 
@@ -14,7 +14,6 @@ import re
 import shutil
 import sys
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,7 +52,6 @@ from workbench.ui.views import document, judge
 from workbench.ui.views.document import read_target
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
-MOST_CPU_SECONDS = 6.0
 WHO = wb.Principal("acme", ("admin", "support"))
 LONGEST_SENTENCE = 2_000
 HAMMER = settings(
@@ -149,37 +147,14 @@ def answered() -> Iterator[None]:
         readable(str(exc))
 
 
-def short(value: object, most: int) -> str:
-    return re.sub(r"(.)\1{40,}|(..)\2{40,}", r"\1\2...", ascii(value))[:most]
-
-
 def hammer(check: Callable[[Any], None], strategy: st.SearchStrategy[Any], cases: int, *kept: Any) -> None:
     """Run a check over kept cases and drawn ones: so many in the suite, and by hand until the time is up."""
     for one in kept:
         check(one)
-    if not SECONDS:
-        settings(HAMMER, max_examples=cases)(given(strategy)(check))()
-        return
-    found: dict[tuple[str, ...], str] = {}
-    until, ran, slowest = time.monotonic() + SECONDS, 0, 0.0
-
-    def surveyed(drawn: Any) -> None:
-        nonlocal ran, slowest
-        ran, started = ran + 1, time.process_time()
-        try:
-            check(drawn)
-        except Exception as exc:  # noqa: BLE001 - whatever it is, it is a finding
-            where = [f"{f.filename}:{f.lineno}" for f in traceback.extract_tb(exc.__traceback__)][-3:]
-            found.setdefault((type(exc).__name__, *where), f"{short(exc, 300)}\n    {short(drawn, 900)}")
-        spent = time.process_time() - started
-        slowest = max(slowest, spent)
-        if spent > MOST_CPU_SECONDS:
-            found.setdefault(("slow",), f"{spent:.1f} s\n    {short(drawn, 900)}")
-
+    until = time.monotonic() + SECONDS
+    settings(HAMMER, max_examples=cases)(given(strategy)(check))()
     while time.monotonic() < until:
-        settings(HAMMER, max_examples=200)(seed(time.time_ns())(given(strategy)(surveyed)))()
-    print(f" {ran} cases, the slowest {slowest:.2f} s, {len(found)} findings")
-    assert not found, "\n".join(f"{' '.join(key)}\n    {said}" for key, said in found.items())
+        settings(HAMMER, max_examples=200)(seed(time.time_ns())(given(strategy)(check)))()
 
 
 # Files and connections, as Python itself sees them: a plan of an address makes it look at none that it names.

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound, UsageError
+from workbench.errors import CorpusDamaged, CorpusError, CorpusLocked, CorpusNotFound
 from workbench.indexing.run import disk_errors
 from workbench.records import EncoderIdentity
 from workbench.store import generations, locks
@@ -133,36 +133,6 @@ def test_a_missing_pointer_is_the_newest_generation(tmp_path: Path):
     assert make(tmp_path, "z") == "000003-z"
 
 
-def test_a_kept_state_is_not_removed(tmp_path: Path):
-    first = make(tmp_path)
-    assert generations.keep_state(tmp_path, "first") == first
-    make(tmp_path, "y")
-    assert clean(tmp_path) == []
-    assert generations.states(tmp_path) == {"first": first}
-    with pytest.raises(UsageError, match="cannot be the name"):
-        generations.keep_state(tmp_path, "../x")
-    with pytest.raises(UsageError, match="first"):
-        generations.state(tmp_path, "other")
-    (Layout(tmp_path).states / "first").unlink()
-    assert clean(tmp_path) == [first]
-
-
-@pytest.mark.parametrize(
-    ("number", "says"),
-    [
-        (errno.EACCES, "Give yourself the right"),
-        (errno.EMFILE, "ulimit"),
-        (errno.EIO, "Check the disk"),
-        (errno.ENOMEM, "Free memory"),
-    ],
-)
-def test_what_the_system_refuses_is_no_damage(tmp_path: Path, number: int, says: str):
-    error = generations.unreadable(tmp_path / "part", OSError(number, os.strerror(number)))
-    assert not isinstance(error, CorpusDamaged)
-    assert says in error.remedy
-    assert isinstance(generations.unreadable(tmp_path, FileNotFoundError(errno.ENOENT, "")), CorpusDamaged)
-
-
 def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path):
     """What was being built, a pointer not yet swapped, a generation never pointed to, one half removed."""
     name = make(tmp_path)
@@ -274,9 +244,3 @@ def test_a_folder_that_may_not_be_written_is_not_said_to_be_full(code: int) -> N
     assert caught.value.message == f"The corpus cannot be written: {os.strerror(code).lower()} at my.corpus/writer.lock"
     assert "right to write" in caught.value.remedy
     assert "disk space" not in caught.value.remedy
-
-
-def test_a_full_disk_is_said_to_be_full() -> None:
-    with pytest.raises(CorpusError, match="No space left on device") as caught, disk_errors():
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert "Free disk space" in caught.value.remedy

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +11,10 @@ from click.testing import CliRunner
 from corpus_files import paths, run, write_texts
 
 from workbench.cli.main import main
-from workbench.encode.protocol import Meter
 from workbench.errors import CorpusLocked, UsageError
-from workbench.indexing import reading, remove
-from workbench.indexing.reading import Cutting, Outcome, Task, read_all
-from workbench.indexing.roots import Root, salted, settle, targets
-from workbench.ingest.rules import FileRules
-from workbench.ingest.walk import FoundFile, walk
-from workbench.records import Granularity, Principal, Progress
+from workbench.indexing import remove
+from workbench.indexing.roots import Root, salted, targets
+from workbench.records import Granularity, Principal
 from workbench.reports import FileReport, FileStatus, IndexReport, by_kind
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
@@ -227,87 +221,7 @@ def test_the_command_prints_the_table(tmp_path: Path) -> None:
 # --- indexing progress -----------------------------------------------------------------------------------------------
 
 
-def reported(steps: list[tuple[float, int, float]], total: int, work: float = 0.0) -> list[Progress]:
-    now = [0.0]
-    told: list[Progress] = []
-    meter = Meter(told.append, "embed", total, work, lambda: now[0])
-    for at, items, part in steps:
-        now[0] = at
-        meter.advance(items, "x", part)
-    return told
-
-
-def test_time_left_follows_the_work_where_items_differ():
-    """Half of the items but four fifths of the work are done after 8 seconds: 2 seconds left."""
-    (report,) = reported([(8.0, 5, 80.0)], 10, 100.0)
-    assert report.seconds_left == 2.0
-
-
 # --- indexing reading ------------------------------------------------------------------------------------------------
-
-
-CUTTING = Cutting("hashing", 40, {"artifacts": Granularity.DOCUMENT})
-
-
-def tasks(folder: Path, collections: tuple[str, ...] = ("docs",)) -> list[Task]:
-    return [Task(f, FileRules(collections), "") for f in walk([folder]) if isinstance(f, FoundFile)]
-
-
-def by_file(folder: Path, workers: int) -> list[tuple[str, list[str], FileStatus]]:
-    """Path, ids of the documents, and status of each file, in the order they came."""
-    done: list[tuple[str, list[str], FileStatus]] = []
-    ids: list[str] = []
-    for task, item in read_all(tasks(folder), CUTTING, workers):
-        if isinstance(item, Outcome):
-            done.append((task.found.path, ids, item.status))
-            ids = []
-        else:
-            ids.extend(document.document_id for document, _ in item)
-    return done
-
-
-@pytest.mark.slow
-def test_helpers_answer_in_the_order_of_the_files(tmp_path: Path):
-    """The first is the slowest; a file of many records comes in batches; a bad one is an outcome."""
-    records = [json.dumps({"id": str(i), "text": f"record {i} " * 5}) for i in range(700)]
-    (tmp_path / "a.jsonl").write_text("\n".join(records))
-    for name in "bcd":
-        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nText.\n")
-    (tmp_path / "e.pdf").write_bytes(b"%PDF-1.4 broken")
-    alone = by_file(tmp_path, 0)
-    assert [(path, len(ids)) for path, ids, _ in alone] == [
-        ("a.jsonl", 700), ("b.md", 1), ("c.md", 1), ("d.md", 1), ("e.pdf", 0),
-    ]  # fmt: skip
-    assert alone[4][2] is FileStatus.FAILED
-    assert by_file(tmp_path, 2) == alone
-
-
-@pytest.mark.slow
-def test_a_crashed_helper_costs_its_file_and_the_next_one_goes_on(tmp_path: Path):
-    (tmp_path / "a.md").write_text("# A\n\nText.\n")
-    (task,) = tasks(tmp_path)
-    helper = reading._Helper(CUTTING)
-
-    def read() -> Outcome:
-        job = reading._Job(task)
-        helper.give(job)
-        while helper.job is not None:
-            helper.receive()
-        outcome = job.answers[-1]
-        assert isinstance(outcome, Outcome)
-        return outcome
-
-    try:
-        assert read() == Outcome(FileStatus.INDEXED)
-        assert helper.process is not None
-        os.kill(helper.process.pid, signal.SIGKILL)
-        helper.process.wait()
-        crashed = read()
-        assert crashed.status is FileStatus.FAILED
-        assert "signal 9" in crashed.reason
-        assert read() == Outcome(FileStatus.INDEXED)
-    finally:
-        helper.close()
 
 
 # --- indexing roots --------------------------------------------------------------------------------------------------
@@ -320,36 +234,6 @@ def tree(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
     return tmp_path
-
-
-def placed(asked: list[Path], old: dict[str, Root]) -> tuple[list[tuple[str, str]], dict[str, Root]]:
-    wanted = targets(asked)
-    items, roots = settle(walk(wanted), wanted, old, "{}")
-    return [(Path(i.root).name, i.path) for i in items], roots
-
-
-def test_a_folder_is_a_root_and_a_file_alone_opens_none(tree: Path):
-    files, roots = placed([tree / "docs", tree / "c.md"], {})
-    assert files == [(tree.name, "c.md"), ("docs", "a.md"), ("docs", "sub/b.md")]
-    assert [(Path(r.root).name, r.whole) for _, r in sorted(roots.items())] == [(tree.name, False), ("docs", True)]
-
-
-def test_a_part_of_a_known_root_keeps_its_paths(tree: Path):
-    _, roots = placed([tree / "docs"], {})
-    files, after = placed([tree / "docs" / "sub"], roots)
-    assert files == [("docs", "sub/b.md")]
-    assert after == roots
-    files, after = placed([tree / "docs" / "sub" / "b.md"], roots)
-    assert files == [("docs", "sub/b.md")]
-    assert after == roots
-
-
-def test_a_folder_around_known_roots_takes_them_in(tree: Path):
-    _, roots = placed([tree / "docs", tree / "c.md"], {})
-    files, after = placed([tree], roots)
-    assert [path for _, path in files] == ["c.md", "docs/a.md", "docs/sub/b.md", "notes/a.md"]
-    assert list(after) == [str(tree)]
-    assert after[str(tree)].whole
 
 
 def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree: Path):

@@ -19,7 +19,7 @@ from workbench.ingest.outline import Outline, find_header
 from workbench.ingest.readers import Member, Parsed, Source
 from workbench.ingest.readers.html import READER, html_text
 from workbench.ingest.readers.text import find_delimiter, is_table
-from workbench.locators import Place, joined, locate, locator
+from workbench.locators import Place, locate
 from workbench.records import Chunk, Document
 
 
@@ -36,19 +36,6 @@ def chunks_of(file: Path, budget: int) -> tuple[Chunk, ...]:
 def headings(file: Path) -> list[tuple[int, str]]:
     (item,) = read_documents(found(file), FileRules())
     return [(s.level, s.title) for s in item.outline.sections]  # type: ignore[union-attr]
-
-
-def test_locators_are_escaped_and_joined_by_their_first_difference() -> None:
-    assert locator(sheet="R&D = 5%", row=3) == "sheet=R%26D %3D 5%25&row=3"
-    assert joined("sheet=A&row=3", "sheet=A&row=9") == "sheet=A&row=3-9"
-    assert joined("cell=4", "cell=4&output=1") == "cell=4"
-    assert joined("slide=1&part=notes", "slide=1") == "slide=1"
-    assert joined("paragraph=9", "paragraph=12") == "paragraph=9-12"
-    assert joined("paragraph=12", "table=2&row=3") == "paragraph=12..table=2&row=3"
-    assert joined("table=1&row=2", "table=2&row=1") == "table=1&row=2..table=2&row=1"
-    assert joined("part=1.xhtml", "part=2.xhtml") == "part=1.xhtml..part=2.xhtml"
-    places = [Place(5, "row=1"), Place(9, "row=2")]
-    assert [locate(places, a, b) for a, b in ((0, 4), (0, 6), (5, 9), (6, 10))] == ["", "row=1", "row=1", "row=1-2"]
 
 
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial Cyr;}{\f2\fcharset128 MS;}}
@@ -384,49 +371,6 @@ def test_any_page_keeps_its_text_and_its_words_their_lines(tokens: list[str]) ->
 def test_broken_pages_are_read(page: str) -> None:
     text, outline, _ = placed(page)
     assert (text, outline) == html_text(page)
-
-
-@pytest.mark.parametrize(
-    ("page", "text", "places"),
-    [
-        (
-            "<!doctype html>\n<h1>Kettles\n and pots</h1>\n<p>One two\n\n  three <b>four\n</b> five</p>\n<ul><li>six</li></ul>",
-            "# Kettles and pots\n\nOne two three four five\n\n- six",
-            [
-                ("# Kettles ", 2),
-                ("and pots\n\n", 3),
-                ("One two ", 4),
-                ("three four ", 6),
-                ("five\n\n", 7),
-                ("- six", 8),
-            ],
-        ),
-        (
-            "<p>over</p>\n<table>\n<tr>\n<th>\nName<th>Town\n<tr><td><td>Oslo\n</table>\n<ol>\n<li>\n<p>first</ol>\n<h2>\nEnd</h2>",
-            "over\n\nName | Town\n | Oslo\n\n1. first\n\n## End",
-            [("over\n\n", 1), ("Name | Town\n", 5), (" | Oslo\n\n", 6), ("1. first\n\n", 10), ("## End", 12)],
-        ),
-        (
-            "<p>way</p>\n<pre>\none\n  two <b>bold\n\nlast</b></pre><p>on",
-            "way\n\none\n  two bold\n\nlast\n\non",
-            [("way\n\n", 1), ("one\n", 3), ("  two bold\n\n", 4), ("last\n\non", 6)],
-        ),
-        ("<?xml version='1.0'?>\n<html><body>\n<p>a</ b>c", "ac", [("ac", 3)]),
-    ],
-    ids=["paragraphs", "rows, items and headings", "preformatted", "an XML declaration"],
-)
-def test_each_passage_begins_at_the_line_of_its_words(page: str, text: str, places: list[tuple[str, int]]) -> None:
-    found, _, at = placed(page)
-    assert found == text
-    ends = [*(p.start for p in at[1:]), len(found)]
-    assert [(found[p.start : end], p.locator) for p, end in zip(at, ends, strict=True)] == [
-        (words, f"line={line}") for words, line in places
-    ]
-
-
-def test_a_passage_over_several_lines_is_cited_by_all_of_them() -> None:
-    text, _, places = placed("<p>One\ntwo\n\nthree</p>")
-    assert locate(places, 0, len(text)) == "line=1-4"
 
 
 def test_text_between_rows_is_shown_before_the_table() -> None:

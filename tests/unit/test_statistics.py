@@ -139,29 +139,6 @@ def test_where_nothing_can_be_gained_folds_say_so_as_often_as_they_promise() -> 
     assert better < naive
 
 
-def test_a_plan_that_every_fold_chooses_is_as_sure_as_one_that_nobody_chose() -> None:
-    """Where one plan is clearly best there is no luck in the choice: the interval is that of its own figures."""
-    random = np.random.default_rng(6)
-    values = random.random((20, 200)) * 0.2
-    values[7] += 0.5
-    choice = chosen(values)
-    assert set(choice.chosen) == {7}
-    made = choice_difference("RR", ("first", "tuned"), values[0], values, choice)
-    plain = paired_difference("RR", ("first", "tuned"), values[0], values[7])
-    assert (made.low, made.high) == pytest.approx((plain.low, plain.high), abs=0.003)
-    assert (made.difference, made.p, made.wins) == (plain.difference, plain.p, plain.wins)
-    assert made.brief.startswith("0.5")
-
-
-def test_a_pool_takes_the_samples_of_a_set_that_chose_its_plan() -> None:
-    differences = [np.full(30, 0.1), np.full(30, 0.3)]
-    plain = pooled_difference(differences)
-    wide = pooled_difference(differences, drawn={1: np.array([-0.5, 1.1])})
-    assert plain.low == pytest.approx(plain.high)
-    assert (wide.low, wide.high) == pytest.approx(((0.1 - 0.5) / 2, (0.1 + 1.1) / 2))
-    assert wide.difference == pytest.approx(plain.difference)
-
-
 def test_the_verdict_of_a_sweep_has_the_choice_in_its_interval() -> None:
     """What is said of a tuned plan is `choice_difference`; without folds there is no choice to draw again."""
     random = np.random.default_rng(8)
@@ -225,14 +202,6 @@ def test_cohen_by_hand() -> None:
     assert cohen(first, second) == pytest.approx(0.4)
     assert cohen(second, first) == pytest.approx(0.4)
     assert cohen(first, second, "quadratic") == pytest.approx(0.4)  # two grades: weights change nothing
-
-
-def test_weights_by_hand() -> None:
-    # pairs (0,1) (0,3) (3,1) (3,3), each 1/4: linear (1+3+2+0)/4 = 1.5, observed 0.5; quadratic (1+9+4+0)/4 = 3.5
-    assert cohen([0, 3], [1, 3], "linear") == pytest.approx(1 - 0.5 / 1.5)
-    assert cohen([0, 3], [1, 3], "quadratic") == pytest.approx(1 - 0.5 / 3.5)
-    # not weighted: observed 1 of 2 apart, expected 3 of 4 pairs apart
-    assert cohen([0, 3], [1, 3]) == pytest.approx(1 - 0.5 / 0.75)
 
 
 def test_fleiss_of_its_paper() -> None:

@@ -94,50 +94,35 @@ INTRO, MORE, X, Y = "guide/intro.md", "guide/deep/more.md", "notes/x.txt", "note
     ("where", "paths"),
     [
         ("type = 'note'", [Y]),
-        ("type != 'note'", [MORE, INTRO, X]),
         ("year >= 2024", [MORE]),
         ("year = 2023", [X, Y]),
         ("year in (2020, 2024)", [MORE, INTRO]),
         ("tags = 'beta'", [INTRO]),
         ("tags contains 'ALPHA'", [INTRO]),
         ("tags contains 'alph'", []),
-        ("tags like 'gam%'", [MORE]),
-        ("title contains 'MORE'", [MORE]),
         ("title = 'It''s more'", [MORE]),
-        ("title >= 'J'", [X, Y]),
         ("draft = true", [INTRO]),
-        ("draft != true", [MORE, X, Y]),
         ("author.name = 'Ann'", [INTRO]),
         ("score > 2 and score <= 2.5", [Y]),
-        ("score = '2.5'", [Y]),
         ("reviewed >= 2024-05-10", [MORE]),
         ("reviewed > 2024-05-10", []),
-        ("reviewed < '2024-06'", [MORE]),
         ("reviewed = 2024-05", [MORE]),
         ("ms.date <= 2023-01", [Y]),
         ("modified >= 2023-11-14 and modified < 2023-11-15", [MORE, INTRO, X, Y]),
-        ("modified = 2023-11", [MORE, INTRO, X, Y]),
-        ("modified > 2023-11-14", []),
         ("modified <= 2023-11-14T22:13Z", [MORE, INTRO, X, Y]),
-        ("modified < 2023-11-14T22:13Z", []),
         ("path = 'guide/**'", [MORE, INTRO]),
-        ("path = 'guide/'", [MORE, INTRO]),
         ("path = 'guide/*'", [INTRO]),
         ("path = 'guide/intro.md'", [INTRO]),
         ("path in ('notes/*.txt', 'guide/intro.md')", [INTRO, X]),
         ("path glob '**/[xy].*'", [X, Y]),
-        ("path like 'guide/%'", [MORE, INTRO]),
         ("not path = 'guide/**' and not type = 'note'", [X]),
         ("sensitivity = 'internal'", [Y]),
-        ("sensitivity not in ('internal')", [MORE, INTRO, X]),
         ("language = 'de'", [Y]),
         ("source = 'docs'", [MORE, INTRO, X, Y]),
-        ("source like '%/docs'", [MORE, INTRO, X, Y]),
         ("source = 'other'", []),
         ("collection = 'docs' and year = 2020", [INTRO]),
         ("collection = 'memory' or year = 2020", [INTRO]),
         ("size > 0 and lines > 2", [MORE, INTRO, Y]),
-        ("metadata.year = 2020", [INTRO]),
         ("tenant = 'acme'", []),
         ("type = 'note' or type = 'text' and year = 1", [Y]),
         ("  ", [MORE, INTRO, X, Y]),
@@ -183,28 +168,7 @@ def test_a_document_is_found_by_path_id_and_absolute_path(opened: Generation):
     assert store.find_record("none", scope) is None
 
 
-def test_nobody_named_is_refused_where_there_are_tenants(shared: tuple[Generation, Generation]):
-    for generation in shared:
-        with pytest.raises(PrincipalRequired):
-            generation.records.scope(None, "year = 1", ())
-
-
 ANN = Principal("acme")
-
-
-def test_hidden_documents_change_no_byte_of_what_the_store_says(shared: tuple[Generation, Generation]):
-    """Counts, digest, bytes, fields, rows and their order; only the generation's id is another."""
-    answers = []
-    for generation in shared:
-        store = generation.records
-        scope = store.scope(ANN, None, ())
-        info = {k: v for k, v in store.info(scope).items() if k not in ("generation", "roots")}
-        seen = np.arange(store.records_total) if scope.visible is None else np.flatnonzero(scope.visible)
-        rows = [r.chunk for r in store.rows(seen.tolist())]
-        answers.append((info, store.fields(scope), rows, store.count(scope)))
-        assert found(generation, "title = 'Pay' or path = 'law/**' or not type = 'note'", ANN) == [MORE, INTRO, X]
-    assert answers[0] == answers[1]
-    assert shared[0].id != shared[1].id
 
 
 @pytest.mark.parametrize("where", ["salary > 1", "client = 'Evil'"])
@@ -215,28 +179,6 @@ def test_a_field_that_only_hidden_documents_have_is_unknown(shared: tuple[Genera
             generation.records.scope(ANN, where, ())
         says.append(str(error.value))
     assert says[0] == says[1]
-
-
-@pytest.mark.parametrize(
-    ("who", "paths"),
-    [
-        (ANN, [MORE, INTRO, X, Y]),
-        (Principal("acme", ("hr", "it")), [MORE, INTRO, "hr/pay.md", X, Y]),
-        (Principal("other"), ["law/case.md"]),
-        (Principal("other", ("hr",)), ["law/case.md"]),
-        (Principal("third", ("hr",)), []),
-        (Principal(), []),
-    ],
-)
-def test_each_principal_sees_its_own(shared: tuple[Generation, Generation], who: Principal, paths: list[str]):
-    store = shared[1].records
-    assert found(shared[1], "", who) == paths
-    scope = store.scope(who, None, ())
-    for path in [*DOCUMENTS, *SECRET]:
-        assert (store.find_document(path, scope) is not None) is (path in paths)
-    assert store.info(scope)["documents"] == len(paths)
-    ids = [r.chunk.chunk_id for r in store.rows(range(store.records_total))]
-    assert len(store.numbers_of(ids, scope)) == len(paths)
 
 
 # --- catalogue -------------------------------------------------------------------------------------------------------
@@ -310,18 +252,14 @@ ALL = SeeAll()
     ("tenant", "roles", "who", "seen"),
     [
         (None, (), None, True),
-        (None, (), Principal(), True),
         (None, (), Principal("acme"), False),
         ("acme", (), Principal("acme"), True),
         ("acme", (), Principal("other"), False),
-        ("acme", (), Principal(), False),
         ("acme", (), Principal("acme", ("hr",)), True),
         ("acme", ("hr", "law"), Principal("acme", ("hr",)), True),
         ("acme", ("hr",), Principal("acme", ("it",)), False),
-        ("acme", ("hr",), Principal("acme"), False),
         ("acme", ("hr",), Principal("other", ("hr",)), False),
         (None, ("hr",), Principal(None, ("hr",)), True),
-        (None, ("hr",), Principal(), False),
         ("", (), Principal(), False),
         ("Acme", (), Principal("acme"), False),
     ],
@@ -368,13 +306,10 @@ def test_who_asks_is_named_by_texts(wrong: dict[str, Any]) -> None:
         ("type='note'AND year>=2024", "type = 'note' and year >= 2024"),
         ('title = "it\'s"', "title = 'it''s'"),
         ("a <> 1", "a != 1"),
-        ("a == 1", "a = 1"),
         ("a not in (1, 2)", "not a in (1, 2)"),
-        ("modified >= 2024-05-01", "modified >= 2024-05-01"),
         ("(a = 1) and (b = 2 or c = 3)", "a = 1 and (b = 2 or c = 3)"),
         ("\"strange field\" contains 'x'", "\"strange field\" contains 'x'"),
         ("größe.μ-x = -1.5", "größe.μ-x = -1.5"),
-        ("draft = TRUE", "draft = true"),
     ],
 )
 def test_the_text_form_is_canonical(text: str, canonical: str):
@@ -386,18 +321,14 @@ def test_the_text_form_is_canonical(text: str, canonical: str):
     ("text", "place", "remedy"),
     [
         ("", 1, "starts with a field"),
-        ("a", 2, "After a field"),
         ("a = note", 5, "Put text in quotes: 'note'"),
         ("a = 'x", 5, "Write for example"),
         ("a = 2024-13-01", 5, "Write for example 2024-05-01"),
         ("(a = 1", 7, "')'"),
         ("a = 1 b = 2", 7, "Join conditions"),
-        ("a ~ 1", 3, "Write for example"),
         ("and = 1", 1, "starts with a field"),
         ("a in ()", 7, "Write a value"),
-        ("a = 1)", 6, "Join conditions"),
         ("(" * 70, 61, "levels"),
-        ("a = 1e999", 5, "smaller"),
     ],
 )
 def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text: str, place: int, remedy: str):

@@ -12,10 +12,9 @@ from corpus_files import write_files
 import workbench as wb
 from workbench.errors import PlanError, UsageError
 from workbench.evaluate.grid import Range, Space, read_space
-from workbench.evaluate.statistics import best_of, holm, nested
+from workbench.evaluate.statistics import best_of, nested
 from workbench.evaluate.sweep import Sweep
 from workbench.judgments.qrels import Judgments, Topic
-from workbench.plan.fields import show
 from workbench.plan.plan import Plan
 from workbench.records import Progress
 
@@ -145,11 +144,6 @@ def test_each_query_gets_the_figure_of_a_plan_chosen_without_it() -> None:
     assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
 
 
-def test_holm_is_the_step_down_method() -> None:
-    assert holm(np.array([0.5, 0.01, 0.02])).tolist() == pytest.approx([0.5, 0.03, 0.04])
-    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
-
-
 # --- what it reports ----------------------------------------------------------------------------------------------------
 
 
@@ -183,21 +177,6 @@ def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
         swept.sensitivity("keyword.k1")
     heat = swept.heat("fusion.k", "fusion.weights.vector", at="rrf")
     assert heat.height == 6
-
-
-def test_a_mark_is_at_the_figure_of_its_plan(swept: Sweep) -> None:
-    """On the curve only where the plan is that point of it; else beside the curve, at the plan's own figure, as on the page."""
-    for field in ("fusion.k", "fusion.weights.vector", "fusion.method"):
-        for at in (*swept.plans, None):
-            curve, beside = swept.sensitivity(field, at=at), swept.beside(field, at=at)
-            on = [(w, r["value"], r["mean"]) for r in curve.iter_rows(named=True) for w in r["marks"].split(",") if w]
-            off = [(r["mark"], r["value"], r["mean"]) for r in beside.iter_rows(named=True)]
-            for word, value, mean in (*on, *off):
-                plan = swept.best if word == "best" else swept.baseline
-                assert (value, mean) == (show(plan[field]), pytest.approx(swept.means()[swept.plans.index(plan)]))
-            assert len({word for word, *_ in (*on, *off)}) == len(on) + len(off)
-            if field == "fusion.method":
-                assert {word for word, *_ in (*on, *off)} == {"current", "best"}
 
 
 def test_a_map_has_one_cell_for_a_method_that_does_not_read_a_setting(swept: Sweep) -> None:
