@@ -36,13 +36,8 @@ class Batch:
 class Tokens:
     """A model's own tokenizer, without torch. Safe from several threads: nothing is changed after it is made.
 
-    Args:
-        file: `tokenizer.json`.
-        longest: Where texts are cut, special tokens included.
-        special: Whether the model's special tokens ([CLS] and [SEP] for BERT) stand around a text.
-
-    Raises:
-        EncoderError: The file is not a tokenizer.
+    Texts are cut at `longest` tokens, with the special ones ([CLS] and [SEP] for BERT) where `special` says
+    that they are around a text. Raises EncoderError where the file is not a tokenizer.
     """
 
     def __init__(self, file: Path, longest: int, *, special: bool = True) -> None:

@@ -112,14 +112,8 @@ class Model:
 
 
 def find(name: str, *, download: bool) -> Model:
-    """The model that a name stands for.
-
-    Args:
-        name: `all-MiniLM-L6-v2`, a folder, or a name on the hub (`intfloat/e5-small-v2`).
-        download: Fetch from the hub what is not there yet, unless HF_HUB_OFFLINE is set.
-
-    Raises:
-        EncoderError: There is no such folder, the hub does not know the name, or there is no network.
+    """The model that a name stands for: `all-MiniLM-L6-v2`, a folder, or a name on the hub (`intfloat/e5-small-v2`), which is
+    fetched if it may be and is not there yet. Raises EncoderError.
     """
     if name.removeprefix(f"{_ORGANISATION}/") in (PACKAGED, PACKAGED.lower()):
         return Model(PACKAGED, _packaged())

@@ -206,17 +206,9 @@ def _write(folder: Path, model: Model, encoder: SentenceEncoder) -> None:
 
 
 def convert(model: Any, target: Path) -> list[str]:
-    """Convert a SentenceTransformer, pooling and normalisation included, from token ids to vectors; fp32 weights.
-
-    Args:
-        model: The SentenceTransformer.
-        target: The `.xml` file to write; the weights go beside it.
-
-    Returns:
-        Names of the inputs: int64 (rows, tokens) each.
-
-    Raises:
-        EncoderError: It takes more than tokens, cuts prompts out of the pooling, or cannot be traced.
+    """Write a SentenceTransformer, pooling and normalisation included, from token ids to vectors, as `.xml` with its fp32 weights
+    beside it. Returns the names of the inputs, int64 (rows, tokens) each. Raises EncoderError where it takes more than tokens,
+    cuts prompts out of the pooling, or cannot be traced.
     """
     import torch
 

@@ -82,13 +82,7 @@ class Encoder(ABC):
 
 class Meter:
     """Reports how far a step is, at most ten times a second, and always at its end: rate and time left over 30 seconds.
-
-    Args:
-        tell: The callback, or None.
-        step: Name of the step.
-        total: Number of items.
-        work: How much work all items are together, where items differ (tokens, bytes): time left then follows the work.
-        clock: Seconds.
+    Where items differ, `work` is how much all are together (tokens, bytes), and time left follows the work.
     """
 
     def __init__(

@@ -28,15 +28,7 @@ _ENDLESS = 1 << 20
 
 
 class SentenceEncoder(Encoder):
-    """An `Encoder` that runs a sentence-transformers model with torch.
-
-    Args:
-        model: Where it is.
-        notes: Why torch runs it, if that was not asked for.
-
-    Raises:
-        EncoderError: It cannot be loaded.
-    """
+    """An `Encoder` that runs a sentence-transformers model with torch; `notes` say why, if that was not asked for."""
 
     def __init__(self, model: Model, notes: tuple[str, ...] = ()) -> None:
         digest = model.digest

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from workbench.indexing.compare import compare, find_files
-from workbench.indexing.encoders import settle_encoders
+from workbench.indexing.compare import compare, find_files, settle_encoders
 from workbench.indexing.roots import targets
 from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, Task, check, load_previous
 from workbench.ingest.walk import digest_of

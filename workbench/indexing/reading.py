@@ -146,13 +146,7 @@ def _records(item: ReadDocument, cutting: Cutting, counter: TokenCounter) -> Ite
 def read_all(
     tasks: Iterable[Task], cutting: Cutting, workers: int
 ) -> Generator[tuple[Task, Batch | Outcome], None, None]:
-    """Read files, in order: for each its batches, then its outcome.
-
-    Args:
-        tasks: The files.
-        cutting: How they are cut.
-        workers: Helper processes; 0 reads in this one.
-    """
+    """Read files, in order, in that many helper processes (0: in this one): for each its batches, then its outcome."""
     if not workers:
         counter = make_counter(cutting.encoder)
         for task in tasks:

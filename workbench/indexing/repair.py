@@ -27,19 +27,9 @@ from workbench.store.generations import DATABASE, MANIFEST, MANIFEST_COPY, Layou
 
 
 def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Repair the generations of a corpus.
+    """Repair the generations of a corpus: what was done, and what is left to do, a sentence each; both empty where it is whole.
 
-    Args:
-        corpus: The corpus folder.
-        progress: Called with a Progress now and then.
-
-    Returns:
-        What was done, and what is left to do, a sentence each; both empty where the corpus is whole.
-
-    Raises:
-        CorpusNotFound: Nothing was indexed there yet.
-        CorpusLocked: Another process is writing.
-        CorpusError: A file cannot be read, or an encoder is not on this machine.
+    Raises CorpusNotFound, CorpusLocked, and CorpusError where a file cannot be read or an encoder is not on this machine.
     """
     if not generations.exists(corpus):
         raise CorpusNotFound(f"There is no corpus at {corpus}", "Make one with: workbench index PATH")
@@ -127,11 +117,7 @@ def _indexed(corpus: Path) -> str:
 
 def rollback(corpus: Path, name: str) -> str:
     """Let a kept state answer again, as a generation of its own; the id of that. What answered before is kept only by its name.
-
-    Raises:
-        UsageError: No state has this name.
-        CorpusDamaged: The state's files are not as they were written.
-        CorpusLocked: Another process is writing.
+    Raises UsageError, CorpusDamaged, CorpusLocked.
     """
     layout = Layout(corpus)
     with disk_errors(), locks.writer(layout.writer_lock, corpus):

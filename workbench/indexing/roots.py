@@ -44,11 +44,10 @@ def targets(paths: Sequence[str | Path]) -> tuple[str, ...]:
         absolute = os.path.abspath(path)
         if not os.path.exists(absolute):
             raise UsageError(f"There is no file or folder {os.fspath(path)!r}", "Check the spelling of the path")
-        if os.path.isdir(absolute):
-            found.add(os.path.realpath(absolute))
-        else:
-            found.add(os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute)))
-        must_be_storable(os.path.realpath(absolute if os.path.isdir(absolute) else os.path.dirname(absolute)))
+        folder, name = (absolute, "") if os.path.isdir(absolute) else os.path.split(absolute)
+        folder = os.path.realpath(folder)
+        must_be_storable(folder)
+        found.add(os.path.join(folder, name) if name else folder)
     return tuple(t for t in sorted(found) if not any(t != other and inside(t, other) for other in found))
 
 
@@ -68,24 +67,19 @@ def must_be_storable(folder: str) -> None:
 
 def home(folder: str, roots: Iterable[Root]) -> Root | None:
     """The whole root that holds a folder; the outermost of several."""
-    holding = sorted((r for r in roots if r.whole and inside(folder, r.root)), key=lambda r: len(r.root))
-    return holding[0] if holding else None
+    return min((r for r in roots if r.whole and inside(folder, r.root)), key=lambda r: len(r.root), default=None)
 
 
 def settle(
     found: Iterable[FoundFile | SkippedFile], asked: Sequence[str], old: Mapping[str, Root], options: str, own: str = ""
 ) -> tuple[list[FoundFile | SkippedFile], dict[str, Root]]:
-    """Give every file found its root.
+    """Give every file found its root: the files with root and path as they are stored, and all roots of the corpus from now on.
 
     Args:
-        found: What the walk yields.
-        asked: Result of `targets`.
+        found, asked: What the walk yields, and what was asked for (see `targets`).
         old: Roots of the corpus so far, by path.
         options: How this walk was done, kept with new roots.
         own: The corpus's folder: what it keeps there itself (memories) belongs to no folder around it.
-
-    Returns:
-        The files with root and path as they are stored, and all roots of the corpus from now on.
     """
     folders = {t for t in asked if os.path.isdir(t)}
     taken_in = {f for f in folders if home(f, old.values()) is None}
@@ -119,29 +113,20 @@ def settle(
 def salted(
     roots: Mapping[str, Root], new: set[str], paths: Mapping[str, set[str]]
 ) -> tuple[dict[str, Root], tuple[str, ...]]:
-    """Give a salt to each new root that shares a relative path with another.
-
-    Args:
-        roots: All roots.
-        new: Those that the corpus did not have before this run.
-        paths: Relative paths of the files of each root, old and new.
-
-    Returns:
-        The roots, and a warning for each that got a salt.
-    """
+    """Give a salt to each new root that shares a relative path (`paths`, by root) with another; a warning for each."""
     result, warnings = dict(roots), []
     settled = [r for r in sorted(roots) if r not in new]
     for name in sorted(new):
-        shared = next((o for o in settled if not paths.get(name, set()).isdisjoint(paths.get(o, set()))), None)
-        if shared is not None:
-            taken = {r.salt for r in result.values()}
-            base = os.path.basename(name) or "root"
-            salt = next(s for s in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if s not in taken)
-            result[name] = replace(result[name], salt=salt)
-            example = min(paths[name] & paths[shared])
-            warnings.append(
-                f"{name} and {shared} both hold {example}: filter by source to tell their documents apart, "
-                "or index the folder around both"
-            )
+        for other in settled:
+            both = paths.get(name, set()) & paths.get(other, set())
+            if both:
+                taken, base = {r.salt for r in result.values()}, os.path.basename(name) or "root"
+                salts = (f"{base}-{n}" if n else base for n in (0, *range(2, len(taken) + 3)))
+                result[name] = replace(result[name], salt=next(salt for salt in salts if salt not in taken))
+                warnings.append(
+                    f"{name} and {other} both hold {min(both)}: filter by source to tell their documents apart, "
+                    "or index the folder around both"
+                )
+                break
         settled.append(name)
     return result, tuple(warnings)

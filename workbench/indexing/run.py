@@ -25,8 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.errors import CorpusError, CorpusNotFound, SettingError, UsageError
-from workbench.indexing.compare import compare, cutting_for, find_files
-from workbench.indexing.encoders import other_targets, settle_encoders
+from workbench.indexing.compare import compare, cutting_for, find_files, other_targets, settle_encoders
 from workbench.indexing.roots import inside, must_be_storable, targets
 from workbench.indexing.state import Abort, IndexOptions, Run, check, load_previous
 from workbench.indexing.write import report_of, stage_files, staging_file, write

@@ -66,19 +66,10 @@ def watch(
     abort: Abort,
     first: Callable[[], object] | None = None,
 ) -> None:
-    """Call `run` after each burst of changes below `paths`, until `abort` says so.
+    """Call `run` after each burst of changes below `paths`, until `abort`, asked several times a second, says so.
 
-    Changes count from the moment before `first` is called, so that one made while it indexes is not missed.
-
-    Args:
-        paths: Files and folders; a leading `~` is the home folder, as where they are indexed.
-        corpus: The corpus; of what changes in it only its settings file, `corpus.yaml`, counts.
-        run: Indexes; what it raises ends the watching.
-        abort: Asked several times a second.
-        first: Called once at the start; None: nothing is.
-
-    Raises:
-        UsageError: A path does not exist.
+    Of what changes in the corpus only its settings file, `corpus.yaml`, counts. Changes count from the moment before `first` is
+    called, so that one made while it indexes is not missed. What `run` raises ends the watching.
     """
     asked, folder = targets([path_of(path) for path in paths]), os.path.realpath(path_of(corpus))
     changes = Changes(asked, Path(folder))

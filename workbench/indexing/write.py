@@ -242,13 +242,8 @@ def report_of(
     reused: int | None = None,
     held: Mapping[FileKey, StoredFile] | None = None,
 ) -> IndexReport:
-    """The run's report.
-
-    Args:
-        run: The run.
-        manifest: That of the generation that answers now.
-        embedded, reused: Texts; without `reused` every one.
-        held: What the generation holds of each file; None: nothing changed, and it is the one from before.
+    """The run's report. Without `reused` every text was; without `held` (what the generation that answers now holds of each file)
+    nothing changed, and it is the one from before.
     """
     files = run.previous.files if held is None else held
     told = []

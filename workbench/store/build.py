@@ -33,7 +33,6 @@ from workbench.store.generations import DATABASE, Layout, Manifest, Pin, damaged
 from workbench.store.grep.text import build_text
 from workbench.store.journal import Journal
 from workbench.store.lexical.build import build_words
-from workbench.store.staging import quoted
 from workbench.store.vectors.build import MATRIX, build_vectors
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def build_generation(
     """Build and publish the next generation. Only under the writer's lock.
 
     Args:
-        corpus: The corpus folder.
-        staged: The closed staging file.
+        corpus, staged: The corpus folder, and the closed staging file.
         old: The generation that answers now, pinned, or None.
         journals: Key of a vector folder to its encoder and the journal that holds every vector which `old` lacks; the
             corpus's own encoder first.
@@ -82,11 +80,7 @@ def build_generation(
         rules: Digest of the rules of access that every document was indexed under; None: not all under the same.
         lost: Keys of encoders whose vectors `old` has and whose digests do not hold: nothing is carried over from them.
 
-    Returns:
-        What was published.
-
-    Raises:
-        CorpusDamaged: The old generation's database has another digest than it should.
+    Raises CorpusDamaged where the old generation's database has another digest than it should.
     """
     if old is not None:
         old.check(DATABASE, again=True)
@@ -195,10 +189,10 @@ def _build_database(
 ) -> _Facts:
     """Write `corpus.duckdb` and `records/`."""
     with closing(open_writing(folder / DATABASE)) as connection:
-        connection.execute(f"ATTACH {quoted(staged)} AS staged (READ_ONLY)")
-        if old is not None:
-            connection.execute(f"ATTACH {quoted(old.folder / DATABASE)} AS old (READ_ONLY)")
-        statements = schema.build_tables(old is not None)
+        database = None if old is None else old.folder / DATABASE
+        for statement in (*schema.attach("staged", staged), *schema.attach("old", database)):
+            connection.execute(statement)
+        statements = schema.build_tables()
         for done, statement in enumerate(statements):
             tell(Progress("tables", done, len(statements)))
             connection.execute(statement)
@@ -212,9 +206,7 @@ def _build_database(
             " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents)",
         )
         hashes = fetch(connection, "SELECT DISTINCT text_hash FROM records WHERE granularity = 'chunk'")
-        connection.execute("DETACH staged")
-        if old is not None:
-            connection.execute("DETACH old")
+        connection.execute("DETACH staged; DETACH old")
         connection.execute("CHECKPOINT")
     step("database")
     named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=True))
@@ -256,9 +248,8 @@ def vector_blocks(
 ) -> Iterator[NDArray[np.float32]]:
     """The vectors of all records in number order, in blocks: float32 (m, dim), L2-normalised.
 
-    Args:
-        sources: `number`, `source` and `row`, int64 (p,), number up: a record's one text, or a whole document's parts.
-        stores: The arrays that `source` indexes.
+    `sources` has `number`, `source` and `row`, int64 (p,), number up: a record's one text, or a whole document's parts;
+    `source` indexes `stores`.
     """
     numbers = sources["number"]
     starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]]) if len(numbers) else np.zeros(0, np.int64)

@@ -33,12 +33,7 @@ def spill_folder(path: Path) -> str:
 
 
 class Database:
-    """A generation's database, read-only, opened when it is first asked; use it through `fetch` and its kin.
-
-    Args:
-        path: The file.
-        check: Called before it is opened; raises where its digest does not hold.
-    """
+    """A generation's database, read-only, opened when it is first asked, after `check`; use it through `fetch` and its kin."""
 
     def __init__(self, path: Path, check: Callable[[], None]) -> None:
         self.path = path

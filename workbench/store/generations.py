@@ -16,9 +16,9 @@
       embeddings/DIGEST/      vectors made so far, so that an interrupted run does not embed again
 
 A crash at any byte leaves the old generation whole: nothing in it is ever written again, the new one is complete and
-synced to disk before its name appears in `generations/`, and the pointer changes in one rename. A new generation has answered
-a trial before it is published. Readers never wait for the writer. An old one is removed only by a writer that gets its lock
-exclusively, so never under a reader, and one that a state names is not removed.
+synced to disk before its name appears in `generations/`, and the pointer changes in one rename. A new generation is opened
+whole and its counts are compared before it is published. Readers never wait for the writer. An old one is removed only by a
+writer that gets its lock exclusively, so never under a reader, and one that a state names is not removed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ import re
 import shlex
 import shutil
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -58,7 +57,6 @@ _STATE = re.compile(r"[\w][\w-]{0,63}")
 _ID = re.compile(r"[0-9]+-[^/\s]+")
 _SMALL = 1 << 16  # bytes of a part that is compared with its digest at every opening
 _OPEN_TRIES = 50
-_REMOVE_TRIES, _REMOVE_PAUSE = 20, 0.1
 
 
 class Layout:
@@ -97,11 +95,9 @@ class Manifest:
         digest: Hex digest of what is indexed (documents, records, encoders), whatever order it came in.
         counts: `documents`, `records`, `files` and `bytes`.
         parts: File below the generation's folder, with `/`, to size and digest.
-        encoders: Key of the folder below `vectors/` to the encoder's identity.
-        encoder: Key of the corpus's own encoder, whose tokenizer cut the texts.
+        encoders: Key of the folder below `vectors/` to the encoder's identity; `encoder` is the corpus's own.
         packages: Versions that built it.
-        rules: Digest of the rules of access that every document was indexed under (`CorpusRules.access_digest`); None: not all
-            under the same, or not known.
+        rules: Digest of the rules of access that every document was indexed under; None: not all under the same, or not known.
         format: See `FORMAT`.
     """
 
@@ -201,10 +197,7 @@ def exists(corpus: Path) -> bool:
 
 def current(corpus: Path) -> str:
     """Id of the generation that answers: that of the pointer, or the newest one where the pointer is missing.
-
-    Raises:
-        CorpusNotFound: Nothing was indexed there yet.
-        CorpusDamaged: The pointer names no generation.
+    Raises CorpusNotFound, and CorpusDamaged where the pointer names no generation.
     """
     pointer = Layout(corpus).pointer
     try:
@@ -246,14 +239,8 @@ class Pin:
     def check(self, start: str = "", *, again: bool = False, most: int | None = None) -> None:
         """Compare the parts whose names start so with the manifest's digests, each once: nothing is read before it holds.
 
-        Args:
-            start: Beginning of the parts' names.
-            again: Read every byte, whatever is remembered.
-            most: Only parts of at most so many bytes.
-
-        Raises:
-            CorpusDamaged: A part is missing, or has another size or digest.
-            CorpusError: A part cannot be read.
+        `again` reads every byte, whatever is remembered; `most` leaves larger parts out. Raises CorpusDamaged where a part is
+        missing or has another size or digest, CorpusError where it cannot be read.
         """
         if start in self._starts and not again:
             return
@@ -353,10 +340,7 @@ def pin(corpus: Path, *, whole: bool = True, earlier: bool = False) -> Pin:
         whole: Refuse a generation of which a part is missing or has another size, or a small one another digest.
         earlier: Take one of an earlier format too.
 
-    Raises:
-        CorpusNotFound: Nothing was indexed there yet.
-        CorpusDamaged: It is not whole.
-        CorpusError: A file cannot be read.
+    Raises CorpusNotFound, CorpusDamaged, CorpusError.
     """
     for _ in range(_OPEN_TRIES):
         name = current(corpus)
@@ -477,13 +461,11 @@ def state(corpus: Path, name: str) -> str:
 
 
 def clean(corpus: Path) -> list[str]:
-    """Remove what no one needs: what a killed run left, and old generations that nobody reads and no state names.
-
-    Returns:
-        Names of the removed generations, sorted.
+    """Remove what no one needs: what a killed run left, and old generations that nobody reads and no state names. Returns
+    the names of the removed generations, sorted.
     """
     layout = Layout(corpus)
-    _remove_tree(layout.building)
+    shutil.rmtree(layout.building, ignore_errors=True)
     for unfinished in layout.corpus.glob(".current-*"):
         unfinished.unlink(missing_ok=True)
     if not layout.generations.is_dir():
@@ -501,18 +483,8 @@ def _remove(folder: Path) -> bool:
         with lock:
             # The lock file goes first: a reader that opened it before sees its name gone and reads the pointer again.
             (folder / "lock").unlink()
-    _remove_tree(folder)
-    return True
-
-
-def _remove_tree(folder: Path) -> None:
-    """Remove a folder that may not be there. A helper process of a killed run may be about to write its last file there."""
-    for _ in range(_REMOVE_TRIES):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(_REMOVE_PAUSE)
     shutil.rmtree(folder)
+    return True
 
 
 def sync(path: Path) -> None:

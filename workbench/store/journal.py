@@ -8,6 +8,7 @@ published generation holds are dropped.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import zlib
@@ -24,11 +25,8 @@ _HASH = 16
 
 
 class Journal:
-    """The journal of one encoder, open for appending.
-
-    Args:
-        folder: The corpus's folder of journals; made where it does not exist.
-        identity: The encoder; vectors of another digest, runtime or dimension are never mixed in.
+    """The journal of one encoder below the corpus's folder of journals, open for appending. Vectors of another digest, runtime or
+    dimension are never mixed in.
     """
 
     def __init__(self, folder: Path, identity: EncoderIdentity) -> None:
@@ -36,31 +34,17 @@ class Journal:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "vectors.journal"
         self._row = np.dtype([("hash", f"V{_HASH}"), ("vector", "<f4", (identity.dim,)), ("crc", "<u4")])
-        good = self._sound_rows()
-        with open(self.path, "ab") as file:
-            file.truncate(good * self._row.itemsize)
         self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - lives as long as this object
-        self._count = good
-
-    def _sound_rows(self) -> int:
-        """Number of whole rows before the first damaged one."""
         rows = self._map()
-        for start in range(0, len(rows), 4096):
-            block = rows[start : start + 4096]
-            sound = np.fromiter(map(_checksum, block), np.uint32, len(block)) == block["crc"]
-            if not sound.all():
-                return start + int(np.argmin(sound))
-        return len(rows)
+        damaged = (n for n, row in enumerate(rows) if _checksum(row) != row["crc"])
+        self._file.truncate(next(damaged, len(rows)) * self._row.itemsize)
 
     def _map(self) -> NDArray[np.void]:
-        size = self.path.stat().st_size if self.path.exists() else 0
-        whole = size // self._row.itemsize
-        if not whole:
-            return np.zeros(0, self._row)
-        return np.memmap(self.path, self._row, "r", shape=(whole,))
+        whole = self.path.stat().st_size // self._row.itemsize
+        return np.memmap(self.path, self._row, "r", shape=(whole,)) if whole else np.zeros(0, self._row)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._map())
 
     def hashes(self) -> list[str]:
         """Hex hashes of the rows, in order; a hash that stands twice has the same vector twice."""
@@ -79,7 +63,6 @@ class Journal:
         data = memoryview(rows.tobytes())
         while data:
             data = data[self._file.write(data) :]
-        self._count += len(hashes)
 
     def sync(self) -> None:
         """Put what was appended on disk."""
@@ -92,22 +75,15 @@ class Journal:
 
 def journal_name(identity: EncoderIdentity) -> str:
     """Name of an encoder's folder: where two encoders may not be compared, or ran differently, the names differ."""
-    import hashlib
-
-    said = f"{identity.name}\n{identity.digest}\n{identity.runtime}\n{identity.dim}"
-    return hashlib.sha256(said.encode("utf-8")).hexdigest()[:16]
+    known = f"{identity.name}\n{identity.digest}\n{identity.runtime}\n{identity.dim}"
+    return hashlib.sha256(known.encode()).hexdigest()[:16]
 
 
 def forget(journal: Journal, saved: Collection[str], most: int) -> None:
-    """Drop the rows that a published generation holds, and close the journal.
+    """Drop the rows whose hashes are in `saved`, which a published generation holds, and close the journal.
 
     What it does not hold stays: texts of a run over another folder that was interrupted, and the parts of whole documents,
     which an edit elsewhere in the document needs again. The newest `most` of them stay, so the file cannot grow for ever.
-
-    Args:
-        journal: The journal; it is closed.
-        saved: Hashes of the generation's texts.
-        most: Largest number of rows to keep.
     """
     hashes = journal.hashes()
     kept = [row for row in {h: row for row, h in enumerate(hashes)}.values() if hashes[row] not in saved][-most:]

@@ -61,16 +61,8 @@ def exclusive(path: Path) -> FileLock | None:
 
 
 def writer(path: Path, corpus: Path, *, wait: bool = False, abort: Callable[[], bool] | None = None) -> FileLock:
-    """The one writer's lock of a corpus; its file names the holder.
-
-    Args:
-        path: The lock file; it is made where it does not exist.
-        corpus: The corpus folder, for the message.
-        wait: Wait until the other writer is done rather than refuse.
-        abort: Asked while waiting; True stops the wait as a refusal.
-
-    Raises:
-        CorpusLocked: Another process or thread is writing; the message names its process id.
+    """The one writer's lock of a corpus; its file, which is made, names the holder. With `wait` it waits until the other
+    writer is done or `abort` says so. Raises CorpusLocked, with the process id of who is writing.
     """
     while True:
         lock = _take(path, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT)

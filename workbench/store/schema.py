@@ -13,6 +13,8 @@ for filters), `places` (where a text is in its original), `access` (distinct com
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 def _columns(declared: str) -> dict[str, str]:
     """Name -> SQL type, in order."""
@@ -72,137 +74,129 @@ CUT_RECORDS = "SELECT number FROM records WHERE granularity = 'chunk' AND tokens
 """Chunks of which an encoder that reads so many tokens embeds only the beginning."""
 
 
-def carried(dropped: str) -> str:
-    """Old documents that are carried over (number, document_id): those of files that are not in the table `dropped`."""
-    return (
-        "SELECT d.number, d.document_id FROM old.documents d JOIN old.files f ON f.number = d.file_number"
-        f" WHERE NOT EXISTS (SELECT 1 FROM {dropped} x WHERE x.root = f.root AND x.path = f.path)"
-    )
+def created(table: str, columns: dict[str, str]) -> str:
+    """The statement that makes an empty table."""
+    return f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
 
 
-def build_tables(old: bool) -> list[str]:
-    """The statements that fill a new generation, in order; `old` (where there is one) and `staged` are attached.
+def _without(columns: dict[str, str], *names: str) -> dict[str, str]:
+    return {name: kind for name, kind in columns.items() if name not in names}
+
+
+_OF_DOCUMENT = {"document_number": "INTEGER"}
+_EMPTY_OLD = {
+    "documents": {
+        "number": "INTEGER",
+        **_without(DOCUMENT_COLUMNS, "file_root", "file_path"),
+        "file_number": "INTEGER",
+    },
+    "records": {"number": "INTEGER", **_OF_DOCUMENT, **_without(RECORD_COLUMNS, "document_id")},
+    "fields": {**_OF_DOCUMENT, **_without(FIELD_COLUMNS, "document_id")},
+    "places": {**_OF_DOCUMENT, **_without(PLACE_COLUMNS, "document_id")},
+    "former": {**_OF_DOCUMENT, **_columns("path VARCHAR, former_id VARCHAR")},
+    "files": {"number": "INTEGER", **FILE_COLUMNS},
+}
+
+
+def attach(name: str, path: Path | None) -> list[str]:
+    """The statements that attach a database read-only; None as `old`: a generation that holds nothing."""
+    if path is not None:
+        quoted = str(path).replace("'", "''")  # ATTACH takes no parameter
+        return [f"ATTACH '{quoted}' AS {name} (READ_ONLY)"]
+    return [f"ATTACH ':memory:' AS {name}", *(created(f"{name}.{t}", columns) for t, columns in _EMPTY_OLD.items())]
+
+
+CARRIED = """SELECT d.number, d.document_id, d.path FROM old.documents d JOIN old.files f ON f.number = d.file_number
+    WHERE NOT EXISTS (SELECT 1 FROM {dropped} x WHERE x.root = f.root AND x.path = f.path)"""
+"""Old documents that are carried over: those of files that are not in the table `dropped`."""
+
+
+def build_tables() -> list[str]:
+    """The statements that fill a new generation, in order; `old` and `staged` are attached.
 
     Documents are numbered by (path, document id), records by (path, start line, chunk id); text compares by its UTF-8 bytes,
     which is code-point order. Temporary tables hold only keys and numbers, so the texts are moved once and the sort of them
-    may spill to disk.
+    may spill to disk. A document's `content` is the digest of its text, by which texts that are there several times are known.
+    `former` has the paths and ids under which the text of a document was there before and is no more: a file was moved.
     """
-    file_columns = ", ".join(FILE_COLUMNS)
-    files = f"SELECT {file_columns} FROM staged.files"
-    if old:
-        files += (
-            f" UNION ALL SELECT {file_columns} FROM old.files f WHERE NOT EXISTS"
-            " (SELECT 1 FROM staged.dropped x WHERE x.root = f.root AND x.path = f.path)"
-        )
-    own = ", ".join(f"f.{column}" for column in FILE_COLUMNS if column not in ("documents", "chunks"))
-    access = "SELECT DISTINCT tenant, roles, sensitivity FROM staged.documents"
-    if old:
-        access += (
-            " UNION SELECT tenant, roles, sensitivity FROM old.documents WHERE number IN (SELECT number FROM kept)"
-        )
+    document = ", ".join(f"d.{name}" for name in _without(DOCUMENT_COLUMNS, "file_root", "file_path", "text"))
+    document += ", md5(d.text) AS content, f.number AS file_number, a.code AS access, d.text"
+    access = (
+        "access a ON a.tenant IS NOT DISTINCT FROM d.tenant AND a.roles = d.roles AND a.sensitivity = d.sensitivity"
+    )
+    record = ", ".join(f"r.{name}" for name in _without(RECORD_COLUMNS, "document_id"))
+    own = ", ".join(f"f.{name}" for name in _without(FILE_COLUMNS, "documents", "chunks"))
+    every_file = ", ".join(FILE_COLUMNS)
+    files = f"""(SELECT {every_file} FROM staged.files UNION ALL SELECT {every_file} FROM old.files f
+        WHERE NOT EXISTS (SELECT 1 FROM staged.dropped x WHERE x.root = f.root AND x.path = f.path))"""
     return [
-        *([f"CREATE TEMP TABLE kept AS {carried('staged.dropped')}"] if old else []),
-        "CREATE TEMP TABLE file_numbers AS SELECT (row_number() OVER (ORDER BY root, path) - 1)::INTEGER AS number,"
-        f" root, path FROM ({files})",
-        "CREATE TEMP TABLE document_numbers AS SELECT (row_number() OVER (ORDER BY path, document_id) - 1)::INTEGER"
-        " AS number, document_id, path, old_number FROM (SELECT document_id, path, NULL::INTEGER AS old_number"
-        " FROM staged.documents"
-        + _old(old, "SELECT k.document_id, d.path, d.number FROM kept k JOIN old.documents d ON d.number = k.number")
-        + ")",
-        "CREATE TEMP TABLE record_numbers AS SELECT"
-        " (row_number() OVER (ORDER BY n.path, r.start_line, r.chunk_id) - 1)::INTEGER AS number,"
-        " n.number AS document_number, r.chunk_id, r.old_number FROM ("
-        "SELECT document_id, chunk_id, start_line, NULL::INTEGER AS old_number FROM staged.records"
-        + _old(
-            old,
-            "SELECT k.document_id, r.chunk_id, r.start_line, r.number FROM old.records r"
-            " JOIN kept k ON k.number = r.document_number",
-        )
-        + ") r JOIN document_numbers n ON n.document_id = r.document_id",
-        "CREATE TABLE access AS SELECT (row_number() OVER (ORDER BY tenant NULLS FIRST, roles, sensitivity) - 1)::INTEGER"
-        f" AS code, tenant, roles, sensitivity FROM ({access}) ORDER BY code",
-        _documents(old),
-        _records(old),
-        "CREATE TABLE fields AS SELECT n.number AS document_number, f.key, f.position, f.text, f.number, f.time, f.listed"
-        f" FROM ({_of_documents('fields', FIELD_COLUMNS, old)}) f JOIN document_numbers n ON n.document_id = f.document_id"
-        " ORDER BY f.key, n.number, f.position",
-        "CREATE TABLE places AS SELECT n.number AS document_number, p.start, p.locator FROM"
-        f" ({_of_documents('places', PLACE_COLUMNS, old)}) p JOIN document_numbers n ON n.document_id = p.document_id"
-        " ORDER BY n.number, p.start",
-        _former(old),
-        f"CREATE TABLE files AS SELECT n.number, {own}, coalesce(c.documents, 0)::INTEGER AS documents,"
-        f" coalesce(c.chunks, 0)::INTEGER AS chunks FROM ({files}) f"
-        " JOIN file_numbers n ON n.root = f.root AND n.path = f.path"
-        " LEFT JOIN (SELECT d.file_number, count(*) AS documents, sum(coalesce(r.chunks, 0)) AS chunks FROM documents d"
-        " LEFT JOIN (SELECT document_number, count(*) AS chunks FROM records GROUP BY document_number) r"
-        " ON r.document_number = d.number GROUP BY d.file_number) c ON c.file_number = n.number ORDER BY n.number",
-        "CREATE TABLE collections AS SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS code, name, granularity,"
-        " chunking FROM staged.collections WHERE name IN (SELECT collection FROM records) ORDER BY code",
+        f"CREATE TEMP TABLE kept AS {CARRIED.format(dropped='staged.dropped')}",
+        f"""CREATE TEMP TABLE file_numbers AS
+            SELECT (row_number() OVER (ORDER BY root, path) - 1)::INTEGER AS number, root, path FROM {files}""",
+        """CREATE TEMP TABLE document_numbers AS
+            SELECT (row_number() OVER (ORDER BY path, document_id) - 1)::INTEGER AS number, * FROM (
+            SELECT document_id, path, NULL::INTEGER AS old_number FROM staged.documents
+            UNION ALL SELECT document_id, path, number FROM kept)""",
+        """CREATE TEMP TABLE record_numbers AS
+            SELECT (row_number() OVER (ORDER BY n.path, r.start_line, r.chunk_id) - 1)::INTEGER AS number,
+            n.number AS document_number, r.chunk_id, r.old_number FROM (
+            SELECT document_id, chunk_id, start_line, NULL::INTEGER AS old_number FROM staged.records
+            UNION ALL SELECT k.document_id, r.chunk_id, r.start_line, r.number
+            FROM old.records r JOIN kept k ON k.number = r.document_number
+            ) r JOIN document_numbers n ON n.document_id = r.document_id""",
+        """CREATE TABLE access AS
+            SELECT (row_number() OVER (ORDER BY tenant NULLS FIRST, roles, sensitivity) - 1)::INTEGER AS code, * FROM (
+            SELECT tenant, roles, sensitivity FROM staged.documents
+            UNION SELECT tenant, roles, sensitivity FROM old.documents WHERE number IN (SELECT number FROM kept)
+            ) ORDER BY code""",
+        f"""CREATE TABLE documents AS SELECT * FROM (
+            SELECT n.number, {document} FROM staged.documents d
+            JOIN document_numbers n ON n.document_id = d.document_id AND n.old_number IS NULL
+            JOIN file_numbers f ON f.root = d.file_root AND f.path = d.file_path JOIN {access}
+            UNION ALL SELECT n.number, {document} FROM old.documents d
+            JOIN document_numbers n ON n.old_number = d.number JOIN old.files o ON o.number = d.file_number
+            JOIN file_numbers f ON f.root = o.root AND f.path = o.path JOIN {access}
+            ) ORDER BY number""",
+        f"""CREATE TABLE records AS SELECT * FROM (
+            SELECT n.number, n.document_number, {record} FROM staged.records r
+            JOIN record_numbers n ON n.chunk_id = r.chunk_id AND n.old_number IS NULL
+            UNION ALL SELECT n.number, n.document_number, {record} FROM old.records r
+            JOIN record_numbers n ON n.old_number = r.number
+            ) ORDER BY number""",
+        _of_documents("fields", FIELD_COLUMNS, "key, document_number, position"),
+        _of_documents("places", PLACE_COLUMNS, "document_number, start"),
+        """CREATE TABLE former AS WITH held AS (
+            SELECT document_id, path, md5(text) AS content FROM old.documents
+            WHERE number NOT IN (SELECT number FROM kept)
+            UNION ALL SELECT f.former_id, f.path, md5(d.text) FROM old.former f
+            JOIN old.documents d ON d.number = f.document_number
+            ), here AS (SELECT content, min(number) AS number FROM documents WHERE text <> '' GROUP BY content)
+            SELECT DISTINCT here.number AS document_number, held.path, held.document_id AS former_id
+            FROM held JOIN here USING (content)
+            WHERE held.document_id NOT IN (SELECT document_id FROM document_numbers) ORDER BY ALL""",
+        f"""CREATE TABLE files AS SELECT n.number, {own}, coalesce(c.documents, 0)::INTEGER AS documents,
+            coalesce(c.chunks, 0)::INTEGER AS chunks FROM {files} f
+            JOIN file_numbers n ON n.root = f.root AND n.path = f.path LEFT JOIN (
+            SELECT d.file_number, count(*) AS documents, sum(coalesce(r.chunks, 0)) AS chunks FROM documents d
+            LEFT JOIN (SELECT document_number, count(*) AS chunks FROM records GROUP BY document_number) r
+            ON r.document_number = d.number GROUP BY d.file_number
+            ) c ON c.file_number = n.number ORDER BY n.number""",
+        """CREATE TABLE collections AS
+            SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS code, name, granularity, chunking
+            FROM staged.collections WHERE name IN (SELECT collection FROM records) ORDER BY code""",
         "CREATE TABLE roots AS SELECT root, whole, salt, options FROM staged.roots ORDER BY root",
     ]
 
 
-def _old(old: bool, select: str) -> str:
-    return f" UNION ALL {select}" if old else ""
-
-
-def _of_documents(table: str, columns: dict[str, str], old: bool) -> str:
-    """Rows of a table of documents' values by document id, staged and carried over."""
-    rest = [name for name in columns if name != "document_id"]
-    return f"SELECT document_id, {', '.join(rest)} FROM staged.{table}" + _old(
-        old,
-        f"SELECT k.document_id, {', '.join(f't.{name}' for name in rest)} FROM old.{table} t"
-        " JOIN kept k ON k.number = t.document_number",
-    )
-
-
-def _documents(old: bool) -> str:
-    """`content` is the digest of the text, by which texts that are there several times are known."""
-    listed = ", ".join(f"d.{c}" for c in DOCUMENT_COLUMNS if c not in ("file_root", "file_path", "text"))
-    tail = "md5(d.text) AS content, f.number AS file_number, a.code AS access, d.text"
-    access = "JOIN access a ON a.tenant IS NOT DISTINCT FROM d.tenant AND a.roles = d.roles AND a.sensitivity = d.sensitivity"
-    return (
-        f"CREATE TABLE documents AS SELECT * FROM (SELECT n.number, {listed}, {tail} FROM staged.documents d"
-        " JOIN document_numbers n ON n.document_id = d.document_id AND n.old_number IS NULL"
-        f" JOIN file_numbers f ON f.root = d.file_root AND f.path = d.file_path {access}"
-        + _old(
-            old,
-            f"SELECT n.number, {listed}, {tail} FROM old.documents d JOIN document_numbers n ON n.old_number = d.number"
-            " JOIN old.files o ON o.number = d.file_number"
-            f" JOIN file_numbers f ON f.root = o.root AND f.path = o.path {access}",
-        )
-        + ") ORDER BY number"
-    )
-
-
-def _records(old: bool) -> str:
-    listed = ", ".join(f"r.{c}" for c in RECORD_COLUMNS if c != "document_id")
-    return (
-        f"CREATE TABLE records AS SELECT * FROM (SELECT n.number, n.document_number, {listed} FROM staged.records r"
-        " JOIN record_numbers n ON n.chunk_id = r.chunk_id AND n.old_number IS NULL"
-        + _old(
-            old,
-            f"SELECT n.number, n.document_number, {listed} FROM old.records r"
-            " JOIN record_numbers n ON n.old_number = r.number",
-        )
-        + ") ORDER BY number"
-    )
-
-
-def _former(old: bool) -> str:
-    """Paths and ids under which the text of a document was there before and is no more: a file was moved."""
-    if not old:
-        return "CREATE TABLE former (document_number INTEGER, path VARCHAR, former_id VARCHAR)"
-    return (
-        "CREATE TABLE former AS WITH held AS (SELECT document_id, path, md5(text) AS content FROM old.documents"
-        " WHERE number NOT IN (SELECT number FROM kept)"
-        " UNION ALL SELECT f.former_id, f.path, md5(d.text) FROM old.former f JOIN old.documents d"
-        " ON d.number = f.document_number), here AS (SELECT content, min(number) AS number FROM documents"
-        " WHERE text <> '' GROUP BY content)"
-        " SELECT DISTINCT here.number AS document_number, held.path, held.document_id AS former_id FROM held"
-        " JOIN here USING (content) WHERE held.document_id NOT IN (SELECT document_id FROM document_numbers)"
-        " ORDER BY 1, 2, 3"
-    )
+def _of_documents(table: str, columns: dict[str, str], order: str) -> str:
+    """A table of documents' values, staged and carried over."""
+    names = list(_without(columns, "document_id"))
+    rest, own = ", ".join(names), ", ".join(f"t.{name}" for name in names)
+    return f"""CREATE TABLE {table} AS SELECT * FROM (
+        SELECT n.number AS document_number, {own} FROM (
+        SELECT document_id, {rest} FROM staged.{table}
+        UNION ALL SELECT k.document_id, {own} FROM old.{table} t JOIN kept k ON k.number = t.document_number
+        ) t JOIN document_numbers n ON n.document_id = t.document_id) ORDER BY {order}"""
 
 
 def vector_sources(old: bool) -> str:

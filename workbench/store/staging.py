@@ -38,8 +38,7 @@ class Staging:
         self.path = path
         self._connection = open_writing(path)
         for table, columns in schema.STAGED.items():
-            declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-            self._connection.execute(f"CREATE TABLE {table} ({declared})")
+            self._connection.execute(schema.created(table, columns))
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schema.STAGED}
         self._held = 0
 
@@ -51,13 +50,9 @@ class Staging:
         file: tuple[str, str],
         location: str,
     ) -> None:
-        """Stage a document and its records.
-
-        Args:
-            document: The document.
-            records: Each record with the chunks that its vector is made of: itself, or a whole document's chunks.
-            file: Root and path of the file it was read from.
-            location: Absolute path of the file that is this document, or "".
+        """Stage a document and its records, each with the chunks that its vector is made of (itself, or a whole document's
+        chunks). `file` is root and path of the file it was read from, `location` the absolute path of the file that is this
+        document, or "".
         """
         metadata = json.dumps(document.metadata, sort_keys=True)
         for record, parts in records:
@@ -106,14 +101,8 @@ class Staging:
         return [name for (name,) in fetch(self._connection, "SELECT DISTINCT collection FROM records")]
 
     def find_missing(self, old_database: Path | None, known: Sequence[str]) -> tuple[int, int, int]:
-        """Find the staged texts that have no vector yet.
-
-        Args:
-            old_database: The old generation's database, if its vectors count.
-            known: Hashes of texts that have one.
-
-        Returns:
-            Number of texts without a vector, their tokens, and number of texts with one; equal texts count once.
+        """Find the staged texts that have no vector yet: neither among `known` hashes nor in the old generation's database, where
+        its vectors count. Returns how many, their tokens, and the number of texts with one; equal texts count once.
         """
         import pyarrow as pa
 
@@ -137,7 +126,7 @@ class Staging:
     def _attached(self, old_database: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file's connection, with a generation's database (if there is one) attached as `old`."""
         if old_database is not None:
-            self._connection.execute(f"ATTACH {quoted(old_database)} AS old (READ_ONLY)")
+            self._connection.execute(*schema.attach("old", old_database))
         try:
             yield self._connection
         finally:
@@ -151,7 +140,7 @@ class Staging:
         """
         carried = (
             "SELECT r.*, k.chunking FROM old.records r"
-            f" JOIN ({schema.carried('dropped')}) c ON c.number = r.document_number"
+            f" JOIN ({schema.CARRIED.format(dropped='dropped')}) c ON c.number = r.document_number"
             " JOIN old.collections k ON k.name = r.collection"
         )
         with self._attached(old_database) as connection:
@@ -197,11 +186,6 @@ def lost_wholes(old_database: Path) -> list[tuple[str, str]]:
     )
     with closing(open_reading(old_database)) as connection:
         return [(root, path) for root, path in fetch(connection, lost)]
-
-
-def quoted(path: Path) -> str:
-    """A path as an SQL literal, for ATTACH, which takes no parameter."""
-    return "'" + str(path).replace("'", "''") + "'"
 
 
 def text_hash(text: str) -> str:
