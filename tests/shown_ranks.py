@@ -14,7 +14,7 @@ from workbench.cli.search import print_result
 from workbench.mcp.answers import search_answer, search_text
 from workbench.snapshot.snapshot import Snapshot
 from workbench.ui.components.cards import column
-from workbench.ui.components.explanation import places_table
+from workbench.ui.components.explanation import candidates_table
 
 Ranks = dict[tuple[int, str], int]
 
@@ -26,7 +26,7 @@ def shown_ranks(result: wb.SearchResult, printed: str) -> dict[str, Ranks]:
     drawn = rank_figure(hits, sources)
     rank_of = {name: h.rank for h, name in zip(hits, labels_of(hits), strict=True)}
     listed = places(result.fused, result.order, len(result.fused))
-    table = _table(places_table(listed, sources), sources)
+    table = _table(candidates_table(listed, sources), sources)
     snapshot = Snapshot.of(result)
     saved = {
         (row["place"], row["source"]): row["rank"]

@@ -88,7 +88,7 @@ def test_results_are_graded_by_keyboard_without_a_redraw(page: Any, server: str)
     expect(button).to_have_attribute("aria-pressed", "true")
     page.wait_for_function("!window.__workbenchEvents.length")
     page.keyboard.press("u")
-    expect(page.get_by_text(re.compile("Taken back: the grade 1"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Undone: the grade 1"))).to_be_visible()
     settled(page)
     expect(button).to_have_attribute("aria-pressed", "false")
 
@@ -145,14 +145,14 @@ def test_why_opens_the_explain_page_with_the_plan_of_the_moment(page: Any, serve
 
 
 def test_the_keys_are_told_and_the_link_is_copied(page: Any, server: str) -> None:
-    """? shows them, Escape hides them; the box Take away copies the address."""
+    """? shows them, Escape hides them; the box Export copies the address."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_search(page, server, q=QUERY, columns="keyword")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_contain_text("more like this")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog", name="Keys")).to_have_count(0)
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Export").click()
     page.get_by_role("button", name="Copy the link").click()
     expect(page.get_by_text("Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url

@@ -102,9 +102,12 @@ def test_a_column_says_messages_warnings_and_what_is_unavailable_once() -> None:
     gone = Unavailable("vector", "no model here", "Install the model")
     warning = "vector could not run: no model here. Install the model. The result is from keyword"
     shown = cards.column(
-        "Hybrid", [hit()], ranks={"c1": {"keyword": 1}}, sources=("keyword",), messages=("1 result",),
-        warnings=(warning, "approximate"), unavailable=(gone,),
-    )  # fmt: skip
+        "Hybrid",
+        [hit()],
+        ranks={"c1": {"keyword": 1}},
+        sources=("keyword",),
+        messages=cards.messages_html(("1 result",), (warning, "approximate"), (gone,)),
+    )
     assert shown.count("no model here") == 1
     assert "Install the model." in shown
     assert "approximate." in shown

@@ -31,7 +31,7 @@ def fused(**changes: Any) -> Fused:
     return fuse(Candidates.from_rankings(RANKINGS), FusionPlan(**changes))
 
 
-def shown(made: Fused, most: int = 10) -> tuple[charts.Place, ...]:
+def shown(made: Fused, most: int = 10) -> tuple[charts.Candidate, ...]:
     return charts.places(made, np.arange(len(made)), most)
 
 

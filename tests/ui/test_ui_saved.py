@@ -125,9 +125,9 @@ def test_undo_takes_back_settings_and_queries(open_app: Open, own_corpus: Path) 
     run(at)
     at.text_input(key="wb.w.query").set_value("kettle")
     run(at)
-    assert "Taken back: the query." in all_text(undo(at))
+    assert "Undone: the query." in all_text(undo(at))
     assert at.query_params == {"q": QUERY, "plan": "default fusion.method=max"}
-    assert "Taken back: fusion.method." in all_text(undo(at))
+    assert "Undone: fusion.method." in all_text(undo(at))
     assert at.query_params == {"q": QUERY}
     assert "nothing to undo" in all_text(undo(at))
 
@@ -271,7 +271,7 @@ def test_the_words_of_the_corpus_are_changed_on_the_page(open_app: Open, own_cor
 def test_a_column_can_be_taken_away_as_a_file(open_app: Open, own_corpus: Path) -> None:
     """CSV has every candidate, JSON the results."""
     at = open_app(own_corpus, q=QUERY, columns="keyword,plan", column2="tmm")
-    at.session_state["wb.w.section.away"] = True
+    at.session_state["wb.w.section.export"] = True
     run(at)
     assert len(at.get("download_button")) >= 4
     for slot, title in (("keyword", "Keyword"), ("own1", "tmm")):

@@ -40,7 +40,7 @@ def test_without_a_query_the_page_says_what_to_do(open_app: Callable[..., AppTes
     """Neither a search to save nor anything kept."""
     said = all_text(open_page(open_app, corpus))
     assert "ask something on the Search page" in said
-    assert "Nothing is kept yet" in said
+    assert "Nothing is saved yet" in said
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from workbench.charts.distributions import (
 )
 from workbench.charts.layout import LABELS, MOST_POINTS, SOURCES, source_colour
 from workbench.charts.search import (
-    Place,
+    Candidate,
     bump_figure,
     change_figure,
     contribution_figure,
@@ -35,8 +35,8 @@ __all__ = [
     "LABELS",
     "MOST_POINTS",
     "SOURCES",
+    "Candidate",
     "Histogram",
-    "Place",
     "bump_figure",
     "change_figure",
     "contribution_figure",

@@ -56,7 +56,7 @@ _PATTERNS = {"embed_ms": "/", "filter_ms": ".", "fusion_ms": "x", "rerank_ms": "
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Candidate:
     """One fused candidate as the pictures of a search read it.
 
     Attributes:
@@ -89,13 +89,13 @@ class Place:
 
 def places(
     fused: Fused, order: NDArray[np.int64], most: int, rerank: Mapping[int, float] | None = None
-) -> tuple[Place, ...]:
+) -> tuple[Candidate, ...]:
     """The first `most` of the final order (int64 positions in the fused list); `rerank` has scores by position."""
     made, candidates = [], fused.candidates
     for rank, position in enumerate(order[:most].tolist(), 1):
         row, evidence = int(fused.rows[position]), fused.evidence(position)
         made.append(
-            Place(
+            Candidate(
                 rank,
                 position + 1,
                 f"{candidates.paths[row]}:{int(candidates.start_lines[row])}",
@@ -122,7 +122,9 @@ def most_places(sources: int, reranked: bool = False) -> int:
     return max(1, MOST_POINTS // (columns + 2 * (columns - 1)))
 
 
-def bump_figure(shown: Sequence[Place], sources: Sequence[str], *, reranked: bool = False, height: int = 380) -> Any:
+def bump_figure(
+    shown: Sequence[Candidate], sources: Sequence[str], *, reranked: bool = False, height: int = 380
+) -> Any:
     """Each place's rank in every source, in the fused list and after reranking, joined by lines; rank 1 is on top.
 
     Args:
@@ -265,7 +267,7 @@ def share_figure(hits: Sequence[Hit], sources: Sequence[str], *, height: int | N
     return row_figure(_stacks([h.contributions for h in shown], names, sources), len(shown), height, _ADDED)
 
 
-def contribution_figure(shown: Sequence[Place], sources: Sequence[str], *, height: int | None = None) -> Any:
+def contribution_figure(shown: Sequence[Candidate], sources: Sequence[str], *, height: int | None = None) -> Any:
     """What each source added to each score, stacked, and a diamond at the score: the stack ends there.
 
     Where a contribution is negative (z-scores) its bar goes left from 0, and the diamond is at the sum.

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from workbench.assist.models import BUILT_IN
-from workbench.charts.search import Place
+from workbench.charts.search import Candidate
 from workbench.errors import SnapshotError
 from workbench.plan.fields import OFF
 from workbench.plan.plan import recorded_fields, recorded_text
@@ -331,14 +331,14 @@ def _by_source(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 def placed(
     content: Content, number: int, most: int, name: Callable[[Mapping[str, Any]], str] = name_of_row
-) -> tuple[Place, ...]:
+) -> tuple[Candidate, ...]:
     """The first `most` candidates of a search in their final order, as the charts take them."""
     import polars as pl
 
     ranked = content.rows("candidates", number).filter(pl.col("rank").is_not_null()).sort("rank").head(most)
     evidence = content.evidence(number)
     return tuple(
-        Place(
+        Candidate(
             rank=row["rank"],
             fused_rank=row["place"],
             name=name(row),

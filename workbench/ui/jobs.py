@@ -29,10 +29,7 @@ Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
 
 
 class Job:
-    """One piece of work in a thread.
-
-    Args:
-        work: Takes a progress callback and a function that says whether to stop; returns the result.
+    """One piece of work in a thread; `work` takes a progress callback and a function that says whether to stop.
 
     Attributes:
         progress: The latest report.
@@ -49,17 +46,17 @@ class Job:
         self._thread.start()
 
     def _run(self, work: Work) -> None:
+        def report(progress: Progress) -> None:
+            self.progress = progress
+
         try:
-            self.result = work(self._tell, self._stop.is_set)
+            self.result = work(report, self._stop.is_set)
         except WorkbenchError as exc:
             self.error = exc
         except KeyboardInterrupt:
             self.error = WorkbenchError("Stopped before there was a result", "Start it again")
         except Exception as exc:  # noqa: BLE001 - a thread's fault must reach the page, in a sentence
             self.error = WorkbenchError(f"The run failed: {type(exc).__name__}: {exc}", "Run `workbench doctor`")
-
-    def _tell(self, report: Progress) -> None:
-        self.progress = report
 
     @property
     def running(self) -> bool:
@@ -72,18 +69,25 @@ class Job:
         self._thread.join(seconds)
 
 
-def watch(name: str, prefix: str) -> None:
-    """Progress and a stop while a run is on; draws the page once more when it ends, or says what it failed with.
+def busy(name: str) -> bool:
+    """Whether the session's job of that name is running."""
+    job = st.session_state.get(name)
+    return isinstance(job, Job) and job.running
 
-    Args:
-        name: What the session keeps the job under.
-        prefix: Of the keys of its widgets.
+
+def watch(name: str, prefix: str) -> Any:
+    """Progress and a stop while the session's job is running, its error, or its result (returned; None: none yet). The page is
+    drawn once more when it ends. `prefix` is that of the keys of its widgets.
     """
     job = st.session_state.get(name)
-    if isinstance(job, Job) and job.running:
+    if not isinstance(job, Job):
+        return None
+    if job.running:
         _watching(job, prefix)
-    elif isinstance(job, Job) and job.error is not None:
+        return None
+    if job.error is not None:
         st.html(cards.alert("", job.error.message, job.error.remedy))
+    return job.result
 
 
 @st.fragment(run_every=0.6)
@@ -109,15 +113,8 @@ class Compared:
 
 
 def read_judged(corpus: Corpus, name: str, files: bool) -> Judgments:
-    """Judgments by the name of a query set, or else from a file or folder of this machine.
-
-    Args:
-        corpus: The open corpus.
-        name: What was typed or chosen.
-        files: Whether files of this machine may be read.
-
-    Raises:
-        JudgmentError: There is no such set, and no such file.
+    """Judgments by the name of a query set, or else, where `files` allows it, from a file or folder of this machine. Raises
+    JudgmentError where there is neither.
     """
     if name in corpus.judging.sets.names():
         return corpus.judgments(name)
@@ -139,15 +136,14 @@ def sweep_work(
 ) -> Work:
     """The work of a sweep: judgments read, plans tried. Its faults reach the page through the job."""
 
-    def work(tell: Callable[[Progress], None], stop: Callable[[], bool]) -> Any:
+    def work(progress: Callable[[Progress], None], stop: Callable[[], bool]) -> Any:
         from workbench.evaluate.grid import read_space
 
         judged = read_judged(corpus, name, files)
         space = read_space(plan, words)
         most = min(folds, len(judged))
-        return corpus.sweep(
-            judged, space, measure, most if most > 1 else 0, search=search, trials=trials, progress=tell, stop=stop
-        )
+        folded = most if most > 1 else 0
+        return corpus.sweep(judged, space, measure, folded, search=search, trials=trials, progress=progress, stop=stop)
 
     return work
 
@@ -159,13 +155,13 @@ def compare_work(
     lists alone are compared.
     """
 
-    def work(tell: Callable[[Progress], None], stop: Callable[[], bool]) -> Compared:
+    def work(progress: Callable[[Progress], None], stop: Callable[[], bool]) -> Compared:
         from workbench.evaluate.evaluation import lists_of, queries_only, score_run
         from workbench.evaluate.pool import Pool
 
         asked = queries_only(queries) if queries else _queries_of(corpus, name, files)
         pool = Pool(corpus.engine, asked, principal=corpus.principal)
-        lists = lists_of(pool, first, second, progress=tell, stop=stop)
+        lists = lists_of(pool, first, second, progress=progress, stop=stop)
         if not any(asked.qrels.values()):
             return Compared(lists, None, None, measure)
         one, two = (

@@ -123,15 +123,9 @@ def no_query(corpus: Corpus) -> None:
         st.text("For example, a title from your documents:")
         with st.container(horizontal=True):
             for position, title in enumerate(titles):
-                st.button(
-                    _label(title), key=f"{controls.PREFIX}example-{position}", on_click=controls.ask, args=(title,)
-                )
+                key = f"{controls.PREFIX}example-{position}"
+                st.button(cards.in_markdown(title), key=key, on_click=controls.ask, args=(title,))
     st.caption(
         "Words, “phrases in quotes”, -not, prefix\\*. Grep takes the keywords box, or else the query's rarest words. "
         "[More in the guide](guide?page=search#query)"
     )
-
-
-def _label(title: str) -> str:
-    """A button's label is Markdown: the title with every sign of Markdown taken literally."""
-    return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$:<>" else c for c in plain(title, 60))

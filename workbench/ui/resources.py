@@ -20,7 +20,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from workbench import settings
-from workbench.charts import Place
+from workbench.charts import Candidate
 from workbench.errors import SettingError, WorkbenchError
 from workbench.locators import line_of
 from workbench.records import Hit, Principal, principal_key
@@ -321,7 +321,7 @@ def _editor(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
 _JUDGED_KEPT = "wb.judged"
 
 
-def place_grades(corpus: Corpus, state: AppState, places: Sequence[Place]) -> dict[str, int]:
+def place_grades(corpus: Corpus, state: AppState, places: Sequence[Candidate]) -> dict[str, int]:
     """Chunk id -> grade that this judge gave, for places that have one. Raises WorkbenchError as `Judging.grades` does.
 
     A slider brings few new candidates into the picture; only those are looked up.

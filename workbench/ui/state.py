@@ -280,10 +280,10 @@ def take_back() -> None:
         tell("There is nothing to undo.")
     elif isinstance(last.before, AppState):
         _put(last.before)
-        tell(f"Taken back: {last.what}.")
+        tell(f"Undone: {last.what}.")
     else:
         last.before()
-        tell(f"Taken back: {last.what}.")
+        tell(f"Undone: {last.what}.")
 
 
 def set_plan(changes: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import datetime
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
 import streamlit as st
 
@@ -14,6 +14,7 @@ from workbench.errors import WorkbenchError
 from workbench.markup import plain
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
+from workbench.saved.searches import HISTORY, PLAN, SEARCH
 from workbench.store.lexical.synonyms import vocabulary_of
 from workbench.ui import resources
 from workbench.ui import state as app_state
@@ -23,20 +24,15 @@ from workbench.ui.state import MODES, MOST_COLUMNS, AppState, Column, from_param
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.saved.searches import Kept
-    from workbench.store.lexical.synonyms import Vocabulary
+    from workbench.saved.searches import Kept, Searches
 
 
+_P = ParamSpec("_P")
 _COPY, _OWN = "copy", "own"
 
 
 def titles(columns: Sequence[Column], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Headings of the columns, each another one.
-
-    Args:
-        columns: From left to right.
-        names: Text form of each saved plan -> its name.
-    """
+    """Headings of the columns, each another one. `names`: text form of each saved plan -> its name."""
     made: list[str] = []
     for column in columns:
         title = column.mode.capitalize()
@@ -51,18 +47,13 @@ def titles(columns: Sequence[Column], names: Mapping[str, str]) -> tuple[str, ..
 
 
 def columns_box(state: AppState, plans: Mapping[str, str]) -> None:
-    """The columns, to choose, swap, add and take away.
-
-    Args:
-        state: What is set.
-        plans: Name of each saved plan -> its text form.
-    """
+    """The columns, to choose, swap, add and remove. `plans`: name of each saved plan -> its text form."""
     with lazy("Columns", "columns", "What to search with, side by side: one to four.") as opened:
         if not opened.open:
             return
         offered = _offered(plans)
         for n, column in enumerate(state.columns, 1):
-            _row(n, column, state, plans, offered)
+            _row(n, column, len(state.columns), plans, offered)
         if len(state.columns) < MOST_COLUMNS:
             st.button("Add a column", key=f"{PREFIX}column.add", icon=":material/add:", on_click=_add)
         st.container(width=420).caption(
@@ -71,51 +62,26 @@ def columns_box(state: AppState, plans: Mapping[str, str]) -> None:
         )
 
 
-def _row(n: int, column: Column, state: AppState, plans: Mapping[str, str], offered: Mapping[str, str]) -> None:
+def _row(n: int, column: Column, count: int, plans: Mapping[str, str], offered: Mapping[str, str]) -> None:
     chosen = _value(column, plans)
-    own = {_OWN: f"Its own plan: {column.plan}"} if chosen == _OWN else {}
-    labels = {**offered, **own}
-    what, left, right, away = st.columns([7, 1, 1, 1], gap="small", vertical_alignment="bottom", width=420)
-    with what:
-        st.selectbox(
-            f"Column {n}",
-            list(labels),
-            index=list(labels).index(chosen),
-            format_func=lambda v: labels.get(v, v),
-            **bound(f"column.{n}", chosen, _choose, n),
-            help="A mode of the shared plan, or a plan of the column's own.",
-        )
-    count = len(state.columns)
-    with left:
-        st.button(
-            "",
-            key=f"{PREFIX}column.{n}.left",
-            icon=":material/arrow_back:",
-            disabled=n == 1,
-            on_click=_swap,
-            args=(n, n - 1),
-            help="Swap with the column on the left",
-        )
-    with right:
-        st.button(
-            "",
-            key=f"{PREFIX}column.{n}.right",
-            icon=":material/arrow_forward:",
-            disabled=n == count,
-            on_click=_swap,
-            args=(n, n + 1),
-            help="Swap with the column on the right",
-        )
-    with away:
-        st.button(
-            "",
-            key=f"{PREFIX}column.{n}.away",
-            icon=":material/close:",
-            disabled=count == 1,
-            on_click=_remove,
-            args=(n,),
-            help="Take this column away",
-        )
+    labels = {**offered, **({_OWN: f"Its own plan: {column.plan}"} if chosen == _OWN else {})}
+    what, *places = st.columns([7, 1, 1, 1], gap="small", vertical_alignment="bottom", width=420)
+    what.selectbox(
+        f"Column {n}",
+        list(labels),
+        index=list(labels).index(chosen),
+        format_func=lambda v: labels.get(v, v),
+        **bound(f"column.{n}", chosen, _choose, n),
+        help="A mode of the shared plan, or a plan of the column's own.",
+    )
+    buttons: tuple[tuple[str, str, str, bool, Callable[..., None], tuple[int, ...]], ...] = (
+        ("left", "arrow_back", "Swap with the column on the left", n == 1, _swap, (n, n - 1)),
+        ("right", "arrow_forward", "Swap with the column on the right", n == count, _swap, (n, n + 1)),
+        ("away", "close", "Remove this column", count == 1, _remove, (n,)),
+    )
+    for place, (name, icon, help, disabled, step, args) in zip(places, buttons, strict=True):
+        key, icon = f"{PREFIX}column.{n}.{name}", f":material/{icon}:"
+        place.button("", key=key, icon=icon, disabled=disabled, on_click=step, args=args, help=help)
 
 
 def _offered(plans: Mapping[str, str]) -> dict[str, str]:
@@ -154,9 +120,8 @@ def _choose(n: int) -> None:
         column = Column(plan=Plan.parse(text))
     else:
         return
-    columns = list(state.columns)
-    columns[n - 1] = column
-    _become(columns, state, n if column.plan is not None else 0 if state.moves == n else state.moves, f"column {n}")
+    moves = n if column.plan is not None else 0 if state.moves == n else state.moves
+    _become([*state.columns[: n - 1], column, *state.columns[n:]], state, moves, f"column {n}")
 
 
 def _add() -> None:
@@ -177,7 +142,7 @@ def _remove(n: int) -> None:
     state = app_state.current()
     columns = [c for i, c in enumerate(state.columns, 1) if i != n]
     moves = 0 if state.moves == n else state.moves - (state.moves > n)
-    _become(columns, state, moves, "the column taken away")
+    _become(columns, state, moves, "the removed column")
 
 
 def _become(columns: Sequence[Column], state: AppState, moves: int, what: str) -> None:
@@ -240,14 +205,10 @@ def exactness() -> None:
     st.button(
         "Exact against approximate",
         key=PREFIX + "exactness",
-        on_click=_ask_exactness,
+        on_click=lambda: st.session_state.update({_ASKED: True}),
         width="stretch",
         help="Searches this query both ways and says how much of the exact answer the approximate index found.",
     )
-
-
-def _ask_exactness() -> None:
-    st.session_state[_ASKED] = True
 
 
 def exactness_answer(corpus: Corpus) -> None:
@@ -281,199 +242,154 @@ def saved_box(state: AppState) -> None:
         if _FAILED in st.session_state:
             st.caption(f"History is not kept. {plain(st.session_state[_FAILED], 400)}")
         try:
-            _draw(state)
+            _saved(resources.searches())
         except WorkbenchError as exc:
             st.caption(plain(str(exc), 400))
 
 
-def _draw(state: AppState) -> None:
-    from workbench.saved.searches import HISTORY, PLAN, SEARCH
-
-    kept = resources.searches()
-    st.text_input(
-        "Save this search as",
-        key=PREFIX + "save.search",
-        on_change=_save_search,
-        max_chars=200,
-        placeholder="a name, and Enter",
-        help="Keeps query, columns, plan and filter: opening it restores this page.",
-    )
+def _saved(kept: Searches) -> None:
+    _name_box("Save this search as", SEARCH, "Keeps query, columns, plan and filter: opening it restores this page.")
     saved, plans, history = kept.kept(SEARCH), kept.kept(PLAN), kept.kept(HISTORY, SHOWN)
-    if saved:
-        st.markdown("**Saved searches**")
-        _list(saved, lambda e: e.name, _open)
-    if plans:
-        st.markdown("**Saved plans**")
-        _list(plans, lambda e: f"{e.name}: {e.value}", _take_plan)
-    st.markdown("**History**")
-    if history:
-        _list(history, _told, _open)
-        st.button(
-            "Forget the history",
-            key=PREFIX + "history.clear",
-            type="tertiary",
-            on_click=_clear,
-            help="Deletes every entry; Undo puts them back.",
-        )
-    else:
+    _list("Saved searches", saved, lambda e: e.name, _open)
+    _list("Saved plans", plans, lambda e: f"{e.name}: {e.value}", _use_plan)
+    if not history:
+        st.markdown("**History**")
         st.caption("What you search for appears here.")
+        return
+    _list("History", history, _described, _open)
+    st.button(
+        "Forget the history",
+        key=PREFIX + "history.clear",
+        type="tertiary",
+        on_click=_clear,
+        help="Deletes every entry; Undo puts them back.",
+    )
 
 
-def _told(entry: Kept) -> str:
+def _described(entry: Kept) -> str:
     params = entry.params
     when = datetime.datetime.fromtimestamp(entry.at).astimezone().strftime("%d %b %H:%M")
     more = [params[name] for name in ("keywords", "filters", "plan") if params.get(name)]
     return f"{params.get('q') or params.get('keywords', '')}  ({', '.join([when, *more])})"
 
 
-def _list(entries: Sequence[Kept], name: Callable[[Kept], str], open_it: Callable[[int], None]) -> None:
+def _list(title: str, entries: Sequence[Kept], name: Callable[[Kept], str], open_it: Callable[[int], None]) -> None:
+    if not entries:
+        return
+    st.markdown(f"**{title}**")
     rows = st.container(gap=None)
     for entry in entries:
         what, away = rows.columns([9, 1], gap="small", vertical_alignment="center", width=440)
-        with what:
-            st.button(
-                _literal(plain(name(entry), 110)),
-                key=f"{PREFIX}kept.{entry.number}",
-                type="tertiary",
-                on_click=open_it,
-                args=(entry.number,),
-            )
-        with away:
-            st.button(
-                "",
-                key=f"{PREFIX}kept.{entry.number}.away",
-                icon=":material/delete:",
-                type="tertiary",
-                on_click=_delete,
-                args=(entry.number,),
-                help="Delete; Undo puts it back",
-            )
+        key, args = f"{PREFIX}kept.{entry.number}", (entry.number,)
+        what.button(cards.in_markdown(name(entry), 110), key=key, type="tertiary", on_click=open_it, args=args)
+        away.button(
+            "",
+            key=f"{key}.away",
+            icon=":material/delete:",
+            type="tertiary",
+            on_click=_delete,
+            args=args,
+            help="Delete; Undo puts it back",
+        )
 
 
-def _literal(text: str) -> str:
-    """A button's label is Markdown: the text with every sign of it taken literally."""
-    return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$:<>" else c for c in text)
+def _callback(step: Callable[_P, None]) -> Callable[_P, None]:
+    """A callback whose errors become notices."""
+
+    @functools.wraps(step)
+    def safe(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        try:
+            step(*args, **kwargs)
+        except WorkbenchError as exc:
+            app_state.notice(str(exc))
+
+    return safe
 
 
-def _safely(step: Callable[[], None]) -> None:
-    try:
-        step()
-    except WorkbenchError as exc:
-        app_state.notice(str(exc))
-
-
-def _find(number: int) -> Kept | None:
-    from workbench.saved.searches import HISTORY, PLAN, SEARCH
-
+def _entry(number: int) -> Kept | None:
     kept = resources.searches()
-    for kind in (HISTORY, SEARCH, PLAN):
-        for entry in kept.kept(kind):
-            if entry.number == number:
-                return entry
-    app_state.notice("It was deleted meanwhile.")
-    return None
+    found = next((e for kind in (HISTORY, SEARCH, PLAN) for e in kept.kept(kind) if e.number == number), None)
+    if found is None:
+        app_state.notice("It was deleted meanwhile.")
+    return found
 
 
+@_callback
 def _open(number: int) -> None:
-    def step() -> None:
-        entry = _find(number)
-        if entry is not None:
-            state, said = from_params(entry.params)
-            app_state.become(state, "the opened search")
-            for sentence in said:
-                app_state.notice(sentence)
-
-    _safely(step)
+    entry = _entry(number)
+    if entry is not None:
+        state, said = from_params(entry.params)
+        app_state.become(state, "the opened search")
+        for sentence in said:
+            app_state.notice(sentence)
 
 
-def _take_plan(number: int) -> None:
-    def step() -> None:
-        entry = _find(number)
-        if entry is not None:
-            app_state.become(app_state.current().with_moved(Plan.parse(entry.value)), f"the plan {entry.name}")
-
-    _safely(step)
+@_callback
+def _use_plan(number: int) -> None:
+    entry = _entry(number)
+    if entry is not None:
+        app_state.become(app_state.current().with_moved(Plan.parse(entry.value)), f"the plan {entry.name}")
 
 
+@_callback
 def _delete(number: int) -> None:
-    def step() -> None:
-        entry = resources.searches().delete(number)
-        if entry is not None:
-            app_state.remember("the deletion", lambda: resources.searches().restore([entry]))
-
-    _safely(step)
+    entry = resources.searches().delete(number)
+    if entry is not None:
+        app_state.remember("the deletion", lambda: resources.searches().restore([entry]))
 
 
+@_callback
 def _clear() -> None:
-    def step() -> None:
-        gone = resources.searches().clear_history()
-        app_state.remember("the deletion of the history", lambda: resources.searches().restore(gone))
-
-    _safely(step)
+    gone = resources.searches().clear_history()
+    app_state.remember("the deletion of the history", lambda: resources.searches().restore(gone))
 
 
-def _remember_saving(kind: str, name: str, old: Kept | None) -> None:
-    """Undo of a saving: what had the name before is there again, or nothing."""
+def _name_box(label: str, kind: str, help: str) -> None:
+    st.text_input(
+        label,
+        key=f"{PREFIX}save.{kind}",
+        on_change=_save,
+        args=(kind,),
+        max_chars=200,
+        placeholder="a name, and Enter",
+        help=help,
+    )
+
+
+def save_plan() -> None:
+    """A box that saves the plan that the sidebar moves: it can then be a column."""
+    _name_box("Save this plan as", PLAN, "A saved plan can be chosen for a column, and opened again under Saved.")
+
+
+@_callback
+def _save(kind: str) -> None:
+    key = f"{PREFIX}save.{kind}"
+    name = " ".join(str(st.session_state[key] or "").split())
+    st.session_state[key] = ""
+    if not name:
+        return
+    state, kept = app_state.current(), resources.searches()
+    old = kept.save_plan(name, str(state.moved)) if kind == PLAN else kept.save_search(name, state.to_params())
 
     def back() -> None:
         kept = resources.searches()
         for entry in kept.kept(kind):
-            if entry.name == " ".join(name.split()):
+            if entry.name == name:
                 kept.delete(entry.number)
         if old is not None:
             kept.restore([old])
 
     app_state.remember(f"the saving of {name}", back)
+    app_state.tell(f"Saved as {name}.")
 
 
-def _save_search() -> None:
-    from workbench.saved.searches import SEARCH
-
-    name = str(st.session_state[PREFIX + "save.search"] or "")
-    st.session_state[PREFIX + "save.search"] = ""
-
-    def step() -> None:
-        old = resources.searches().save_search(name, app_state.current().to_params())
-        _remember_saving(SEARCH, name, old)
-        app_state.tell(f"Saved as {name.strip()}.")
-
-    if name.strip():
-        _safely(step)
-
-
-def save_plan(plan: Plan) -> None:
-    """A box that keeps the plan under a name: it can then be a column."""
-    st.text_input(
-        "Save this plan as",
-        key=PREFIX + "save.plan",
-        on_change=_save_plan,
-        args=(str(plan),),
-        max_chars=200,
-        placeholder="a name, and Enter",
-        help="A saved plan can be chosen for a column, and opened again under Saved.",
-    )
-
-
-def _save_plan(text: str) -> None:
-    from workbench.saved.searches import PLAN
-
-    name = str(st.session_state[PREFIX + "save.plan"] or "")
-    st.session_state[PREFIX + "save.plan"] = ""
-
-    def step() -> None:
-        old = resources.searches().save_plan(name, text)
-        _remember_saving(PLAN, name, old)
-        app_state.tell(f"Saved as {name.strip()}.")
-
-    if name.strip():
-        _safely(step)
-
+# --- synonyms and stop words ------------------------------------------------------------------------------------------
 
 _SYNONYMS, _STOP = PREFIX + "synonyms", PREFIX + "stop_words"
 
 
-def words_box(corpus: Corpus) -> None:
-    with lazy("Words", "words", "Synonyms and stop words of this corpus.") as opened:
+def synonyms_box(corpus: Corpus) -> None:
+    with lazy("Synonyms", "words", "Synonyms and stop words of this corpus.") as opened:
         if not opened.open:
             return
         vocabulary = corpus.vocabulary
@@ -494,33 +410,29 @@ def words_box(corpus: Corpus) -> None:
         )
         if resources.may_change_words():
             st.button(
-                "Keep",
+                "Save",
                 key=PREFIX + "words.keep",
                 type="primary",
-                on_click=_keep,
+                on_click=_save_vocabulary,
                 args=(corpus,),
                 help="For everybody, from the next search on; nothing is indexed again.",
             )
         st.caption("They are stored in `corpus.yaml` in the corpus folder and can be edited there too.")
 
 
-def _keep(corpus: Corpus) -> None:
+@_callback
+def _save_vocabulary(corpus: Corpus) -> None:
     groups = [line.split(",") for line in str(st.session_state[_SYNONYMS] or "").splitlines()]
     stop = str(st.session_state[_STOP] or "").replace("\n", ",").split(",")
-    before = corpus.vocabulary
-    try:
-        wanted = vocabulary_of(groups, stop)
-        if wanted == before:
-            return
-        corpus.set_vocabulary(wanted)
-    except WorkbenchError as exc:
-        app_state.notice(str(exc))
+    before, wanted = corpus.vocabulary, vocabulary_of(groups, stop)
+    if wanted == before:
         return
-    app_state.remember("the words of the corpus", functools.partial(_put_back, corpus, before))
-    app_state.tell("The words are kept, and used from now on.")
+    corpus.set_vocabulary(wanted)
 
+    def back() -> None:
+        corpus.set_vocabulary(before)
+        for key in (_SYNONYMS, _STOP):
+            st.session_state.pop(key, None)
 
-def _put_back(corpus: Corpus, before: Vocabulary) -> None:
-    corpus.set_vocabulary(before)
-    for key in (_SYNONYMS, _STOP):
-        st.session_state.pop(key, None)
+    app_state.remember("the synonyms and stop words", back)
+    app_state.tell("Synonyms and stop words are saved, and used from now on.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from workbench.charts.distributions import Histogram
 from workbench.charts.layout import GREEN, GREY, LABELS, source_colour
 from workbench.errors import WorkbenchError
+from workbench.judgments.log import GRADE_NAMES
 from workbench.markup import Excerpt, attribute, cut, excerpt, lines_of, marked, plain, visible
 from workbench.records import Hit, Label, Span, Unavailable, by_chunk
 from workbench.ui.components import links
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from workbench.retrieve.examples import Example
 
 
+PLOT = {"displayModeBar": False, "responsive": True}
+"""How plotly draws on the pages."""
 PASSAGE = 340
 GREP_LINES = 5
 GREP_WIDTH = 110
@@ -61,7 +64,6 @@ class Marks:
 
 
 NO_MARKS = Marks()
-GRADES = ("0: not relevant", "1: related", "2: relevant", "3: answers it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +130,7 @@ def explain_link(hit: Hit, marks: Marks) -> str:
 def card(
     hit: Hit, ranks: Mapping[str, int], sources: Sequence[str], *, numbered: bool = False, marks: Marks = NO_MARKS
 ) -> str:
-    """One result.
-
-    Args:
-        hit: The result.
-        ranks: Source -> rank from 1 of this chunk in sources that only other columns asked.
-        sources: The sources to show a rank of, in order.
-        numbered: Show lines with their numbers (grep) instead of running text.
-        marks: What the person put on it.
-    """
+    """One result; `ranks` has its ranks in sources that only other columns asked, `sources` are those to show a rank of."""
     link = attribute(document_link(hit, marks.asked))
     title = visible(plain(hit.title or hit.path, 120))
     name = f"Result {hit.rank}" if hit.rank else "Added by page"
@@ -169,9 +163,8 @@ def _facts(hit: Hit, marks: Marks) -> str:
         else ""
     )
     distance = "" if hit.distance is None else f'<span class="wb-dim">distance {hit.distance:.3f}</span>'
-    where = ""
-    if marks.collections and hit.collections:
-        where = f'<span class="wb-dim">in {visible(plain(", ".join(hit.collections), 80))}</span>'
+    named = visible(plain(", ".join(hit.collections), 80)) if marks.collections else ""
+    where = f'<span class="wb-dim">in {named}</span>' if named else ""
     return f'<div class="wb-facts">{label}{score}{distance}{where}</div>'
 
 
@@ -183,9 +176,9 @@ def _note(hit: Hit, marks: Marks) -> str:
 @cache
 def _grade_buttons(mine: int | None) -> str:
     return "".join(
-        f'<button type="button" data-wb-do="grade" data-v="{n}" title="{told}"'
+        f'<button type="button" data-wb-do="grade" data-v="{n}" title="{n}: {name}"'
         f' aria-pressed="{"true" if n == mine else "false"}">{n}</button>'
-        for n, told in enumerate(GRADES)
+        for n, name in enumerate(GRADE_NAMES)
     )
 
 
@@ -247,41 +240,29 @@ def _bar(hit: Hit) -> str:
 def _passage(hit: Hit, numbered: bool) -> str:
     if numbered:
         return _lines(hit)
-    piece = excerpt(hit.text, hit.matches, PASSAGE)
-    body = marked(piece.text, piece.matches).strip()
-    return f'<div class="wb-text" dir="auto">{_lead(piece)}{body}{_tail(piece)}</div>'
+    return f'<div class="wb-text" dir="auto">{passage_html(excerpt(hit.text, hit.matches, PASSAGE))}</div>'
 
 
-def _lead(piece: Excerpt) -> str:
-    return '<span class="wb-more">… </span>' if piece.before else ""
-
-
-def _tail(piece: Excerpt) -> str:
-    return f'<span class="wb-more"> … {piece.after:,} more characters</span>' if piece.after else ""
+def passage_html(piece: Excerpt) -> str:
+    """The piece of a passage with its matches marked, and what was left out before and after it."""
+    before = '<span class="wb-more">… </span>' if piece.before else ""
+    after = f'<span class="wb-more"> … {piece.after:,} more characters</span>' if piece.after else ""
+    return f"{before}{marked(piece.text, piece.matches).strip()}{after}"
 
 
 def _lines(hit: Hit) -> str:
     """A few lines around the first match, numbered; lines with a match stand out."""
-    first = hit.matches[0].start if hit.matches else 0
-    start = first
-    for _ in range(2):
-        start = hit.text.rfind("\n", 0, start)
-        if start < 0:
-            break
-    start += 1
-    end = start
-    for _ in range(GREP_LINES):
-        end = hit.text.find("\n", end) + 1
-        if end <= 0:
-            end = len(hit.text) + 1
-            break
-    text = hit.text[start : end - 1]
-    number_of_first = hit.start_line + hit.text.count("\n", 0, start)
+    first = hit.text.count("\n", 0, hit.matches[0].start) if hit.matches else 0
+    lines = hit.text.split("\n")
+    top = max(first - 1, 0)
+    text = "\n".join(lines[top : top + GREP_LINES])
+    start = sum(len(line) + 1 for line in lines[:top])
+    end = start + len(text) + 1
     spans = [Span(max(m.start - start, 0), m.end - start) for m in hit.matches if m.end > start and m.start < end]
     rows = "".join(
         f'<div class="wb-line{" wb-hit" if line.hit else ""}"><span class="wb-no">{line.number}</span>'
         f'<span class="wb-src-line" dir="auto">{line.html}</span></div>'
-        for line in lines_of(text, number_of_first, spans, longest=GREP_WIDTH)
+        for line in lines_of(text, hit.start_line + top, spans, longest=GREP_WIDTH)
     )
     return f'<div class="wb-lines">{rows}</div>'
 
@@ -314,9 +295,7 @@ def column(
     *,
     ranks: Mapping[str, Mapping[str, int]],
     sources: Sequence[str],
-    messages: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-    unavailable: Sequence[Unavailable] = (),
+    messages: str = "",
     numbered: bool = False,
     badge: str = "",
     marks: Marks = NO_MARKS,
@@ -328,18 +307,22 @@ def column(
         hits: Best first.
         ranks: Chunk id -> source -> rank.
         sources: The sources to show a rank of.
-        messages, warnings, unavailable: As the result says them.
+        messages: What the result says of itself, as HTML.
         numbered: Show lines with numbers (grep).
         badge: Words beside the heading.
         marks: What the person put on the hits.
     """
-    notes = "".join(f'<p class="wb-msg">{visible(plain(m, 400))}</p>' for m in messages)
-    said = [u.reason for u in unavailable]
-    told = [alert(f"{u.source} is unavailable", u.reason, u.remedy) for u in unavailable]
-    # The result words an unavailable source as a warning too: once is enough.
-    told += [alert("", w, "") for w in warnings if not any(reason and reason in w for reason in said)]
     cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered, marks=marks) for h in hits)
-    return f"{_column_head(title, badge, marks.written)}{notes}{''.join(told)}{cards}</section>"
+    return f"{_column_head(title, badge, marks.written)}{messages}{cards}</section>"
+
+
+def messages_html(messages: Sequence[str], warnings: Sequence[str], unavailable: Sequence[Unavailable]) -> str:
+    """What a result says of itself: messages, sources that could not run, warnings."""
+    notes = [f'<p class="wb-msg">{visible(plain(m, 400))}</p>' for m in messages]
+    notes += [alert(f"{u.source} is unavailable", u.reason, u.remedy) for u in unavailable]
+    # The result words an unavailable source as a warning too: once is enough.
+    reasons = [u.reason for u in unavailable if u.reason]
+    return "".join(notes + [alert("", w, "") for w in warnings if not any(reason in w for reason in reasons)])
 
 
 def failed_column(title: str, error: WorkbenchError, badge: str = "") -> str:
@@ -382,19 +365,18 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else text + "."
 
 
+def in_markdown(text: str, most: int = 60) -> str:
+    """A text for Markdown, as labels of buttons are: every sign of it taken literally."""
+    return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$:<>" else c for c in plain(text, most))
+
+
 def label_rules() -> str:
     return "".join(f".wb-{_LABEL_CLASS[label]}{{border-left-color:{colour}}}" for label, colour in LABELS.items())
 
 
 def histogram_html(histogram: Histogram, threshold: float | str, of: str = "") -> str:
-    """Bars of how many records lie at which distance or score; grey where the threshold drops them, which is a dashed line.
-
-    A threshold beyond the values seen stands at the border on its side.
-
-    Args:
-        histogram: The counts.
-        threshold: A distance in the histogram's metric, a score, or `off`.
-        of: The source, to be named where there are several.
+    """Bars of how many records lie at which distance or score; grey where the threshold drops them, which is a dashed line (at
+    the border where it is beyond the values seen). `of`: the source, where there are several.
     """
     low, high = float(histogram.edges[0]), float(histogram.edges[-1])
     cut = None if threshold == "off" else float(threshold)
@@ -402,27 +384,21 @@ def histogram_html(histogram: Histogram, threshold: float | str, of: str = "") -
     bars = []
     starts, ends = histogram.edges[:-1], histogram.edges[1:]
     kept = histogram.keeps((starts + ends) / 2, threshold)
-    for count, start, end, stays in zip(
-        histogram.counts.tolist(), starts.tolist(), ends.tolist(), kept.tolist(), strict=True
-    ):
+    columns = (values.tolist() for values in (histogram.counts, starts, ends, kept))
+    for count, start, end, stays in zip(*columns, strict=True):
         # The square root keeps the few near records visible beside the many far ones.
         height = (count / tallest) ** 0.5 * 100
         colour = GREEN if stays else GREY
         title = f"{count:,} at {_figure(start)} to {_figure(end)}"
         bars.append(f'<span style="height:{height:.0f}%;background:{colour}" title="{title}"></span>')
-    line = ""
+    what = f"{histogram.axis.rpartition(' ')[2]}s of {histogram.total:,} records"
+    label = f"Histogram of the {what}, {_figure(low)} to {_figure(high)}" + (f", by {of}" if of else "")
+    axis, line = f"{of}: {histogram.axis}".removeprefix(": "), ""
     if cut is not None:
         at = min(max((cut - low) / (high - low), 0.0), 1.0) * 100
-        line = f'<i style="left:{at:.1f}%"></i>'
-    what = f"{histogram.axis.rpartition(' ')[2]}s of {histogram.total:,} records"
-    told = f"Histogram of the {what}, {_figure(low)} to {_figure(high)}"
-    axis = f"{of}: {histogram.axis}".removeprefix(": ")
-    if of:
-        told += f", by {of}"
-    if cut is not None:
-        told += f", cut at {cut:g}"
+        line, label = f'<i style="left:{at:.1f}%"></i>', f"{label}, cut at {cut:g}"
     return (
-        f'<div class="wb-histogram" role="img" aria-label="{attribute(told)}">{"".join(bars)}{line}</div>'
+        f'<div class="wb-histogram" role="img" aria-label="{attribute(label)}">{"".join(bars)}{line}</div>'
         f'<p class="wb-axis"><span>{_figure(low)}</span><span>{visible(axis)}</span><span>{_figure(high)}</span></p>'
     )
 

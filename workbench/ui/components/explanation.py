@@ -1,22 +1,23 @@
-"""Parts of the Explain page as HTML and text: where a document stands, the table of places, the statements. No Streamlit."""
+"""Parts of the Explain page as HTML and text: where a document is ranked, the candidates, the statements. No Streamlit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from workbench.charts import Place
+from workbench.charts import Candidate
 from workbench.charts.layout import source_colour
 from workbench.markup import attribute, plain, visible
 from workbench.plan.fields import OFF, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.records import by_chunk
 from workbench.retrieve.explain import Explanation, SourceStanding
-from workbench.ui.components import links
-from workbench.ui.components.cards import alert, number
+from workbench.ui.components import links, tables
+from workbench.ui.components.cards import number
+from workbench.ui.components.tables import Html, table
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -43,15 +44,6 @@ FROM_CACHE = (
 )
 
 
-def said(result: SearchResult) -> str:
-    """What the result says of itself: messages, warnings, and sources that could not run."""
-    notes = "".join(f'<p class="wb-msg">{visible(plain(m, 400))}</p>' for m in result.messages)
-    reasons = [u.reason for u in result.unavailable]
-    told = [alert(f"{u.source} is unavailable", u.reason, u.remedy) for u in result.unavailable]
-    told += [alert("", w, "") for w in result.warnings if not any(r and r in w for r in reasons)]
-    return "".join(told) + notes
-
-
 def search_link(state: AppState, found: Explanation) -> str:
     """Address of the Search page with what an explanation changes, relative to the app's other pages."""
     plan: Plan = state.moved.replace(found.changes) if found.changes else state.moved
@@ -62,7 +54,7 @@ def search_link(state: AppState, found: Explanation) -> str:
 
 
 def standing(found: Explanation, state: AppState) -> str:
-    """Where a document stands: its rank or the step that dropped it, each source, and the way in."""
+    """Where a document is: its rank or the step that dropped it, each source, and the way in."""
     name = visible(plain(found.citation or found.target, 300))
     if found.rank:
         head = f"Rank {found.rank}"
@@ -89,42 +81,30 @@ def standing(found: Explanation, state: AppState) -> str:
 
 
 def _sources(standings: Sequence[SourceStanding]) -> str:
-    rows = "".join(
-        f'<tr><td class="wb-short">{_dot(s.source)}{visible(s.source)}</td>'
-        f'<td title="{attribute(plain(s.reason, 400))}">{visible(s.state)}</td>'
-        f'<td class="wb-num">{"–" if s.rank is None else f"{s.rank:,}"}</td>{_value(s.score)}{_value(s.distance)}'
-        f"{_value(s.contribution)}</tr>"
+    rows = [
+        (
+            Html(
+                f'<i class="wb-dot" style="background:{source_colour(s.source)}"></i>{visible(s.source)}',
+                ' class="wb-short"',
+            ),
+            Html(visible(s.state), f' title="{attribute(plain(s.reason, 400))}"'),
+            "–" if s.rank is None else s.rank,
+            *map(_value, (s.score, s.distance, s.contribution)),
+        )
         for s in standings
-    )
-    return _table(("Source", "", "Rank", "Score", "Distance", "Contribution"), rows, numbers=range(2, 6))
+    ]
+    return table(("Source", "", "Rank", "Score", "Distance", "Contribution"), rows, range(2, 6))
 
 
-def _table(heads: Sequence[str], rows: str, numbers: Container[int]) -> str:
-    head = "".join(
-        f'<th class="wb-num">{visible(h)}</th>' if i in numbers else f"<th>{visible(h)}</th>"
-        for i, h in enumerate(heads)
-    )
-    return f'<div class="wb-scroll"><table class="wb-table"><tr>{head}</tr>{rows}</table></div>'
-
-
-def _dot(source: str) -> str:
-    return f'<i class="wb-dot" style="background:{source_colour(source)}"></i>'
-
-
-def _value(value: float | None) -> str:
+def _value(value: float | None) -> Html:
     """A number in four digits, all of it on hover: the same one as in the table file and JSON."""
-    if value is None:
-        return '<td class="wb-num">–</td>'
-    return f'<td class="wb-num" title="{value!r}">{number(value)}</td>'
+    return Html("–") if value is None else Html(number(value), f' title="{value!r}"')
 
 
-def places_table(shown: Sequence[Place], sources: Sequence[str], asked: Mapping[str, str] | None = None) -> str:
+def candidates_table(shown: Sequence[Candidate], sources: Sequence[str], asked: Mapping[str, str] | None = None) -> str:
     """The numbers under the pictures: rank, candidate, score, and of each source its rank, score and contribution.
 
-    Args:
-        shown: The candidates, in order.
-        sources: Whose numbers to show.
-        asked: Address parameters of the search, for the links to the documents.
+    `asked` has the address parameters of the search, for the links to the documents.
     """
     reranked = any(p.rerank is not None for p in shown)
     heads = ["#", "Candidate", "Label", "Score", *(["Rerank"] if reranked else [])]
@@ -133,32 +113,23 @@ def places_table(shown: Sequence[Place], sources: Sequence[str], asked: Mapping[
     rows = []
     for p in shown:
         line = int(p.name.rpartition(":")[2])
-        link = links.document(p.path, lines=(line, line), asked=asked)
-        cells = [
-            f'<td class="wb-num">{p.rank}</td>',
-            f'<td><a href="{attribute(link)}" target="_blank"><bdi>{visible(plain(p.name, 200))}</bdi></a></td>',
-            f'<td class="wb-short">{visible(str(p.label))}</td>',
-            _value(p.score),
-            *([_value(p.rerank)] if reranked else []),
-        ]
+        link = tables.link(links.document(p.path, lines=(line, line), asked=asked), p.name, 200)
+        label = Html(visible(str(p.label)), ' class="wb-short"')
+        cells: list[Any] = [p.rank, link, label, _value(p.score), *([_value(p.rerank)] if reranked else [])]
         for source in sources:
-            rank = p.ranks.get(source)
-            other = f' title="{by_chunk(p.counted[source])}"' if source in p.counted else ""
-            mark = "*" if other else ""
-            cells.append(f'<td class="wb-num"{other}>{"absent" if rank is None else f"{rank:,}{mark}"}</td>')
+            rank = f"{p.ranks[source]:,}" if source in p.ranks else "absent"
+            other = source in p.counted
+            cells.append(Html(rank + "*", f' title="{by_chunk(p.counted[source])}"') if other else Html(rank))
             cells += [_value(p.scores.get(source)), _value(p.contributions.get(source))]
-        rows.append(f'<tr data-chunk="{attribute(p.chunk_id)}">{"".join(cells)}</tr>')
-    return '<div class="wb-places">' + _table(heads, "".join(rows), numbers={0, *range(3, len(heads))}) + "</div>"
+        rows.append(cells)
+    marks = [f' data-chunk="{attribute(p.chunk_id)}"' for p in shown]
+    numbers = {0, *range(3, len(heads))}
+    return f'<div class="wb-places">{table(heads, rows, numbers, row_attributes=marks)}</div>'
 
 
 def from_cache(timings: Mapping[str, float]) -> bool:
     """Whether the timings of a result say that nothing was run for it."""
     return not any(ms for step, ms in timings.items() if step != "total_ms")
-
-
-def button_label(text: str, most: int = 60) -> str:
-    """A text as a button's label, which is Markdown: every sign of it taken literally."""
-    return "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$:<>" else c for c in plain(text, most))
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
             if opened.open:
                 plan_files(plan)
                 controls.paste()
-                boxes.save_plan(plan)
+                boxes.save_plan()
         if known.roles:
             boxes.view_as(state, known.roles)
     return Places(figure, places, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,30 +44,49 @@ def size(number: float) -> str:
     return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[int] = (), name: str = "") -> str:
-    """Rows of values as a table; a value is text, a number, or HTML already made (`Html`)."""
-
-    def cell(at: int, value: Any) -> str:
-        kind = ' class="wb-num"' if at in numbers else ""
-        if isinstance(value, Html):
-            shown = value.html
-        elif isinstance(value, int):
-            shown = f"{value:,}"
-        else:
-            shown = f"<bdi>{visible(plain(str(value), 400))}</bdi>"
-        return f"<td{kind}>{shown}</td>"
-
-    head = "".join(f"<th{' class=wb-num' if i in numbers else ''}>{visible(h)}</th>" for i, h in enumerate(heads))
-    body = "".join("<tr>" + "".join(cell(i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
-    label = f' aria-label="{attribute(name)}"' if name else ""
-    return f'<div class="wb-scroll"><table class="wb-table"{label}><tr>{head}</tr>{body}</table></div>'
-
-
 @dataclass(frozen=True, slots=True)
 class Html:
-    """HTML made here, not text from a document."""
+    """A cell of HTML made here, not text from a document, with more attributes (` title="..."`)."""
 
     html: str
+    attributes: str = ""
+
+
+def link(href: str, text: str, most: int = 120) -> Html:
+    """A cell with a link that opens in another tab."""
+    return Html(f'<a href="{attribute(href)}" target="_blank"><bdi>{visible(plain(text, most))}</bdi></a>')
+
+
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    numbers: Container[int] = (),
+    name: str = "",
+    row_attributes: Sequence[str] = (),
+) -> str:
+    """Rows of values as a table.
+
+    Args:
+        heads: Titles of the columns.
+        rows: Values: text, numbers, or `Html`.
+        numbers: Columns, from 0, of numbers.
+        name: What the table is called for who hears it.
+        row_attributes: More attributes of each row.
+    """
+
+    def cell(at: int, value: Any) -> str:
+        attributes = ' class="wb-num"' if at in numbers else ""
+        if isinstance(value, Html):
+            return f"<td{attributes}{value.attributes}>{value.html}</td>"
+        shown = f"{value:,}" if isinstance(value, int) else f"<bdi>{visible(plain(str(value), 400))}</bdi>"
+        return f"<td{attributes}>{shown}</td>"
+
+    lines = ["".join(cell(i, value) for i, value in enumerate(row)) for row in rows]
+    more = row_attributes or [""] * len(lines)
+    head = "".join(f"<th{' class=wb-num' if i in numbers else ''}>{visible(h)}</th>" for i, h in enumerate(heads))
+    body = "".join(f"<tr{own}>{line}</tr>" for own, line in zip(more, lines, strict=True))
+    label = f' aria-label="{attribute(name)}"' if name else ""
+    return f'<div class="wb-scroll"><table class="wb-table"{label}><tr>{head}</tr>{body}</table></div>'
 
 
 def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused]) -> str:
@@ -88,17 +107,11 @@ def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused
 
 
 def chunks_html(rows: Sequence[tuple[str, Chunk]], query: Mapping[str, str]) -> str:
-    """Chunks with a link to where they stand.
-
-    Args:
-        rows: Path and chunk.
-        query: The state's parameters, so that the document opens with the query marked.
-    """
+    """Chunks (path and chunk) with links to their places, which open with the words of the state's parameters marked."""
     made = []
     for path, chunk in rows:
         cited = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        link = links.chunk(chunk, path, asked=query)
-        where = Html(f'<a href="{attribute(link)}" target="_blank"><bdi>{visible(plain(cited, 200))}</bdi></a>')
+        where = link(links.chunk(chunk, path, asked=query), cited, 200)
         kind = chunk.collection + (" (document)" if chunk.granularity == "document" else "")
         made.append((where, chunk.chunk_index + 1, kind, chunk.tokens, chunk.section, plain(chunk.text[:400], 140)))
     heads = ("Where", "Chunk", "Collection", "Tokens", "Section", "Text")
@@ -121,19 +134,9 @@ def generations_html(corpus: Path, opened: str) -> str:
         except CorpusError as exc:
             rows.append((folder.name, ", ".join(marks), exc.message, "", "", "", ""))
             continue
-        bytes_ = sum(part.bytes for part in manifest.parts.values())
-        counts = manifest.counts
+        numbers = (manifest.counts.get("documents", 0), manifest.counts.get("records", 0))
+        on_disk = size(sum(part.bytes for part in manifest.parts.values()))
         created = manifest.created[:19].replace("T", " ")
-        rows.append(
-            (
-                folder.name,
-                ", ".join(marks),
-                created,
-                counts.get("documents", 0),
-                counts.get("records", 0),
-                size(bytes_),
-                manifest.digest,
-            )
-        )
+        rows.append((folder.name, ", ".join(marks), created, *numbers, on_disk, manifest.digest))
     heads = ("Generation", "", "Made (UTC)", "Documents", "Chunks", "On disk", "Digest")
     return table(heads, rows, (3, 4, 5), "Generations")

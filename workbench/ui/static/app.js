@@ -125,7 +125,7 @@
     box.className = "wb-keys";
     const rows = [
       ["/", "to the query"], ["j k", "next and previous result"], ["h l", "column to the left and right"],
-      ["g, then 0 to 3", "grade the result"], ["o", "open the document"], ["w", "why it stands here"],
+      ["g, then 0 to 3", "grade the result"], ["o", "open the document"], ["w", "why it has this rank"],
       ["m", "more like this"], ["n", "write a note"], ["c", "copy the citation"], ["e", "open in the editor"],
       ["u", "undo the last change"], ["?", "these keys"],
     ];

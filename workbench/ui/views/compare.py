@@ -8,19 +8,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from workbench.errors import PlanError
 from workbench.evaluate.evaluation import wins
-from workbench.markup import attribute, plain, visible
+from workbench.markup import plain
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
-from workbench.ui import jobs, resources
+from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import controls, links
+from workbench.ui.components import controls, links, tables
 from workbench.ui.components.live import MEASURES
 from workbench.ui.views import tune
 
@@ -52,41 +51,24 @@ def draw(corpus: Corpus) -> None:
     now = str(app_state.current().plan)
     offered = list(dict.fromkeys([now, *(p.name for p in PRESETS)]))
     left, right, third = st.columns([2, 2, 1], vertical_alignment="bottom")
-    with left:
-        first = st.selectbox(
-            "First plan",
-            offered,
-            index=0,
-            accept_new_options=True,
-            key=_KEY + "first",
-            help="A preset, or a plan's text form such as `default fusion.alpha=0.7`. The first is the plan of the Search page.",
-        )
-    with right:
-        second = st.selectbox(
-            "Second plan",
-            offered,
-            index=min(1, len(offered) - 1),
-            accept_new_options=True,
-            key=_KEY + "second",
-            help="The one that may be better.",
-        )
-    with third:
-        measure = st.selectbox("Measure", MEASURES, key=_KEY + "measure")
-    job = st.session_state.get(_JOB)
-    busy = isinstance(job, jobs.Job) and job.running
-    if st.button("Compare them", type="primary", key=_KEY + "run", disabled=busy):
+    help = (
+        "A preset, or a plan's text form such as `default fusion.alpha=0.7`. The first is the plan of the Search page."
+    )
+    options: dict[str, Any] = {"accept_new_options": True, "key": _KEY + "first", "help": help}
+    first = left.selectbox("First plan", offered, index=0, **options)
+    options |= {"key": _KEY + "second", "help": "The one that may be better."}
+    second = right.selectbox("Second plan", offered, index=min(1, len(offered) - 1), **options)
+    measure = third.selectbox("Measure", MEASURES, key=_KEY + "measure")
+    if st.button("Compare them", type="primary", key=_KEY + "run", disabled=jobs.busy(_JOB)):
         try:
             plans = Plan.parse(first), Plan.parse(second)
         except PlanError as exc:
             app_state.notice(str(exc))
             st.rerun()
-        st.session_state[_JOB] = jobs.Job(
-            jobs.compare_work(corpus, name, queries, tune.files_allowed(), *plans, measure)
-        )
-    jobs.watch(_JOB, _KEY)
-    job = st.session_state.get(_JOB)
-    if isinstance(job, jobs.Job) and not job.running and isinstance(job.result, jobs.Compared):
-        _found(job.result)
+        st.session_state[_JOB] = jobs.Job(jobs.compare_work(corpus, name, queries, auth.may_index(), *plans, measure))
+    made = jobs.watch(_JOB, _KEY)
+    if isinstance(made, jobs.Compared):
+        _found(made)
 
 
 def _found(made: jobs.Compared) -> None:
@@ -123,20 +105,12 @@ def _most_different(made: jobs.Compared, plans: tuple[Plan, Plan]) -> None:
     rows = []
     for row in made.lists.frame().head(_ROWS).iter_rows(named=True):
         query = row["query"] or row["query_id"]
-        link = f'<a href="{escape(jobs.search_link(query, *plans))}" target="_blank">{visible(plain(query, 120))}</a>'
-        only = found_only(row["only_second"], query)
-        rows.append(
-            f"<tr>{tune.NUMBER.format(format(row['rbo'], '.2f'))}<td>{row['shared']}</td><td>{link}</td><td>{only}</td></tr>"
-        )
-    head = "<tr><th>RBO</th><th>shared of 10</th><th>query</th><th>only the second has</th></tr>"
-    st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{"".join(rows)}</table></div>')
+        link = tables.link(jobs.search_link(query, *plans), query)
+        rows.append((f"{row['rbo']:.2f}", row["shared"], link, tables.Html(found_only(row["only_second"], query))))
+    st.html(tables.table(("RBO", "shared of 10", "query", "only the second has"), rows, (0, 1)))
 
 
 def found_only(keys: Sequence[str], query: str) -> str:
     """Links to the first two documents among the keys of a list, which open with the query marked."""
     paths = list(dict.fromkeys(_SPAN.sub("", key) for key in keys))[:2]
-    return " · ".join(
-        f'<a href="{attribute(links.document(path, asked={"q": query}))}" target="_blank">'
-        f"<bdi>{visible(plain(path, 60))}</bdi></a>"
-        for path in paths
-    )
+    return " · ".join(tables.link(links.document(path, asked={"q": query}), path, 60).html for path in paths)

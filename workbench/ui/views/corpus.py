@@ -210,7 +210,6 @@ TITLES = {
 }
 ROWS = 50
 _CORPUS_KEY = controls.PREFIX + "corpus."
-_CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 def draw() -> None:
@@ -332,7 +331,7 @@ def _tokens(catalogue: Catalogue, corpus: Corpus) -> None:
     st.plotly_chart(
         token_figure(tokens, int(settings.get("chunk_tokens"))),
         key=_CORPUS_KEY + "tokens",
-        config=_CONFIG,
+        config=cards.PLOT,
         alt="Number of chunks by their tokens.",
     )
     median = int(sorted(tokens.tolist())[len(tokens) // 2])

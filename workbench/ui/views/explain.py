@@ -36,7 +36,6 @@ TARGET = "target"
 _MOST_PATHS = 1_000
 _FIRST_PATHS = 50
 _SIMILAR = 8
-_CONFIG = {"displayModeBar": False, "responsive": True}
 _KEY = controls.PREFIX + "explain."
 
 
@@ -80,7 +79,7 @@ def _answer(corpus: Corpus) -> None:
     state = app_state.current()
     asked = Asked(state.query, state.keywords, state.filters, state.context)
     result = resources.finder().result(corpus, asked, "hybrid", state.moved)
-    st.html(explanation.said(result))
+    st.html(cards.messages_html(result.messages, result.warnings, result.unavailable))
     where = st.container()
     _pictures(corpus, result)
     with where:
@@ -184,7 +183,7 @@ def _offer(paths: list[str]) -> None:
         st.caption("Did you mean:")
         with st.container(horizontal=True):
             for position, path in enumerate(paths):
-                st.button(explanation.button_label(path), key=f"{_KEY}similar-{position}", on_click=aim, args=(path,))
+                st.button(cards.in_markdown(path), key=f"{_KEY}similar-{position}", on_click=aim, args=(path,))
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
@@ -215,7 +214,7 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
             st.plotly_chart(
                 contribution_figure(shown, sources),
                 key=_KEY + "contributions",
-                config=_CONFIG,
+                config=cards.PLOT,
                 alt="Stacked contributions of each source, with the score.",
             )
             if result.fused.unit == "document":
@@ -225,11 +224,11 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
         _plane(corpus, result)
     with right:
         st.html('<h4 class="wb-chart">How many were left after each step</h4>')
-        st.plotly_chart(funnel_figure(result.steps), key=_KEY + "funnel", config=_CONFIG, alt="Candidates by step.")
+        st.plotly_chart(funnel_figure(result.steps), key=_KEY + "funnel", config=cards.PLOT, alt="Candidates by step.")
         _timings(result)
     if shown:
         words = {"q": result.query, "keywords": result.keywords}
-        st.html(explanation.places_table(shown, sources, {name: text for name, text in words.items() if text}))
+        st.html(explanation.candidates_table(shown, sources, {name: text for name, text in words.items() if text}))
 
 
 def _timings(result: SearchResult) -> None:
@@ -238,7 +237,10 @@ def _timings(result: SearchResult) -> None:
         st.caption(explanation.FROM_CACHE)
         return
     st.plotly_chart(
-        timing_figure({"search": result.timings_ms}), key=_KEY + "timings", config=_CONFIG, alt="Milliseconds by step."
+        timing_figure({"search": result.timings_ms}),
+        key=_KEY + "timings",
+        config=cards.PLOT,
+        alt="Milliseconds by step.",
     )
 
 
@@ -250,7 +252,7 @@ def _bump(result: SearchResult, top: int, sources: tuple[str, ...]) -> None:
     st.plotly_chart(
         bump_figure(shown, sources, reranked=reranked, height=260 + 9 * len(shown)),
         key=_KEY + "bump",
-        config=_CONFIG,
+        config=cards.PLOT,
         alt="Rank in each source and in the fused list, one line a candidate.",
     )
     if top > fits:
@@ -272,7 +274,7 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
     st.plotly_chart(
         plane_figure(result.fused, (keyword, vector), last=max(1, len(result.hits)), additive=additive, grades=grades),
         key=_KEY + "plane",
-        config=_CONFIG,
+        config=cards.PLOT,
         alt="Candidates by keyword score and similarity, with the line of equal score.",
     )
     if additive:

@@ -22,7 +22,7 @@ from workbench.plan.fields import OFF, base_of
 from workbench.retrieve.request import sources_of
 from workbench.ui import events, layout, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, controls, explanation, live, results, sidebar
+from workbench.ui.components import boxes, cards, controls, explanation, live, results, sidebar
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
 from workbench.ui.components.results import slots
@@ -71,7 +71,7 @@ def draw_bar(corpus: Corpus, state: AppState) -> None:
                 controls.context_box(CONTEXT_HELP)
         controls.examples_switch(state.examples)
         boxes.saved_box(state)
-        boxes.words_box(corpus)
+        boxes.synonyms_box(corpus)
         export_box(state)
         st.button(
             "Undo",
@@ -89,7 +89,7 @@ LINK = (
 
 
 def export_box(state: AppState) -> None:
-    with lazy("Take away", "away", "Download the results, copy the link.") as opened:
+    with lazy("Export", "export", "Download the results, copy the link.") as opened:
         if not opened.open:
             return
         st.html(LINK)
@@ -143,7 +143,6 @@ TITLES = {
 NOTHING = "There is no result to draw."
 NOT_CUT = "There are no {} scores to cut: no source found anything, or one alone did and its own scores are shown."
 NO_VECTOR = "No vector source ran, so there are no distances."
-_CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None:
@@ -196,7 +195,7 @@ def draw_picture(found: tuple[Found, ...]) -> None:
         st.plotly_chart(
             one,
             key=f"wb.chart.{name}" + (f".{n}" if n else ""),
-            config=_CONFIG,
+            config=cards.PLOT,
             alt=f"{TITLES[name]}, of the column {main.title}.",
         )
 

@@ -34,13 +34,13 @@ def draw(corpus: Corpus) -> None:
     uploaded = _upload(corpus)
     listed = kept(corpus)
     known = {one.snapshot.id: one.snapshot for one in listed if one.snapshot is not None}
-    st.subheader("Kept here", anchor=False)
+    st.subheader("Saved snapshots", anchor=False)
     for one in listed:
         if one.error is not None:
             st.html(cards.alert(one.path.name, one.error.message, one.error.remedy))
     if not known and uploaded is None:
         st.caption(
-            "Nothing is kept yet. Save a search above, open a file, or in a terminal: `workbench snapshot save QUERY`"
+            "Nothing is saved yet. Save a search above, open a file, or in a terminal: `workbench snapshot save QUERY`"
         )
         return
     if known:
@@ -122,10 +122,10 @@ def _upload(corpus: Corpus) -> Snapshot | None:
     except SnapshotError as exc:
         st.html(cards.alert(plain(file.name, 120), exc.message, exc.remedy))
         return None
-    keep = st.button("Keep it here", key=_KEY + "keep", help="Puts the file with the corpus, so that it has a link.")
+    keep = st.button("Save it here", key=_KEY + "keep", help="Puts the file with the corpus, so that it has a link.")
     if keep:
         Library(corpus.path).keep(loaded)
-        st.html(cards.note(f"Kept {loaded.id}: {loaded.title}"))
+        st.html(cards.note(f"Saved {loaded.id}: {loaded.title}"))
     return seen
 
 

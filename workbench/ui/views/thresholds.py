@@ -23,7 +23,7 @@ from workbench.plan.fields import OFF, base_of
 from workbench.plan.plan import Plan
 from workbench.ui import auth, jobs
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls
+from workbench.ui.components import cards, controls, tables
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -31,17 +31,14 @@ if TYPE_CHECKING:
 
 JOB = "wb.tune.scores"
 _KEY = controls.PREFIX + "tune.scores."
-_CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What was found: the plan and judgments it was found with, and each source's distribution."""
+    """What was found: the plan it was found with, and each source's distribution."""
 
     plan: Plan
-    name: str
     found: Mapping[str, Distribution]
-    queries: int
     warnings: tuple[str, ...]
 
 
@@ -52,23 +49,19 @@ def draw(corpus: Corpus, name: str) -> None:
         "relevant. The judged queries are searched with the plan of the Search page: each source without its threshold, the "
         "fused score under those of the sources."
     )
-    job = st.session_state.get(JOB)
-    busy = isinstance(job, jobs.Job) and job.running
-    if st.button("Draw the scores", key=_KEY + "run", disabled=busy):
-        plan = app_state.current().plan
-        st.session_state[JOB] = jobs.Job(_work(corpus, name, plan, auth.may_index()))
+    if st.button("Draw the scores", key=_KEY + "run", disabled=jobs.busy(JOB)):
+        st.session_state[JOB] = jobs.Job(_work(corpus, name, app_state.current().plan, auth.may_index()))
         st.rerun()
-    jobs.watch(JOB, _KEY)
-    job = st.session_state.get(JOB)
-    if isinstance(job, jobs.Job) and not job.running and isinstance(job.result, Scores):
-        _found(job.result)
+    made = jobs.watch(JOB, _KEY)
+    if isinstance(made, Scores):
+        _found(made)
 
 
 def _work(corpus: Corpus, name: str, plan: Plan, files: bool) -> jobs.Work:
     def work(tell: Any, stop: Any) -> Scores:
         pool = Pool(corpus.engine, jobs.read_judged(corpus, name, files), principal=corpus.principal)
         found = distributions(pool, plan, progress=tell, stop=stop)
-        return Scores(plan, name, found, len(pool), pool.warnings)
+        return Scores(plan, found, pool.warnings)
 
     return work
 
@@ -77,18 +70,9 @@ def _work(corpus: Corpus, name: str, plan: Plan, files: bool) -> jobs.Work:
 def _found(made: Scores) -> None:
     names = sorted(made.found, key=lambda n: not made.found[n].distances)
     left, right = st.columns(2)
-    with left:
-        name = st.selectbox("Scores of", names, key=_KEY + "source", help="The plan's sources, and the fused score.")
-    with right:
-        percent = st.slider(
-            "May lose, % of the relevant",
-            0.0,
-            30.0,
-            5.0,
-            0.5,
-            key=_KEY + "lose",
-            help="Each relevant document (or judged passage) of a query counts once, at its best candidate.",
-        )
+    name = left.selectbox("Scores of", names, key=_KEY + "source", help="The plan's sources, and the fused score.")
+    help = "Each relevant document (or judged passage) of a query counts once, at its best candidate."
+    percent = right.slider("May lose, % of the relevant", 0.0, 30.0, 5.0, 0.5, key=_KEY + "lose", help=help)
     found = made.found[str(name)]
     for warning in made.warnings:
         st.html(cards.note(warning))
@@ -100,10 +84,10 @@ def _found(made: Scores) -> None:
     st.plotly_chart(
         distribution_figure(found.frame(), found.axis, at, shown),
         key=_KEY + "chart",
-        config=_CONFIG,
+        config=cards.PLOT,
         alt=f"Distribution of the {found.axis} of relevant and other results.",
     )
-    st.text(_told(found, at))
+    st.text(_cost(found, at))
     if found.missed:
         st.caption(f"{found.missed:,} relevant ones are not among the candidates: no threshold brings them back.")
     if not made.plan.threshold_field(found.source):
@@ -112,18 +96,18 @@ def _found(made: Scores) -> None:
         )
         return
     if shown is not None:
-        st.caption("Now: " + _told(found, shown))
+        st.caption("Now: " + _cost(found, shown))
     every = {n: d.advised(percent / 100) for n, d in made.found.items() if d.distances and len(d.relevant)}
     of = f" of {visible(plain(found.source, 60))}" if len(every) > 1 or not found.distances else ""
     if st.button(f"Use {at:g} as the threshold{of}", key=_KEY + "use", type="primary"):
-        _take(made.plan, {found.source: at})
+        _use(made.plan, {found.source: at})
     if found.distances and len(every) > 1:
         st.html(_table(made, every))
         if st.button(f"Use these {len(every)}", key=_KEY + "use_all", help="Each source's own threshold, at once."):
-            _take(made.plan, every)
+            _use(made.plan, every)
 
 
-def _take(asked: Plan, thresholds: Mapping[str, float]) -> None:
+def _use(asked: Plan, thresholds: Mapping[str, float]) -> None:
     """Put thresholds of sources into the shared plan, each into the field that moves that source alone."""
     plan = app_state.current().plan
     changes = {plan.threshold_to_set(source): at for source, at in thresholds.items()}
@@ -143,19 +127,12 @@ def _table(made: Scores, every: Mapping[str, float]) -> str:
     for source, at in every.items():
         lost, dropped = made.found[source].dropped(at)
         now = made.plan.threshold(source)
-        cells = (
-            visible(plain(source, 60)),
-            str(now) if now == OFF else f"{now:g}",
-            f"{at:g}",
-            f"{lost:.1%}",
-            "" if math.isnan(dropped) else f"{dropped:.0%}",
-        )
-        rows.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
-    head = "<tr><th>source</th><th>now</th><th>proposed</th><th>loses of the relevant</th><th>drops of others</th></tr>"
-    return f'<div class="wb-scroll"><table class="wb-table">{head}{"".join(rows)}</table></div>'
+        others = "" if math.isnan(dropped) else f"{dropped:.0%}"
+        rows.append((source, str(now) if now == OFF else f"{now:g}", f"{at:g}", f"{lost:.1%}", others))
+    return tables.table(("source", "now", "proposed", "loses of the relevant", "drops of others"), rows)
 
 
-def _told(found: Distribution, at: float) -> str:
+def _cost(found: Distribution, at: float) -> str:
     lost, dropped = found.dropped(at)
     rest = len(found.judged) + len(found.others)
     side = "at or beyond" if found.distances else "below"

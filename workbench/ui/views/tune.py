@@ -19,7 +19,7 @@ from workbench.markup import plain, visible
 from workbench.plan.plan import without_effect
 from workbench.ui import auth, jobs, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, live, sidebar
+from workbench.ui.components import cards, controls, live, sidebar, tables
 from workbench.ui.components.live import MEASURES
 from workbench.ui.views import thresholds
 
@@ -50,9 +50,7 @@ OFFERED = {
 FIRST = ("fusion.method", "fusion.k", "fusion.alpha", "fusion.normalise")
 _KEY = controls.PREFIX + "tune."
 JOB = "wb.tune.job"
-_CONFIG = {"displayModeBar": False, "responsive": True}
 _ROWS = 40
-NUMBER = '<td style="white-space:nowrap">{}</td>'
 
 
 def draw(corpus: Corpus) -> None:
@@ -62,51 +60,39 @@ def draw(corpus: Corpus) -> None:
     measure = _form(corpus, name)
     live.choose(name, measure)
     _sliders(corpus)
-    jobs.watch(JOB, _KEY)
-    job = st.session_state.get(JOB)
-    if isinstance(job, jobs.Job) and not job.running and isinstance(job.result, Sweep):
-        _found(job.result)
+    made = jobs.watch(JOB, _KEY)
+    if isinstance(made, Sweep):
+        _found(made)
     thresholds.draw(corpus, name)
 
 
-def files_allowed() -> bool:
-    """Whether the person at the page is the one at this machine, whose files may be read."""
-    return auth.may_index()
-
-
 def judgments_box(corpus: Corpus, page: str, judged: bool = True) -> str:
-    """The choice of judgments: a query set, or a path; "" where there is nothing to choose yet.
-
-    Args:
-        corpus: The corpus.
-        page: Part of the widgets' keys.
-        judged: Sets without judgments are left out, and where there are none it is said how to get some.
+    """The choice of judgments: a query set, or a path; "" where there is nothing to choose yet. `page` is part of the widgets'
+    keys; with `judged`, sets without judgments are left out, and where there are none it is said how to get some.
     """
     sets = [s.name for s in corpus.judging.overview() if s.judgments or (s.queries and not judged)]
-    files = files_allowed()
+    files = auth.may_index()
     if not sets and not files and judged:
         st.text("There are no judged query sets yet. Judge some results on the Judge page first.")
         return ""
     chosen, typed = st.columns([1, 2], vertical_alignment="bottom")
     prefix = f"{controls.PREFIX}{page}."
-    with chosen:
-        name = st.selectbox(
-            "Query set",
-            sets,
-            index=0 if sets else None,
-            key=prefix + "set",
-            placeholder="none yet",
-            help="Queries judged on the Judge page, or made by `workbench judge make`.",
+    name = chosen.selectbox(
+        "Query set",
+        sets,
+        index=0 if sets else None,
+        key=prefix + "set",
+        placeholder="none yet",
+        help="Queries judged on the Judge page, or made by `workbench judge make`.",
+    )
+    if files:
+        path = typed.text_input(
+            "or a path",
+            key=prefix + "path",
+            placeholder="a BEIR folder, TREC qrels, CSV or JSONL",
+            help="Judgments on this machine; a path goes before the query set.",
         )
-    with typed:
-        if files:
-            path = st.text_input(
-                "or a path",
-                key=prefix + "path",
-                placeholder="a BEIR folder, TREC qrels, CSV or JSONL",
-                help="Judgments on this machine; a path goes before the query set.",
-            )
-            name = path.strip() or name
+        name = path.strip() or name
     if not name and judged:
         st.text("Type the path of judgments, or make a query set from your own documents in a terminal:")
         st.code(f"workbench judge make --corpus {shlex.quote(plain(str(resources.corpus_path()), 300))}", language=None)
@@ -117,21 +103,11 @@ def _form(corpus: Corpus, name: str) -> str:
     """What is tried, and the button that starts it; the measure."""
     first, second, third, fourth = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
     plan = app_state.current().plan
-    with first:
-        measure = st.selectbox("Measure", MEASURES, key=_KEY + "measure", help="What chooses the best plan.")
-    with second:
-        folds = st.number_input(
-            "Folds",
-            0,
-            20,
-            5,
-            key=_KEY + "folds",
-            help="The reported figure of each fold is of a plan that the others chose.",
-        )
-    with third:
-        search = st.selectbox("Search", ("grid", "random"), key=_KEY + "search", help="Every combination, or some.")
-    with fourth:
-        trials = st.number_input("Trials", 1, 5_000, 100, key=_KEY + "trials", disabled=search == "grid")
+    measure = first.selectbox("Measure", MEASURES, key=_KEY + "measure", help="What chooses the best plan.")
+    folds_help = "The reported figure of each fold is of a plan that the others chose."
+    folds = second.number_input("Folds", 0, 20, 5, key=_KEY + "folds", help=folds_help)
+    search = third.selectbox("Search", ("grid", "random"), key=_KEY + "search", help="Every combination, or some.")
+    trials = fourth.number_input("Trials", 1, 5_000, 100, key=_KEY + "trials", disabled=search == "grid")
     fields = st.multiselect(
         "Settings to try",
         list(OFFERED),
@@ -144,19 +120,12 @@ def _form(corpus: Corpus, name: str) -> str:
     for position, field in enumerate(fields):
         if position % 4 == 0:
             places = st.columns(4)
-        with places[position % 4]:
-            values = st.text_input(
-                field,
-                OFFERED.get("vector.threshold" if field.startswith("threshold.vector") else field, ""),
-                key=f"{_KEY}values.{field}",
-                help="1,2,3 or 0..1:0.1 or 1..100~",
-            )
-            words.append(f"{field}={values}")
-    job = st.session_state.get(JOB)
-    busy = isinstance(job, jobs.Job) and job.running
-    if st.button("Try them", type="primary", key=_KEY + "run", disabled=busy or not fields):
+        offered = OFFERED.get("vector.threshold" if field.startswith("threshold.vector") else field, "")
+        key, help = f"{_KEY}values.{field}", "1,2,3 or 0..1:0.1 or 1..100~"
+        words.append(f"{field}={places[position % 4].text_input(field, offered, key=key, help=help)}")
+    if st.button("Try them", type="primary", key=_KEY + "run", disabled=jobs.busy(JOB) or not fields):
         st.session_state[JOB] = jobs.Job(
-            jobs.sweep_work(corpus, name, files_allowed(), words, plan, measure, int(folds), search, int(trials))
+            jobs.sweep_work(corpus, name, auth.may_index(), words, plan, measure, int(folds), search, int(trials))
         )
     _plan_text()
     return str(measure)
@@ -185,11 +154,10 @@ def _found(made: Sweep) -> None:
         st.html(cards.note(warning))
     st.text(f"Best plan: {made.best}")
     use, yaml, python, link = st.columns([5, 3, 3, 4], vertical_alignment="center")
-    with use:
-        if st.button("Use it on the Search page", type="primary", key=_KEY + "use"):
-            app_state.update("the tuned plan", plan=made.best)
-            app_state.tell("The tuned plan is the shared plan now; Undo takes it back.")
-            st.switch_page(app_state.page_of(""))
+    if use.button("Use it on the Search page", type="primary", key=_KEY + "use"):
+        app_state.update("the tuned plan", plan=made.best)
+        app_state.tell("The tuned plan is the shared plan now; Undo takes it back.")
+        st.switch_page(app_state.page_of(""))
     yaml.download_button("As YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
     python.download_button("As Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
     link.html(
@@ -216,14 +184,14 @@ def _curves(made: Sweep) -> None:
         return
     field = st.selectbox("Over", moving, key=_KEY + "curve", help="The other settings stay as in the best plan.")
     drawn = sensitivity_figure(lines[field], field, made.measure, made.beside(field))
-    st.plotly_chart(drawn, key=_KEY + "curve.chart", config=_CONFIG)
+    st.plotly_chart(drawn, key=_KEY + "curve.chart", config=cards.PLOT)
     st.caption(
         "The curve has the other settings of the best plan; the current and the default plan are at their own figures."
     )
     others = [f for f in moving if f != field]
     if others:
         other = st.selectbox("and over", others, key=_KEY + "heat")
-        st.plotly_chart(heat_figure(made.heat(field, other), made.measure), key=_KEY + "heat.chart", config=_CONFIG)
+        st.plotly_chart(heat_figure(made.heat(field, other), made.measure), key=_KEY + "heat.chart", config=cards.PLOT)
 
 
 def _bars(made: Sweep) -> None:
@@ -239,7 +207,7 @@ def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan
     clicked shows its query alone.
     """
     key = f"{controls.PREFIX}{page}.wins"
-    event = st.plotly_chart(wins_figure(frame, measure, names), key=key, config=_CONFIG, on_select="rerun")
+    event = st.plotly_chart(wins_figure(frame, measure, names), key=key, config=cards.PLOT, on_select="rerun")
     chosen = [p["customdata"][0] for p in getattr(event, "selection", {}).get("points", []) if p.get("customdata")]
     moved = [r for r in frame.iter_rows(named=True) if abs(r["difference"]) > 1e-12]
     first = [r for r in moved if r["query_id"] in chosen]
@@ -252,16 +220,12 @@ def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan
     if not first and moved:
         st.caption("Click a bar to open its query under both plans.")
     shown = first or (moved[: _ROWS // 2] + moved[max(_ROWS // 2, len(moved) - _ROWS // 2) :])
-    rows = "".join(_row(r, plans) for r in shown)
-    head = f"<tr><th>difference</th><th>{visible(names[0])}</th><th>{visible(names[1])}</th><th>query</th></tr>"
-    st.html(f'<div class="wb-scroll"><table class="wb-table">{head}{rows}</table></div>')
-
-
-def _row(row: dict[str, Any], plans: tuple[Plan, Plan]) -> str:
-    query = row["query"] or row["query_id"]
-    link = f'<a href="{escape(jobs.search_link(query, *plans))}" target="_blank">{visible(plain(query, 120))}</a>'
-    numbers = (f"{row['difference']:+.3f}", f"{row['first']:.3f}", f"{row['second']:.3f}")
-    return "<tr>" + "".join(NUMBER.format(n) for n in numbers) + f"<td>{link}</td></tr>"
+    rows = []
+    for row in shown:
+        query = row["query"] or row["query_id"]
+        numbers = (f"{row['difference']:+.3f}", f"{row['first']:.3f}", f"{row['second']:.3f}")
+        rows.append((*numbers, tables.link(jobs.search_link(query, *plans), query)))
+    st.html(tables.table(("difference", *names, "query"), rows, range(3)))
 
 
 # --- the figure beside the sliders --------------------------------------------------------------------------------------
