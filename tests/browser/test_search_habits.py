@@ -101,7 +101,7 @@ def test_a_note_is_written_on_a_card(page: Any, server: str) -> None:
     box = page.get_by_role("dialog").get_by_role("textbox", name="Your note")
     expect(box).to_be_visible()
     box.fill("the one <b>to cite</b>")
-    page.get_by_role("dialog").get_by_role("button", name="Keep").click()
+    page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
     for title in ("Keyword", "Hybrid"):
         expect(region(page, title).locator(".wb-noted").first).to_have_text("the one <b>to cite</b>")
     settled(page)

@@ -120,11 +120,11 @@ def test_the_local_owner_names_somebody_once_a_rule_has_roles(make_corpus: objec
 
 def test_the_app_and_the_result_cache_obey_too(folder: Path) -> None:
     """The shared corpus of the app, and what the pages keep of it."""
-    corpus = resources.opened_at(folder, STAFF)
+    corpus = resources.opened(STAFF, folder)
     assert (found(corpus), resources.info(corpus)["documents"]) == (ALL, 5)
     assert "sensitivity" in resources.filter_fields(corpus)
     (folder / "corpus.yaml").write_text("policy:\n  hide: [restricted]\n")
-    again = resources.opened_at(folder, STAFF)
+    again = resources.opened(STAFF, folder)
     assert again is corpus
     assert (found(corpus), resources.info(corpus)["documents"]) == (ALL - {"secret.md"}, 4)
     assert "Secret" not in resources.example_queries(corpus, 9)
@@ -155,22 +155,22 @@ def test_the_app_never_gives_one_person_the_corpus_of_another(folder: Path, peop
     logging.disable(logging.CRITICAL)
     try:
         for who in people:
-            assert resources.opened_at(folder, who).principal == who
+            assert resources.opened(who, folder).principal == who
     finally:
         logging.disable(logging.NOTSET)
 
 
 def test_many_principals_share_the_files_of_a_generation(folder: Path) -> None:
     """Forty sets of roles open no more files than one, and the app keeps a bounded number of corpora."""
-    first = resources.opened_at(folder, wb.Principal("acme", ("team-0",)))
+    first = resources.opened(("team-0",)), folder, wb.Principal("acme")
     first.search("zebrafish", mode="keyword")
     held = len(os.listdir("/proc/self/fd"))
-    made = [resources.opened_at(folder, wb.Principal("acme", (f"team-{n}",))) for n in range(1, 40)]
+    made = [resources.opened(40, folder, wb.Principal("acme", (f"team-{n}",))) for n in range(1)]
     assert all(found(corpus) == ALL for corpus in made)
     assert len(os.listdir("/proc/self/fd")) <= held + 2
     assert len({id(c.engine.opened.lexical) for c in (first, *made)}) == 1
-    assert resources.opened_at(folder, made[-1].principal) is made[-1]
-    assert resources.opened_at(folder, first.principal) is not first
+    assert resources.opened(made[-1].principal, folder) is made[-1]
+    assert resources.opened(first.principal, folder) is not first
     first.close()
     made[0].close()
     assert found(made[1]) == ALL

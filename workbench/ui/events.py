@@ -20,18 +20,17 @@ import numpy as np
 import streamlit as st
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.markup import attribute, plain, visible
+from workbench.judgments.query_sets import SEARCH
+from workbench.markup import plain, visible
 from workbench.ranking.distance import to_distance
 from workbench.records import Hit, cite
 from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, links
+from workbench.ui.components import cards, links, tables
 from workbench.ui.components.controls import PREFIX
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
-    from workbench.records import Document
-    from workbench.store.types import ChunkRow
     from workbench.ui.state import AppState
 
 
@@ -41,77 +40,59 @@ _EXCERPT = 220
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alike:
-    """Neighbours of a hit's passage.
-
-    Attributes:
-        hit: The passage.
-        rows, documents, distances: Its neighbours, the nearest first, without itself.
-        metric: What the distances are.
-        encoder: Whose vectors.
-        approximate: Whether the approximate index answered.
-    """
+    """Neighbours of a hit's passage by its stored vector, the nearest first: what is said of them, and a table (HTML)."""
 
     hit: Hit
-    rows: tuple[ChunkRow, ...]
-    documents: tuple[Document, ...]
-    distances: tuple[float, ...]
-    metric: str
-    encoder: str
-    approximate: bool
+    chunk_ids: tuple[str, ...]
+    said: str
+    table: str
 
 
 def nearest(corpus: Corpus, state: AppState, hit: Hit) -> Alike:
     """The nearest passages under the page's filter and the plan's collections.
 
     Raises:
-        UsageError: The passage was indexed anew meanwhile.
+        UsageError: The passage was re-indexed meanwhile.
         WorkbenchError: There are no vectors, or the filter cannot be read.
     """
     engine, plan = corpus.engine, state.moved
-    records = engine.records
-    number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
-    if number is None:
-        raise UsageError("The passage was re-indexed meanwhile", "Search again")
-    index = engine.vectors("")
+    records, own = engine.records, _record_of(corpus, hit)
+    index, metric = engine.vectors(""), str(plan["vector.metric"])
     scope = records.scope(corpus.principal, state.filters or None, plan["collections"])
-    (vector,) = index.vectors(np.array([number], np.int64))
+    (vector,) = index.vectors(np.array([own], np.int64))
     found = index.search(vector, scope, MOST_ALIKE + 1, exact=plan["vector.exact"])
-    near = [(n, s) for n, s in zip(found.numbers.tolist(), found.scores.tolist(), strict=True) if n != number][
-        :MOST_ALIKE
-    ]
+    near = [(n, s) for n, s in zip(found.numbers.tolist(), found.scores.tolist(), strict=True) if n != own][:MOST_ALIKE]
     rows = tuple(records.rows([n for n, _ in near]))
-    documents = tuple(records.headers([row.document_number for row in rows]))
-    metric = str(plan["vector.metric"])
-    distances = tuple(float(to_distance(score, metric)) for _, score in near)
-    return Alike(hit, rows, documents, distances, metric, index.identity.name, found.approximate)
-
-
-def alike_told(made: Alike) -> str:
-    how = "by the approximate index" if made.approximate else "exactly"
-    return (
-        f"The passages nearest to {plain(made.hit.citation, 120)} by their stored vectors ({plain(made.encoder, 60)}), found "
+    documents = records.headers([row.document_number for row in rows])
+    lines = []
+    for row, document, (_, score) in zip(rows, documents, near, strict=True):
+        chunk = row.chunk
+        place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
+        link = tables.link(links.chunk(chunk, document.path, document.document_id), document.title or document.path, 90)
+        where, text = (
+            f"<bdi>{visible(plain(part, most))}</bdi>" for part, most in ((place, 120), (chunk.text, _EXCERPT))
+        )
+        passage = tables.Html(f'{link.html}<div class="wb-msg">{where}</div>{text}')
+        lines.append((f"{float(to_distance(score, metric)):.3f}", passage))
+    none = '<p class="wb-msg">There is no other passage that the filter lets through.</p>'
+    how = "by the approximate index" if found.approximate else "exactly"
+    said = (
+        f"The passages nearest to {plain(hit.citation, 120)} by their stored vectors ({plain(index.identity.name, 60)}), found "
         f"{how}; nothing was embedded. The page's filter and the plan's collections hold here too."
+    )
+    chunk_ids = tuple(row.chunk.chunk_id for row in rows)
+    return Alike(
+        hit, chunk_ids, said, tables.table((metric, "passage"), lines, (0,), "Passages like this") if lines else none
     )
 
 
-def alike_html(made: Alike) -> str:
-    """The neighbours as a table: distance, title with a link to the place, and how the text begins."""
-    if not made.rows:
-        return '<p class="wb-msg">There is no other passage that the filter lets through.</p>'
-    lines = []
-    for row, document, distance in zip(made.rows, made.documents, made.distances, strict=True):
-        chunk = row.chunk
-        place = cite(document.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
-        link = attribute(links.chunk(chunk, document.path, document.document_id))
-        title = visible(plain(document.title or document.path, 90))
-        text = visible(plain(chunk.text, _EXCERPT))
-        lines.append(
-            f'<tr><td class="wb-num">{distance:.3f}</td><td><a href="{link}" target="_blank"><bdi>{title}</bdi></a>'
-            f'<div class="wb-msg"><bdi>{visible(plain(place, 120))}</bdi></div><bdi>{text}</bdi></td></tr>'
-        )
-    head = f'<tr><th class="wb-num">{visible(made.metric)}</th><th>passage</th></tr>'
-    table = f'<table class="wb-table" aria-label="Passages like this">{head}{"".join(lines)}</table>'
-    return f'<div class="wb-scroll">{table}</div>'
+def _record_of(corpus: Corpus, hit: Hit) -> int:
+    """Number of a hit's record. Raises UsageError where the chunk is gone."""
+    records = corpus.engine.records
+    number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
+    if number is None:
+        raise UsageError("The passage was re-indexed meanwhile", "Search again")
+    return number
 
 
 KEY = "wb.events"
@@ -136,23 +117,16 @@ def _component() -> Callable[..., Any]:
     return v2.component("workbench_events", html="<span hidden></span>", js=_SENDER, isolate_styles=False)
 
 
-def draw(corpus: Corpus) -> None:
-    _ready(corpus)
-
-
 @st.fragment
-def _ready(corpus: Corpus) -> None:
+def draw(corpus: Corpus) -> None:
     with st.container(key="wb-events"):
         _component()(key=KEY, data={"done": _done()}, on_event_change=functools.partial(_happened, corpus))
     if app_state.asked_again():
         st.rerun()
-    noted = st.session_state.get(_NOTE)
-    if isinstance(noted, Hit):
-        _note_dialog(corpus, noted)
-        return
-    found = st.session_state.get(_LIKE)
-    if isinstance(found, Alike):
-        _like_dialog(found)
+    if _NOTE in st.session_state:
+        _note_dialog(corpus, st.session_state[_NOTE])
+    elif _LIKE in st.session_state:
+        _like_dialog(st.session_state[_LIKE])
 
 
 def _done() -> float:
@@ -220,8 +194,7 @@ def _close_like() -> None:
 
 @st.dialog("More like this", width="large", on_dismiss=_close_like)
 def _like_dialog(found: Alike) -> None:
-    st.html(cards.note(alike_told(found)))
-    st.html(alike_html(found))
+    st.html(cards.note(found.said) + found.table)
     if st.button(
         "Search with its text instead",
         key=PREFIX + "like.text",
@@ -246,27 +219,23 @@ def _grade(corpus: Corpus, hit: Hit, value: Any) -> None:
         raise UsageError(f"The grade is {value!r}", "Grades are 0, 1, 2 and 3")
     query, keywords = resources.judged_query(app_state.current())
     written = corpus.judging.grade(hit, int(value), query, keywords=keywords)
-    app_state.remember(
-        f"the grade {int(value)} of {hit.citation}", functools.partial(_ungrade, corpus, written.judge, written.number)
-    )
-    resources.marks_written()
 
+    def back() -> None:
+        corpus.judging.log.undo(SEARCH, written.judge, written.number)
+        resources.marks_written()
 
-def _ungrade(corpus: Corpus, judge: str, number: int) -> None:
-    from workbench.judgments.query_sets import SEARCH
-
-    corpus.judging.log.undo(SEARCH, judge, number)
+    app_state.remember(f"the grade {int(value)} of {hit.citation}", back)
     resources.marks_written()
 
 
 # --- notes -------------------------------------------------------------------------------------------------------------
 
 
-def _put_away() -> None:
+def _close_note() -> None:
     st.session_state.pop(_NOTE, None)
 
 
-@st.dialog("Note", on_dismiss=_put_away)
+@st.dialog("Note", on_dismiss=_close_note)
 def _note_dialog(corpus: Corpus, hit: Hit) -> None:
     anchor = spot(corpus, hit)
     held = [
@@ -282,37 +251,29 @@ def _note_dialog(corpus: Corpus, hit: Hit) -> None:
         height=130,
         help="The note is attached to this text and survives re-indexing. Only you see it.",
     )
-    if st.button("Keep", key=PREFIX + "note.keep", type="primary", help="An empty note is deleted."):
+    if st.button("Save", key=PREFIX + "note.keep", type="primary", help="An empty note is deleted."):
         try:
             write_note(hit.path, anchor, text, hit.document_id)
         except WorkbenchError as exc:
             app_state.notice(str(exc))
-        _put_away()
+        _close_note()
         st.rerun()
 
 
 def spot(corpus: Corpus, hit: Hit) -> tuple[int, int, str]:
-    """Where a hit stands: first character, the one after the last, and its text, of its chunk.
-
-    Raises:
-        UsageError: The chunk is gone.
-    """
-    records = corpus.engine.records
-    number = records.find_record(hit.chunk_id, records.scope(corpus.principal, None, ()))
-    if number is None:
-        raise UsageError("The passage was re-indexed meanwhile", "Search again")
-    (row,) = records.rows([number])
+    """First character of a hit's chunk, the one after the last, and its text. Raises UsageError where the chunk is gone."""
+    (row,) = corpus.engine.records.rows([_record_of(corpus, hit)])
     return row.chunk.start, row.chunk.end, row.chunk.text
 
 
 def write_note(path: str, anchor: tuple[int, int, str], text: str, document: str = "") -> None:
     """Keep a note on a passage of a document (its id); undo brings back the one before. Raises CorpusError, UsageError."""
     before = resources.searches().write_note(path, *anchor, text, document)
+
+    def back() -> None:
+        resources.searches().write_note(path, *anchor, before, document)
+        resources.marks_written()
+
     if before != text.strip():
-        app_state.remember(f"the note on {path}", functools.partial(_put_back, path, anchor, before, document))
-    resources.marks_written()
-
-
-def _put_back(path: str, anchor: tuple[int, int, str], text: str, document: str) -> None:
-    resources.searches().write_note(path, *anchor, text, document)
+        app_state.remember(f"the note on {path}", back)
     resources.marks_written()

@@ -6,18 +6,19 @@ asks for what was not retrieved (another k1, another pattern, another query) it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from workbench.charts.distributions import Histogram, histogram, score_histogram
 from workbench.errors import NeedsSearch, WorkbenchError
-from workbench.plan.fields import FUSED, RETRIEVAL, base_of
+from workbench.plan.fields import FUSED, base_of
 from workbench.plan.plan import Plan
 from workbench.ranking.agreement import reached
 from workbench.records import Hit
 from workbench.retrieve.request import sources_of
-from workbench.retrieve.retrieved import counts_documents
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
@@ -73,49 +74,42 @@ class Finder:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[tuple[object, ...], SearchResult]] = {}
-        self._ranks: dict[tuple[str, str], tuple[tuple[object, ...], Mapping[str, int]]] = {}
+        self._results: dict[str, tuple[tuple[object, ...], SearchResult]] = {}
         self._histograms: dict[str, tuple[tuple[object, ...], Histogram]] = {}
         self.searched = 0
         self.fused_again = 0
 
     def find(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> Found:
-        """The column of one mode. Errors that the workbench raises on purpose become the column.
-
-        Args:
-            corpus, asked, mode, plan: As for `result`.
-            slot: What the column's result is kept under; "" is the mode.
-        """
+        """The column of one mode; `slot` is what its result is kept under ("": the mode). A WorkbenchError becomes the column."""
         slot = slot or mode
         try:
             result = self.result(corpus, asked, mode, plan, slot)
             return Found(mode, result, hits=result.hits, slot=slot)
         except WorkbenchError as exc:
-            self._kept.pop(slot, None)
+            self._results.pop(slot, None)
             return Found(mode, None, exc, slot=slot)
 
     def kept(self, slot: str) -> SearchResult | None:
         """The last result of a column; None where it has none."""
-        found = self._kept.get(slot)
-        return None if found is None else found[1]
+        return self._results.get(slot, ((), None))[1]
 
     def result(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan, slot: str = "") -> SearchResult:
         """A result for a mode and plan: kept, fused again, or searched. Raises as `Corpus.search` does."""
         slot = slot or mode
         engine = corpus.engine  # looks for a new generation and new words: once is enough
         key = (engine.key, engine.vocabulary, asked)
-        kept = self._kept.get(slot)
-        if kept is not None and kept[0] == key and kept[1].mode == mode:
-            if kept[1].plan == plan:
-                return kept[1]
+        before, last = self._results.get(slot, ((), None))
+        if last is not None and before == key and last.mode == mode:
+            if last.plan == plan:
+                return last
             try:
-                result = kept[1].with_plan(plan)
+                result = last.with_plan(plan)
                 self.fused_again += 1
             except NeedsSearch:
                 result = self._search(corpus, asked, mode, plan)
         else:
             result = self._search(corpus, asked, mode, plan)
-        self._kept[slot] = (key, result)
+        self._results[slot] = (key, result)
         return result
 
     def _search(self, corpus: Corpus, asked: Asked, mode: str, plan: Plan) -> SearchResult:
@@ -131,52 +125,10 @@ class Finder:
             depths=depths,
         )
 
-    def ranks(self, found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
-        """Chunk id -> source -> rank, of every shown hit in every source that any column asked.
-
-        For sources that a hit's own column did not ask; of the others the hit has its rank itself.
-        """
-        shown: dict[str, dict[str, int]] = {h.chunk_id: {} for f in found for h in f.hits}
-        for source, ranks in self._by_source(found):
-            for chunk_id, row in shown.items():
-                if chunk_id in ranks:
-                    row.setdefault(source, ranks[chunk_id])
-        return shown
-
     def hit(self, chunk_id: str) -> Hit | None:
         """A hit that some column shows, by its chunk; None where none does."""
-        for _, result in self._kept.values():
-            for hit in result.hits:
-                if hit.chunk_id == chunk_id:
-                    return hit
-        return None
-
-    def _key_of(self, found: Found) -> tuple[object, ...]:
-        kept = self._kept.get(found.slot or found.mode)
-        return () if kept is None else kept[0]
-
-    def _by_source(self, found: tuple[Found, ...]) -> Iterator[tuple[str, Mapping[str, int]]]:
-        for f in found:
-            if f.result is None:
-                continue
-            plan = f.result.plan
-            sources = sources_of(plan, f.mode, f.result.query, f.result.keywords)
-            for source in sources:
-                decided = (
-                    self._key_of(f),
-                    *(plan[name] for name in RETRIEVAL[base_of(source)]),
-                    plan.depth(source),
-                    counts_documents(plan),
-                    plan.threshold(source),
-                    plan["vector.metric"],
-                )
-                kept = self._ranks.get((f.slot, source))
-                if kept is None or kept[0] != decided:
-                    ranking = f.result.rankings.get(source)
-                    ranks = {} if ranking is None else {e.chunk_id: e.rank for e in ranking.entries}
-                    kept = (decided, ranks)
-                    self._ranks[(f.slot, source)] = kept
-                yield source, kept[1]
+        shown = (hit for _, result in self._results.values() for hit in result.hits)
+        return next((hit for hit in shown if hit.chunk_id == chunk_id), None)
 
     def distances(self, found: tuple[Found, ...]) -> Mapping[str, Histogram]:
         """The histogram of distances of the whole corpus to the query, by vector source; empty where none ran."""
@@ -187,12 +139,33 @@ class Finder:
         metric, shown = result.plan["vector.metric"], {}
         for source in result.rankings:
             if base_of(source) == "vector":
-                key = (self._key_of(f), result.plan["collections"], metric, result.plan["rewrite.model"])
+                asked = self._results.get(f.slot or f.mode, ((), None))[0]
+                key = (asked, result.plan["collections"], metric, result.plan["rewrite.model"])
                 kept = self._histograms.get(source)
                 if kept is None or kept[0] != key:
                     kept = self._histograms[source] = (key, histogram(result.distances(source), metric))
                 shown[source] = kept[1]
         return shown
+
+
+def ranks(found: tuple[Found, ...]) -> dict[str, dict[str, int]]:
+    """Chunk id -> source -> rank, of every shown hit in every source that any column asked: for sources that a hit's own
+    column did not ask; of the others the hit has its rank itself.
+    """
+    shown: dict[str, dict[str, int]] = {h.chunk_id: {} for f in found for h in f.hits}
+    for f in found:
+        if f.result is None:
+            continue
+        candidates = f.result.outcome.candidates
+        rows = [(n, chunk_id) for n, chunk_id in enumerate(candidates.chunk_ids) if chunk_id in shown]
+        for column in candidates.columns:
+            retrieved = column.retrieved
+            in_order = np.sort(column.rank[retrieved])
+            for row, chunk_id in rows:
+                if retrieved[row]:
+                    rank = int(np.searchsorted(in_order, column.rank[row])) + 1
+                    shown[chunk_id].setdefault(column.source, rank)
+    return shown
 
 
 def sources_shown(found: tuple[Found, ...]) -> tuple[str, ...]:
@@ -240,19 +213,12 @@ def exactness(corpus: Corpus, state: AppState) -> str:
         WorkbenchError: As `Corpus.search` does.
     """
     depth = 100
-    results = {}
+    results: dict[str, SearchResult] = {}
+    asked: dict[str, Any] = {"context": state.context or None, "filters": state.filters or None}
     for exact in ("no", "yes"):
-        plan = state.moved.with_threshold("off").replace(
-            {"vector.exact": exact, "depth.vector": depth, "rerank.model": "off"}
-        )
-        results[exact] = corpus.search(
-            state.query,
-            context=state.context or None,
-            mode="vector",
-            plan=plan,
-            filters=state.filters or None,
-            bypass_cache=True,
-        )
+        changes = {"vector.exact": exact, "depth.vector": depth, "rerank.model": "off"}
+        plan = state.moved.with_threshold("off").replace(changes)
+        results[exact] = corpus.search(state.query, mode="vector", plan=plan, bypass_cache=True, **asked)
     approximate, exact_one = (
         [[e.score for e in ranking.entries] for ranking in results[how].rankings.values()] for how in ("no", "yes")
     )

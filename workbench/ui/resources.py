@@ -8,10 +8,9 @@ again only when one was written or other hits are shown, so that a slider costs 
 
 from __future__ import annotations
 
-import getpass
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,24 +24,22 @@ from workbench.errors import SettingError, WorkbenchError
 from workbench.locators import line_of
 from workbench.records import Hit, Principal, principal_key
 from workbench.saved.database import open_database
+from workbench.snapshot.build import maker
 from workbench.ui import auth
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
-from workbench.ui.finder import Found
+from workbench.ui.finder import Finder, Found
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from workbench.corpus import Corpus
     from workbench.saved.searches import Note, Searches
-    from workbench.ui.finder import Finder
 
 
 MOST_OPEN = 32
 """Corpora that are kept open for as many principals; each holds masks and results, and no files of its own."""
 
-_FINDER, _PLANS = "wb.finder", "wb.plans"
+_PLANS = "wb.plans"
 
 
 def corpus_path() -> Path:
@@ -50,14 +47,16 @@ def corpus_path() -> Path:
     return Path(str(settings.get("corpus")))
 
 
-def local_principal() -> Principal | None:
-    """Who asks: who signed in; where nobody does, the settings `tenant` and `roles`, None where neither is set."""
-    if auth.on():
-        return auth.principal()
+def settings_principal() -> Principal | None:
+    """The settings `tenant` and `roles`; None where neither is set."""
     tenant, roles = str(settings.get("tenant")), str(settings.get("roles"))
-    if not tenant and not roles:
-        return None
-    return Principal(tenant or None, tuple(r.strip() for r in roles.split(",") if r.strip()))
+    named = tuple(r.strip() for r in roles.split(",") if r.strip())
+    return Principal(tenant or None, named) if tenant or roles else None
+
+
+def local_principal() -> Principal | None:
+    """Who asks: who signed in; where nobody does, the principal of the settings."""
+    return auth.principal() if auth.on() else settings_principal()
 
 
 def choosable_roles() -> tuple[str, ...]:
@@ -74,12 +73,8 @@ def viewer() -> Principal | None:
     return Principal(principal.tenant, tuple(r for r in principal.roles if r in chosen))
 
 
-def _opened(path: str, principal: Principal | None) -> Corpus:
-    return _kept_open(json.dumps([path, principal_key(principal)]), path, principal)
-
-
 @st.cache_resource(show_spinner="Opening the corpus", max_entries=MOST_OPEN)
-def _kept_open(key: str, _path: str, _principal: Principal | None) -> Corpus:
+def _open(key: str, _path: Path, _principal: Principal | None) -> Corpus:
     from workbench.corpus import open_corpus
 
     corpus = open_corpus(_path, _principal, follow=True, served=True)
@@ -100,13 +95,10 @@ def corpus() -> Corpus:
     return opened(viewer())
 
 
-def opened(principal: Principal | None) -> Corpus:
-    """The shared corpus, as a principal may see it. Raises WorkbenchError as `open_corpus` does."""
-    return opened_at(corpus_path(), principal)
-
-
-def opened_at(path: Path, principal: Principal | None) -> Corpus:
-    return _opened(str(path.absolute()), principal)
+def opened(principal: Principal | None, path: Path | None = None) -> Corpus:
+    """The shared corpus (or the one in another folder), as a principal may see it. Raises WorkbenchError."""
+    path = (path or corpus_path()).absolute()
+    return _open(json.dumps([str(path), principal_key(principal)]), path, principal)
 
 
 def searches() -> Searches:
@@ -119,15 +111,7 @@ def searches() -> Searches:
 
 def person() -> str:
     """Who the person is: the setting `user`, or the login name; of who signed in subject and issuer."""
-    if auth.on():
-        return auth.person()
-    named = str(settings.get("user")).strip()
-    if named:
-        return named
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return "somebody"
+    return auth.person() if auth.on() else maker() or "somebody"
 
 
 def saved_plans() -> dict[str, str]:
@@ -166,23 +150,9 @@ def may_change_words() -> bool:
     return local_principal() == viewer()
 
 
-def exactness(corpus: Corpus, state: AppState) -> str:
-    """How much of the exact answer to the query the approximate index finds, in a sentence."""
-    from workbench.ui.finder import exactness as compare
-
-    try:
-        return compare(corpus, state)
-    except WorkbenchError as exc:
-        return str(exc)
-
-
 def finder() -> Finder:
-    from workbench.ui.finder import Finder
-
-    kept = st.session_state.get(_FINDER)
-    if not isinstance(kept, Finder):
-        kept = st.session_state[_FINDER] = Finder()
-    return kept
+    found: Finder = st.session_state.setdefault("wb.finder", Finder())
+    return found
 
 
 def info(corpus: Corpus) -> Mapping[str, Any]:
@@ -270,9 +240,9 @@ def _grades(corpus: Corpus, state: AppState, hits: Mapping[str, Hit]) -> Mapping
 
 def _notes(hits: Mapping[str, Hit]) -> Mapping[str, str]:
     paths = sorted({h.path for h in hits.values()})
-    marks_written: Sequence[Note] = _once("notes", tuple(paths), lambda: searches().notes(paths))
+    notes: Sequence[Note] = _once("notes", tuple(paths), lambda: searches().notes(paths))
     by_path: dict[str, list[Note]] = {}
-    for note in marks_written:
+    for note in notes:
         by_path.setdefault(note.path, []).append(note)
     return {
         chunk_id: " · ".join(n.text for n in by_path[h.path] if n.is_on(h.path, h.text, h.document_id))
@@ -318,9 +288,6 @@ def _editor(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
     return made
 
 
-_JUDGED_KEPT = "wb.judged"
-
-
 def place_grades(corpus: Corpus, state: AppState, places: Sequence[Candidate]) -> dict[str, int]:
     """Chunk id -> grade that this judge gave, for places that have one. Raises WorkbenchError as `Judging.grades` does.
 
@@ -328,10 +295,7 @@ def place_grades(corpus: Corpus, state: AppState, places: Sequence[Candidate]) -
     """
     query, keywords = judged_query(state)
     key = (corpus.engine.key, query, keywords, judged_at(corpus))
-    kept: tuple[object, dict[str, int | None]] | None = st.session_state.get(_JUDGED_KEPT)
-    if kept is None or kept[0] != key:
-        kept = st.session_state[_JUDGED_KEPT] = (key, {})
-    known = kept[1]
+    known: dict[str, int | None] = _once("judged", key, dict)
     new = [p for p in places if p.chunk_id not in known]
     if new:
         found: Mapping[str, object] = corpus.judging.grades(query, new, keywords=keywords)

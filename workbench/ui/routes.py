@@ -1,6 +1,6 @@
 """The address `/s/ID` of a kept snapshot: its page, served beside the app under the page's own policy.
 
-The page is drawn anew from the data for who asks: what a file says its `index.html` is, is never sent, and what the viewer may
+The page is drawn from the data for who asks: what a file says its `index.html` is, is never sent, and what the viewer may
 not see is not in it. Streamlit guards its own addresses only, so the host name and the person are checked here.
 """
 
@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench import settings
-from workbench.errors import PrincipalRequired, SnapshotError, WorkbenchError
+from workbench.errors import PrincipalRequired, SettingError, SnapshotError, WorkbenchError
 from workbench.markup import visible
 from workbench.records import Principal
 from workbench.snapshot import Snapshot
 from workbench.snapshot.build import policy_digest
+from workbench.snapshot.page import policy as page_policy
 from workbench.snapshot.snapshot import Library, Listed
 from workbench.store.access.visibility import Policy
 from workbench.store.types import Scope
-from workbench.ui import resources
+from workbench.ui import auth, resources
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -40,17 +41,14 @@ MOST_LISTED = 200
 def allowed(
     snapshot: Snapshot, viewer: Principal | None, policy: Policy | None, today: Today | None = None, own: bool = False
 ) -> Snapshot:
-    """What of a snapshot the viewer may see.
+    """What of a snapshot the viewer may see, under the corpus's policy of today.
 
     Args:
-        snapshot: The snapshot.
-        viewer: Who looks.
-        policy: The corpus's policy of today.
         today: The corpus's documents of today; None: nothing is known of them, and others than its makers see none.
         own: It is a file of the viewer's own, and perhaps of another corpus: documents that this one lacks stay.
 
     Raises:
-        SnapshotError: Nothing: it is another tenant's. Said as if it were not there.
+        SnapshotError: Nothing: it is another tenant's. Worded as if it were not there.
     """
     made_as = snapshot.about.principal
     tenants = (None if made_as is None else made_as.tenant, None if viewer is None else viewer.tenant)
@@ -133,8 +131,6 @@ def routes() -> list[BaseRoute]:
 def serve(request: Request) -> Response:
     from starlette.responses import HTMLResponse
 
-    from workbench.snapshot.page import policy
-
     if not host_allowed(request.headers.get("host", "")):
         return _sentence(403, "This server does not answer to this host name.")
     try:
@@ -147,20 +143,16 @@ def serve(request: Request) -> Response:
         return _sentence(404, str(missing()))
     except WorkbenchError as exc:
         return _sentence(404, str(exc))
-    return HTMLResponse(text, headers={**_GUARDS, "Content-Security-Policy": policy()})
+    return HTMLResponse(text, headers={**_GUARDS, "Content-Security-Policy": page_policy()})
 
 
 def page_of(corpus: Corpus, id: str) -> str:
-    """The page of a kept snapshot for the principal that the corpus is open for. Raises SnapshotError."""
-    from workbench.snapshot.snapshot import Library
-
+    """The page of a saved snapshot for the principal that the corpus is open for. Raises SnapshotError."""
     return _drawn(corpus.engine.key, id, Library(corpus.path).modified(id), corpus)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _drawn(state: str, id: str, modified: int, _corpus: Corpus) -> str:
-    from workbench.snapshot.snapshot import Library
-
     whole = Library(_corpus.path).get(id)
     return allowed(whole, _corpus.principal, _corpus.policy, today(_corpus)).html()
 
@@ -178,13 +170,8 @@ def person(cookies: Mapping[str, str]) -> Principal | None:
     Raises:
         SettingError: People sign in here, and this one has not.
     """
-    from workbench.errors import SettingError
-    from workbench.ui import auth
-
     if not _signing_in():
-        tenant, roles = str(settings.get("tenant")), str(settings.get("roles"))
-        named = tuple(r.strip() for r in roles.split(",") if r.strip())
-        return Principal(tenant or None, named) if tenant or named else None
+        return resources.settings_principal()
     claims = _claims(cookies)
     found = auth.read_claims(claims, time.time()) if claims.get("is_logged_in") is True else None
     if isinstance(found, Principal):

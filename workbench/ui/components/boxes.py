@@ -20,6 +20,7 @@ from workbench.ui import resources
 from workbench.ui import state as app_state
 from workbench.ui.components import cards
 from workbench.ui.components.controls import PREFIX, bound, lazy
+from workbench.ui.finder import exactness as compare_exactness
 from workbench.ui.state import MODES, MOST_COLUMNS, AppState, Column, from_params
 
 if TYPE_CHECKING:
@@ -214,7 +215,10 @@ def exactness() -> None:
 def exactness_answer(corpus: Corpus) -> None:
     if st.session_state.pop(_ASKED, False):
         with st.spinner("Searching exactly and approximately"):
-            said = resources.exactness(corpus, app_state.current())
+            try:
+                said = compare_exactness(corpus, app_state.current())
+            except WorkbenchError as exc:
+                said = str(exc)
         st.html(cards.note(said))
 
 

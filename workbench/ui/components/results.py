@@ -15,7 +15,7 @@ from workbench.plan.plan import Plan
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.ui import resources
 from workbench.ui.components import boxes, cards
-from workbench.ui.finder import Asked, Found, sources_shown
+from workbench.ui.finder import Asked, Found, ranks, sources_shown
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -69,9 +69,8 @@ def find(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
 
 def draw(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
     """Search or fuse again, and draw a column for each of the state's."""
-    finder = resources.finder()
     found = find(corpus, state)
-    ranks, sources = finder.ranks(found), sources_shown(found)
+    ranked, sources = ranks(found), sources_shown(found)
     shown = resources.marks_of(corpus, state, found)
     st.html(overlap_html(found, state.plan))
     common = _common_fault(found)
@@ -80,7 +79,7 @@ def draw(corpus: Corpus, state: AppState) -> tuple[Found, ...]:
         return found
     places = st.columns(len(found), gap="small")
     for place, one in zip(places, found, strict=True):
-        place.html(_column(one, ranks, sources, shown))
+        place.html(_column(one, ranked, sources, shown))
     return found
 
 
@@ -109,14 +108,14 @@ def _common_fault(found: Sequence[Found]) -> WorkbenchError | None:
     return next(iter(faults.values())) if len(faults) == 1 and len(found) > 1 and not answered else None
 
 
-def _column(one: Found, ranks: dict[str, dict[str, int]], sources: Sequence[str], shown: cards.Marks) -> str:
+def _column(one: Found, ranked: dict[str, dict[str, int]], sources: Sequence[str], shown: cards.Marks) -> str:
     badge = "moved by the sidebar" if one.moved else ""
     if one.result is None:
         return cards.failed_column(one.title, one.error, badge=badge) if one.error is not None else ""
     return cards.column(
         one.title,
         one.hits,
-        ranks=ranks,
+        ranks=ranked,
         sources=sources,
         messages=cards.messages_html(one.result.messages, one.result.warnings, one.result.unavailable),
         numbered=one.mode == "grep",

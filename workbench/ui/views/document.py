@@ -111,14 +111,20 @@ class Sheet:
         first, last = self.line_at(place.start), self.line_at(max(place.start, place.end - 1))
         return target if first <= target.first <= target.last <= last else Target(first, last, target.quote)
 
+    def span_of(self, target: Target) -> Span | None:
+        """The characters of a target's lines; None where it has none."""
+        if not 1 <= target.first <= self.lines:
+            return None
+        end = int(self.line_starts[target.last]) if target.last < self.lines else len(self.text)
+        return Span(int(self.line_starts[target.first - 1]), end)
+
     def cited(self, target: Target) -> str:
         """The citation of a target's lines; the path alone where there are none."""
-        if not 1 <= target.first <= self.lines:
+        lines = self.span_of(target)
+        if lines is None:
             return self.path
-        start = int(self.line_starts[target.first - 1])
-        end = int(self.line_starts[target.last]) if target.last < self.lines else len(self.text)
-        held = start + len(self.text[start:end].rstrip())
-        return cite(self.path, target.first, target.last, None, locate(self.places, start, max(held, start + 1)))
+        end = lines.start + max(len(self.text[lines.start : lines.end].rstrip()), 1)
+        return cite(self.path, target.first, target.last, None, locate(self.places, lines.start, end))
 
     def offset_of(self, target: Target) -> int:
         """Where a target begins: its quote, else its first line, else the start of the text."""
@@ -128,13 +134,11 @@ class Sheet:
         return int(self.line_starts[min(max(target.first, 1), self.lines) - 1])
 
     def quoted(self, target: Target) -> Span | None:
-        """Where the target's quote stands in its lines: the words, with any space between them."""
-        words = target.quote.rstrip("…").split()
-        if not words or not 1 <= target.first <= self.lines:
+        """Where the target's quote is in its lines: the words, with any space between them."""
+        words, lines = target.quote.rstrip("…").split(), self.span_of(target)
+        if not words or lines is None:
             return None
-        start = int(self.line_starts[target.first - 1])
-        end = int(self.line_starts[target.last]) if target.last < self.lines else len(self.text)
-        found = re.compile(r"\s+".join(map(re.escape, words))).search(self.text, start, end)
+        found = re.compile(r"\s+".join(map(re.escape, words))).search(self.text, lines.start, lines.end)
         return None if found is None else Span(found.start(), found.end())
 
     def chunk_at(self, offset: int) -> int | None:
@@ -145,15 +149,9 @@ class Sheet:
     def html(
         self, page: int, target: Target, matches: Sequence[Span] = (), current: int | None = None, *, beyond: int = 0
     ) -> str:
-        """One page of rows.
-
-        Args:
-            page: From 1.
-            target: Lines to mark.
-            matches: Character spans in the text, in order, not overlapping.
-            current: Position in `matches` of the one that is shown.
-            beyond: How many rows of the pages before and after are shown too, so that a passage at the border of two pages
-                can be read whole, with its neighbours.
+        """One page (from 1) of rows, the target's lines and the matches (in order, not overlapping; `current` is the position of
+        the shown one) marked. `beyond`: how many rows of the pages before and after are shown too, so that a passage at the
+        border of two pages can be read whole.
         """
         own = (page - 1) * ROWS_A_PAGE
         first, last = max(own - beyond, 0), min(own + ROWS_A_PAGE + beyond, len(self.row_starts))
@@ -163,7 +161,7 @@ class Sheet:
         turned_to = int(self.row_starts[own]) if page > 1 else -1
         quoted = self.quoted(target)
         at_start = {c.start: i for i, c in enumerate(self.chunks)}
-        ends = [m.end for m in matches]
+        begins_at, ends = [m.start for m in matches], [m.end for m in matches]
         begun = [p.start for p in self.places]
         # Rows of a sheet, slides and cells have numbers of their own, beside which those of lines say nothing.
         numbered = not self.places or pairs_of(self.places[-1].locator)[0][0] in _LONG_PLACES
@@ -176,74 +174,72 @@ class Sheet:
                 target.first <= line <= target.last if quoted is None else start < quoted.end and end > quoted.start
             )
             chunk = at_start.get(start)
-            low = bisect_left(ends, start + 1)
-            body = self._marked(start, end, matches, low, current, quoted)
+            own_matches = (bisect_left(ends, start + 1), bisect_left(begins_at, end))
+            body = self._marked(start, end, matches, own_matches, current, quoted)
             margin = "" if chunk is None else self._border(chunk)
             name = f' id="line-{line}"' if begins else ""
             at = bisect_left(begun, start)
             here = at < len(begun) and begun[at] < max(stop, start + 1)
             lined = f'<span class="wb-no">{line if begins and numbered else ""}</span>'
             number = _place(self.places[at]) if here else lined
-            kind = ("" if chunk is None else " wb-begins") + (" wb-target" if inside else "")
-            kind += " wb-turned" if start == turned_to else ""
+            kinds = (("wb-begins", chunk is not None), ("wb-target", inside), ("wb-turned", start == turned_to))
+            kind = "".join(f" {name}" for name, so in kinds if so)
             rows.append(
-                f'<div class="wb-row{kind}"{name}>'
-                f'<div class="wb-margin">{margin}</div>'
-                f"{number}"
+                f'<div class="wb-row{kind}"{name}><div class="wb-margin">{margin}</div>{number}'
                 f'<span class="wb-src-line" dir="auto">{body}</span></div>'
             )
         placed = " wb-placed" if self.places else ""
         return f'<div class="wb-lines wb-doc{placed}" role="document">{"".join(rows)}</div>'
 
     def _marked(
-        self, start: int, end: int, matches: Sequence[Span], low: int, current: int | None, quoted: Span | None
+        self,
+        start: int,
+        end: int,
+        matches: Sequence[Span],
+        own: tuple[int, int],
+        current: int | None,
+        quoted: Span | None,
     ) -> str:
-        """A row's text with its matches marked; the current one stands out and is where the page scrolls to."""
-        own = []
-        for at in range(low, len(matches)):
-            if matches[at].start >= end:
-                break
-            own.append((at, Span(max(matches[at].start, start), min(matches[at].end, end))))
-        now = next((s for at, s in own if at == current and s.end > s.start), None)
-        spans = [Span(s.start - start, s.end - start) for at, s in own if s is not now]
-        if quoted is not None and not own and quoted.start < end and quoted.end > start:
-            spans = [Span(max(quoted.start, start) - start, min(quoted.end, end) - start)]
-        text = self.text[start:end]
-        if now is None:
-            return marked(text, spans)
-        low_, high = now.start - start, now.end - start
-        before = [s for s in spans if s.end <= low_]
-        after = [Span(s.start - high, s.end - high) for s in spans if s.start >= high]
-        head, tail = marked(text[:low_], before), marked(text[high:], after)
-        return f'{head}<mark class="wb-now">{visible(text[low_:high])}</mark>{tail}'
+        """A row's text with its matches (those from and before the positions `own`) marked; the current one is shown otherwise,
+        and is where the page scrolls to.
+        """
+        clipped = {n: Span(max(matches[n].start, start), min(matches[n].end, end)) for n in range(*own)}
+        now = clipped.pop(current, None) if current is not None else None
+        if quoted is not None and not clipped and now is None and quoted.start < end and quoted.end > start:
+            clipped = {0: Span(max(quoted.start, start), min(quoted.end, end))}
+
+        def piece(low: int, high: int) -> str:
+            return marked(
+                self.text[low:high],
+                [Span(s.start - low, s.end - low) for s in clipped.values() if low <= s.start < high],
+            )
+
+        if now is None or now.end <= now.start:
+            return piece(start, end)
+        shown = f'<mark class="wb-now">{visible(self.text[now.start : now.end])}</mark>'
+        return piece(start, now.start) + shown + piece(now.end, end)
 
     def _border(self, at: int) -> str:
         """What the margin says of a chunk that begins here: its number, length and section, and its citation to copy."""
         chunk = self.chunks[at]
         section = chunk.section.rpartition(" > ")[2]
-        whole = f"chunk {chunk.chunk_index + 1}, {chunk.tokens} tokens" + (
-            f", {chunk.section}" if chunk.section else ""
+        number, citation = (
+            chunk.chunk_index + 1,
+            cite(self.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
         )
+        whole = ", ".join(filter(None, (f"chunk {number}", f"{chunk.tokens} tokens", chunk.section)))
         named = f" · <bdi>{visible(plain(section, 60))}</bdi>" if section else ""
         return (
-            f'<button type="button" class="wb-copy" data-wb-copy="{attribute(self.citation(chunk))}"'
-            f' aria-label="Copy the citation of chunk {chunk.chunk_index + 1}" title="Copy the citation">'
-            f"{chunk.chunk_index + 1}</button>"
-            f'<span class="wb-border" title="{attribute(plain(whole, 300))}">{chunk.tokens} tokens'
-            f"{named}</span>"
+            f'<button type="button" class="wb-copy" data-wb-copy="{attribute(citation)}"'
+            f' aria-label="Copy the citation of chunk {number}" title="Copy the citation">{number}</button>'
+            f'<span class="wb-border" title="{attribute(plain(whole, 300))}">{chunk.tokens} tokens{named}</span>'
         )
-
-    def citation(self, chunk: Chunk) -> str:
-        return cite(self.path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
 
 
 def heading(path: str, title: str, sheet: Sheet, target: Target, matches: int) -> str:
     """The document's title and path, where in it we are, and its citation to copy."""
-    counted = [f"{sheet.lines:,} {'line' if sheet.lines == 1 else 'lines'}"]
-    if sheet.chunks:
-        counted.append(f"{len(sheet.chunks):,} {'chunk' if len(sheet.chunks) == 1 else 'chunks'}")
-    if matches:
-        counted.append(f"{matches:,} {'match' if matches == 1 else 'matches'}")
+    kinds = ((sheet.lines, "line", "lines"), (len(sheet.chunks), "chunk", "chunks"), (matches, "match", "matches"))
+    counted = [f"{n:,} {one if n == 1 else several}" for n, one, several in kinds if n]
     citation = sheet.cited(target)
     if target.first:
         named = citation.removeprefix(f"{path}#") if sheet.places else ""
@@ -329,8 +325,6 @@ def _png(sha256: str, page: int, _data: bytes) -> bytes:
 
 def _page_of(document: Document, place: Span | None) -> int:
     """The page of the place or of the lines in the address, or the first."""
-    pass
-
     target = read_target(app_state.address_value("lines"))
     if place is None and not target.first:
         return 1
@@ -349,24 +343,18 @@ def neighbours_html(listed: Sequence[Listed], path: str) -> str:
     at = names.index(path)
     first = max(0, min(at - NEIGHBOURS // 2, len(names) - NEIGHBOURS))
     shown = names[first : first + NEIGHBOURS]
-    rows = "".join(
-        f'<li class="wb-here" aria-current="page"><bdi>{_name(n)}</bdi></li>'
-        if n == path
-        else f'<li><a href="{attribute(document_link(n))}" target="_self"{_relation(i + first, at)}>'
-        f"<bdi>{_name(n)}</bdi></a></li>"
-        for i, n in enumerate(shown)
-    )
+    rows = "".join(_neighbour(n, i - at) for i, n in enumerate(shown, first))
     more = len(names) - len(shown)
     tail = f'<p class="wb-msg">and {more:,} more in this folder</p>' if more else ""
     return f'<h4 class="wb-chart">In the same folder</h4><ul class="wb-links">{rows}</ul>{tail}'
 
 
-def _relation(position: int, at: int) -> str:
-    return ' rel="prev"' if position == at - 1 else ' rel="next"' if position == at + 1 else ""
-
-
-def _name(path: str) -> str:
-    return visible(plain(path[path.rfind("/") + 1 :], 80))
+def _neighbour(path: str, away: int) -> str:
+    name = f"<bdi>{visible(plain(path[path.rfind('/') + 1 :], 80))}</bdi>"
+    if not away:
+        return f'<li class="wb-here" aria-current="page">{name}</li>'
+    relation = {-1: ' rel="prev"', 1: ' rel="next"'}.get(away, "")
+    return f'<li><a href="{attribute(document_link(path))}" target="_self"{relation}>{name}</a></li>'
 
 
 def document_link(path: str) -> str:
@@ -411,15 +399,14 @@ def facts_html(document: Document, chunks: Sequence[Chunk], copies: Sequence[str
         ("document id", document.document_id),
         ("sha256", document.sha256),
     ]
-    facts += [(str(k), _value(v)) for k, v in sorted(document.metadata.items())]
+    for name, value in sorted(document.metadata.items()):
+        facts.append(
+            (str(name), value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+        )
     rows = "".join(
         f"<tr><td>{visible(plain(n, 60))}</td><td><bdi>{visible(plain(v, 400))}</bdi></td></tr>" for n, v in facts if v
     )
     return f'<h4 class="wb-chart">Facts</h4><table class="wb-table wb-facts-table">{rows}</table>'
-
-
-def _value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 _ERROR = "[ERROR: "
@@ -462,12 +449,14 @@ def draw(corpus: Corpus) -> None:
         controls.path_box(path)
         st.html(cards.alert("", shown, "Search again: the document may have been removed or renamed since"))
         return
-    text, side = st.columns([7, 3], gap="medium") if shown.document is not None else (st.container(), None)
+    if shown.document is None:
+        _text(corpus, shown)
+        return
+    text, side = st.columns([7, 3], gap="medium")
     with text:
         _text(corpus, shown)
-    if side is not None and shown.document is not None:
-        with side:
-            draw_side(corpus, shown.document, shown.chunks, shown.place)
+    with side:
+        draw_side(corpus, shown.document, shown.chunks, shown.place)
 
 
 def find(corpus: Corpus, name: str, path: str, at: str = "") -> Shown | str:
@@ -564,8 +553,7 @@ def _spans(text: str, query: str, keywords: str, grep: str, _corpus: Corpus) -> 
 
 def _numbered(name: str, most: int) -> int | None:
     """Position, from 0, of the match or chunk that the address numbers from 1; None where it names none that is there."""
-    value = address_value(name)
-    number = whole_number(value, 0)
+    number = whole_number(address_value(name), 0)
     return number - 1 if 1 <= number <= most else None
 
 
@@ -591,19 +579,12 @@ def _moves(sheet: Sheet, matches: tuple[Span, ...], current: int | None, focus: 
 
 
 def _move(label: str, name: str, to: int, most: int, shortcut: str) -> None:
-    st.button(
-        label,
-        key=f"{_KEY}{label.lower().replace(' ', '-')}",
-        on_click=go,
-        args=(name, to + 1),
-        disabled=not 0 <= to < most,
-        shortcut=shortcut,
-    )
+    key, there = f"{_KEY}{label.lower().replace(' ', '-')}", 0 <= to < most
+    st.button(label, key=key, on_click=go, args=(name, to + 1), disabled=not there, shortcut=shortcut)
 
 
 def go(name: str, number: int) -> None:
     """Make the address name a match or a chunk in place of lines (a callback)."""
     for other in _PLACES:
-        if other in st.query_params:
-            del st.query_params[other]
+        st.query_params.pop(other, None)
     st.query_params[name] = str(number)
