@@ -206,7 +206,8 @@ def test_more_like_this_shows_the_nearest_by_vector(sends: Send, open_app: Open,
         order = [n for n in np.argsort(-cosines, kind="stable").tolist() if n != number][:10]
         assert list(made.chunk_ids) == [row.chunk.chunk_id for row in records.rows(order)]
     distances = re.findall(r"<td class=\"wb-num\"><bdi>([0-9.]+)", made.table)
-    assert len(distances) == len(made.chunk_ids) and distances == sorted(distances)
+    assert len(distances) == len(made.chunk_ids)
+    assert distances == sorted(distances)
     assert "nothing was embedded" in all_text(at)
     assert at.query_params["q"] == "kettle"
     at.button(key="wb.w.like.text").click()

@@ -58,17 +58,7 @@ if TYPE_CHECKING:
     from workbench.retrieve.engine import Engine
     from workbench.store.types import Scope
 
-PACKAGES = (
-    "numpy",
-    "duckdb",
-    "usearch",
-    "google-re2",
-    "PyStemmer",
-    "sentence-transformers",
-    "torch",
-    "openvino",
-    "polars",
-)
+PACKAGES = tuple("numpy duckdb usearch google-re2 PyStemmer sentence-transformers torch openvino polars".split())
 """Packages that can change a result: with plotly, which draws it, their versions go into the manifest."""
 LONGEST_NOTE = 10_000
 CONTENT_DIGITS = 32
@@ -439,10 +429,8 @@ def for_audience(
     if len(kept) == len(listed) and all(len(tables[t]) == len(content.table(t)) for t in ("candidates", "passages")):
         return about, content
     tables["documents"] = kept
-    place = ["search", "place"]
-    tables["sources"] = content.table("sources").join(
-        tables["candidates"].select(place), on=place, how="semi", maintain_order="left"
-    )
+    place, candidates = ["search", "place"], tables["candidates"]
+    tables["sources"] = content.table("sources").join(candidates, on=place, how="semi", maintain_order="left")
     names = pl.concat([kept["document_id"], kept["path"].drop_nulls()]).unique().implode()
     for name in ("runs", "judgments"):
         if name in tables:

@@ -10,10 +10,10 @@ holds its span, so a word more in a passage gives it another id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from workbench.evaluate.statistics import paired_difference
 from workbench.plan import fields as plan_fields
 from workbench.ranking.agreement import jaccard, overlap, rbo
 from workbench.records import Principal
-from workbench.snapshot.schema import Content, SavedSearch, name_of_row
+from workbench.snapshot.schema import Content, SavedEvaluation, SavedSearch, name_of_row
 
 if TYPE_CHECKING:
     import polars
@@ -35,6 +35,7 @@ _SILENT = ("cache_seconds",)
 """Settings that change no result."""
 _NAMED = 3
 Row = Mapping[str, Any]
+_T = TypeVar("_T")
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: str) -> polars.DataFrame:
@@ -47,7 +48,6 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: str) -> polars.DataFrame:
 
 
 def counted(number: int, word: str) -> str:
-    """A number with its word: `1 document`, `2 documents`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
@@ -156,33 +156,36 @@ def pairs_of(snapshots: Sequence[Snapshot]) -> tuple[tuple[str, tuple[int | None
 
     Searches of one query are paired by mode first, then as they come: one that was run in two modes is two.
     """
-    found: list[tuple[str, str, list[int | None]]] = []
-    for at, snapshot in enumerate(snapshots):
-        left = dict(enumerate(snapshot.searches))
-        for by_mode in (True, False):
-            for number, search in list(left.items()):
-                free = (
-                    n for q, m, n in found if q == search.title and n[at] is None and (not by_mode or m == search.mode)
-                )
-                numbers = next(free, None)
-                if numbers is not None:
-                    numbers[at] = number
-                    del left[number]
-        for number, search in left.items():
-            found.append((search.title, search.mode, [None] * len(snapshots)))
-            found[-1][2][at] = number
-    return tuple((query, tuple(numbers)) for query, _, numbers in found)
+    rows: list[tuple[str, str]] = []  # query and mode, where each was seen first
+    columns: list[dict[int, int]] = []  # of each snapshot, row -> number of its search
+    for snapshot in snapshots:
+        asked = [(search.title, search.mode) for search in snapshot.searches]
+        numbers = dict(_pairs(rows, asked, (lambda a, b: a == b, lambda a, b: a[0] == b[0])))
+        for n in sorted({*range(len(asked))} - {*numbers.values()}):
+            numbers[len(rows)] = n
+            rows.append(asked[n])
+        columns.append(numbers)
+    return tuple((query, tuple(numbers.get(n) for numbers in columns)) for n, (query, _) in enumerate(rows))
+
+
+def _pairs(
+    first: Sequence[_T], second: Sequence[_T], alike: Sequence[Callable[[_T, _T], bool]]
+) -> Iterator[tuple[int, int]]:
+    """Positions of what is alike in two lists, each once: by the first way to be alike, then by the next."""
+    left = dict(enumerate(first))
+    free = dict(enumerate(second))
+    for same in alike:
+        for two, other in list(free.items()):
+            one = next((n for n, value in left.items() if same(value, other)), None)
+            if one is not None:
+                del left[one], free[two]
+                yield one, two
 
 
 @dataclass(frozen=True)
 class Causes:
-    """Everything that differs between two searches of one query.
-
-    Attributes:
-        settings: Setting -> (before, after).
-        corpus: The corpus's changes in words, or "".
-        encoder, principal: True where they differ.
-        versions: Packages that differ.
+    """Everything that differs between two searches of one query: settings (before, after), the corpus's changes in words,
+    encoder, principal, versions of packages.
     """
 
     settings: Mapping[str, tuple[str, str]]
@@ -192,20 +195,17 @@ class Causes:
     versions: tuple[str, ...]
 
     @property
-    def any(self) -> bool:
-        """True where something but the versions differs."""
-        return bool(self.settings or self.corpus or self.encoder or self.principal)
+    def listed(self) -> list[str]:
+        """What differs but the versions, in words."""
+        said = [f"setting {name} ({was or 'none'} to {now or 'none'})" for name, (was, now) in self.settings.items()]
+        said += [f"corpus ({self.corpus})"] if self.corpus else []
+        return said + ["encoder"] * self.encoder + ["who searched"] * self.principal
 
     @property
     def words(self) -> str:
         """All of it in words; versions only where nothing else differs."""
-        said = [f"setting {name} ({was or 'none'} to {now or 'none'})" for name, (was, now) in self.settings.items()]
-        said += [f"corpus ({self.corpus})"] if self.corpus else []
-        said += ["encoder"] if self.encoder else []
-        said += ["who searched"] if self.principal else []
-        if not said and self.versions:
-            said.append(f"versions ({', '.join(self.versions)})")
-        return ", ".join(said) or "nothing that the snapshots record"
+        versions = f"versions ({', '.join(self.versions)})" if self.versions else "nothing that the snapshots record"
+        return ", ".join(self.listed) or versions
 
 
 def causes_of(first: Snapshot, one: int, second: Snapshot, two: int, changes: Changes) -> Causes:
@@ -275,8 +275,7 @@ def _moved(key: str, old: Row | None, new: Row | None, changes: Changes, causes:
     if before == after:
         return Moved(key, name_of_row(row), before, after, "stays", "")
     own = changes.own(row["document_id"])
-    rest = replace(causes, corpus="") if own else causes
-    why = ", ".join(part for part in (own, rest.words if rest.any or not own else "") if part)
+    why = ", ".join([own, *replace(causes, corpus="").listed]) if own else causes.words
     if before and after:
         change = f"up {before - after}" if after < before else f"down {after - before}"
         return Moved(key, name_of_row(row), before, after, change, why)
@@ -291,19 +290,13 @@ def _moved(key: str, old: Row | None, new: Row | None, changes: Changes, causes:
 
 def _evaluation_pairs(first: Snapshot, second: Snapshot) -> list[tuple[int, int]]:
     """Evaluations with the same judgments: those of one name first, the others in their order."""
-    left = dict(enumerate(second.evaluations))
-    pairs: dict[int, int] = {}
-    for by_name in (True, False):
-        for one, saved in enumerate(first.evaluations):
-            fit = (
-                two
-                for two, other in left.items()
-                if saved.judgments_digest == other.judgments_digest and (not by_name or saved.name == other.name)
-            )
-            if one not in pairs and (two := next(fit, None)) is not None:
-                pairs[one] = two
-                del left[two]
-    return sorted(pairs.items())
+
+    def judged(a: SavedEvaluation, b: SavedEvaluation) -> bool:
+        return a.judgments_digest == b.judgments_digest
+
+    return sorted(
+        _pairs(first.evaluations, second.evaluations, (lambda a, b: judged(a, b) and a.name == b.name, judged))
+    )
 
 
 def _measures(first: Snapshot, one: int, a: str, second: Snapshot, two: int, b: str) -> Iterator[tuple[Any, ...]]:

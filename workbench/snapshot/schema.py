@@ -7,6 +7,7 @@ reader for the old one and its file kept in the tests.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -285,22 +286,19 @@ def columns(name: str) -> dict[str, Any]:
     return {column: types[kind.rstrip("?")] for column, kind in TABLES[name].items()}
 
 
-def in_todays_words(content: Content, about: About) -> Content:
+def of_this_edition(content: Content, about: About) -> Content:
     """The content with its plans' texts and fields as this version writes them.
 
     The presets' names may have come to mean something else since a snapshot was saved (`plan.presets.EDITION`). Its rows and
     digests stay; the plans that it names are read as the plans that they were. Raises SnapshotError for no edition.
     """
-    said = about.packages.get(PLANS, "1")
-    if not said.isascii() or not said.isdigit():
+    named = about.packages.get(PLANS, "1")
+    if not named.isascii() or not named.isdigit():
         raise SnapshotError("The snapshot's manifest.json names no edition of its plans", "Ask for the file again")
-    edition = int(said)
+    edition = int(named)
     if edition >= EDITION:
         return content
-
-    def now(text: str) -> str:
-        return recorded_text(text, edition)
-
+    now = functools.partial(recorded_text, edition=edition)
     tables = dict(content.tables)
     if "points" in tables:
         plans = tables["points"]["plan"]

@@ -14,7 +14,7 @@ from workbench.errors import SnapshotError, UsageError
 from workbench.records import Hit, Principal
 from workbench.settings import path_of
 from workbench.snapshot import archive
-from workbench.snapshot.schema import About, Content, SavedEvaluation, SavedSearch, SavedSweep, hits, in_todays_words
+from workbench.snapshot.schema import About, Content, SavedEvaluation, SavedSearch, SavedSweep, hits, of_this_edition
 from workbench.store.generations import private
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Snapshot:
         if not isinstance(source, bytes):
             source = _read(path_of(source))
         manifest, data = archive.from_bytes(source)
-        return cls(manifest, data, in_todays_words(archive.read_parts(data), manifest.about))
+        return cls(manifest, data, of_this_edition(archive.read_parts(data), manifest.about))
 
     def save(self, path: str | Path) -> Path:
         """Write the file, whole or not at all, and return its path; the suffix is `.snapshot` where none is given.
@@ -123,7 +123,7 @@ class Snapshot:
         """Everything that the parts hold."""
         if self._content is not None:
             return self._content
-        return in_todays_words(archive.read_parts(self.parts), self.about)
+        return of_this_edition(archive.read_parts(self.parts), self.about)
 
     @property
     def searches(self) -> tuple[SavedSearch, ...]:

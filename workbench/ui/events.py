@@ -160,7 +160,7 @@ def handle(corpus: Corpus, event: Mapping[str, Any]) -> None:
 
 def _handle(corpus: Corpus, do: str, chunk_id: str, value: Any) -> None:
     if do == "undo":
-        app_state.take_back()
+        app_state.undo()
         app_state.ask_again()
         return
     hit = resources.finder().hit(chunk_id)

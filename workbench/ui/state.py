@@ -8,7 +8,7 @@ anywhere. Nothing here is shared between sessions; the corpus is the only thing 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ _DONE = "wb.done"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: what it was in words, and the state before it, or what takes it back."""
+    """One change: what it was in words, and the state before it, or what undoes it."""
 
     what: str
     before: AppState | Callable[[], None]
@@ -34,26 +34,16 @@ class Change:
 
 
 def remember(what: str, before: AppState | Callable[[], None]) -> None:
-    """Keep a change so that it can be taken back.
-
-    Args:
-        what: In words: `fusion.k`, `the deletion of a saved search`.
-        before: The state to go back to, or a function that takes the change back.
+    """Keep a change (in words: `fusion.k`, `the deletion of a saved search`) so that it can be undone: `before` is the state to
+    go back to, or a function. A slider that is dragged is one change.
     """
     done: list[Change] = st.session_state.setdefault(_DONE, [])
     now = time.monotonic()
-    dragged = done and not callable(before) and done[-1].what == what and now - done[-1].at < DRAG_SECONDS
-    if dragged:
-        done[-1] = Change(what, done[-1].before, now)
+    if done and not callable(before) and done[-1].what == what and now - done[-1].at < DRAG_SECONDS:
+        done[-1] = replace(done[-1], at=now)
         return
     done.append(Change(what, before, now))
     del done[:-MOST_UNDONE]
-
-
-def last_change() -> Change | None:
-    """The last change, taken off the list; None where there is none."""
-    done: list[Change] = st.session_state.get(_DONE, [])
-    return done.pop() if done else None
 
 
 MODES = ("grep", "keyword", "vector", "hybrid")
@@ -135,19 +125,14 @@ class AppState:
     def to_params(self) -> dict[str, str]:
         """The address form: only what differs from an untouched page."""
         plain = AppState()
-        texts = {"q": self.query, "keywords": self.keywords, "context": self.context}
-        params = {name: text for name, text in texts.items() if text}
+        params = {name: text for name, attribute in _TEXTS.items() if (text := getattr(self, attribute))}
         if self.columns != plain.columns:
             params["columns"] = ",".join(c.mode if c.plan is None else OWN for c in self.columns)
-        for n, column in enumerate(self.columns, 1):
-            if column.plan is not None:
-                params[f"column{n}"] = str(column.plan)
+        params |= {f"column{n}": str(c.plan) for n, c in enumerate(self.columns, 1) if c.plan is not None}
         if self.plan != plain.plan or self.plan.preset != plain.plan.preset:
             params["plan"] = str(self.plan)
         if self.moves:
             params["moves"] = str(self.moves)
-        if self.filters:
-            params["filters"] = self.filters
         if self.picture != plain.picture:
             params["picture"] = self.picture
         if self.examples:
@@ -157,16 +142,13 @@ class AppState:
         return params
 
 
-_COLUMN_PARAMS = tuple(f"column{n}" for n in range(1, MOST_COLUMNS + 1))
+_TEXTS = {"q": "query", "keywords": "keywords", "context": "context", "filters": "filters"}
 PARAMS = (
-    "q",
-    "keywords",
-    "context",
+    *_TEXTS,
     "columns",
-    *_COLUMN_PARAMS,
+    *(f"column{n}" for n in range(1, MOST_COLUMNS + 1)),
     "plan",
     "moves",
-    "filters",
     "picture",
     "examples",
     "as",
@@ -180,14 +162,13 @@ def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
         params: Names and values; names that are not the state's are ignored.
     """
     state, said = AppState(), []
-    texts = {name: params.get(name, "").strip() for name in ("q", "keywords", "context", "filters")}
-    for name, text in texts.items():
+    texts: dict[str, Any] = {}
+    for name, attribute in _TEXTS.items():
+        text = params.get(name, "").strip()
         if len(text) > LONGEST:
             said.append(f"{name} in the address has {len(text):,} characters; the first {LONGEST:,} are used.")
-            texts[name] = text[:LONGEST].strip()
-    state = replace(
-        state, query=texts["q"], keywords=texts["keywords"], context=texts["context"], filters=texts["filters"]
-    )
+        texts[attribute] = text[:LONGEST].strip()
+    state = replace(state, **texts)
     if "plan" in params:
         state = replace(state, plan=_plan_of(params["plan"], "The plan", said) or state.plan)
     if "columns" in params:
@@ -241,22 +222,13 @@ def _columns_of(params: Mapping[str, str], shared: Plan, said: list[str]) -> tup
 # --- the session --------------------------------------------------------------------------------------------------------
 
 
-def _session() -> MutableMapping[Any, Any]:
-    return st.session_state
-
-
 def current() -> AppState:
-    state = _session().get(_STATE)
+    state = st.session_state.get(_STATE)
     return state if isinstance(state, AppState) else AppState()
 
 
 def update(what: str = "the last change", **changes: Any) -> None:
-    """Change the state from a widget's callback; the address follows in the run that comes next.
-
-    Args:
-        what: What is changed, in words, for undo.
-        changes: Attributes of the state and their values.
-    """
+    """Change attributes of the state from a widget's callback; `what` is changed, in words, for undo."""
     become(replace(current(), **changes), what)
 
 
@@ -266,24 +238,21 @@ def become(state: AppState, what: str = "the last change") -> None:
     if state == before and str(state.plan) == str(before.plan):
         return
     remember(what, before)
-    _put(state)
+    st.session_state[_STATE] = state
 
 
-def _put(state: AppState) -> None:
-    _session()[_STATE] = state
-
-
-def take_back() -> None:
-    """Undo the last change (a callback): of the state, or of something kept (a deletion, a grade)."""
-    last = last_change()
-    if last is None:
+def undo() -> None:
+    """Undo the last change (a callback): of the state, or of something saved (a deletion, a grade)."""
+    done: list[Change] = st.session_state.get(_DONE, [])
+    if not done:
         tell("There is nothing to undo.")
-    elif isinstance(last.before, AppState):
-        _put(last.before)
-        tell(f"Undone: {last.what}.")
+        return
+    last = done.pop()
+    if isinstance(last.before, AppState):
+        st.session_state[_STATE] = last.before
     else:
         last.before()
-        tell(f"Undone: {last.what}.")
+    tell(f"Undone: {last.what}.")
 
 
 def set_plan(changes: Mapping[str, Any]) -> bool:
@@ -301,55 +270,51 @@ def set_plan(changes: Mapping[str, Any]) -> bool:
     return True
 
 
-def notice(sentence: str) -> None:
-    _say(_NOTICES, sentence)
-
-
 def ask_again() -> None:
-    """Say, inside a fragment's callback, that the whole page must run: a run of the router grants it."""
-    _session()[_AGAIN] = True
+    """Request, inside a fragment's callback, that the whole page runs: a run of the router grants it."""
+    st.session_state[_AGAIN] = True
 
 
 def asked_again() -> bool:
-    return bool(_session().pop(_AGAIN, False))
+    return bool(st.session_state.pop(_AGAIN, False))
+
+
+def notice(sentence: str) -> None:
+    """Show a fault at the top of the page."""
+    st.session_state.setdefault(_NOTICES, {})[sentence] = None
 
 
 def tell(sentence: str) -> None:
-    """Say something that is no fault, once, at the top of the page."""
-    _say(_TOLD, sentence)
-
-
-def take_told() -> tuple[str, ...]:
-    """What is to be said at the top of the page that is no fault, once."""
-    return _said(_TOLD)
+    """Show something that is no fault at the top of the page."""
+    st.session_state.setdefault(_TOLD, {})[sentence] = None
 
 
 def take_notices() -> tuple[str, ...]:
-    return _said(_NOTICES)
+    return _shown_now(_NOTICES)
 
 
-def _say(kind: str, sentence: str) -> None:
-    _session().setdefault(kind, {})[sentence] = None
+def take_told() -> tuple[str, ...]:
+    return _shown_now(_TOLD)
 
 
-def _said(kind: str) -> tuple[str, ...]:
+def _shown_now(kind: str) -> tuple[str, ...]:
     """The sentences to show now: those not shown yet, and those shown first less than `STAYS_SECONDS` ago.
 
-    A page often runs again by itself right after what was said, because a widget reports what it was set to; what is said in
-    one run only would be gone before anybody could read it.
+    A page often runs again by itself right after, because a widget reports what it was set to: what is shown in one run only
+    would be gone before anybody could read it.
     """
     now = time.monotonic()
-    said: dict[str, float | None] = _session().pop(kind, {})
-    kept = {sentence: now if first is None else first for sentence, first in said.items()}
+    shown: dict[str, float | None] = st.session_state.pop(kind, {})
+    kept = {sentence: now if first is None else first for sentence, first in shown.items()}
     kept = {sentence: first for sentence, first in kept.items() if now - first < STAYS_SECONDS}
     if kept:
-        _session()[kind] = kept
+        st.session_state[kind] = kept
     return tuple(kept)
 
 
 def page_of(path: str) -> StreamlitPage:
     """A page of the app, to switch or link to, by its path in the address."""
-    page: StreamlitPage = _session()[_PAGES][path]
+    page: StreamlitPage = st.session_state[_PAGES][path]
     return page
 
 
@@ -364,7 +329,7 @@ def enter(page: str, pages: Mapping[str, StreamlitPage]) -> AppState:
         page: Path of the page that will run.
         pages: Every page by its path.
     """
-    session, shown = _session(), _shown()
+    session, shown = st.session_state, _shown()
     session.pop(_AGAIN, None)
     session[_PAGES] = pages
     session[_PARTS] = {}
@@ -396,16 +361,16 @@ def write_address() -> None:
 
 def part_begins(name: str) -> None:
     """A part of the page that is drawn again by itself begins to draw."""
-    _session().setdefault(_PARTS, {})[name] = False
+    st.session_state.setdefault(_PARTS, {})[name] = False
 
 
 def part_is_whole(name: str) -> None:
-    _session()[_PARTS][name] = True
+    st.session_state[_PARTS][name] = True
 
 
 def whole_parts() -> tuple[str, ...]:
     """The page's parts, in the order they were drawn; none where one of them was cut short or failed."""
-    parts: dict[str, bool] = _session().get(_PARTS, {})
+    parts: dict[str, bool] = st.session_state.get(_PARTS, {})
     return tuple(parts) if all(parts.values()) else ()
 
 
@@ -421,6 +386,5 @@ def _shown() -> dict[str, str]:
 def open_path(path: str) -> None:
     """Make the address of the Document page name a path (a callback)."""
     for name in ("id", "at", "lines", "quote"):
-        if name in st.query_params:
-            del st.query_params[name]
+        st.query_params.pop(name, None)
     st.query_params["path"] = path

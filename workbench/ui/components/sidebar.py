@@ -7,6 +7,7 @@ address. Sections that are closed draw no widgets, so that a slider is quick.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,34 +22,30 @@ from workbench.plan.plan import Plan, preset
 from workbench.plan.presets import PRESETS
 from workbench.retrieve.request import sources_of
 from workbench.ui import resources
-from workbench.ui.components import boxes, controls, live, thresholds
+from workbench.ui.components import boxes, controls, live, tables, thresholds
+from workbench.ui.components.tables import Html
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
 
-def differences(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """Field, the preset's value and the plan's, of each field that differs, in the table's order."""
-    base = preset(plan.preset)
-    return tuple((n, plan_fields.show(base[n]), plan_fields.show(value)) for n, value in plan.changes().items())
-
-
 def plan_html(plan: Plan) -> str:
-    """The plan's text form with a copy button, and a table of what differs from its preset."""
-    text = str(plan)
-    rows = "".join(
-        f"<tr><td><code>{visible(name)}</code></td><td>{visible(was)}</td><td><b>{visible(now)}</b></td></tr>"
-        for name, was, now in differences(plan)
-    )
-    table = (
-        f'<table class="wb-table"><tr><th>Setting</th><th>{visible(plan.preset)}</th><th>Now</th></tr>{rows}</table>'
-    )
+    """The plan's text form with a copy button, and a table of what differs from its preset, in the fields' order."""
+    text, base = str(plan), preset(plan.preset)
+    rows = [
+        (
+            Html(f"<code>{visible(n)}</code>"),
+            plan_fields.show(base[n]),
+            Html(f"<b>{visible(plan_fields.show(value))}</b>"),
+        )
+        for n, value in plan.changes().items()
+    ]
+    changed = tables.table(("Setting", plan.preset, "Now"), rows)
     return (
-        '<div class="wb-plan"><div class="wb-planline">'
-        f'<code class="wb-plantext">{visible(text)}</code>'
+        f'<div class="wb-plan"><div class="wb-planline"><code class="wb-plantext">{visible(text)}</code>'
         f'<button type="button" class="wb-copy" data-wb-copy="{attribute(text)}" aria-label="Copy the plan">Copy</button>'
-        f"</div>{table if rows else '<p class=wb-msg>Nothing differs from the preset.</p>'}</div>"
+        f"</div>{changed if rows else '<p class=wb-msg>Nothing differs from the preset.</p>'}</div>"
     )
 
 
@@ -103,7 +100,6 @@ class Places:
     plan: DeltaGenerator
 
     def plan_text(self, plan: Plan) -> None:
-        """Show the plan's text form, to take it away, and what differs from its preset."""
         self.plan.html(plan_html(plan))
 
 
@@ -115,13 +111,6 @@ def known(corpus: Corpus) -> Known:
 
 
 def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
-    """Draw the sidebar.
-
-    Args:
-        state: What is set.
-        known: What the corpus offers.
-        corpus: The corpus.
-    """
     plan = state.moved
     with st.sidebar:
         figure = live.place()
@@ -144,13 +133,7 @@ def draw(state: AppState, known: Known, corpus: Corpus) -> Places:
 
 
 def tuned(plan: Plan, state: AppState, known: Known) -> None:
-    """The controls of what is tuned most, for a page that shows a figure beside them. To be drawn in the sidebar.
-
-    Args:
-        plan: The plan to read.
-        state: What is set.
-        known: What the corpus offers.
-    """
+    """The controls of what is tuned most, for a page that shows a figure beside them. To be drawn in the sidebar."""
     controls.preset(plan, [p.name for p in PRESETS], [p.summary for p in PRESETS])
     for group in GROUPS:
         if group.name == "threshold":
@@ -161,14 +144,11 @@ def tuned(plan: Plan, state: AppState, known: Known) -> None:
 
 
 def _group(group: Group, plan: Plan, state: AppState, known: Known, places: dict[str, thresholds.Place]) -> None:
-    if not group.title:
-        for slot in group.slots:
-            _slot(slot, plan, state, known)
-    elif group.name == "threshold":
+    if group.name == "threshold":
         with st.expander(group.title, expanded=True):
             places.update(thresholds.draw(plan, thresholds.metric))
-    elif group.expanded:
-        with st.expander(group.title, expanded=True):
+    elif group.expanded or not group.title:
+        with st.expander(group.title, expanded=True) if group.title else nullcontext():
             for slot in group.slots:
                 _slot(slot, plan, state, known)
     else:

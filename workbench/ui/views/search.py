@@ -8,8 +8,8 @@ rerun the whole page.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -27,7 +27,7 @@ from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
 from workbench.ui.components.results import slots
 from workbench.ui.components.sidebar import Places
-from workbench.ui.finder import Found, dropped_by_threshold, main_column, score_histograms
+from workbench.ui.finder import Finder, Found, dropped_by_threshold, main_column, score_histograms
 from workbench.ui.state import AppState
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def draw_bar(corpus: Corpus, state: AppState) -> None:
             "Undo",
             key=controls.PREFIX + "undo",
             icon=":material/undo:",
-            on_click=app_state.take_back,
+            on_click=app_state.undo,
             help="Undo the last change of a setting, the query, a deletion or a grade. Key: u",
         )
 
@@ -85,6 +85,10 @@ def draw_bar(corpus: Corpus, state: AppState) -> None:
 LINK = (
     '<div class="wb-planline"><span class="wb-msg">This page has a link: it restores query, columns, plan and filter.</span>'
     '<button type="button" class="wb-copy" data-wb-link="1" aria-label="Copy the link">Copy the link</button></div>'
+)
+EXPORTS = (
+    ("csv", "text/csv", "Every fused candidate with its ranks, scores and contributions."),
+    ("json", "application/json", "The results with everything that says why."),
 )
 
 
@@ -95,40 +99,22 @@ def export_box(state: AppState) -> None:
         st.html(LINK)
         titles = boxes.titles(state.columns, resources.plan_names())
         for n, (title, slot) in enumerate(zip(titles, slots(state), strict=True), 1):
-            what, csv, js = st.columns([4, 2, 2], gap="small", vertical_alignment="center", width=420)
+            what, *places = st.columns([4, 2, 2], gap="small", vertical_alignment="center", width=420)
             what.text(title)
-            for place, kind, mime in ((csv, "csv", "text/csv"), (js, "json", "application/json")):
-                place.download_button(
-                    kind.upper(),
-                    taken(slot, kind),
-                    f"results-{n}.{kind}",
-                    mime,
-                    key=f"{PREFIX}away.{n}.{kind}",
-                    on_click="ignore",
-                    help="Every fused candidate with its ranks, scores and contributions."
-                    if kind == "csv"
-                    else "The results with everything that says why.",
-                )
+            for place, (kind, mime, help) in zip(places, EXPORTS, strict=True):
+                data, key = functools.partial(exported, resources.finder(), slot, kind), f"{PREFIX}away.{n}.{kind}"
+                name = f"results-{n}.{kind}"
+                place.download_button(kind.upper(), data, name, mime, key=key, on_click="ignore", help=help)
 
 
-def taken(slot: str, kind: str) -> Callable[[], bytes]:
-    """What a download holds, made when it is asked for.
-
-    Args:
-        slot: The column, as the finder keeps it.
-        kind: `csv` or `json`.
-    """
-    finder = resources.finder()
-
-    def made() -> bytes:
-        result = finder.kept(slot)
-        if result is None:
-            raise UsageError("This column has no result", "Search first")
-        if kind == "csv":
-            return csv_of(result.frame()).encode()
-        return json.dumps(result.to_dict(timings=True), ensure_ascii=False, indent=1).encode()
-
-    return made
+def exported(finder: Finder, slot: str, kind: str) -> bytes:
+    """A column's result as `csv` or `json`; `slot` is what the finder keeps it under."""
+    result = finder.kept(slot)
+    if result is None:
+        raise UsageError("This column has no result", "Search first")
+    if kind == "csv":
+        return csv_of(result.frame()).encode()
+    return json.dumps(result.to_dict(timings=True), ensure_ascii=False, indent=1).encode()
 
 
 TITLES = {
@@ -154,15 +140,15 @@ def threshold(found: tuple[Found, ...], state: AppState, places: Places) -> None
     for source, place in places.thresholds.items():
         vector, at = base_of(source) == "vector", state.moved.threshold(source)
         histogram = histograms.get(source)
-        if at == OFF and not vector:
+        if histogram is None or not histogram.total or (at == OFF and not vector):
             place.histogram.empty()
-            place.counts.empty()
-            continue
-        if histogram is None or not histogram.total:
-            place.histogram.empty()
-            others = any(h.total for h in distances.values())
-            none = f"{source} gave no distances." if others else NO_VECTOR
-            place.counts.caption(none if vector else NOT_CUT.format(source))
+            if at == OFF and not vector:
+                place.counts.empty()
+            elif vector:
+                others = any(h.total for h in distances.values())
+                place.counts.caption(f"{source} gave no distances." if others else NO_VECTOR)
+            else:
+                place.counts.caption(NOT_CUT.format(source))
             continue
         named = sum(base_of(s) == base_of(source) for s in places.thresholds) > 1
         place.histogram.html(histogram_html(histogram, at, source if named else ""))
@@ -187,66 +173,37 @@ def draw_picture(found: tuple[Found, ...]) -> None:
     if main is None or main.result is None:
         st.caption(NOTHING)
         return
-    drawn = _DRAW[name](main, main.result, found)
+    drawn = _figures(name, main, main.result, found)
     if isinstance(drawn, str):
         st.caption(drawn)
         return
-    for n, one in enumerate(drawn if isinstance(drawn, tuple) else (drawn,)):
-        st.plotly_chart(
-            one,
-            key=f"wb.chart.{name}" + (f".{n}" if n else ""),
-            config=cards.PLOT,
-            alt=f"{TITLES[name]}, of the column {main.title}.",
-        )
+    alt = f"{TITLES[name]}, of the column {main.title}."
+    for n, figure in enumerate(drawn):
+        st.plotly_chart(figure, key=f"wb.chart.{name}" + (f".{n}" if n else ""), config=cards.PLOT, alt=alt)
 
 
-def _asked(main: Found, result: SearchResult) -> tuple[str, ...]:
-    return sources_of(result.plan, main.mode, result.query, result.keywords)
-
-
-def _ranks(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    return rank_figure(main.hits, _asked(main, result)) if main.hits else NOTHING
-
-
-def _shares(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    return share_figure(main.hits, _asked(main, result)) if main.hits else NOTHING
-
-
-def _scores(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    sources = sorted(result.rankings, key=lambda s: (base_of(s) == "grep", base_of(s) != "vector", s))
-    if len(sources) < 2:
-        return "Two sources are needed to set score against score: show the hybrid column, with two sources."
-    return score_figure(result.fused, sources[1], sources[0])
-
-
-def _distances(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    histograms = {s: h for s, h in resources.finder().distances(found).items() if h.total}
-    if not histograms:
-        return NO_VECTOR
-    several, plan = len(histograms) > 1, result.plan
-    return tuple(
-        distance_figure(h, plan.threshold(s), height=220 if several else 300, of=s if several else "")
-        for s, h in histograms.items()
-    )
-
-
-def _funnel(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
-    return funnel_figure(result.steps)
-
-
-def _timings(main: Found, result: SearchResult, found: tuple[Found, ...]) -> Any:
+def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, ...]) -> list[Any] | str:
+    """The pictures of that name, or why there is none."""
+    if name in ("ranks", "shares"):
+        made = rank_figure if name == "ranks" else share_figure
+        asked = sources_of(result.plan, main.mode, result.query, result.keywords)
+        return [made(main.hits, asked)] if main.hits else NOTHING
+    if name == "scores":
+        sources = sorted(result.rankings, key=lambda s: (base_of(s) == "grep", base_of(s) != "vector", s))
+        if len(sources) < 2:
+            return "Two sources are needed to set score against score: show the hybrid column, with two sources."
+        return [score_figure(result.fused, sources[1], sources[0])]
+    if name == "distances":
+        shown = {s: h for s, h in resources.finder().distances(found).items() if h.total}
+        several, cut = len(shown) > 1, result.plan.threshold
+        height = 220 if several else 300
+        return [
+            distance_figure(h, cut(s), height=height, of=s if several else "") for s, h in shown.items()
+        ] or NO_VECTOR
+    if name == "funnel":
+        return [funnel_figure(result.steps)]
     timings = {f.title.lower(): f.result.timings_ms for f in found if f.result is not None}
-    return explanation.FROM_CACHE if all(map(explanation.from_cache, timings.values())) else timing_figure(timings)
-
-
-_DRAW: dict[str, Callable[[Found, SearchResult, tuple[Found, ...]], Any]] = {
-    "ranks": _ranks,
-    "shares": _shares,
-    "scores": _scores,
-    "distances": _distances,
-    "funnel": _funnel,
-    "timings": _timings,
-}
+    return explanation.FROM_CACHE if all(map(explanation.from_cache, timings.values())) else [timing_figure(timings)]
 
 
 def draw(corpus: Corpus) -> None:

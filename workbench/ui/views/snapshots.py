@@ -1,7 +1,8 @@
-"""The Snapshots page: keep what the Search page shows, list what is kept, open, verify, compare, take away."""
+"""The Snapshots page: save what the Search page shows, list what is saved, open, verify, compare, export."""
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,11 +13,11 @@ from workbench.errors import SnapshotError, UsageError, WorkbenchError
 from workbench.markup import attribute, plain, visible
 from workbench.snapshot import Snapshot
 from workbench.snapshot import exports as forms
-from workbench.snapshot.page import summary
+from workbench.snapshot.page import holds, summary
 from workbench.snapshot.snapshot import Library
 from workbench.ui import resources
 from workbench.ui import state as app_state
-from workbench.ui.components import cards, controls, results
+from workbench.ui.components import cards, controls, results, tables
 from workbench.ui.routes import PATH, allowed, kept, today
 
 if TYPE_CHECKING:
@@ -57,22 +58,13 @@ def draw(corpus: Corpus) -> None:
 
 
 def save_current(corpus: Corpus, note: str = "", carries: str = WHOLE) -> Snapshot:
-    """Keep what the Search page shows, one search a column, on the corpus's shelf.
-
-    Args:
-        corpus: The open corpus.
-        note: What to say of it.
-        carries: `WHOLE`, `REDACTED` or `METADATA`.
+    """Save what the Search page shows, one search a column, with the corpus; `carries` is `WHOLE`, `REDACTED` or `METADATA`.
 
     Raises:
-        UsageError: There is no query, or no column has an answer.
+        UsageError: No column has an answer.
         SnapshotError: It cannot be written.
     """
-    state = app_state.current()
-    if results.asked(state).blank:
-        raise UsageError("There is no query to save", "Ask something on the Search page first")
-    found = [one for one in results.find(corpus, state) if one.result is not None]
-    answers = [one.result for one in found if one.result is not None]
+    answers = [one.result for one in results.find(corpus, app_state.current()) if one.result is not None]
     if not answers:
         raise UsageError("No column has an answer to save", "Change the query or the settings on the Search page")
     made = Snapshot.of(answers, note=note.strip(), by=resources.person())
@@ -139,26 +131,14 @@ def table(snapshots: list[Snapshot], base: str) -> str:
     rows = []
     for one in snapshots:
         about, link = one.about, f"{PATH}{one.id}"
-        holds = ", ".join(
-            f"{number} {word if number == 1 else several}"
-            for number, word, several in (
-                (len(one.searches), "search", "searches"),
-                (len(one.evaluations), "evaluation", "evaluations"),
-            )
-            if number
-        )
+        title = f'<a href="{link}" target="_blank" rel="noopener"><bdi>{visible(plain(one.title, 120))}</bdi></a>'
         copy = (
             f'<button type="button" class="wb-copy" data-wb-copy="{attribute(base + link)}" '
             f'aria-label="Copy the link of {attribute(plain(one.title, 80))}">Copy</button>'
         )
-        rows.append(
-            f'<tr><td><a href="{link}" target="_blank" rel="noopener"><bdi>{visible(plain(one.title, 120))}</bdi></a></td>'
-            f"<td>{visible(about.created)}</td><td><bdi>{visible(plain(about.by, 60))}</bdi></td><td>{holds}</td>"
-            f"<td><code>{one.id}</code></td><td>{visible(about.origin.generation)}</td><td>{copy}</td></tr>"
-        )
-    heads = "".join(f"<th>{h}</th>" for h in ("Title", "Made", "By", "Holds", "Id", "Generation", "Link"))
-    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="wb-scroll"><table class="wb-table">{body}</table></div>'
+        facts = (about.created, plain(about.by, 60), holds(one.content), tables.Html(f"<code>{one.id}</code>"))
+        rows.append((tables.Html(title), *facts, about.origin.generation, tables.Html(copy)))
+    return tables.table(("Title", "Made", "By", "Holds", "Id", "Generation", "Link"), rows)
 
 
 def _label(one: Snapshot) -> str:
@@ -166,7 +146,7 @@ def _label(one: Snapshot) -> str:
 
 
 def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot]) -> None:
-    """One snapshot: where it comes from, its results, verify, take away, remove."""
+    """One snapshot: where it comes from, its results, verify, export, remove."""
     # What came last is chosen first: another key forgets what was chosen before.
     newest = next(iter(choices))
     chosen = st.selectbox(
@@ -178,14 +158,8 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
     if one.searches:
         number = 0
         if len(one.searches) > 1:
-            number = st.selectbox(
-                "Search",
-                range(len(one.searches)),
-                key=_KEY + "search",
-                format_func=lambda n: plain(
-                    f"{one.searches[n].query or one.searches[n].keywords} ({one.searches[n].mode})", 100
-                ),
-            )
+            names = [plain(f"{s.title} ({s.mode})", 100) for s in one.searches]
+            number = st.selectbox("Search", range(len(names)), key=_KEY + "search", format_func=lambda n: names[n])
         st.dataframe(one.frame(number), height=260, hide_index=True, key=_KEY + "frame")
     for swept in one.sweeps:
         st.text(plain(swept.verdict, 600))
@@ -200,13 +174,12 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
             key=_KEY + "verify",
             help="Checks every digest, and runs the searches again where it can, but with no model that is not allowed here.",
         )
-        st.download_button(
-            "Snapshot", one.to_bytes, f"{one.id}.snapshot", "application/zip", key=_KEY + "file-out", on_click="ignore"
-        )
-        st.download_button("Page", one.html, f"{one.id}.html", "text/html", key=_KEY + "html", on_click="ignore")
-        st.download_button(
-            "CSV", lambda: forms.to_csv(one), f"{one.id}.csv", "text/csv", key=_KEY + "csv", on_click="ignore"
-        )
+        for label, made, ending, mime, key in (
+            ("Snapshot", one.to_bytes, "snapshot", "application/zip", "file-out"),
+            ("Page", one.html, "html", "text/html", "html"),
+            ("CSV", functools.partial(forms.to_csv, one), "csv", "text/csv", "csv"),
+        ):
+            st.download_button(label, made, f"{one.id}.{ending}", mime, key=_KEY + key, on_click="ignore")
         if one.id in known and one.about.by == resources.person():
             st.button(
                 "Remove",
@@ -218,20 +191,19 @@ def _one(corpus: Corpus, choices: dict[str, Snapshot], known: dict[str, Snapshot
     if check:
         with st.spinner("Running its searches again"):
             found = one.verify(corpus, load_models=True)
-        body = cards.note(found.verdict) if found.ok else cards.alert("", found.verdict, "")
-        st.html(body)
+        st.html(cards.note(found.verdict) if found.ok else cards.alert("", found.verdict, ""))
         said = [f"{c.what}: {s}" for c in (*found.searches, *found.evaluations) for s in c.said]
         if said:
             st.html("<ul>" + "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in said) + "</ul>")
 
 
 def _remove(corpus: Corpus, one: Snapshot) -> None:
-    shelf = Library(corpus.path)
-    whole = shelf.get(one.id)
-    shelf.remove(one.id)
+    library = Library(corpus.path)
+    whole = library.get(one.id)
+    library.remove(one.id)
 
     def back() -> None:
-        shelf.keep(whole)
+        library.keep(whole)
 
     app_state.remember("removing a snapshot", back)
     app_state.notice(f"Removed {one.id}: {plain(one.title, 80)}")
@@ -259,22 +231,16 @@ def _compare(choices: dict[str, Snapshot]) -> None:
     said = "".join(f"<li><bdi>{visible(s)}</bdi></li>" for s in found.sentences)
     st.html(f'<ul class="wb-note">{legend}</ul><ul>{said}</ul>')
     _queries(found)
-    for title, frame in (
-        ("Settings", found.settings()),
-        ("Documents", found.documents()),
-        ("Measures", found.measures()),
-    ):
+    tables = {"Settings": found.settings(), "Documents": found.documents(), "Measures": found.measures()}
+    for title, frame in tables.items():
         if len(frame):
             st.text(title)
             st.dataframe(frame, hide_index=True, key=f"{_KEY}diff.{title}")
 
 
 def _queries(found: SnapshotDiff) -> None:
-    both = [
-        n
-        for n, (_, numbers) in enumerate(found.queries)
-        if sum(x is not None for x in numbers) > 1 and numbers[0] is not None
-    ]
+    in_both = [numbers[0] is not None and any(x is not None for x in numbers[1:]) for _, numbers in found.queries]
+    both = [n for n, so in enumerate(in_both) if so]
     if not both:
         st.caption("They have no query in common.")
         return
