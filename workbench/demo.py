@@ -149,16 +149,8 @@ def demo_judgments_folder() -> Path:
 
 
 def demo_judgments(files: str | Path | None = None) -> Judgments:
-    """The judged questions of the demo, for `Corpus.evaluate`.
-
-    Args:
-        files: A folder that `demo_files` wrote: then only the questions that its files answer, all of their relevant files
-            being there. None is every question.
-
-    Raises:
-        WorkbenchError: The installation lacks the questions.
-        UsageError: The folder answers none of them.
-    """
+    """The judged questions of the demo, for `Corpus.evaluate`; with a folder that `demo_files` wrote only those whose relevant
+    files are all there. Raises UsageError where it answers none, WorkbenchError where the installation lacks the questions."""
     from workbench.judgments.qrels import load_judgments
 
     judgments = load_judgments(demo_judgments_folder(), name="demo")
@@ -201,15 +193,10 @@ def demo_texts(*, small: bool = False) -> Mapping[str, str]:
 
 
 def demo_files(target: str | Path, progress: Callable[[Progress], None] | None = None, *, small: bool = False) -> Path:
-    """Write the demo's files below `target` and return it as a path.
+    """Write the demo's files (or the `small` part of them) below a new or empty folder, or one of an earlier demo.
 
     A file that is there with the same text is left alone, so that indexing again finds it unchanged; a file that is no
     part of what is written (of an earlier Python's demo, or of the whole one when the small one is asked for) is removed.
-
-    Args:
-        target: A new or empty folder, or one of an earlier demo.
-        progress: Called after each file.
-        small: Only the part that is indexed in a third of the time; `demo_judgments(target)` are the questions on it.
 
     Raises:
         UsageError: The folder holds other files than a demo's.
@@ -278,12 +265,7 @@ def demo_folder() -> Path:
 def build(
     folder: str | Path | None = None, *, encoder: str | None = None, progress: Callable[[Progress], None] | None = None
 ) -> DemoCorpus:
-    """Write the demo's files and index them; what is there already is not embedded again.
-
-    Args:
-        folder: Where `files/` and `corpus/` go; None is `demo_folder()`.
-        encoder: Encoder for a new corpus; None is the setting.
-        progress: Called with a Progress now and then.
+    """Write the demo's files and index them (by default in `demo_folder()`); what is there already is not embedded again.
 
     Raises:
         WorkbenchError: This Python comes without sources, or the folder cannot be written.

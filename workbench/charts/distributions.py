@@ -74,13 +74,8 @@ def _counted(values: NDArray[np.float64], axis: str, largest: float, least: floa
 
 
 def distance_figure(histogram: Histogram, threshold: float | str, *, height: int = 110, of: str = "") -> Any:
-    """Bars of how many records are at which distance or score; those that the threshold drops are grey, the cut is a line.
-
-    Args:
-        histogram: The counts.
-        threshold: A distance in the histogram's metric, a score, or `off`.
-        height: Pixels.
-        of: The source, to be named where there are several.
+    """Bars of how many records are at which distance or score; those that the threshold drops are grey, the cut is a line. `of`
+    names the source where there are several.
     """
     edges = histogram.edges
     bars = {
@@ -120,14 +115,8 @@ def token_figure(tokens: NDArray[np.int64], budget: int | None = None, *, height
 def distribution_figure(
     frame: pl.DataFrame, title: str, threshold: float | None = None, now: float | None = None, *, height: int = 260
 ) -> Any:
-    """Relevant candidates against the others, each as a share of its own kind, with thresholds drawn in.
-
-    Args:
-        frame: `Distribution.frame`: low, high, relevant, not_relevant, unjudged.
-        title: What the values are.
-        threshold: Where to draw the proposed cut, dashed; None draws none.
-        now: Where the plan cuts now, dotted and grey; None draws none.
-        height: Pixels.
+    """Relevant candidates against the others (`Distribution.frame`), each as a share of its own kind, with the proposed
+    threshold dashed and the one that the plan has now dotted.
     """
     middles = ((frame["low"] + frame["high"]) / 2).round(4).to_list()
     rest = frame["not_relevant"] + frame["unjudged"]
@@ -148,10 +137,10 @@ def distribution_figure(
         text = {
             "text": f"{name} {at:.4g}",
             "font": {"color": colour},
-            "showarrow": False,
             "x": at,
             "y": 1,
             "yref": "paper",
+            "showarrow": False,
         }
         side = {"xanchor": "left", "xshift": 4} if right else {"xanchor": "right", "xshift": -4}
         said.append({**text, **side, "yanchor": "bottom"})

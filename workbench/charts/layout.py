@@ -72,21 +72,19 @@ def row_figure(
     room: int = 24,
     mode: str = "relative",
 ) -> Any:
-    """Named rows, the first on top, each with lying bars or points; traces that have a name are in the legend.
-
-    Args:
-        traces: Their `y` are the rows' names.
-        rows: How many rows.
-        height: Pixels; None: what the rows need, `room` for each.
-        along: More of the axis along the rows, such as its title.
-        room: Pixels for a row.
-        mode: How several traces share a row: plotly's `barmode`.
+    """Named rows (the traces' `y`), the first on top, each with lying bars or points; traces that have a name are in the legend.
+    Without a height each row has `room` pixels; `along` is more of the axis along the rows, `mode` plotly's `barmode`.
     """
     legend = any("name" in trace for trace in traces)
     names = {"autorange": "reversed", "fixedrange": True, "automargin": True, "type": "category"}
     height = height or (90 if legend else 70) + room * max(rows, 1)
     axes: dict[str, Any] = {"xaxis": {"fixedrange": True, **along}, "yaxis": names}
     return figure(traces, height, barmode=mode, showlegend=legend, legend=LEGEND_ABOVE, **axes)
+
+
+def lying(x: list[float], y: list[str], **more: Any) -> dict[str, Any]:
+    """A trace of lying bars."""
+    return {"type": "bar", "orientation": "h", "x": x, "y": y, **more}
 
 
 def dots(x: list[Any], y: list[Any], **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -29,6 +29,7 @@ from workbench.charts.layout import (
     axis,
     dots,
     figure,
+    lying,
     name_of,
     row_figure,
     source_colour,
@@ -125,13 +126,8 @@ def most_places(sources: int, reranked: bool = False) -> int:
 def bump_figure(
     shown: Sequence[Candidate], sources: Sequence[str], *, reranked: bool = False, height: int = 380
 ) -> Any:
-    """Each place's rank in every source, in the fused list and after reranking, joined by lines; rank 1 is on top.
-
-    Args:
-        shown: Places in the final order; as many as keep the picture under 200 points.
-        sources: The sources, in order.
-        reranked: Draw the order after reranking too.
-        height: Pixels.
+    """Each candidate's rank in every source, in the fused list and after reranking, joined by lines; rank 1 is on top. As many
+    candidates as keep the picture under 200 points.
     """
     columns = [*sources, FUSED, *([RERANKED] if reranked else [])]
     shown = list(shown)[: most_places(len(sources), reranked)]
@@ -285,19 +281,13 @@ _ADDED = {"title": {"text": "contribution to the score"}}
 
 
 def _stacks(rows: Sequence[Mapping[str, float]], names: list[str], sources: Sequence[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "x": [row.get(source, 0.0) for row in rows],
-            "y": names,
-            "customdata": [repr(row.get(source, 0.0)) for row in rows],
-            "name": source,
-            "marker": {"color": source_colour(source)},
-            "hovertemplate": f"{name_of(source)} added %{{customdata}}<extra></extra>",
-        }
-        for source in sources
-    ]
+    traces = []
+    for source in sources:
+        values = [row.get(source, 0.0) for row in rows]
+        more = {"name": source, "marker": {"color": source_colour(source)}, "customdata": list(map(repr, values))}
+        hover = f"{name_of(source)} added %{{customdata}}<extra></extra>"
+        traces.append(lying(values, names, hovertemplate=hover, **more))
+    return traces
 
 
 # --- score against score --------------------------------------------------------------------------------------------------
@@ -317,19 +307,11 @@ def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
         borders.append(low - 0.08 * ((high - low) or abs(low) or 1.0))
         values.append(np.where(np.isnan(score), borders[-1], score))
     traces = []
-    for label in Label:
-        at = [i for i in range(len(rows)) if fused.labels[i] is label]
-        if at:
-            sizes = [13 if i < 3 else 10 if i < 10 else 6 for i in at]
-            marker = {
-                "symbol": _SYMBOLS[label],
-                "color": LABELS[label],
-                "size": sizes,
-                "line": {"width": 0.5, "color": GREY},
-            }
-            said = [[i + 1, name_of(fused.candidates.paths[int(rows[i])])] for i in at]
-            more = {"name": str(label), "hovertemplate": "rank %{customdata[0]}: %{customdata[1]}<extra></extra>"}
-            traces.append(dots(values[0][at].tolist(), values[1][at].tolist(), marker=marker, customdata=said, **more))
+    for label, at in _by_label(fused, np.ones(len(rows), bool)):
+        sizes = [13 if i < 3 else 10 if i < 10 else 6 for i in at]
+        marker = {"symbol": _SYMBOLS[label], "size": sizes, "line": {"width": 0.5, "color": GREY}}
+        said = [[i + 1, name_of(fused.candidates.paths[int(rows[i])])] for i in at]
+        traces.append(_scatter(label, values[0][at], values[1][at], marker, said))
     line = {"type": "line", "line": {"color": GREY, "width": 1, "dash": "dot"}}
     shapes = [
         {"x0": borders[0], "x1": borders[0], "y0": 0, "y1": 1, "yref": "paper", **line},
@@ -340,22 +322,36 @@ def score_figure(fused: Fused, x: str, y: str, *, height: int = 340) -> Any:
     return figure(traces, height, showlegend=True, legend=LEGEND_ABOVE, xaxis=across, yaxis=up, shapes=shapes)
 
 
+def _by_label(fused: Fused, drawn: NDArray[np.bool_]) -> Iterator[tuple[Label, list[int]]]:
+    """Each label with the positions of the drawn candidates that have it."""
+    for label in Label:
+        at = [i for i in np.flatnonzero(drawn).tolist() if fused.labels[i] is label]
+        if at:
+            yield label, at
+
+
+def _scatter(
+    label: Label,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    marker: dict[str, Any],
+    said: list[list[Any]],
+    more: str = "",
+) -> dict[str, Any]:
+    """Points of one label; `said` has rank, path (and what `more` names) of each."""
+    hover = "rank %{customdata[0]}: %{customdata[1]}" + more + "<extra></extra>"
+    marker = {"color": LABELS[label], **marker}
+    return dots(x.tolist(), y.tolist(), marker=marker, customdata=said, name=str(label), hovertemplate=hover)
+
+
 def iso_line(
     fused: Fused, scores: tuple[Column, Column], score: float, across: tuple[float, float]
 ) -> tuple[list[float], list[float]]:
-    """Where a candidate of two sources would have a given fused score: points from left to right.
+    """Where a candidate of two sources would have a given fused score: raw scores of x (between the ends of `across`) and of y;
+    empty where a source has fewer than two different scores, or adds nothing. What other sources add is taken as 0.
 
     What a source adds is taken as a function of its raw score, read off the candidates (exact for linear normalisations,
     the slopes of a staircase for ranks), so the line turns with alpha and the weights whatever the normalisation is.
-
-    Args:
-        fused: A list fused by one of `ADDITIVE`.
-        scores: Two of its sources' columns, with computed scores where there are some.
-        score: The fused score; what other sources add is taken as 0.
-        across: The raw scores of x between which the line is drawn.
-
-    Returns:
-        Raw scores of x, and of y; empty where a source has fewer than two different scores, or adds nothing.
     """
     gains = [_gain(fused, column) for column in scores]
     if any(len(known) < 2 for known, _ in gains):
@@ -401,27 +397,17 @@ def plane_figure(
     grades: Mapping[str, int] | None = None,
     height: int = 400,
 ) -> Any:
-    """Candidates by their raw scores in two sources, and the line of equal fused score through the last result.
+    """Candidates by their raw scores in two sources, and the line of equal fused score through the last result (number `last`);
+    only the methods of `ADDITIVE` have one.
 
     What is beyond the line is in the result, as far as these two sources decide. Results are filled and large, others open; a
-    judged one has its grade's shape and a rim.
-
-    Args:
-        fused: A fused ranking; its first candidates are drawn, with the line at most 200 points.
-        scores: The two sources' columns with computed scores, aligned with the ranking's rows.
-        last: Number of results, from 1.
-        additive: Whether the fusion method has such a line.
-        grades: Chunk id -> grade of judged candidates.
-        height: Pixels.
+    judged one (`grades`: chunk id -> grade) has its grade's shape and a rim.
     """
     rows, judged = fused.rows[:PLANE_POINTS], grades or {}
     x, y = (_raw(c)[rows] for c in scores)
     known = ~(np.isnan(x) | np.isnan(y))
     traces: list[dict[str, Any]] = []
-    for label in Label:
-        at = [i for i in np.flatnonzero(known).tolist() if fused.labels[i] is label]
-        if not at:
-            continue
+    for label, at in _by_label(fused, known):
         given = [(i, judged.get(fused.chunk_ids[i])) for i in at]
         shapes = [
             (_GRADES.get(g, "star") if g is not None else "circle") + ("" if i < last else "-open") for i, g in given
@@ -432,10 +418,8 @@ def plane_figure(
             [i + 1, name_of(fused.candidates.paths[int(rows[i])]), "" if g is None else f", grade {g}"]
             for i, g in given
         ]
-        marker = {"symbol": shapes, "color": LABELS[label], "size": sizes, "line": rim}
-        hover = "rank %{customdata[0]}: %{customdata[1]}%{customdata[2]}<extra></extra>"
-        more = {"customdata": said, "name": str(label), "hovertemplate": hover}
-        traces.append(dots(x[at].tolist(), y[at].tolist(), marker=marker, **more))
+        marker = {"symbol": shapes, "size": sizes, "line": rim}
+        traces.append(_scatter(label, x[at], y[at], marker, said, "%{customdata[2]}"))
     names = (scores[0].source, scores[1].source)
     if additive and len(fused) and known.any() and all(n in fused.ranks for n in names):
         last = min(last, len(fused))
@@ -456,18 +440,16 @@ def plane_figure(
 
 def funnel_figure(steps: Sequence[Step], *, height: int | None = None) -> Any:
     """How many candidates entered and left each step, on a logarithmic axis (a corpus and ten results fit in one picture)."""
+    names = [name_of(f"{s.step} · {s.source}" if s.source else s.step) for s in steps]
     shared: dict[str, Any] = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [name_of(f"{s.step} · {s.source}" if s.source else s.step) for s in steps],
         "customdata": [[s.entered, s.left, s.entered - s.left, name_of(s.reason, 90)] for s in steps],
         "marker": {"color": [source_colour(s.source) if s.source else GREY for s in steps]},
         "hovertemplate": "%{customdata[0]:,} entered, %{customdata[1]:,} left, %{customdata[2]:,} dropped<br>"
         "%{customdata[3]}<extra></extra>",
     }
     text = {"text": [f"{s.left:,}" for s in steps], "textposition": "auto", "textangle": 0}
-    entered = {**shared, "x": [s.entered + 1 for s in steps], "opacity": 0.28}
-    left = {**shared, "x": [s.left + 1 for s in steps], **text}
+    entered = lying([s.entered + 1 for s in steps], names, opacity=0.28, **shared)
+    left = lying([s.left + 1 for s in steps], names, **text, **shared)
     along = {"type": "log", "dtick": 1, "title": {"text": "candidates (pale: entered, full: left)"}}
     return row_figure([entered, left], len(steps), height, along, mode="overlay")
 
@@ -477,13 +459,8 @@ def timing_figure(timings: Mapping[str, Mapping[str, float]], *, height: int | N
     traces = []
     for step in sorted({step for row in timings.values() for step in row if step != "total_ms"}):
         name = step.removesuffix("_ms")
-        bar = {
-            "type": "bar",
-            "orientation": "h",
-            "y": list(timings),
-            "x": [row.get(step, 0.0) for row in timings.values()],
-        }
         marker = {"color": source_colour(name), "pattern": {"shape": _PATTERNS.get(step, "")}}
-        traces.append({**bar, "name": name, "marker": marker, "hovertemplate": f"{name} %{{x:.1f}} ms<extra></extra>"})
+        more = {"name": name, "marker": marker, "hovertemplate": f"{name} %{{x:.1f}} ms<extra></extra>"}
+        traces.append(lying([row.get(step, 0.0) for row in timings.values()], list(timings), **more))
     along = {"title": {"text": "milliseconds (sources run side by side)", "standoff": 12}, "automargin": True}
     return row_figure(traces, len(timings), height, along, room=30, mode="stack")

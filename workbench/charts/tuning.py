@@ -27,13 +27,9 @@ _MARKS = {"current": (ORANGE, "diamond", 12), "best": (GREEN, "star", 17), "defa
 
 
 def means_figure(means: Sequence[tuple[str, float, float | None, float | None]], *, height: int | None = None) -> Any:
-    """A point a measure, with a bar from the low to the high end of its interval where it has one.
+    """A point a measure, with a bar from the low to the high end of its interval (None: it has none).
 
     The axis is from 0 to 1 where all of it is there, as measures are; differences have the axis that they need.
-
-    Args:
-        means: Measure, mean, low and high end (None: no interval), in order.
-        height: Pixels; by default what the number of measures needs.
     """
     up = [0.0 if high is None else high - mean for _, mean, _, high in means]
     down = [0.0 if low is None else mean - low for _, mean, low, _ in means]
@@ -53,14 +49,8 @@ def means_figure(means: Sequence[tuple[str, float, float | None, float | None]],
 def sensitivity_figure(
     frame: pl.DataFrame, field: str, measure: str, beside: pl.DataFrame | None = None, *, height: int = 320
 ) -> Any:
-    """A measure over one setting: a line with the band of its 95 % intervals, and marks at the current, best and default value.
-
-    Args:
-        frame: `Sweep.sensitivity`: value, number, mean, low, high, marks.
-        field: The setting's name, for the axis.
-        measure: The measure's name, for the axis.
-        beside: `Sweep.beside`: the plans that are not on the curve, each marked at its own figure.
-        height: Pixels.
+    """A measure over one setting (`Sweep.sensitivity`): a line with the band of its 95 % intervals, and marks at the current,
+    best and default value; those that are not on the curve (`Sweep.beside`) at their own figure.
     """
     column = "value" if frame["number"].null_count() else "number"
     x = frame[column].to_list()
@@ -95,13 +85,7 @@ def sensitivity_figure(
 
 
 def heat_figure(frame: pl.DataFrame, measure: str, *, height: int = 360) -> Any:
-    """A measure over two settings: a map with the figures written in, darker is higher, the best cell framed.
-
-    Args:
-        frame: `Sweep.heat`: two settings (text) and mean.
-        measure: The measure's name.
-        height: Pixels.
-    """
+    """A measure over two settings (`Sweep.heat`): a map with the figures written in, darker is higher, the best cell framed."""
     first, second = frame.columns[:2]
     rows, columns = (list(dict.fromkeys(frame[c].to_list())) for c in (first, second))
     cells = {(a, b): mean for a, b, mean in frame.iter_rows()}
@@ -130,13 +114,8 @@ def heat_figure(frame: pl.DataFrame, measure: str, *, height: int = 360) -> Any:
 
 
 def wins_figure(frame: pl.DataFrame, measure: str, names: tuple[str, str], *, height: int = 300) -> Any:
-    """A bar a query, the greatest gain first: above the line the second plan wins, below it the first. Ties are left out.
-
-    Args:
-        frame: Rows of query_id, query, first, second, difference; the bars' ids are in `customdata`.
-        measure: The measure's name.
-        names: The two plans.
-        height: Pixels.
+    """A bar a query (its id in `customdata`), the greatest gain first: above the line the second plan wins, below it the first.
+    Ties are left out.
     """
     moved = [row for row in frame.iter_rows(named=True) if abs(row["difference"]) > 1e-12]
     won = sum(row["difference"] > 0 for row in moved)  # of all of them, before any bar is left out

@@ -387,15 +387,9 @@ class SnapshotDiff:
         return _table(rows, "query:S snapshot:S shared:I jaccard:F rbo:F moved_in:I moved_out:I why:S")
 
     def ranks(self, query: int = 0) -> polars.DataFrame:
-        """One row a result of any snapshot: citation, its rank in each (null: not a result), change, why.
+        """One row a result of any snapshot for one of `queries`: citation, its rank in each (null: not a result), change, why.
 
-        `change` and `why` are between A and the last snapshot that has the query.
-
-        Args:
-            query: Which of `queries`, from 0.
-
-        Raises:
-            UsageError: The query is not there.
+        `change` and `why` are between A and the last snapshot that has the query. Raises UsageError for one that is not there.
         """
         numbers = self._numbers(query)
         others = [n for n in range(1, len(self.snapshots)) if numbers[n] is not None]

@@ -53,12 +53,7 @@ class Refusal:
 
 
 def read_claims(claims: Mapping[str, Any], now: float) -> Principal | Refusal:
-    """The principal that a token's claims name.
-
-    Args:
-        claims: As the provider signed them.
-        now: Seconds since 1970.
-    """
+    """The principal that a token's claims, as the provider signed them, name at a time (seconds since 1970)."""
     hours = float(settings.get("oidc_hours"))
     issued = claims.get("iat")
     if isinstance(issued, bool) or not isinstance(issued, (int, float)) or not -_CLOCKS <= now - issued <= hours * 3600:

@@ -144,12 +144,8 @@ def _happened(corpus: Corpus) -> None:
 
 
 def handle(corpus: Corpus, event: Mapping[str, Any]) -> None:
-    """Do what a card asked for; a fault becomes a sentence on the page.
-
-    Args:
-        corpus: The corpus.
-        event: `do`: grade, note, more or undo; `chunk`: the card's chunk; `value`: a grade from 0 to 3. It comes from the
-            browser: anything may be in it.
+    """Do what a card requested (`do`: grade, note, more or undo; `chunk`; `value`: a grade); a fault becomes a sentence on the
+    page. The event comes from the browser: anything may be in it.
     """
     try:
         _handle(corpus, str(event.get("do")), str(event.get("chunk", "")), event.get("value"))

@@ -115,14 +115,7 @@ def run_app(
     open_browser: bool = True,
     principal: Principal | None = None,
 ) -> None:
-    """Run the app until it is stopped (Ctrl+C).
-
-    Args:
-        corpus: The corpus folder; it may be made later, the pages say how.
-        port: From 1 to 65535.
-        host: The address to listen on.
-        open_browser: Open the page in the person's browser.
-        principal: Who looks; None leaves it to the settings `tenant` and `roles`.
+    """Run the app until it is stopped (Ctrl+C). The corpus may be made later, the pages say how.
 
     Raises:
         UsageError: The port cannot be used, or a principal is given where people sign in.

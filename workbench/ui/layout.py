@@ -65,11 +65,8 @@ _DOCUMENT_SCROLL = """
 
 
 def document_scroll(number: int, turned: int = 0) -> str:
-    """A script that brings the current match, else the target lines, into view.
-
-    Args:
-        number: Changes whenever it should run again: a browser runs the same element once.
-        turned: The page of rows that somebody turned to, whose first row comes into view instead; 0: none.
+    """A script that brings the current match, else the target lines, into view (the first row where somebody `turned` to a page
+    of rows). `number` changes whenever it should run again: a browser runs the same element once.
     """
     return f"<script>/* {int(number)} */{_DOCUMENT_SCROLL}({int(turned)});</script>"
 

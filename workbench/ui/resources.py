@@ -217,7 +217,8 @@ def marks_written() -> None:
     st.session_state[_WRITTEN] = st.session_state.get(_WRITTEN, 0) + 1
 
 
-def _once(name: str, key: object, make: Callable[[], T]) -> T:
+def once(name: str, key: object, make: Callable[[], T]) -> T:
+    """What the session keeps under a name as long as its key stays."""
     kept: tuple[object, T] | None = st.session_state.get(f"{_KEPT}.{name}")
     if kept is None or kept[0] != key:
         kept = st.session_state[f"{_KEPT}.{name}"] = (key, make())
@@ -235,12 +236,12 @@ def _grades(corpus: Corpus, state: AppState, hits: Mapping[str, Hit]) -> Mapping
         found = corpus.judging.grades(query, tuple(hits.values()), keywords=keywords)
         return {chunk_id: int(judgment.grade) for chunk_id, judgment in found.items()}
 
-    return _once("grades", (query, keywords, corpus.engine.key, frozenset(hits)), read)
+    return once("grades", (query, keywords, corpus.engine.key, frozenset(hits)), read)
 
 
 def _notes(hits: Mapping[str, Hit]) -> Mapping[str, str]:
     paths = sorted({h.path for h in hits.values()})
-    notes: Sequence[Note] = _once("notes", tuple(paths), lambda: searches().notes(paths))
+    notes: Sequence[Note] = once("notes", tuple(paths), lambda: searches().notes(paths))
     by_path: dict[str, list[Note]] = {}
     for note in notes:
         by_path.setdefault(note.path, []).append(note)
@@ -295,7 +296,7 @@ def place_grades(corpus: Corpus, state: AppState, places: Sequence[Candidate]) -
     """
     query, keywords = judged_query(state)
     key = (corpus.engine.key, query, keywords, judged_at(corpus))
-    known: dict[str, int | None] = _once("judged", key, dict)
+    known: dict[str, int | None] = once("judged", key, dict)
     new = [p for p in places if p.chunk_id not in known]
     if new:
         found: Mapping[str, object] = corpus.judging.grades(query, new, keywords=keywords)

@@ -97,12 +97,7 @@ def folder_of(corpus: Path) -> Path:
 
 
 def check_paths(text: str, corpus: Path, below: tuple[str, ...] | None = None) -> tuple[str, ...]:
-    """The paths that somebody typed, one a line, absolute.
-
-    Args:
-        text: What was typed.
-        corpus: The corpus folder.
-        below: Real paths of the folders that may be indexed; None: any.
+    """The paths that somebody typed, one a line, absolute; `below`: the folders that may be indexed (None: any).
 
     Raises:
         UsageError: There is none, or one may not be indexed, is not there, cannot be read, or is the corpus itself.

@@ -156,11 +156,7 @@ PARAMS = (
 
 
 def from_params(params: Mapping[str, str]) -> tuple[AppState, tuple[str, ...]]:
-    """The state of an address, and a sentence for each part that could not be read (which then has its default).
-
-    Args:
-        params: Names and values; names that are not the state's are ignored.
-    """
+    """The state of an address, and a sentence for each part that could not be read (which then has its default)."""
     state, said = AppState(), []
     texts: dict[str, Any] = {}
     for name, attribute in _TEXTS.items():

@@ -300,17 +300,8 @@ def column(
     badge: str = "",
     marks: Marks = NO_MARKS,
 ) -> str:
-    """One column of results.
-
-    Args:
-        title: Its heading.
-        hits: Best first.
-        ranks: Chunk id -> source -> rank.
-        sources: The sources to show a rank of.
-        messages: What the result says of itself, as HTML.
-        numbered: Show lines with numbers (grep).
-        badge: Words beside the heading.
-        marks: What the person put on the hits.
+    """One column of results, best first. `ranks`: chunk id -> source -> rank; `messages`: what the result says of itself, as
+    HTML; `numbered`: lines with numbers (grep); `badge`: words beside the heading.
     """
     cards = "".join(card(h, ranks.get(h.chunk_id, {}), sources, numbered=numbered, marks=marks) for h in hits)
     return f"{_column_head(title, badge, marks.written)}{messages}{cards}</section>"

@@ -86,11 +86,7 @@ def renew(names: Iterable[str]) -> None:
 
 
 def part(name: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
-    """A part of a page that a moved slider draws again by itself: Streamlit's fragment of that key, with its failures shown.
-
-    Args:
-        name: Its key.
-    """
+    """A part of a page that a moved slider draws again by itself: Streamlit's fragment of that key, with its failures shown."""
 
     def made(draw: Callable[_P, None]) -> Callable[_P, None]:
         @st.fragment(key=name)
@@ -152,15 +148,9 @@ def slider(
     value: Any = None,
     whole_page: bool = False,
 ) -> None:
-    """A slider of a number; its end moves out where the plan's value is beyond it. A move draws only the page's parts again.
-
-    Args:
-        plan: The plan to read.
-        name: Dotted field.
-        label: What the person reads.
-        low, high, step: Whole numbers for a whole-number slider, else floats.
-        value: What to show instead of the field's own value (the effective depth where it is auto).
-        whole_page: A move changes what other controls show, so everything is drawn again.
+    """A slider of a number; its end moves out where the plan's value is beyond it. `value` is shown instead of the own one (the
+    effective depth where it is auto). A move draws only the page's parts again, or everything with `whole_page`, where it
+    changes what other controls show.
     """
     kind = int if isinstance(step, int) else float
     shown = kind(plan[name] if value is None else value)
@@ -251,13 +241,7 @@ def _set_auto(name: str) -> None:
 
 
 def field(plan: Plan, slot: Slot, source: str = "") -> None:
-    """The control of a plan field by its kind: row of buttons, select box, switch, slider or box.
-
-    Args:
-        plan: The plan to read.
-        slot: How it is shown.
-        source: The source of a family's control, else "".
-    """
+    """The control of a plan field (of a family: for one source) by its kind: buttons, select box, switch, slider or box."""
     name = f"{slot.name}.{source}" if source else slot.name
     spec, label = plan_fields.BY_NAME[slot.name], slot.label.format(source=source)
     if slot.typed:

@@ -24,13 +24,8 @@ def document(
 ) -> str:
     """Address of the Document page at a place of a document, relative to the app.
 
-    Args:
-        path: The document's path.
-        document_id: Its id, which finds it where several have the path.
-        lines: First and last line, from 1.
-        locator: The place in its original (`sheet=Sales&row=12`).
-        text: The passage: inside one long line its first words come along, so that the page can find it there.
-        asked: Address parameters of the search, whose words are marked on the page.
+    `lines` are first and last, from 1; inside one long line the first words of the passage `text` come along, so that the page
+    can find it there. `asked` has the search's address parameters, whose words are marked.
     """
     parts = dict(asked or {})
     if document_id:

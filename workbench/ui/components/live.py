@@ -33,7 +33,7 @@ OFF = "none"
 MOST_AT_ONCE = 500
 """Sets of more queries are retrieved when somebody asks for it, not at the first move."""
 
-_KEPT, _CHOICE, _SETS = "wb.live", "wb.live.choice", "wb.live.sets"
+_KEPT, _CHOICE = "wb.live", "wb.live.choice"
 _KEY = controls.PREFIX + "live."
 
 
@@ -63,11 +63,12 @@ class _Beside:
 def sets(corpus: Corpus) -> Mapping[str, tuple[int, int]]:
     """Judged query sets with their numbers of queries and judgments, the one with the most judgments first."""
     key = (str(corpus.path), corpus.principal, resources.judged_at(corpus))
-    kept: tuple[object, Mapping[str, tuple[int, int]]] | None = st.session_state.get(_SETS)
-    if kept is None or kept[0] != key:
+
+    def read() -> Mapping[str, tuple[int, int]]:
         found = sorted(corpus.judging.overview(), key=lambda s: -s.judgments)
-        kept = st.session_state[_SETS] = (key, {s.name: (s.queries, s.judgments) for s in found if s.judgments})
-    return kept[1]
+        return {s.name: (s.queries, s.judgments) for s in found if s.judgments}
+
+    return resources.once("judged-sets", key, read)
 
 
 def choose(name: str, measure: str) -> None:
@@ -96,14 +97,8 @@ def section(corpus: Corpus) -> None:
             return
         offered = [OFF, *dict.fromkeys([*known, *([name] if name != OFF else [])])]
         st.selectbox("Query set", offered, index=offered.index(name), key=_KEY + "set", on_change=_choose)
-        st.selectbox(
-            "Measure",
-            MEASURES,
-            index=MEASURES.index(measure),
-            key=_KEY + "measure",
-            on_change=_choose,
-            help="Of the hybrid column's plan over the set, without the filter of this page.",
-        )
+        at, help = MEASURES.index(measure), "Of the hybrid column's plan over the set, without the filter of this page."
+        st.selectbox("Measure", MEASURES, index=at, key=_KEY + "measure", on_change=_choose, help=help)
         if name != OFF:
             buttons()
 
@@ -111,18 +106,10 @@ def section(corpus: Corpus) -> None:
 def buttons() -> None:
     """To measure before anything was moved, and to make the plan of now the one that others are compared with."""
     with st.container(horizontal=True, gap="small", key="wb-live-buttons"):
-        st.button(
-            "Measure now",
-            key=_KEY + "now",
-            on_click=_begin,
-            help="Retrieves the judged queries once; the first move of a setting does it too.",
-        )
-        st.button(
-            "Compare from here",
-            key=_KEY + "here",
-            on_click=_compare_from_here,
-            help="Differences are then to the plan as it is now.",
-        )
+        help = "Retrieves the judged queries once; the first move of a setting does it too."
+        st.button("Measure now", key=_KEY + "now", on_click=_begin, help=help)
+        help = "Differences are then to the plan as it is now."
+        st.button("Compare from here", key=_KEY + "here", on_click=_compare_from_here, help=help)
 
 
 def _choose() -> None:
@@ -257,8 +244,9 @@ def _watching() -> None:
 
 def _figure(figure: LiveFigure, name: str) -> str:
     moved = figure.difference
-    sign = f"▲ {moved:+.3f}" if moved > 5e-4 else f"▼ {moved:+.3f}" if moved < -5e-4 else "the same"
-    kind = "wb-better" if moved > 5e-4 else "wb-worse" if moved < -5e-4 else "wb-dim"
+    sign, kind = "the same", "wb-dim"
+    if abs(moved) > 5e-4:
+        sign, kind = (f"▲ {moved:+.3f}", "wb-better") if moved > 0 else (f"▼ {moved:+.3f}", "wb-worse")
     total = len(figure.values)
     interval = "" if figure.low != figure.low else f"95 % {figure.low:.3f} to {figure.high:.3f}, "
     return (

@@ -17,6 +17,7 @@ from workbench.ui.components import links
 
 MOST_ROWS = 12
 MOST_FILES = 200
+REFUSED = ("", "File", "Reason", "What to do")
 
 
 def counts_html(title: str, counts: Mapping[str, int], what: str) -> str:
@@ -64,14 +65,8 @@ def table(
     name: str = "",
     row_attributes: Sequence[str] = (),
 ) -> str:
-    """Rows of values as a table.
-
-    Args:
-        heads: Titles of the columns.
-        rows: Values: text, numbers, or `Html`.
-        numbers: Columns, from 0, of numbers.
-        name: What the table is called for who hears it.
-        row_attributes: More attributes of each row.
+    """Rows of values (text, numbers, `Html`) as a table; `numbers` are the columns, from 0, of numbers, `name` is what it is
+    called for who hears it.
     """
 
     def cell(at: int, value: Any) -> str:
@@ -101,7 +96,7 @@ def refused_html(counts: Mapping[tuple[str, str], int], listed: Sequence[Refused
     return (
         table(("", "Reason", "Files"), reasons, (2,), "Reasons")
         + '<h4 class="wb-chart">The files</h4>'
-        + table(("", "File", "Reason", "What to do"), rows, name="Files that were not indexed")
+        + table(REFUSED, rows, name="Files that were not indexed")
         + more
     )
 

@@ -41,14 +41,8 @@ def sources(plan: Plan) -> tuple[str, ...]:
 
 
 def draw(plan: Plan, of_vectors: Callable[[Plan], None] | None = None) -> Mapping[str, Place]:
-    """The switch and slider of each source's threshold and of the fused score's.
-
-    Args:
-        plan: The plan to read.
-        of_vectors: What is drawn after the vector sources, such as their metric.
-
-    Returns:
-        Source, or `fused` -> its places, which are empty.
+    """The switch and slider of each source's threshold and of the fused score's; `of_vectors` is drawn after the vector sources.
+    Returns source (or `fused`) -> its places, which are empty.
     """
     shown, made = sources(plan), {}
     for source in shown:

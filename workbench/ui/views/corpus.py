@@ -197,7 +197,7 @@ def _ended(said: Status, corpus: Path, principal: Principal | None) -> None:
         files = tuple(f for f in files if may_know(rules.for_file(f[0], flags).access, principal, policy))
     if files:
         rows = [(status, path, reason, remedy) for path, status, reason, remedy in files]
-        st.html(tables.table(("", "File", "Reason", "What to do"), rows, name="Files that were not indexed"))
+        st.html(tables.table(tables.REFUSED, rows, name="Files that were not indexed"))
 
 
 PARTS = ("overview", "chunks", "refused", "runs", "index")
@@ -224,11 +224,7 @@ def draw() -> None:
         else:
             layout.corpus_or_help()
         return
-    part = _part()
-    if part == "index":
-        _index(corpus)
-    else:
-        _DRAW[part](corpus)
+    _DRAW[_part()](corpus)
 
 
 def _part() -> str:
@@ -271,23 +267,13 @@ def _overview(corpus: Corpus) -> None:
     engine = corpus.engine
     scope = engine.records.scope(corpus.principal, None, ())
     catalogue = Catalogue(engine.opened)
-    encoders = [
-        (
-            "Encoder" if e["name"] == info["encoder"] else f"Encoder of vector:{e['name']}",
-            f"{e['name']}, {e['dim']} dimensions, {e['runtime']}",
-        )
-        for e in info["encoders"]
-    ]
+    encoders = []
+    for e in info["encoders"]:
+        name = "Encoder" if e["name"] == info["encoder"] else f"Encoder of vector:{e['name']}"
+        encoders.append((name, f"{e['name']}, {e['dim']} dimensions, {e['runtime']}"))
+    copies = f", and {info['copies']:,} {'copy' if info['copies'] == 1 else 'copies'} of them" if info["copies"] else ""
     facts = [
-        (
-            "Documents",
-            f"{info['documents']:,}"
-            + (
-                f", and {info['copies']:,} {'copy' if info['copies'] == 1 else 'copies'} of them"
-                if info["copies"]
-                else ""
-            ),
-        ),
+        ("Documents", f"{info['documents']:,}{copies}"),
         ("Chunks and whole-document records", f"{info['records']:,}"),
         ("Size of the originals", tables.size(info["bytes"])),
         ("Generation", str(info["generation"])),
@@ -305,20 +291,12 @@ def _overview(corpus: Corpus) -> None:
     for column, (title, counted, what) in zip(columns, counts, strict=True):
         column.html(tables.counts_html(title, counted, what))
     st.html('<h4 class="wb-chart">Where it comes from</h4>')
-    rows = [
-        (
-            s.path,
-            s.kind,
-            s.documents,
-            s.chunks,
-            tables.size(s.bytes),
-            s.modified.strftime("%Y-%m-%d") if s.modified else "",
-        )
-        for s in engine.records.sources(scope)
-    ]
-    st.html(
-        tables.table(("Source", "Kind", "Documents", "Chunks", "Size", "Newest file"), rows, (2, 3, 4), name="Sources")
-    )
+    rows = []
+    for s in engine.records.sources(scope):
+        newest = s.modified.strftime("%Y-%m-%d") if s.modified else ""
+        rows.append((s.path, s.kind, s.documents, s.chunks, tables.size(s.bytes), newest))
+    heads = ("Source", "Kind", "Documents", "Chunks", "Size", "Newest file")
+    st.html(tables.table(heads, rows, (2, 3, 4), name="Sources"))
     _tokens(catalogue, corpus)
 
 
@@ -412,4 +390,4 @@ def _index(corpus: Corpus) -> None:
     draw_runs(corpus.path, corpus.principal, engine.records.roots(engine.records.scope(corpus.principal, None, ())))
 
 
-_DRAW = {"overview": _overview, "chunks": _chunks, "refused": _refused, "runs": _runs}
+_DRAW = {"overview": _overview, "chunks": _chunks, "refused": _refused, "runs": _runs, "index": _index}
