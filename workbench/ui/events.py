@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.ui.state import AppState
 
-
 MOST_ALIKE = 10
 _EXCERPT = 220
 

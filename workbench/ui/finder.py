@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
     from workbench.ui.state import AppState
 
-
 DEEPEST = 1_000
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.evaluate.evaluation import Evaluation, Lists
 
-
 Work = Callable[[Callable[[Progress], None], Callable[[], bool]], Any]
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.saved.searches import Note, Searches
 
-
 MOST_OPEN = 32
 """Corpora that are kept open for as many principals; each holds masks and results, and no files of its own."""
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from workbench.corpus import Corpus
 
-
 MOST_LISTED = 200
 
 

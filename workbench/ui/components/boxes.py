@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.saved.searches import Kept, Searches
 
-
 _P = ParamSpec("_P")
 _COPY, _OWN = "copy", "own"
 

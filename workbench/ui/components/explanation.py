@@ -23,7 +23,6 @@ from workbench.ui.state import AppState
 if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
 
-
 STEPS: Mapping[str, str] = {
     "corpus": "It is not in the corpus",
     "filters": "Dropped by the filter",

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from workbench.corpus import Corpus
 
-
 MEASURES = ("nDCG@10", "RR@10", "R@100", "P@10", "AP", "Success@5")
 OFF = "none"
 MOST_AT_ONCE = 500

@@ -21,7 +21,6 @@ from workbench.ui.state import AppState
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
-
 OVERLAP_HELP = (
     "Of each two columns: how many results both show, Jaccard (shared over all), and RBO, rank-biased overlap with p 0.9 "
     "(1 is the same order; the top counts most)"

@@ -26,7 +26,6 @@ from workbench.ui.views import tune
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
-
 _KEY = controls.PREFIX + "compare."
 _JOB = "wb.compare.job"
 _ROWS = 30

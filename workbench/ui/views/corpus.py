@@ -29,7 +29,6 @@ from workbench.ui.runs import DONE, FAILED, STOPPED, Status
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
-
 _KEY = controls.PREFIX + "index."
 _SENTENCE = "wb.index.said"
 LEVELS = ("normal", "public", "internal", "confidential", "restricted")

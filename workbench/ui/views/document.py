@@ -33,7 +33,6 @@ from workbench.ui.state import address_value
 if TYPE_CHECKING:
     from workbench.corpus import Corpus
 
-
 ROWS_A_PAGE = 400
 LONGEST_ROW = 2_000
 _LONG_PLACES = frozenset({"page", "part"})

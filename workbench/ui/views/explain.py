@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.retrieve.result import SearchResult
 
-
 TOPS = (5, 10, 20, 50)
 TARGET = "target"
 _MOST_PATHS = 1_000

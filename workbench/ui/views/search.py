@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.retrieve.result import SearchResult
 
-
 QUERY_HELP = (
     'What you are looking for: words, "phrases", -not, prefix\\*. The keyword side reads it as words, the vector side as '
     "meaning. Press / to come here. [Guide](guide?page=search#query)"

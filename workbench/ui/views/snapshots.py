@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from workbench.corpus import Corpus
     from workbench.snapshot.diff import SnapshotDiff
 
-
 _KEY = controls.PREFIX + "snapshots."
 WHOLE, REDACTED, METADATA = "passages", "citations only", "no names of documents"
 MOST_MB = 64
