@@ -157,12 +157,9 @@ def demo_judgments(files: str | Path | None = None) -> Judgments:
     if files is None:
         return judgments
     folder = Path(files)
-    there = {key for key in judgments.document_keys if (folder / key).is_file()}
-    answered = [
-        query_id
-        for query_id in judgments.query_ids
-        if all(key in there for key, grade in judgments.qrels[query_id].items() if grade > 0)
-    ]
+    absent = {key for key in judgments.document_keys if not (folder / key).is_file()}
+    relevant = {i: {key for key, grade in judgments.qrels[i].items() if grade > 0} for i in judgments.query_ids}
+    answered = [i for i, keys in relevant.items() if not keys & absent]
     if not answered:
         raise UsageError(f"{folder} answers no question of the demo", "Give the folder that demo_files returned")
     return judgments.subset(answered)

@@ -63,16 +63,13 @@ def read_claims(claims: Mapping[str, Any], now: float) -> Principal | Refusal:
             "Your account names no issuer and subject (the claims iss and sub)",
             "Ask whoever keeps the accounts to send them, and log in again",
         )
-    tenant: str | None = None
-    tenant_claim = str(settings.get("oidc_tenant_claim"))
+    tenant, tenant_claim = None, str(settings.get("oidc_tenant_claim"))
     if tenant_claim:
-        value = claim(claims, tenant_claim)
-        if not isinstance(value, str) or not value.strip():
-            return Refusal(
-                f"Your account says no tenant (the claim {tenant_claim})",
-                "Ask whoever keeps the accounts to add it, and log in again",
-            )
-        tenant = value.strip()
+        tenant = claim(claims, tenant_claim)
+        if not isinstance(tenant, str) or not tenant.strip():
+            remedy = "Ask whoever keeps the accounts to add it, and log in again"
+            return Refusal(f"Your account says no tenant (the claim {tenant_claim})", remedy)
+        tenant = tenant.strip()
     return Principal(tenant, roles_in(claim(claims, str(settings.get("oidc_roles_claim")))))
 
 
@@ -90,9 +87,9 @@ def claim(claims: Mapping[str, Any], name: str) -> Any:
 
 def roles_in(value: Any) -> tuple[str, ...]:
     """Roles of a claim: a list of texts, or one text with commas or spaces; anything else holds none."""
-    parts = (
-        value.replace(",", " ").split() if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
-    )
+    parts = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)):
+        return ()
     return tuple(sorted({p.strip() for p in parts if isinstance(p, str) and p.strip()}))
 
 
@@ -132,11 +129,7 @@ def _found() -> Principal | Refusal:
 
 
 def door() -> bool:
-    """Let in who may come in: draws the way to sign in where somebody has not, and the way out where somebody has.
-
-    Returns:
-        Whether the page may run.
-    """
+    """Draw the way to sign in where somebody has not, and the way out where somebody has; returns whether the page may run."""
     try:
         if not on():
             return True

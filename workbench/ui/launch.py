@@ -47,24 +47,13 @@ def server_options(port: int, host: str, open_browser: bool) -> dict[str, Any]:
         "theme.light.primaryColor": BLUE,
         "theme.dark.primaryColor": SKY,
     }
-    if is_local(host):
-        options["server.allowedHosts"] = ["localhost", "127.0.0.1", "[::1]"]
-    options.update(_sign_in_options(options.get("server.allowedHosts")))
-    return options
-
-
-def _sign_in_options(hosts: list[str] | None) -> dict[str, Any]:
-    """What signing in needs: the secrets' file, and the host that the provider sends people back to."""
-    named = str(settings.get("oidc_secrets"))
-    if not named:
-        return {}
-    path = Path(named).expanduser()
-    auth = read_auth(path)
-    made: dict[str, Any] = {"secrets.files": [str(path.absolute())]}
-    back = urlsplit(str(auth["redirect_uri"])).hostname
-    if hosts is not None and back and back not in hosts:
-        made["server.allowedHosts"] = [*hosts, back]
-    return made
+    hosts = ["localhost", "127.0.0.1", "[::1]"]
+    if named := str(settings.get("oidc_secrets")):
+        path = Path(named).expanduser()
+        back = urlsplit(str(read_auth(path)["redirect_uri"])).hostname  # where the provider sends people back to
+        hosts += [back] if back and back not in hosts else []
+        options["secrets.files"] = [str(path.absolute())]
+    return options | ({"server.allowedHosts": hosts} if is_local(host) else {})
 
 
 def read_auth(path: Path) -> Mapping[str, Any]:
@@ -75,10 +64,9 @@ def read_auth(path: Path) -> Mapping[str, Any]:
     """
     try:
         auth = tomllib.loads(path.read_text(encoding="utf-8")).get("auth", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-        raise SettingError(
-            f"The file of the setting oidc_secrets cannot be read: {exc}", "Fix it or the setting"
-        ) from exc
+    except (OSError, ValueError) as exc:
+        unreadable = f"The file of the setting oidc_secrets cannot be read: {exc}"
+        raise SettingError(unreadable, "Fix it or the setting") from exc
     if not isinstance(auth, dict):
         auth = {}
     lacking = [n for n in ("redirect_uri", "cookie_secret") if not auth.get(n)]
@@ -100,10 +88,8 @@ def providers_of(auth: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

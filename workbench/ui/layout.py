@@ -92,17 +92,11 @@ def _no_corpus() -> None:
         f"A corpus is a folder that holds everything you have indexed; this app looks for one at {plain(str(path), 300)}."
     )
     if auth.may_index():
-        st.page_link(
-            app_state.page_of("corpus"), label="Name a folder of yours on the Corpus page", icon=":material/database:"
-        )
-        st.text("Or make one in a terminal:")
-    else:
-        st.text("Make one in a terminal:")
-    st.code(
-        f"workbench index PATH-TO-YOUR-FILES --corpus {shlex.quote(plain(str(path), 300))}",
-        language=None,
-        wrap_lines=True,
-    )
+        label = "Name a folder of yours on the Corpus page"
+        st.page_link(app_state.page_of("corpus"), label=label, icon=":material/database:")
+    st.text("Or make one in a terminal:" if auth.may_index() else "Make one in a terminal:")
+    command = f"workbench index PATH-TO-YOUR-FILES --corpus {shlex.quote(plain(str(path), 300))}"
+    st.code(command, language=None, wrap_lines=True)
     st.text("Or try the sample that comes with the workbench:")
     st.code("workbench demo", language=None)
     st.button("Look again", key=controls.PREFIX + "look-again", help="Check again.")

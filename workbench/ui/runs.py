@@ -112,13 +112,11 @@ def check_paths(text: str, corpus: Path, below: tuple[str, ...] | None = None) -
             raise UsageError("A path holds a character that no path can hold", "Type it again")
         path = os.path.abspath(os.path.expanduser(line))
         if not may_index(path, below):  # asked first: whether it is there is nobody's business
-            raise UsageError(
-                f"{line} is not below a folder that you may index", "Ask the owner of the corpus (app_indexing_roots)"
-            )
+            remedy = "Ask the owner of the corpus (app_indexing_roots)"
+            raise UsageError(f"{line} is not below a folder that you may index", remedy)
         if not os.path.exists(path):
-            raise UsageError(
-                f"There is no file or folder {line}", "Check the spelling; paths are those of this machine"
-            )
+            remedy = "Check the spelling; paths are those of this machine"
+            raise UsageError(f"There is no file or folder {line}", remedy)
         if not os.access(path, os.R_OK):
             raise UsageError(f"{line} may not be read", "Change its permissions, or start the app as who may read it")
         real = os.path.realpath(path)
@@ -156,14 +154,9 @@ def start(corpus: Path, asked: Asked) -> None:
         try:
             with open(folder / "log", "wb") as log:
                 # A session of its own: Ctrl+C in the app's terminal ends the app, not the run.
+                streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
                 process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    pass_fds=(lock.fileno(),),
-                    start_new_session=True,
+                    command, env=environment, pass_fds=(lock.fileno(),), start_new_session=True, **streams
                 )
         except OSError as exc:
             write(folder, Status(FAILED, asked, ended=time.time(), reason=f"The process could not be started: {exc}"))
@@ -201,15 +194,9 @@ def status(corpus: Path) -> Status | None:
     said = read(folder)
     if said is None or not said.alive or alive:
         return said
-    return Status(
-        FAILED,
-        said.asked,
-        said.started,
-        time.time(),
-        said.step,
-        reason="The run's process ended before the run did" + _tail(folder),
-        remedy="Start it again: it goes on where that one stopped",
-    )
+    reason = "The run's process ended before the run did" + _tail(folder)
+    remedy = "Start it again: it goes on where that one stopped"
+    return Status(FAILED, said.asked, said.started, time.time(), said.step, reason=reason, remedy=remedy)
 
 
 def _lives(folder: Path) -> bool:
@@ -243,12 +230,9 @@ def read(folder: Path) -> Status | None:
     """What a run last said; None where nothing that can be read is there."""
     try:
         data: dict[str, Any] = json.loads((folder / "status.json").read_text(encoding="utf-8"))
-        asked = data.pop("asked")
-        below = asked.get("below")
-        lists = {"paths": tuple(asked["paths"]), "roles": tuple(asked["roles"])}
-        asked = Asked(**{**asked, **lists, "below": None if below is None else tuple(below)})
-        data["files"] = tuple(tuple(f) for f in data["files"])
-        return Status(**{**data, "asked": asked, "warnings": tuple(data["warnings"])})
+        asked: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in data["asked"].items()}
+        files, warnings = tuple(map(tuple, data["files"])), tuple(data["warnings"])
+        return Status(**{**data, "asked": Asked(**asked), "files": files, "warnings": warnings})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -289,15 +273,10 @@ def run(folder: Path, corpus: Path) -> Status:
 
         if not all(may_index(path, asked.below) for path in asked.paths):
             raise UsageError("A path is not below a folder that may be indexed", "Ask the owner of the corpus")
-        report = index(
-            asked.paths,
-            corpus,
-            IndexOptions(
-                (asked.collection,), asked.encoder, asked.tenant, asked.roles, asked.sensitivity, hidden=asked.hidden
-            ),
-            progress=_teller(folder, said),
-            abort=lambda: (folder / "stop").exists(),
-        )
+        access = (asked.tenant, asked.roles, asked.sensitivity)
+        options = IndexOptions((asked.collection,), asked.encoder, *access, hidden=asked.hidden)
+        stop = folder / "stop"
+        report = index(asked.paths, corpus, options, progress=_teller(folder, said), abort=stop.exists)
         ended = _done(said, report)
     except IndexingStopped:
         ended = replace(said, state=STOPPED)
@@ -315,20 +294,10 @@ def _teller(folder: Path, said: Status) -> Callable[[Progress], None]:
     def tell(progress: Progress) -> None:
         nonlocal last, step
         now = time.monotonic()
-        if now - last < _EVERY_SECONDS and progress.step == step:
-            return
-        last, step = now, progress.step
-        write(
-            folder,
-            replace(
-                said,
-                step=progress.step,
-                done=progress.done,
-                total=progress.total,
-                rate=progress.rate,
-                seconds_left=progress.seconds_left,
-            ),
-        )
+        if now - last >= _EVERY_SECONDS or progress.step != step:
+            last, step = now, progress.step
+            names = ("step", "done", "total", "rate", "seconds_left")
+            write(folder, replace(said, **{name: getattr(progress, name) for name in names}))
 
     return tell
 
