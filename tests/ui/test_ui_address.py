@@ -188,7 +188,7 @@ def test_what_is_said_outlasts_the_runs_that_follow_at_once(monkeypatch: pytest.
     """A page that runs again by itself still says it; a run some seconds later does not; said again, it is there again."""
     session: dict[str, Any] = {}
     clock = [100.0]
-    monkeypatch.setattr(state, "_session", lambda: session)
+    monkeypatch.setattr(state.st, "session_state", session)
     monkeypatch.setattr(state.time, "monotonic", lambda: clock[0])
     state.tell("Saved.")
     state.notice("No.")

@@ -251,19 +251,13 @@ def undo() -> None:
     tell(f"Undone: {last.what}.")
 
 
-def set_plan(changes: Mapping[str, Any]) -> bool:
-    """Change fields of the plan that the sidebar moves, from a callback; what cannot be is said and changes nothing.
-
-    Returns:
-        Whether the plan was changed.
-    """
+def set_plan(changes: Mapping[str, Any]) -> None:
+    """Change fields of the plan that the sidebar moves, from a callback; what cannot be is shown and changes nothing."""
     state = current()
     try:
         become(state.with_moved(state.moved.replace(changes)), " and ".join(sorted(changes)))
     except PlanError as exc:
         notice(str(exc))
-        return False
-    return True
 
 
 def ask_again() -> None:

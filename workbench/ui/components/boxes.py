@@ -103,8 +103,8 @@ def _value(column: Column, plans: Mapping[str, str]) -> str:
     return f"preset:{column.plan.preset}" if text == column.plan.preset else _OWN
 
 
-def _choose(n: int) -> None:
-    state, chosen = app_state.current(), str(st.session_state[f"{PREFIX}column.{n}"])
+def _choose(chosen: str, n: int) -> None:
+    state = app_state.current()
     kind, _, name = chosen.partition(":")
     if chosen in MODES:
         column = Column(chosen)
@@ -166,13 +166,9 @@ def moved(state: AppState) -> None:
         list(labels),
         index=list(labels).index(state.moves),
         format_func=lambda n: labels[n],
-        **bound("moves", state.moves, _set_moves),
+        **bound("moves", state.moves, lambda n: app_state.update("which plan the sidebar moves", moves=n)),
         help="The columns that it moves have a mark in their headings.",
     )
-
-
-def _set_moves() -> None:
-    app_state.update("which plan the sidebar moves", moves=int(st.session_state[PREFIX + "moves"]))
 
 
 # --- whose eyes -------------------------------------------------------------------------------------------------------
@@ -191,9 +187,8 @@ def view_as(state: AppState, roles: Sequence[str]) -> None:
     )
 
 
-def _set_roles(roles: tuple[str, ...]) -> None:
-    chosen = tuple(sorted(st.session_state[PREFIX + "as"]))
-    app_state.update("the view", roles=None if set(chosen) == set(roles) else chosen)
+def _set_roles(chosen: list[str], roles: tuple[str, ...]) -> None:
+    app_state.update("the view", roles=None if set(chosen) == set(roles) else tuple(sorted(chosen)))
 
 
 # --- exact against approximate ----------------------------------------------------------------------------------------

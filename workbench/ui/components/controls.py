@@ -42,7 +42,7 @@ def help_of(name: str) -> str:
 
 
 def bound(name: str, value: Any, changed: Callable[..., None], *args: Any) -> dict[str, Any]:
-    """Key and callback of a widget whose value is the state's, to be spread into its call.
+    """Key and callback of a widget whose value is the state's, to be spread into its call; `changed` gets the new value first.
 
     The widget gets the same value as its default too. Streamlit sends a value that came by the key once only; where that one
     message is lost (a run cut short by the next), the browser would draw the widget's first value and report it as a move.
@@ -62,11 +62,11 @@ def _changed(key: str, changed: Callable[..., None], *args: Any) -> None:
     agreed, value = st.session_state[_AGREED], st.session_state[key]
     if agreed.get(key, _MISSING) != value:
         agreed[key] = value
-        changed(*args)
+        changed(value, *args)
 
 
-def _set_field(name: str) -> None:
-    app_state.set_plan({name: st.session_state[key_of(name)]})
+def _set_field(value: Any, name: str) -> None:
+    app_state.set_plan({name: value.strip() if isinstance(value, str) else value})
 
 
 def key_of(name: str) -> str:
@@ -110,9 +110,9 @@ def part(name: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
     return made
 
 
-def _move_field(name: str) -> None:
+def _move_field(value: Any, name: str) -> None:
     """A slider moved: draw the parts of the page that follow it; the whole page where one of them is not as it should be."""
-    app_state.set_plan({name: st.session_state[key_of(name)]})
+    app_state.set_plan({name: value})
     st.rerun(app_state.whole_parts() or "app")
 
 
@@ -195,11 +195,7 @@ def switch(plan: Plan, name: str, label: str) -> None:
 def typed(plan: Plan, name: str, label: str) -> None:
     """A box for a field's value in the plan's own spelling (a model, a number of any size)."""
     shown = plan_fields.show(plan[name])
-    st.text_input(label, shown, help=help_of(name), max_chars=500, **bound(name, shown, _set_typed, name))
-
-
-def _set_typed(name: str) -> None:
-    app_state.set_plan({name: str(st.session_state[key_of(name)] or "").strip()})
+    st.text_input(label, shown, help=help_of(name), max_chars=500, **bound(name, shown, _set_field, name))
 
 
 def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
@@ -213,8 +209,7 @@ def many(plan: Plan, name: str, label: str, options: Sequence[str]) -> None:
         st.multiselect(label, offered, **args)
 
 
-def _set_many(name: str) -> None:
-    chosen = st.session_state[PREFIX + name]
+def _set_many(chosen: list[str], name: str) -> None:
     if not chosen and name == "sources":
         app_state.notice("A search needs at least one source, so the last one stays.")
         return
@@ -230,14 +225,10 @@ def depth(plan: Plan, source: str, label: str, low: int, high: int, step: int) -
             f"{plan_fields.show(plan[name])}: back to auto",
             key=f"{PREFIX}{name}.auto",
             type="tertiary",
-            on_click=_set_auto,
-            args=(name,),
+            on_click=app_state.set_plan,
+            args=({name: "auto"},),
             help=help_of(name),
         )
-
-
-def _set_auto(name: str) -> None:
-    app_state.set_plan({name: "auto"})
 
 
 def field(plan: Plan, slot: Slot, source: str = "") -> None:
@@ -273,8 +264,7 @@ def preset(plan: Plan, names: Sequence[str], summaries: Sequence[str]) -> None:
     )
 
 
-def _set_preset() -> None:
-    chosen = str(st.session_state[PREFIX + "preset"])
+def _set_preset(chosen: str) -> None:
     state = app_state.current()
     app_state.become(state.with_moved(Plan.parse(chosen)), f"the preset {chosen}")
 
@@ -340,13 +330,9 @@ def examples_switch(on: bool) -> None:
     st.toggle(
         "Code examples",
         on,
-        **bound("examples", on, _set_examples),
+        **bound("examples", on, lambda value: app_state.update("code examples", examples=value)),
         help="Worked examples instead of the columns: code with a line on what it is. The preset pages is made for them.",
     )
-
-
-def _set_examples() -> None:
-    app_state.update("code examples", examples=bool(st.session_state[PREFIX + "examples"]))
 
 
 def context_box(help: str) -> None:
@@ -362,8 +348,8 @@ def context_box(help: str) -> None:
     )
 
 
-def _set_text(name: str) -> None:
-    app_state.update(f"the {name}", **{name: (st.session_state[PREFIX + name] or "").strip()})
+def _set_text(text: str | None, name: str) -> None:
+    app_state.update(f"the {name}", **{name: (text or "").strip()})
 
 
 def ask(query: str) -> None:
@@ -381,14 +367,10 @@ def picture(titles: dict[str, str]) -> str:
         default=shown,
         format_func=lambda name: titles[name],
         label_visibility="collapsed",
-        **bound("picture", shown, _set_picture),
+        **bound("picture", shown, lambda name: app_state.update("the picture", picture=name)),
     )
     app_state.write_address()
     return app_state.current().picture
-
-
-def _set_picture() -> None:
-    app_state.update("the picture", picture=st.session_state[PREFIX + "picture"])
 
 
 def path_box(value: str = "") -> None:
@@ -397,10 +379,6 @@ def path_box(value: str = "") -> None:
         "Path",
         value,
         placeholder="reference/about.md",
-        **bound("path", value, _set_path),
+        **bound("path", value, lambda path: app_state.open_path((path or "").strip())),
         help="A path as citations show it, relative to the indexed folder, or a whole citation: book.xlsx#sheet=Sales&row=12.",
     )
-
-
-def _set_path() -> None:
-    app_state.open_path(str(st.session_state[PREFIX + "path"] or "").strip())

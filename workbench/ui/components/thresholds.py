@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -56,12 +55,11 @@ def draw(plan: Plan, of_vectors: Callable[[Plan], None] | None = None) -> Mappin
 def _one(plan: Plan, source: str, name: str) -> Place:
     field, value = plan.threshold_to_set(source), plan.threshold(source)
     histogram = st.empty()
-    switch = f"cut.{source}"
     st.toggle(
         f"Cut {name} {cut_words(source)}".replace("  ", " "),
         value != OFF,
         help=help_of(field),
-        **bound(switch, value != OFF, _switch, switch, field, source),
+        **bound(f"cut.{source}", value != OFF, _switch, field, source),
     )
     if value != OFF:
         of = name or ("" if base_of(source) == "vector" else source)
@@ -74,22 +72,18 @@ def _one(plan: Plan, source: str, name: str) -> Place:
             f"Back to {back}, as {plan.replace({field: 'auto'}).threshold_field(source)} says",
             type="tertiary",
             key=f"{PREFIX}{field}.auto",
-            on_click=_set,
-            args=(field, "auto"),
+            on_click=app_state.set_plan,
+            args=({field: "auto"},),
             help=help_of(field),
         )
     return Place(histogram, counts)
 
 
-def _set(field: str, value: Any) -> None:
-    app_state.set_plan({field: value})
-
-
-def _switch(switch: str, field: str, source: str) -> None:
+def _switch(on: bool, field: str, source: str) -> None:
     """Off keeps every candidate. On again a distance starts from the shared threshold, or from the default where that is off
     too, and a score from 0.
     """
-    on, plan = st.session_state[PREFIX + switch], app_state.current().moved
+    plan = app_state.current().moved
     if base_of(source) != "vector":
         app_state.set_plan({field: 0.0 if on else OFF})
         return
@@ -111,8 +105,8 @@ def metric(plan: Plan) -> None:
     )
 
 
-def _set_metric() -> None:
-    plan, chosen = app_state.current().moved, st.session_state[PREFIX + "vector.metric"]
+def _set_metric(chosen: str) -> None:
+    plan = app_state.current().moved
     said = {SHARED: plan[SHARED], **{name: value for name, value in plan if name.startswith("threshold.vector")}}
     moved = {n: _converted(v, plan["vector.metric"], chosen) for n, v in said.items() if v is not None and v != OFF}
     app_state.set_plan({"vector.metric": chosen, **moved})

@@ -103,7 +103,7 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         key=key,
         accept_new_options=True,
         placeholder="A path, path:line, or chunk id",
-        on_change=_set_target,
+        on_change=lambda: aim(str(st.session_state[key] or "").strip()),
         index=None,
         help="Shows its rank in every source, which step dropped it, and what would bring it in. "
         "Type any path as citations show it; the list has the nearest candidates first.",
@@ -135,21 +135,18 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
 
 def _apply(changes: dict[str, Any]) -> None:
     """The button is in a fragment of its own, and what it sets moves the whole page: the sliders and the pictures."""
-    if app_state.set_plan(changes):
+    before = app_state.current()
+    app_state.set_plan(changes)
+    if app_state.current() != before:
         app_state.ask_again()
-
-
-def _set_target() -> None:
-    chosen = st.session_state[_KEY + TARGET]
-    aim(str(chosen or "").strip())
 
 
 def aim(target: str) -> None:
     """Make the address name the document that is asked for (a callback)."""
     if target:
         st.query_params[TARGET] = target
-    elif TARGET in st.query_params:
-        del st.query_params[TARGET]
+    else:
+        st.query_params.pop(TARGET, None)
 
 
 def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
