@@ -63,15 +63,8 @@ _KIND = "workbench snapshot"
 _TIME = (1980, 1, 1, 0, 0, 0)
 _AGAIN = "Ask for the file again, or make a new snapshot"
 _DISTRUST = "Do not trust this file"
-_FAULTS: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zipfile.LargeZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-)
-_FAULTS += (ValueError, RuntimeError, NotImplementedError, LookupError, OverflowError, AttributeError, TypeError)
+_ZIP_FAULTS = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError)
+_FAULTS: tuple[type[Exception], ...] = (*_ZIP_FAULTS, ValueError, LookupError, OverflowError, AttributeError, TypeError)
 _FORM_FAULTS = (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
@@ -183,13 +176,13 @@ def _listed(zipped: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         if size > _SMALL and size > MOST_RATIO * max(packed, 1):
             raise SnapshotError(f"The part {name!a} unfolds from {packed:,} into {size:,} bytes", _DISTRUST)
         if size > most:
-            said = f"The part {name!a} unfolds into {size:,} bytes, more than the {most:,} that it may have"
-            raise SnapshotError(said, _DISTRUST)
+            wanted = f"{size:,} bytes, more than the {most:,} that it may have"
+            raise SnapshotError(f"The part {name!a} unfolds into {wanted}", _DISTRUST)
         infos[name] = info
     total = sum(info.file_size for info in infos.values())
     if total > MOST_UNPACKED_BYTES:
-        said = f"The file unfolds into {total:,} bytes, more than the {MOST_UNPACKED_BYTES:,} that a snapshot may have"
-        raise SnapshotError(said, _DISTRUST)
+        wanted = f"{total:,} bytes, more than the {MOST_UNPACKED_BYTES:,} that a snapshot may have"
+        raise SnapshotError(f"The file unfolds into {wanted}", _DISTRUST)
     if MANIFEST not in infos:
         raise SnapshotError("The file is a zip, but not a snapshot: it has no manifest.json", _AGAIN)
     return infos
@@ -361,7 +354,7 @@ def _too_long(name: str, size: int, most: int) -> SnapshotError:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes each value where it stands, also one that stands twice."""
+    """Writes each value in its place, also one that is there twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

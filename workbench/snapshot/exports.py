@@ -90,12 +90,8 @@ def to_dict(snapshot: Snapshot) -> dict[str, Any]:
         {**asdict(e), "per_query": rows("measures", n, "evaluation")} for n, e in enumerate(content.evaluations)
     ]
     sweeps = [{**asdict(s), "points": rows("points", n, "sweep")} for n, s in enumerate(content.sweeps)]
-    head = {
-        "id": snapshot.id,
-        "schema": snapshot.manifest.schema,
-        "title": snapshot.title,
-        "about": asdict(snapshot.about),
-    }
+    head: dict[str, Any] = {"id": snapshot.id, "schema": snapshot.manifest.schema, "title": snapshot.title}
+    head["about"] = asdict(snapshot.about)
     body = {"searches": searches, "evaluations": evaluations, "sweeps": sweeps}
     return {**head, "models": list(snapshot.models), **body, "documents": content.table("documents").to_dicts()}
 

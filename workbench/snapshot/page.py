@@ -86,12 +86,8 @@ def _fixed() -> _Fixed:
 
     here = Path(__file__).parent
     shape, css, script = (here.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    colours = {
-        "blue": BLUE,
-        "sky": SKY,
-        "vermilion": VERMILION,
-        **{name: LABELS[label] for label, name in _CLASS.items()},
-    }
+    colours = {"blue": BLUE, "sky": SKY, "vermilion": VERMILION}
+    colours |= {name: LABELS[label] for label, name in _CLASS.items()}
     css = ":root{" + "".join(f"--{name}:{colour};" for name, colour in colours.items()) + "}\n" + css
     source = str(plotly.offline.get_plotlyjs())
     scripts = " ".join(f"'sha256-{_hash(text)}'" for text in (source, script))
@@ -145,22 +141,16 @@ def _order(content: Content) -> list[int]:
 
 def title_of(about: About, content: Content) -> str:
     """The first line of the note, else the first query, else the first evaluation."""
-    names = [
-        about.note.strip().split("\n")[0],
-        *(s.title for s in content.searches),
-        *(e.name for e in content.evaluations),
-    ]
+    names = [about.note.strip().split("\n")[0]]
+    names += [s.title for s in content.searches] + [e.name for e in content.evaluations]
     return next((n.strip()[:200] for n in names if n.strip()), "Snapshot")
 
 
 def holds(content: Content) -> str:
     """How many searches, evaluations and sweeps a snapshot has, in words."""
-    kinds = (
-        (content.searches, "search", "es"),
-        (content.evaluations, "evaluation", "s"),
-        (content.sweeps, "sweep", "s"),
-    )
-    return ", ".join(f"{len(held)} {word}{'' if len(held) == 1 else more}" for held, word, more in kinds if held)
+    counts = {"search": len(content.searches), "evaluation": len(content.evaluations), "sweep": len(content.sweeps)}
+    several = {"search": "searches", "evaluation": "evaluations", "sweep": "sweeps"}
+    return ", ".join(f"{n} {word if n == 1 else several[word]}" for word, n in counts.items() if n)
 
 
 def when(about: About) -> str:
@@ -301,10 +291,9 @@ def _pictures(content: Content, number: int, figures: dict[str, str]) -> str:
     made = []
     if shown and search.sources:
         bump = charts.bump_figure(shown, search.sources, reranked=reranked, height=420)
+        added = charts.contribution_figure(shown, search.sources)
         made.append(("ranks", bump, "How the ranks moved from each source to the result"))
-        made.append(
-            ("added", charts.contribution_figure(shown, search.sources), "What each source added to each score")
-        )
+        made.append(("added", added, "What each source added to each score"))
     if search.funnel:
         steps = [replace(s, reason=f"⟦{key}-f{n}⟧") for n, s in enumerate(search.funnel)]
         made.append(("funnel", charts.funnel_figure(steps), "How many candidates each step left"))
@@ -333,10 +322,9 @@ def _passage(row: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], room: R
     if row["url"]:
         # The original's address, as a link only where it is one of the web.
         shown = visible(row["url"][:200])
-        web = row["url"].startswith(("https://", "http://"))
-        link = (
-            f'<a href="{attribute(row["url"])}" rel="noreferrer noopener">{shown}</a>' if web else f"<bdi>{shown}</bdi>"
-        )
+        link = f"<bdi>{shown}</bdi>"
+        if row["url"].startswith(("https://", "http://")):
+            link = f'<a href="{attribute(row["url"])}" rel="noreferrer noopener">{shown}</a>'
         parts.append(f'<div class="soft">{link}</div>')
     sources = " · ".join(
         f"{visible(s['source'])} {'absent' if s['rank'] is None else '#' + str(s['rank'])} (+{s['contribution']:.4f})"
@@ -364,10 +352,8 @@ def _candidates(content: Content, number: int, room: Room) -> str:
     for row in ordered.iter_rows(named=True):
         by_source = {line["source"]: line for line in evidence.get(row["place"], [])}
         why = row["label"] if row["duplicate_of"] is None else "the text of a better one"
-        cells = [
-            _cell(row["rank"]),
-            f'<td><bdi id="s{number}-p{row["place"]}">{visible(name_of_row(row)[:300])}</bdi></td>',
-        ]
+        name = visible(name_of_row(row)[:300])
+        cells = [_cell(row["rank"]), f'<td><bdi id="s{number}-p{row["place"]}">{name}</bdi></td>']
         cells += [f"<td>{visible(why)}</td>", _cell(row["score"]), *([_cell(row["rerank"])] if reranked else [])]
         for source in sources:
             line = by_source.get(source, {})
@@ -441,16 +427,13 @@ def _sweep(content: Content, number: int, room: Room, figures: dict[str, str]) -
     means = [(f"{n}. ⟦{key}-p{row['point']}⟧", row["mean"], None, None) for n, row in enumerate(shown[:BEST], 1)]
     said = [saved.verdict, saved.agreement, f"{saved.combinations:,} combinations requested by {saved.search} search."]
     said += [] if saved.complete else ["It was stopped before the end."]
+    heads = ("differs from the baseline in", "plan", f"#{saved.measure}")
     caption = "The plans with the best means, on the training queries"
     parts = [
         "".join(f"<p><bdi>{visible(t)}</bdi></p>" for t in said if t),
         _warnings(saved.warnings),
         _facts([("Best", saved.best), ("Compared with", saved.baseline)]),
         f'<div class="plots js">{_plot(figures, f"{key}-best", charts.means_figure(means), caption)}</div>\n',
-        _table(
-            ("differs from the baseline in", "plan", f"#{saved.measure}"),
-            rows,
-            _rest(len(rows), len(every), "plans", "points"),
-        ),
+        _table(heads, rows, _rest(len(rows), len(every), "plans", "points")),
     ]
     return _section(key, f"Sweep of {', '.join(saved.fields)}", parts)

@@ -31,18 +31,12 @@ EXACT, CLOSE = 1e-9, 2e-3
 LOADING = "allow it with --load-models, load_models=True, or the setting allowed_models"
 _MOST_SAID = 5
 _DECIDING = ("numpy", "openvino", "torch", "usearch", "sentence-transformers", "workbench")
+_CANDIDATE = "place rank shown duplicate_of label document_id path start_line end_line whole"
+_PASSAGE = "rank chunk_id citation text title section url match_starts match_ends metadata collections"
 _COMPARED = {
-    "candidates": (
-        "chunk_id",
-        "place rank shown duplicate_of label document_id path start_line end_line whole",
-        "score rerank",
-    ),
+    "candidates": ("chunk_id", _CANDIDATE, "score rerank"),
     "sources": ("place source", "rank", "score distance contribution"),
-    "passages": (
-        "position",
-        "rank chunk_id citation text title section url match_starts match_ends metadata collections",
-        "score distance",
-    ),
+    "passages": ("position", _PASSAGE, "score distance"),
 }
 """Table -> its key, the columns that must be equal, and those that must be close."""
 
