@@ -23,8 +23,6 @@ from workbench.ui.components import links
 if TYPE_CHECKING:
     from workbench.retrieve.examples import Example
 
-PLOT = {"displayModeBar": False, "responsive": True}
-"""How plotly draws on the pages."""
 PASSAGE = 340
 GREP_LINES = 5
 GREP_WIDTH = 110

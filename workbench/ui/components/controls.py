@@ -24,6 +24,7 @@ from workbench.ui import state as app_state
 from workbench.ui.components import cards
 
 PREFIX = "wb.w."
+PLOT = {"displayModeBar": False, "responsive": True}
 _ENDS = "wb.end."
 _RENEWED = "wb.renewed"
 _AGREED = "wb.agreed"
@@ -135,6 +136,13 @@ def section(label: str, name: str, expanded: bool = False) -> ExpanderContainer:
 def lazy(label: str, name: str, help: str, icon: str | None = None) -> PopoverContainer:
     """A button that opens a box; a closed one draws no widgets."""
     return st.popover(label, key=f"{PREFIX}section.{name}", on_change="rerun", help=help, icon=icon)
+
+
+def chart(figure: Any, key: str, alt: str = "", title: str = "") -> None:
+    """A picture, under its title."""
+    if title:
+        st.html(f'<h4 class="wb-chart">{title}</h4>')
+    st.plotly_chart(figure, key=key, config=PLOT, alt=alt or None)
 
 
 def slider(

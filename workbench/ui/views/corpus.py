@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -304,13 +304,8 @@ def _tokens(catalogue: Catalogue, corpus: Corpus) -> None:
     tokens = catalogue.tokens(corpus.engine.records.scope(corpus.principal, None, ()))
     if not len(tokens):
         return
-    st.html('<h4 class="wb-chart">How long the chunks are</h4>')
-    st.plotly_chart(
-        token_figure(tokens, int(settings.get("chunk_tokens"))),
-        key=_CORPUS_KEY + "tokens",
-        config=cards.PLOT,
-        alt="Number of chunks by their tokens.",
-    )
+    figure = token_figure(tokens, int(settings.get("chunk_tokens")))
+    controls.chart(figure, _CORPUS_KEY + "tokens", "Number of chunks by their tokens.", "How long the chunks are")
     median = int(sorted(tokens.tolist())[len(tokens) // 2])
     st.caption(
         f"Half of the {len(tokens):,} chunks have at most {median:,} tokens, the longest has {int(tokens.max()):,}. The dashed "
@@ -320,20 +315,16 @@ def _tokens(catalogue: Catalogue, corpus: Corpus) -> None:
 
 def _chunks(corpus: Corpus) -> None:
     words, condition = st.columns([3, 2], gap="small")
-    part = words.text_input(
-        "Text, section or path",
-        key=_CORPUS_KEY + "words",
-        placeholder="any letters",
-        max_chars=500,
-        help="Chunks that hold these letters anywhere, whatever the case. To search by words or meaning, use the Search page.",
-    )
-    where = condition.text_input(
-        "Filter",
-        key=_CORPUS_KEY + "filter",
-        placeholder="collection = 'docs' and type = 'markdown'",
-        max_chars=2_000,
-        help="A condition on documents, as on the Search page. [Guide](guide?page=search#filters)",
-    )
+    help = "Chunks that hold these letters anywhere, whatever the case. To search by words or meaning, use the Search page."
+    options: dict[str, Any] = {"key": _CORPUS_KEY + "words", "placeholder": "any letters", "max_chars": 500}
+    part = words.text_input("Text, section or path", **options, help=help)
+    help = "A condition on documents, as on the Search page. [Guide](guide?page=search#filters)"
+    options = {
+        "key": _CORPUS_KEY + "filter",
+        "placeholder": "collection = 'docs' and type = 'markdown'",
+        "max_chars": 2_000,
+    }
+    where = condition.text_input("Filter", **options, help=help)
     engine = corpus.engine
     try:
         scope = engine.records.scope(corpus.principal, where or None, ())

@@ -8,6 +8,7 @@ each group in a fragment of its own, so that choosing how many places are drawn 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def _where(corpus: Corpus, result: SearchResult) -> None:
         return
     try:
         found = corpus.explain(result, target)
-        similar = [] if found.found else _similar(corpus, target)
+        similar = [] if found.found else _list_paths(corpus, _SIMILAR, target)
         if not found.found and len(similar) == 1:  # a part of one path is as good as the whole
             found, similar = corpus.explain(result, similar[0]), []
         state = app_state.current()
@@ -152,26 +153,24 @@ def aim(target: str) -> None:
 def _paths(corpus: Corpus, result: SearchResult, target: str) -> list[str]:
     """What the box offers: the candidates' paths, nearest first, then the corpus's own, as many as a list can show."""
     candidates = [path for _, path in result.documents(_FIRST_PATHS)]
-    engine = corpus.engine
-    others = _first_paths(engine.key, corpus)
+    others = _first_paths(corpus.engine.key, corpus)
     return list(dict.fromkeys([*([target] if target else []), *candidates, *others]))
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
 def _first_paths(key: str, _corpus: Corpus) -> list[str]:
     """Visible paths to choose from, kept for a generation: a slider must not list a large corpus again."""
-    engine = _corpus.engine
-    return Catalogue(engine.opened).paths(engine.records.scope(_corpus.principal, None, ()), _MOST_PATHS)
+    return _list_paths(_corpus, _MOST_PATHS)
+
+
+def _list_paths(corpus: Corpus, most: int, part: str = "") -> list[str]:
+    engine = corpus.engine
+    return Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), most, part)
 
 
 def _refused(corpus: Corpus, target: str) -> None:
     for file in Catalogue(corpus.engine.opened).refused_named(target, corpus.principal):
         st.html(cards.alert(f"{file.path} was not indexed ({file.status.value})", file.reason, file.remedy))
-
-
-def _similar(corpus: Corpus, target: str) -> list[str]:
-    engine = corpus.engine
-    return Catalogue(engine.opened).paths(engine.records.scope(corpus.principal, None, ()), _SIMILAR, target)
 
 
 def _offer(paths: list[str]) -> None:
@@ -206,21 +205,16 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
         with left:
             _bump(result, top, sources)
         with right:
-            st.html('<h4 class="wb-chart">What adds up to each score</h4>')
-            st.plotly_chart(
-                contribution_figure(shown, sources),
-                key=_KEY + "contributions",
-                config=cards.PLOT,
-                alt="Stacked contributions of each source, with the score.",
-            )
+            alt, title = "Stacked contributions of each source, with the score.", "What adds up to each score"
+            controls.chart(contribution_figure(shown, sources), _KEY + "contributions", alt, title)
             if result.fused.unit == "document":
-                st.caption("The plan ranks documents: each stands for its best passage.")
+                st.caption("The plan ranks documents: each is shown by its best passage.")
     left, right = st.columns(2, gap="medium")
     with left:
         _plane(corpus, result)
     with right:
-        st.html('<h4 class="wb-chart">How many were left after each step</h4>')
-        st.plotly_chart(funnel_figure(result.steps), key=_KEY + "funnel", config=cards.PLOT, alt="Candidates by step.")
+        title = "How many were left after each step"
+        controls.chart(funnel_figure(result.steps), _KEY + "funnel", "Candidates by step.", title)
         _timings(result)
     if shown:
         words = {"q": result.query, "keywords": result.keywords}
@@ -232,25 +226,16 @@ def _timings(result: SearchResult) -> None:
     if explanation.from_cache(result.timings_ms):
         st.caption(explanation.FROM_CACHE)
         return
-    st.plotly_chart(
-        timing_figure({"search": result.timings_ms}),
-        key=_KEY + "timings",
-        config=cards.PLOT,
-        alt="Milliseconds by step.",
-    )
+    controls.chart(timing_figure({"search": result.timings_ms}), _KEY + "timings", "Milliseconds by step.")
 
 
 def _bump(result: SearchResult, top: int, sources: tuple[str, ...]) -> None:
     reranked = bool(result.rerank_scores)
     fits = most_places(len(sources), reranked)
     shown = places(result.fused, result.order, min(top, fits), result.rerank_scores)
-    st.html('<h4 class="wb-chart">How ranks moved</h4>')
-    st.plotly_chart(
-        bump_figure(shown, sources, reranked=reranked, height=260 + 9 * len(shown)),
-        key=_KEY + "bump",
-        config=cards.PLOT,
-        alt="Rank in each source and in the fused list, one line a candidate.",
-    )
+    figure = bump_figure(shown, sources, reranked=reranked, height=260 + 9 * len(shown))
+    alt = "Rank in each source and in the fused list, one line a candidate."
+    controls.chart(figure, _KEY + "bump", alt, "How ranks moved")
     if top > fits:
         st.caption(f"The first {fits} of {top}: more lines than that cannot be told apart. The table has them all.")
 
@@ -267,12 +252,9 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
     grades = resources.place_grades(corpus, app_state.current(), drawn)
     method = result.plan["fusion.method"]
     additive = method in ADDITIVE and result.score_kind == "fused"
-    st.plotly_chart(
-        plane_figure(result.fused, (keyword, vector), last=max(1, len(result.hits)), additive=additive, grades=grades),
-        key=_KEY + "plane",
-        config=cards.PLOT,
-        alt="Candidates by keyword score and similarity, with the line of equal score.",
-    )
+    last, alt = max(1, len(result.hits)), "Candidates by keyword score and similarity, with the line of equal score."
+    figure = plane_figure(result.fused, (keyword, vector), last=last, additive=additive, grades=grades)
+    controls.chart(figure, _KEY + "plane", alt)
     if additive:
         st.caption(
             "Beyond the dashed line the fused score of these two sources is greater than the last result's. "
@@ -286,6 +268,9 @@ def _plane(corpus: Corpus, result: SearchResult) -> None:
 
 
 def _how(result: SearchResult) -> None:
+    def as_json() -> str:
+        return json.dumps(result.to_dict(timings=True), indent=1, ensure_ascii=False)
+
     with st.expander("The plan, and what was run", key=_KEY + "how", on_change="rerun") as how:
         if how.open:
             st.caption("The plan:")
@@ -294,21 +279,15 @@ def _how(result: SearchResult) -> None:
                 st.caption(statement.title)
                 st.code(statement.text, language=statement.language, wrap_lines=True)
     with st.container(horizontal=True):
-        st.download_button(
-            "Table as CSV",
-            lambda: csv_of(result.frame()),
-            "explain.csv",
-            "text/csv",
-            key=_KEY + "csv",
-            on_click="ignore",
-            help="Every fused candidate, with all digits.",
-        )
-        st.download_button(
-            "Result as JSON",
-            lambda: json.dumps(result.to_dict(timings=True), indent=1, ensure_ascii=False),
-            "explain.json",
-            "application/json",
-            key=_KEY + "json",
-            on_click="ignore",
-            help="The results, the funnel and the timings.",
-        )
+        made: Callable[[], str]
+        for label, made, kind, mime, help in (
+            (
+                "Table as CSV",
+                lambda: csv_of(result.frame()),
+                "csv",
+                "text/csv",
+                "Every fused candidate, with all digits.",
+            ),
+            ("Result as JSON", as_json, "json", "application/json", "The results, the funnel and the timings."),
+        ):
+            st.download_button(label, made, f"explain.{kind}", mime, key=_KEY + kind, on_click="ignore", help=help)

@@ -22,7 +22,7 @@ from workbench.plan.fields import OFF, base_of
 from workbench.retrieve.request import sources_of
 from workbench.ui import events, layout, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, cards, controls, explanation, live, results, sidebar
+from workbench.ui.components import boxes, controls, explanation, live, results, sidebar
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
 from workbench.ui.components.results import slots
@@ -178,7 +178,7 @@ def draw_picture(found: tuple[Found, ...]) -> None:
         return
     alt = f"{TITLES[name]}, of the column {main.title}."
     for n, figure in enumerate(drawn):
-        st.plotly_chart(figure, key=f"wb.chart.{name}" + (f".{n}" if n else ""), config=cards.PLOT, alt=alt)
+        controls.chart(figure, f"wb.chart.{name}" + (f".{n}" if n else ""), alt)
 
 
 def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, ...]) -> list[Any] | str:

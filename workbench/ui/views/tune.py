@@ -190,14 +190,14 @@ def _curves(made: Sweep) -> None:
         return
     field = st.selectbox("Over", moving, key=_KEY + "curve", help="The other settings stay as in the best plan.")
     drawn = sensitivity_figure(lines[field], field, made.measure, made.beside(field))
-    st.plotly_chart(drawn, key=_KEY + "curve.chart", config=cards.PLOT)
+    controls.chart(drawn, _KEY + "curve.chart")
     st.caption(
         "The curve has the other settings of the best plan; the current and the default plan are at their own figures."
     )
     others = [f for f in moving if f != field]
     if others:
         other = st.selectbox("and over", others, key=_KEY + "heat")
-        st.plotly_chart(heat_figure(made.heat(field, other), made.measure), key=_KEY + "heat.chart", config=cards.PLOT)
+        controls.chart(heat_figure(made.heat(field, other), made.measure), _KEY + "heat.chart")
 
 
 def _bars(made: Sweep) -> None:
@@ -213,7 +213,7 @@ def win_bars(frame: Any, measure: str, names: tuple[str, str], plans: tuple[Plan
     clicked shows its query alone.
     """
     key = f"{controls.PREFIX}{page}.wins"
-    event = st.plotly_chart(wins_figure(frame, measure, names), key=key, config=cards.PLOT, on_select="rerun")
+    event = st.plotly_chart(wins_figure(frame, measure, names), key=key, config=controls.PLOT, on_select="rerun")
     chosen = [p["customdata"][0] for p in getattr(event, "selection", {}).get("points", []) if p.get("customdata")]
     moved = [r for r in frame.iter_rows(named=True) if abs(r["difference"]) > 1e-12]
     first = [r for r in moved if r["query_id"] in chosen]
@@ -301,12 +301,8 @@ def _distributions(made: Scores) -> None:
         return
     at, now = found.advised(percent / 100), made.plan.threshold(found.source)
     shown = None if now == OFF else float(now)
-    st.plotly_chart(
-        distribution_figure(found.frame(), found.axis, at, shown),
-        key=_SCORES_KEY + "chart",
-        config=cards.PLOT,
-        alt=f"Distribution of the {found.axis} of relevant and other results.",
-    )
+    alt = f"Distribution of the {found.axis} of relevant and other results."
+    controls.chart(distribution_figure(found.frame(), found.axis, at, shown), _SCORES_KEY + "chart", alt)
     st.text(_cost(found, at))
     if found.missed:
         st.caption(f"{found.missed:,} relevant ones are not among the candidates: no threshold brings them back.")
