@@ -225,17 +225,15 @@ def plan_settings(plan: Plan) -> Mapping[str, Any]:
 def _search(result: SearchResult) -> SavedSearch:
     rankings = result.rankings
     return SavedSearch(
-        query=result.query,
-        keywords=result.keywords,
+        **{
+            name: getattr(result, name)
+            for name in ("query", "keywords", "mode", "filters", "score_kind", "unavailable")
+        },
         context=result.retrieved.request.context,
-        mode=result.mode,
-        filters=result.filters,
         plan=str(result.plan),
         settings=plan_settings(result.plan),
-        score_kind=result.score_kind,
         sources=tuple(sorted(rankings)),
         approximate=tuple(sorted(s for s, r in rankings.items() if r.approximate)),
-        unavailable=result.unavailable,
         timings_ms={name: round(float(value), 3) for name, value in result.timings_ms.items()},
         funnel=result.steps,
         messages=tuple(map(clean, result.messages)),
@@ -327,8 +325,8 @@ def _evaluations(evaluations: Sequence[Evaluation]) -> tuple[tuple[SavedEvaluati
 
 def _sweep(sweep: Sweep, before: int, after: int) -> SavedSweep:
     d = sweep.difference
+    same = ("measure", "oracle", "search", "combinations", "complete")
     return SavedSweep(
-        measure=sweep.measure,
         fields=tuple(sweep.space.grid),
         baseline=str(sweep.baseline),
         best=str(sweep.best),
@@ -340,11 +338,8 @@ def _sweep(sweep: Sweep, before: int, after: int) -> SavedSweep:
         low=_finite(d.low),
         high=_finite(d.high),
         p=d.p,
-        oracle=sweep.oracle,
-        search=sweep.search,
-        combinations=sweep.combinations,
-        complete=sweep.complete,
         warnings=tuple(map(clean, sweep.warnings)),
+        **{name: getattr(sweep, name) for name in same},
     )
 
 

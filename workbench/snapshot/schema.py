@@ -351,7 +351,19 @@ def placed(
     )
 
 
-_SAME = ("rank", "score_kind", "chunk_id", "document_id", "chunk_index", "start_line", "end_line", "page", "distance")
+_SAME = (
+    "rank",
+    "score_kind",
+    "chunk_id",
+    "document_id",
+    "chunk_index",
+    "start_line",
+    "end_line",
+    "page",
+    "distance",
+    "added",
+    "locator",
+)
 
 
 def hits(content: Content, number: int) -> tuple[Hit, ...]:
@@ -368,8 +380,6 @@ def hits(content: Content, number: int) -> tuple[Hit, ...]:
                 collections=tuple(row["collections"]),
                 matches=spans(row),
                 metadata=_metadata(row["metadata"]),
-                added=row["added"],
-                locator=row["locator"],
                 **{name: row[name] for name in _SAME},
                 **texts,
                 **_by_source(lines),
