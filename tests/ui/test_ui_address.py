@@ -190,16 +190,16 @@ def test_what_is_said_outlasts_the_runs_that_follow_at_once(monkeypatch: pytest.
     clock = [100.0]
     monkeypatch.setattr(state.st, "session_state", session)
     monkeypatch.setattr(state.time, "monotonic", lambda: clock[0])
-    state.tell("Saved.")
+    state.message("Saved.")
     state.notice("No.")
-    assert (state.take_told(), state.take_notices()) == (("Saved.",), ("No.",))
+    assert (state.take_messages(), state.take_notices()) == (("Saved.",), ("No.",))
     clock[0] += state.STAYS_SECONDS / 2
-    state.tell("Saved, too.")
-    assert (state.take_told(), state.take_notices()) == (("Saved.", "Saved, too."), ("No.",))
+    state.message("Saved, too.")
+    assert (state.take_messages(), state.take_notices()) == (("Saved.", "Saved, too."), ("No.",))
     clock[0] += state.STAYS_SECONDS / 2
-    assert (state.take_told(), state.take_notices()) == (("Saved, too.",), ())
+    assert (state.take_messages(), state.take_notices()) == (("Saved, too.",), ())
     clock[0] += state.STAYS_SECONDS
-    assert state.take_told() == ()
-    state.tell("Saved.")
-    assert state.take_told() == ("Saved.",)
-    assert session.keys() == {"wb.told"}
+    assert state.take_messages() == ()
+    state.message("Saved.")
+    assert state.take_messages() == ("Saved.",)
+    assert session.keys() == {"wb.messages"}

@@ -68,7 +68,7 @@ def run() -> None:
     st.set_page_config(page_title=tab_title(PAGES[page.url_path][0], about))
     for sentence in state.take_notices():
         st.html(cards.alert("", sentence, ""))
-    for sentence in state.take_told():
+    for sentence in state.take_messages():
         st.html(cards.note(sentence))
     try:
         page.run()

@@ -169,7 +169,7 @@ def _handle(corpus: Corpus, do: str, chunk_id: str, value: Any) -> None:
         try:
             st.session_state[_LIKE] = nearest(corpus, app_state.current(), hit)
         except WorkbenchError as exc:
-            app_state.tell(f"Searched with the passage's text. Its neighbours by vector are not to be had: {exc}")
+            app_state.message(f"Searched with the passage's text. Its neighbours by vector are not to be had: {exc}")
             _ask_like(hit)
 
 

@@ -58,7 +58,7 @@ NOBODY = "-"
 """How the address writes a view without any role."""
 
 _STATE, _PAGE, _NOTICES = "wb.state", "wb.page", "wb.notices"
-_TOLD, _AGAIN, _PARTS, _PAGES = "wb.told", "wb.again", "wb.parts", "wb.pages"
+_MESSAGES, _AGAIN, _PARTS, _PAGES = "wb.messages", "wb.again", "wb.parts", "wb.pages"
 
 
 def default_plan() -> Plan:
@@ -241,14 +241,14 @@ def undo() -> None:
     """Undo the last change (a callback): of the state, or of something saved (a deletion, a grade)."""
     done: list[Change] = st.session_state.get(_DONE, [])
     if not done:
-        tell("There is nothing to undo.")
+        message("There is nothing to undo.")
         return
     last = done.pop()
     if isinstance(last.before, AppState):
         st.session_state[_STATE] = last.before
     else:
         last.before()
-    tell(f"Undone: {last.what}.")
+    message(f"Undone: {last.what}.")
 
 
 def set_plan(changes: Mapping[str, Any]) -> None:
@@ -274,17 +274,17 @@ def notice(sentence: str) -> None:
     st.session_state.setdefault(_NOTICES, {})[sentence] = None
 
 
-def tell(sentence: str) -> None:
+def message(sentence: str) -> None:
     """Show something that is no fault at the top of the page."""
-    st.session_state.setdefault(_TOLD, {})[sentence] = None
+    st.session_state.setdefault(_MESSAGES, {})[sentence] = None
 
 
 def take_notices() -> tuple[str, ...]:
     return _shown_now(_NOTICES)
 
 
-def take_told() -> tuple[str, ...]:
-    return _shown_now(_TOLD)
+def take_messages() -> tuple[str, ...]:
+    return _shown_now(_MESSAGES)
 
 
 def _shown_now(kind: str) -> tuple[str, ...]:

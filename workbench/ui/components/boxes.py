@@ -378,7 +378,7 @@ def _save(kind: str) -> None:
             kept.restore([old])
 
     app_state.remember(f"the saving of {name}", back)
-    app_state.tell(f"Saved as {name}.")
+    app_state.message(f"Saved as {name}.")
 
 
 # --- synonyms and stop words ------------------------------------------------------------------------------------------
@@ -433,4 +433,4 @@ def _save_vocabulary(corpus: Corpus) -> None:
             st.session_state.pop(key, None)
 
     app_state.remember("the synonyms and stop words", back)
-    app_state.tell("Synonyms and stop words are saved, and used from now on.")
+    app_state.message("Synonyms and stop words are saved, and used from now on.")

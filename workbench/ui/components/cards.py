@@ -144,7 +144,7 @@ def card(
 
 
 def _section(hit: Hit) -> str:
-    """The heading that the passage stands under, by which passages of one document are told apart."""
+    """The heading that the passage stands under, by which passages of one document differ."""
     last = hit.section.rpartition(" > ")[2]
     if not last or last == hit.title:
         return ""
@@ -211,10 +211,10 @@ def _ranks(hit: Hit, ranks: Mapping[str, int], sources: Sequence[str]) -> str:
             continue
         sign, words = movement(hit.rank, there)
         kind = "wb-up" if sign.startswith("▲") else "wb-down" if sign.startswith("▼") else "wb-same"
-        told = f"{name}: rank {there}" + (f"; here {words}" if words else "")
-        told += f", {by_chunk(hit.counted[source].start_line)}" if source in hit.counted else ""
+        words = f"{name}: rank {there}" + (f"; here {words}" if words else "")
+        words += f", {by_chunk(hit.counted[source].start_line)}" if source in hit.counted else ""
         shown.append(
-            f'<span class="wb-src" data-source="{name}" title="{told}">{dot}{name} <b>{there}</b>'
+            f'<span class="wb-src" data-source="{name}" title="{words}">{dot}{name} <b>{there}</b>'
             f'<span class="{kind}">{sign}</span></span>'
         )
     return f'<div class="wb-ranks">{"".join(shown)}</div>'
@@ -224,14 +224,14 @@ def _bar(hit: Hit) -> str:
     parts = shares(hit.contributions)
     if len(parts) < 2 or not any(p.percent for p in parts):
         return ""  # A lone source has the whole bar: nothing to see.
-    told = ", ".join(f"{plain(p.source, 40)} {number(p.value)} ({p.percent} %)" for p in parts)
+    words = ", ".join(f"{plain(p.source, 40)} {number(p.value)} ({p.percent} %)" for p in parts)
     pieces = "".join(
         f'<span style="width:{p.percent}%;background:{source_colour(p.source)}"'
         f' data-source="{attribute(plain(p.source, 40))}"></span>'
         for p in parts
         if p.percent
     )
-    return f'<div class="wb-bar" role="img" aria-label="{attribute(told)}" title="{attribute(told)}">{pieces}</div>'
+    return f'<div class="wb-bar" role="img" aria-label="{attribute(words)}" title="{attribute(words)}">{pieces}</div>'
 
 
 def _passage(hit: Hit, numbered: bool) -> str:
@@ -338,7 +338,7 @@ def example_head(number: int, example: Example) -> str:
 
 
 def note(sentence: str) -> str:
-    return f'<div class="wb-told" role="status">{visible(plain(sentence, 600))}</div>'
+    return f'<div class="wb-status" role="status">{visible(plain(sentence, 600))}</div>'
 
 
 def alert(title: str, reason: str, remedy: str) -> str:

@@ -316,7 +316,7 @@ def _do(action: Callable[[], str]) -> None:
     except WorkbenchError as exc:
         st.html(cards.alert("", exc.message, exc.remedy))
         return
-    state.tell(said)
+    state.message(said)
     st.rerun()
 
 

@@ -162,7 +162,7 @@ def _found(made: Sweep) -> None:
     use, yaml, python, link = st.columns([5, 3, 3, 4], vertical_alignment="center")
     if use.button("Use it on the Search page", type="primary", key=_KEY + "use"):
         app_state.update("the tuned plan", plan=made.best)
-        app_state.tell("The tuned plan is the shared plan now; Undo takes it back.")
+        app_state.message("The tuned plan is the shared plan now; Undo takes it back.")
         st.switch_page(app_state.page_of(""))
     yaml.download_button("As YAML", made.to_yaml(), "plan.yaml", key=_KEY + "yaml", on_click="ignore")
     python.download_button("As Python", made.to_python(), "plan.py", key=_KEY + "python", on_click="ignore")
@@ -335,7 +335,7 @@ def _use(asked: Plan, thresholds: Mapping[str, float]) -> None:
     app_state.update("the threshold", plan=plan.replace({**changes, **metric}))
     said = " and ".join(f"{at:g} ({field})" for field, at in changes.items())
     where = f"at {asked['vector.metric']} distance" if metric else cut_words(by.pop()).replace(" a ", " the ")
-    app_state.tell(f"The shared plan cuts {where} {said} now; Undo on the Search page takes it back.")
+    app_state.message(f"The shared plan cuts {where} {said} now; Undo on the Search page takes it back.")
     st.rerun()
 
 
