@@ -142,7 +142,7 @@ def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path
     advised = {s: found[s].advised(0.0) for s in ("vector", "vector:table")}
     shown = all_text(at)
     for source, value in advised.items():
-        assert f"<td>{source}</td><td>off</td><td>{value:g}</td>" in shown
+        assert "".join(f"<td><bdi>{text}</bdi></td>" for text in (source, "off", f"{value:g}")) in shown
     at.button(key="wb.w.tune.scores.use").click()
     at.run()
     plan = at.session_state["wb.state"].plan
