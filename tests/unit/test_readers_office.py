@@ -10,8 +10,8 @@ import pytest
 from file_makers import count_words, cut_file, docx, epub, found, odt, pptx, read, saved, xlsx, zipped
 
 from workbench.ingest import FileRules, ReadError, read_documents
-from workbench.ingest.readers.sheets import format_kind, plain_number, shown_number
-from workbench.ingest.readers.word import formatted
+from workbench.ingest.readers.package import formatted, plain_number
+from workbench.ingest.readers.sheets import format_kind, shown_number
 from workbench.locators import locate
 from workbench.records import Chunk
 from workbench.reports import FileStatus
@@ -117,7 +117,7 @@ def test_formats_of_numbers_are_told_apart() -> None:
         "168": '"day" 0',
         "169": "dd/mm/yyyy hh:mm",
     }
-    assert [format_kind(k, own) for k in own] == ["date", "", "percent", "time", "", "datetime"]
+    assert [format_kind(k, own) for k in own] == ["date", "", "percent", "duration", 'number "day" 0', "datetime"]
     assert [format_kind(k, {}) for k in ("0", "9", "14", "22", "x")] == ["", "percent", "date", "datetime", ""]
     assert plain_number(-3.0) == "-3"
 

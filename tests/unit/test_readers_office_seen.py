@@ -90,11 +90,11 @@ def test_notes_and_headers_stand_under_no_heading_of_the_body_and_page_numbers_a
     assert sections(file) == [("Last chapter", "# Last chapter"), ("", "On every page")]
 
 
-def test_text_that_word_does_not_show_is_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+def test_text_that_word_does_not_show_is_left_out_and_said_to_be_there(tmp_path: Path) -> None:
     file = saved(tmp_path, "a.docx", word(paragraph("seen") + paragraph("unseen", run="<w:vanish/>")))
     (document,), _ = read(file)
-    assert document.text == "seen\n\nunseen\n"
-    assert document.metadata["hidden"] == "text in 1 paragraphs"
+    assert document.text == "seen\n"
+    assert document.metadata["hidden"] == "text in 1 runs, left out"
     (plain,), _ = read(saved(tmp_path, "b.docx", docx([("", "seen")])))
     assert "hidden" not in plain.metadata
 

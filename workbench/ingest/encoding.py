@@ -73,6 +73,30 @@ _BETWEEN_WORDS = frozenset(" \n\u3000\u3001\u3002\uff0c")
 _DECLARED = re.compile(
     rb"<meta[^>]+?charset[ \t]*=[ \t\"']*([-\w:.]+)|<\?xml[^>]+?encoding=[\"']([-\w.]+)", re.IGNORECASE
 )
+_COLOURS = re.compile("\x1b(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][A-Z0-9]|[=>])|.\x08")
+_SYMBOL = (
+    " !\u2200#\u2203%&\u220b()\u2217+,\u2212./0123456789:;<=>?\u2245\u0391\u0392\u03a7\u0394\u0395\u03a6\u0393"
+    "\u0397\u0399\u03d1\u039a\u039b\u039c\u039d\u039f\u03a0\u0398\u03a1\u03a3\u03a4\u03a5\u03c2\u03a9\u039e\u03a8"
+    "\u0396[\u2234]\u22a5_\u203e\u03b1\u03b2\u03c7\u03b4\u03b5\u03c6\u03b3\u03b7\u03b9\u03d5\u03ba\u03bb\u03bc"
+    "\u03bd\u03bf\u03c0\u03b8\u03c1\u03c3\u03c4\u03c5\u03d6\u03c9\u03be\u03c8\u03b6{|}\u223c"
+)
+_SYMBOL_HIGH = (
+    "\u20ac\u03d2\u2032\u2264\u2044\u221e\u0192\u2663\u2666\u2665\u2660\u2194\u2190\u2191\u2192\u2193\u00b0\u00b1"
+    "\u2033\u2265\u00d7\u221d\u2202\u2022\u00f7\u2260\u2261\u2248\u2026|\u2014\u21b5\u2135\u2111\u211c\u2118\u2297"
+    "\u2295\u2205\u2229\u222a\u2283\u2287\u2284\u2282\u2286\u2208\u2209\u2220\u2207\u00ae\u00a9\u2122\u220f\u221a"
+    "\u22c5\u00ac\u2227\u2228\u21d4\u21d0\u21d1\u21d2\u21d3\u25ca\u2329\u00ae\u00a9\u2122\u2211"
+)
+_FONTS = {
+    "symbol": {**dict(enumerate(_SYMBOL, 0x20)), **dict(enumerate(_SYMBOL_HIGH, 0xA0)), 0xF1: "\u232a", 0xF2: "\u222b"},
+    "wingdings": dict(
+        zip(
+            b"\x28\x2a\x46\x4a\x4c\x6c\x6e\x6f\x71\x76\x9f\xa7\xa8\xd8\xdf\xe0\xe1\xe2\xf0\xfb\xfc\xfd\xfe",
+            "\u260e\u2709\u261e\u263a\u2639\u25cf\u25a0\u2610\u2751\u2756\u2022\u25aa\u2610\u27a2\u2190\u2192\u2191\u2193\u21e8\u2717\u2713\u2612\u2611",
+            strict=True,
+        )
+    ),
+}
+"""Signs of the fonts that have letters of their own, by code (Adobe's Symbol encoding; the usual ones of Wingdings)."""
 _COOKIE = re.compile(rb"(?:#|//|/\*|--).*?coding[:=][ \t]*([-\w.]+)")
 
 
@@ -86,6 +110,21 @@ def normalise(text: str) -> str:
 def clean(text: str) -> str:
     """U+FFFD for what cannot be stored: NUL and lone surrogates. The length stays the same."""
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
+
+
+def symbols(text: str, font: str) -> str:
+    """What a text in a font of symbols shows, its codes as bytes or in the private area (U+F0xx); text in others as it is."""
+    signs = _FONTS.get(font.strip().lower())
+    return (
+        "".join(signs.get(ord(c) & 0xFF, c) if c < "\u0100" or "\uf000" <= c <= "\uf0ff" else c for c in text)
+        if signs
+        else text
+    )
+
+
+def without_colours(text: str) -> str:
+    """A text without the codes by which terminals are told colours and places, and letters that were struck twice once."""
+    return _COLOURS.sub("", text) if "\x1b" in text or "\x08" in text else text
 
 
 def declared_encoding(head: bytes) -> str:

@@ -19,6 +19,7 @@ from workbench.records import Span
 
 CELLS = " | "
 _ROWS_FOR_HEADER = 10
+_TEN = re.compile(r"(?<![\d.,])10$")
 _EMPTY_TITLE = re.compile(
     r"(?i)[\W_]*(?:(?:untitled|unbenannt|anonymous|unspecified|title|titel)(?: ?(?:document|dokument|presentation|spreadsheet))?"
     r"|(?:slide|folie|page|sheet|document|book|presentation) ?\d+"
@@ -261,6 +262,13 @@ class TextWriter:
     def _write(self, text: str) -> None:
         self._parts.append(text)
         self.length += len(text)
+
+
+def raised(before: str, words: str, low: bool = False) -> str:
+    """Raised or lowered words as they follow others: figures behind a figure are set apart, so that no number becomes another."""
+    if not (words[:1].isdigit() and before[-1:].isdigit()):
+        return words
+    return ("^" if not low and _TEN.search(before) else " ") + words
 
 
 def trimmed(cells: Sequence[str]) -> Sequence[str]:

@@ -313,12 +313,12 @@ def digest_of(found: FoundFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Ignore:
-    """The patterns of one `.gitignore`.
+    """The patterns of one `.gitignore`, from the last, which wins, to the first: whether it ignores, and its expression.
 
     A path relative to the root becomes relative to this file's folder by `prefix` before it, or `cut` characters off its front.
     """
 
-    spec: GitIgnoreSpec
+    patterns: tuple[tuple[bool, re.Pattern[str]], ...]
     prefix: str
     cut: int
     name: str
@@ -329,16 +329,25 @@ def _ignored(path: str, is_folder: bool, stack: tuple[_Ignore, ...]) -> str:
     for ignore in reversed(stack):
         # Bytes that are no UTF-8 are U+FFFD, as in the patterns: the matcher takes nothing else.
         readable = os.fsencode(ignore.prefix + path[ignore.cut :]).decode("utf-8", "replace")
-        include = ignore.spec.check_file(readable + "/" * is_folder).include
-        if include is not None:
-            return ignore.name if include else ""
+        verdict = _verdict(ignore, readable + "/" * is_folder)
+        if verdict is not None:
+            return ignore.name if verdict else ""
     return ""
+
+
+def _verdict(ignore: _Ignore, path: str) -> bool | None:
+    """What the patterns say of this very path: what they say of the folders above it was asked when those were entered."""
+    for ignores_it, expression in ignore.patterns:
+        match = expression.match(path)
+        if match is not None:
+            mark = match.end("ps_d") if "ps_d" in expression.groupindex else -1  # the `/` behind a folder's name
+            if mark in (-1, len(path)) and not (expression.pattern.endswith("/") and match.end() == len(path)):
+                return ignores_it
+    return None
 
 
 def _load_ignore(folder: str, prefix: str, cut: int) -> _Ignore | None:
     """The `.gitignore` of a folder, or None. Lines that are no patterns are passed over, as git does."""
-    from pathspec import GitIgnoreSpec
-
     file = os.path.join(folder, ".gitignore")
     try:
         with open(file, encoding="utf-8", errors="replace") as stream:
@@ -351,7 +360,11 @@ def _load_ignore(folder: str, prefix: str, cut: int) -> _Ignore | None:
             patterns += spec_of(line.removeprefix("\ufeff")).patterns
         except ValueError:
             continue
-    return _Ignore(GitIgnoreSpec(patterns), prefix, cut, file) if patterns else None
+    # `*/` is any folder: its expression, which is searched for, finds the first one of a path.
+    any_folder = re.compile(".*(?P<ps_d>/)$")
+    given = [(p.include, p.regex) for p in reversed(patterns) if p.include is not None]
+    found = tuple((include, any_folder if e.pattern == "(?P<ps_d>/)" else e) for include, e in given)
+    return _Ignore(found, prefix, cut, file) if found else None
 
 
 def spec_of(line: str) -> GitIgnoreSpec:
@@ -386,7 +399,8 @@ def _above(root: str) -> tuple[_Ignore, ...]:
     for folder in reversed(folders):
         ignore = _load_ignore(folder, os.path.relpath(root, folder).replace(os.sep, "/") + "/", 0)
         if ignore is not None:
-            if _ignored("", False, (ignore,)):
+            levels = ignore.prefix.split("/")[:-1]
+            if any(_verdict(ignore, "/".join(levels[:n]) + "/") for n in range(1, len(levels) + 1)):
                 return ()
             found.append(ignore)
     return tuple(found)

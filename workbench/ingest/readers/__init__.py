@@ -61,6 +61,7 @@ READERS: tuple[Reader, ...] = (
     mail.MESSAGE,
     mail.MAILBOX,
     text.SUBTITLES,
+    text.CALENDAR,
     text.LATEX,
     text.ORG,
     text.ASCIIDOC,

@@ -49,6 +49,7 @@ _NOT_READ = {
 _OPEN_KIND = "application/vnd.oasis.opendocument"
 _FLAT = re.compile(r"""=["']http://schemas\.microsoft\.com/office/2006/xmlPackage["']""")
 _FLAT_OPEN = re.compile(r"<office:document\s")
+_WORD_2003 = re.compile(r"<(?:\w+:)?wordDocument\s")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
@@ -245,14 +246,16 @@ PACKED = Reader("packed", _read_packed, sniff=lambda head: _opener(head) is not 
 
 def is_flat(raw: str) -> bool:
     """Whether this XML is an Office or OpenDocument package in one file."""
-    return bool(_FLAT.search(raw[:4096]) or _FLAT_OPEN.search(raw[:4096]))
+    return any(pattern.search(raw[:4096]) for pattern in (_FLAT, _FLAT_OPEN, _WORD_2003))
 
 
 def read_flat(source: Source, raw: str) -> Iterator[Parsed | Member | Problem]:
     """Read a package in one file as the file that it was made from. Raises ReadError."""
     stream = io.BytesIO()
+    head = raw[:4096]
+    parts = _flat_parts if _FLAT.search(head) else _flat_open_parts if _FLAT_OPEN.search(head) else _word_2003_parts
     with zipfile.ZipFile(stream, "w") as package:
-        for name, data in (_flat_parts if _FLAT.search(raw[:4096]) else _flat_open_parts)(raw):
+        for name, data in parts(raw):
             source.limits.take(len(data))  # each part carries the namespaces of the whole, and may be far larger
             package.writestr(name, data)
     yield from _read_zip(source.inner(Member(source.name, stream.getvalue())))
@@ -270,6 +273,18 @@ def _flat_open_parts(raw: str) -> Iterator[tuple[str, bytes]]:
     for name in ("content.xml", "styles.xml"):
         yield name, etree.tostring(root)
     yield "meta.xml", etree.tostring(meta) if meta is not None else b""
+
+
+def _word_2003_parts(raw: str) -> Iterator[tuple[str, bytes]]:
+    """Of a document of Word 2003, whose elements have the names of those of today."""
+    from lxml import etree
+
+    root = parse_xml(_DECLARATION.sub("", raw, count=1).encode("utf-8"))[0]
+    if root is None:
+        raise ReadError("It is broken: its XML cannot be read", RESAVE)
+    yield "[Content_Types].xml", b"<Types/>"
+    for name, part in (("document", root), ("styles", child(root, "styles"))):
+        yield f"word/{name}.xml", etree.tostring(part) if part is not None else b""
 
 
 def _flat_parts(raw: str) -> Iterator[tuple[str, bytes]]:

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import IO, Any, BinaryIO
 
 from workbench import settings
-from workbench.ingest.encoding import declared_encoding, decode
+from workbench.ingest.encoding import declared_encoding, decode, without_colours
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline
 from workbench.ingest.walk import FoundFile, open_found, relative_path
@@ -218,7 +218,7 @@ class Source:
     def text(self) -> tuple[str, dict[str, Any]]:
         """The decoded, normalised text, and metadata that names its encoding unless it is UTF-8."""
         text, encoding = decode(self.bytes(), declared_encoding(self.head()))
-        return text, ({} if encoding == "utf-8" else {"encoding": encoding})
+        return without_colours(text), ({} if encoding == "utf-8" else {"encoding": encoding})
 
 
 def _read(found: FoundFile, size: int = -1) -> bytes:

@@ -2,7 +2,8 @@
 
 A JSON file of records (an array of objects with `text`) is read as a JSONL file is. Any other JSON keeps its own lines, which a
 citation then names; one without line ends is laid out first. XML becomes one line an element that holds words, `name: words`,
-and its place is the line of the file on which the element begins, `line=57`. HTML inside an element, as feeds have it, is read
+and its place is the line of the file on which the element begins, `line=57`; an element within a
+sentence is a part of its line. HTML inside an element, as feeds have it, is read
 as HTML; an Office file that was saved as XML is read as the Office file that it is. Entities that a file declares are refused,
 external ones are never fetched.
 
@@ -17,22 +18,24 @@ import json
 import re
 import xml.parsers.expat as expat
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.ingest.encoding import clean, normalise
+from workbench.ingest.encoding import clean, normalise, without_colours
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, TextWriter
-from workbench.ingest.readers import archives, html
+from workbench.ingest.readers import archives, html, sheets
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
-from workbench.ingest.readers.records import read_objects
+from workbench.ingest.readers.records import read_objects, unescaped
 from workbench.ingest.readers.text import markdown_outline
 from workbench.locators import locator
 
 _LONG_LINE = 2000
+_ITEMS = ("item", "entry", "record", "row")
+_MOST_INLINE = 50
 _TAGS = re.compile(r"<(?:p|br|div|a|b|i|img|ul|li|h\d|table|span|em|strong)\b[^<>]*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _HTML_ROOT = re.compile(r"(?is)^\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype\s+html|<html\b)")
-_COLOURS = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 _PICTURE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=]{400,}")
 _NO_WORDS = re.compile(r"\s*<[\w.]+ object(?: at 0x[0-9a-f]+)?>\s*|\s*<[\w.]+ at 0x[0-9a-f]+>\s*")
 _LONGEST_OUTPUT = 20_000
@@ -51,7 +54,7 @@ def _read_json(source: Source) -> Iterator[Parsed | Problem]:
     if max(map(len, text.split("\n"))) > _LONG_LINE:
         text = clean(json.dumps(data, ensure_ascii=False, indent=1))
         metadata = {**metadata, "laid_out": True}
-    yield Parsed(text, "code", Outline(prose=False), language="json", metadata=metadata)
+    yield Parsed(unescaped(text), "code", Outline(prose=False), language="json", metadata=metadata)
 
 
 class _Entities(Exception):
@@ -62,6 +65,9 @@ def _read_xml(source: Source) -> Iterator[Parsed | Member | Problem]:
     raw, metadata = source.text()
     if _HTML_ROOT.match(raw[:4096]):
         yield from html.READER.read(source)
+        return
+    if sheets.is_xml_book(raw):
+        yield sheets.read_xml_book(raw)
         return
     if archives.is_flat(raw):
         yield from archives.read_flat(source, raw)
@@ -82,9 +88,32 @@ def _read_xml(source: Source) -> Iterator[Parsed | Member | Problem]:
     yield Parsed(raw, "xml", Outline(prose=False), metadata=metadata)
 
 
-class _Xml:
-    """Writes the words of an XML file as its elements end; no recursion, so depth costs nothing.
+_Line = tuple[str, str, str, int]
+"""Name and attributes of an element, its words, and the line of the file on which it begins."""
 
+
+@dataclass(slots=True)
+class _Element:
+    """An open element: its words and what its children have become, in their order."""
+
+    name: str
+    attributes: str
+    line: int
+    parts: list[str | _Closed] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """A child: its lines, and its words where it can be a part of its parent's sentence (None where it is a block)."""
+
+    lines: list[_Line]
+    words: str | None
+
+
+class _Xml:
+    """The lines of an XML file, one an element that holds words; no recursion, so depth costs nothing.
+
+    Where words are before or behind an element, as an emphasis is in a sentence, its words are a part of its parent's line.
     Raises ExpatError, _Entities.
     """
 
@@ -97,21 +126,23 @@ class _Xml:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._words
         parser.EntityDeclHandler = self._entity
-        self._open: list[tuple[str, int]] = []  # name and line of each open element
-        self._attributes: list[str] = []  # those of each that are not written yet
-        self._text: list[list[str]] = []  # the words of each since its start or last child
+        self._open = [_Element("", "", 1)]
         declaration = _DECLARATION.match(raw)
         if declaration is not None:  # the declared encoding was that of the bytes; line numbers stay
             raw = "\n" * declaration[0].count("\n") + raw[declaration.end() :]
         parser.Parse(raw.lstrip(" \t"), True)
+        for closed in self._open[0].parts:
+            for line in closed.lines if isinstance(closed, _Closed) else ():
+                self._write(*line)
+
+    def _words(self, data: str) -> None:
+        self._open[-1].parts.append(data)
 
     def _entity(self, *_: object) -> None:
         raise _Entities
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if self._open:
-            self._flush()
-        else:
+        if len(self._open) == 1:
             self.language = next((v for k, v in attributes.items() if k.endswith("lang")), "").partition("-")[0].lower()
         # Names of schemas and identifiers of the format are noise.
         shown = [
@@ -119,26 +150,32 @@ class _Xml:
             for key, value in attributes.items()
             if value.strip() and "schemaLocation" not in key and not value.startswith("http://www.w3.org/")
         ]
-        self._open.append((name.rpartition(" ")[2], self._parser.CurrentLineNumber))
-        self._attributes.append(" ".join(shown))
-        self._text.append([])
-
-    def _words(self, data: str) -> None:
-        if self._text:
-            self._text[-1].append(data)
+        self._open.append(_Element(name.rpartition(" ")[2], " ".join(shown), self._parser.CurrentLineNumber))
 
     def _end(self, _name: str) -> None:
-        self._flush()
-        for stack in (self._open, self._attributes, self._text):
-            stack.pop()
+        element = self._open.pop()
+        name, attributes, line, parts = element.name, element.attributes, element.line, element.parts
+        mixed = any(isinstance(part, str) and part.strip() for part in parts)
+        lines: list[_Line] = []
+        words: list[str] = []  # of the sentence so far
+        aside: list[_Line] = []  # attributes of what is in it
+        for part in (*parts, _Closed([], None)):
+            if isinstance(part, str):
+                words.append(part)
+            elif mixed and part.words is not None:
+                words.append(part.words)
+                aside += [(own, given, "", at) for own, given, _, at in part.lines if given]
+            else:
+                sentence = "".join(words).strip()
+                if sentence or attributes:
+                    lines.append((name, attributes, sentence, line))
+                lines += aside + part.lines
+                words, aside, attributes = [], [], ""
+        inline = name not in _ITEMS and sum(bool(own[2]) for own in lines) <= 1 and len(lines) < _MOST_INLINE
+        inner = "".join(part if isinstance(part, str) else part.words or "" for part in parts) if inline else None
+        self._open[-1].parts.append(_Closed(lines, " " if name in ("br", "lb") else inner))
 
-    def _flush(self) -> None:
-        """Write what the innermost element holds so far."""
-        words = "".join(self._text[-1]).strip()
-        (name, line), attributes = self._open[-1], self._attributes[-1]
-        self._text[-1], self._attributes[-1] = [], ""
-        if not words and not attributes:
-            return
+    def _write(self, name: str, attributes: str, words: str, line: int) -> None:
         at = locator(line=line)
         if words and _TAGS.search(words):
             self.writer.line(f"{name}:", at)
@@ -147,7 +184,7 @@ class _Xml:
         words = words if "\n" in words and len(words) > 200 else " ".join(words.split())
         if name == "title" and words and not self.title:
             self.title = " ".join(words.split())
-        if name in ("item", "entry", "record", "row"):
+        if name in _ITEMS:
             self.writer.gap()
         label = f"{name} {attributes}".strip()
         self.writer.line(f"{label}: {words}" if words else label, at)
@@ -214,14 +251,14 @@ def _output(output: Mapping[str, Any]) -> str:
     if output.get("output_type") in ("error", "pyerr"):
         trace = output.get("traceback")
         words = "\n".join(map(str, trace)) if isinstance(trace, list) and trace else ""
-        return _COLOURS.sub("", words or f"{output.get('ename', '')}: {output.get('evalue', '')}")
+        return without_colours(words or f"{output.get('ename', '')}: {output.get('evalue', '')}")
     data = output.get("data", output)
     if not isinstance(data, dict):
         return ""
     for name in ("text/markdown", "text/plain", "text/latex", "text"):
         words = _joined(data.get(name))
         if name in data and not _NO_WORDS.fullmatch(words):
-            return _PICTURE.sub("[picture]", _COLOURS.sub("", words))
+            return _PICTURE.sub("[picture]", without_colours(words))
     return html.html_text(_joined(data.get("text/html")))[0] or _joined(data.get("text/plain"))
 
 

@@ -26,26 +26,30 @@ from workbench.ingest.outline import (
     TextWriter,
     find_header,
     is_number,
+    raised,
     separate,
     trimmed,
     useful_title,
 )
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
-from workbench.ingest.readers.package import Package, attribute, descendants, local, opened
+from workbench.ingest.readers.package import Package, attribute, descendants, local, math, opened, parse_xml
 from workbench.locators import Place, locator, whole_number
 from workbench.records import Span
 
 LONG_LINE = 2000
 """Characters of a line of the source above which a place in it has a column too."""
 _OPENING = re.compile(
-    rb"\s*(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+    rb"\s*(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table)\b",
+    re.I | re.S,
 )
 _DOCTYPE = re.compile(r"\s*<!doctype[^>]*>", re.I)
 _TAG, _COMMENT = re.compile("<[a-zA-Z/!?]"), re.compile("<!--(?!-?>)")
 _NO_LINE_END = re.compile(r"[^\n]")
 _BOGUS = re.compile(r"<(?:\?|!(?!--)|/(?![a-zA-Z>]))[^>]*>")
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
-_NO_TEXT = frozenset("script style noscript template svg head iframe object canvas datalist".split())
+_NO_TEXT = frozenset("script style noscript template svg head iframe object canvas datalist rt rp".split())
+_UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.I)
+_WIDEST = 1000  # columns that one cell spans, as in browsers
 _BLOCK = frozenset(
     "p div section article main header footer nav aside blockquote figure figcaption ul ol dl table form"
     " fieldset address details summary hr pre hgroup center".split()
@@ -70,6 +74,8 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     writer.write(_body(root))
     text, outline = writer.finish()
     found = _head(root)
+    if writer.hidden:
+        metadata["hidden"] = f"text in {writer.hidden} places, left out"
     yield Parsed(
         text,
         "html",
@@ -215,6 +221,7 @@ class _Writer:
         self.marks: Marks = []
         self.parts: list[str] = []
         self.length = 0
+        self.hidden = 0  # how many elements with words are not shown
         self.breaks = 0  # line ends due before the next word
         self.space = False  # a space due before the next word
         self.sections: list[Section] = []
@@ -250,6 +257,15 @@ class _Writer:
                 line, column = line + 1, 1
             self._text(node.data or "", line, column)
             return ()
+        if tag == "math":
+            self._text(math(parse_xml(node.to_html().encode())[0]), node.origin_line or 0, node.origin_col or 0)
+            return ()
+        if _is_hidden(node):
+            self.hidden += bool(_words(node))
+            return ()
+        if tag in ("sup", "sub") and self.parts and not self.space and not self.breaks:
+            apart = raised(self.parts[-1], _words(node), tag == "sub")[:1]
+            self._append(apart if apart in (" ", "^") else "")
         if tag in _NO_TEXT or not node.children:
             if tag == "br":
                 self._break(1)
@@ -278,7 +294,7 @@ class _Writer:
 
     def _leave(self, node: Any) -> None:
         tag = node.name
-        if tag in _NO_TEXT or not node.children:
+        if tag in _NO_TEXT or not node.children or _is_hidden(node):
             return
         if tag == "pre" and self.preformatted:
             self.blocks.append(Span(self.preformatted.pop(), self.length))
@@ -322,12 +338,17 @@ class _Writer:
         if any(node.name == "table" for node in _below(table)):
             return False
         parts = [part for part in table.children if part.children]
-        rows = [row for part in parts for row in ([part] if part.name == "tr" else part.children) if row.name == "tr"]
-        cells = [[cell for cell in row.children or () if cell.name in ("td", "th")] for row in rows]
-        inside = (inner.name for row in cells for cell in row if cell.name == "td" for inner in _below(cell))
+        rows = [row for part in parts for row in ([part] if part.name == "tr" else part.children) if _is_row(row)]
+        cells = _grid(
+            [
+                [cell for cell in row.children or () if cell.name in ("td", "th") and not _is_hidden(cell)]
+                for row in rows
+            ]
+        )
+        inside = (inner.name for row in cells for cell in row if cell and cell.name == "td" for inner in _below(cell))
         if not rows or any(name in _HEADINGS or name == "pre" for name in inside):
             return False
-        written = [[_one_line(cell, _ALL_SPACE) for cell in row] for row in cells]
+        written = [[_one_line(cell, _ALL_SPACE) if cell is not None else ("", []) for cell in row] for row in cells]
         if max((len(words) for row in written for words, _ in row), default=0) > _LONGEST_CELL:
             return False
         filled = [index for index, row in enumerate(written) if any(words for words, _ in row)]
@@ -343,7 +364,7 @@ class _Writer:
             self._append("\n" if index else "")
             starts.append(self.length)
             for column in range(len(trimmed([words for words, _ in line]))):
-                self._append(CELLS if column else "")
+                self._append(CELLS if column and line[column - 1][0] else CELLS.lstrip() if column else "")
                 self._append_marked(*line[column])
         self.blocks.append(Span(start, self.length))
         plain = [[words for words, _ in line] for line in lines]
@@ -416,8 +437,50 @@ def _one_line(node: Any, blanks: re.Pattern[str] = _SPACE) -> tuple[str, Marks]:
     return "".join(writer.parts).strip(), writer.marks
 
 
+def _is_row(node: Any) -> bool:
+    return node.name == "tr" and not _is_hidden(node)
+
+
+def _is_hidden(node: Any) -> bool:
+    """Whether an element says itself that browsers do not show it; style sheets are not followed."""
+    given = node.attrs
+    if not given or not isinstance(given, dict):
+        return bool(node.name == "dialog")
+    hides = bool("hidden" in given) and str(given["hidden"] or "").lower() != "until-found"
+    return (
+        hides or (node.name == "dialog" and "open" not in given) or bool(_UNSEEN.search(str(given.get("style") or "")))
+    )
+
+
+def _grid(rows: list[list[Any]]) -> list[list[Any]]:
+    """The cells of each row in their columns: None where one from the left or from above goes on."""
+    found: list[list[Any]] = []
+    left: dict[int, int] = {}  # column -> rows that a cell from above still covers
+    for row in rows:
+        line: list[Any] = []
+
+        def pass_covered(line: list[Any] = line) -> None:
+            while left.get(len(line), 0) > 0:
+                left[len(line)] -= 1
+                line.append(None)
+
+        for cell in row:
+            pass_covered()
+            columns, down = (
+                min(max(whole_number(_attribute(cell, name), 1), 1), _WIDEST) for name in ("colspan", "rowspan")
+            )
+            for column in range(columns):
+                left[len(line)] = down - 1
+                line.append(None if column else cell)
+        pass_covered()
+        found.append(line)
+    return found
+
+
 def _is_head(cell: Any) -> bool:
     """A head by its element, or by all of its words being bold."""
+    if cell is None:
+        return False
     if cell.name == "th":
         return True
     bold = [node for node in _below(cell) if node.name in ("b", "strong")]

@@ -14,18 +14,20 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from workbench.ingest.encoding import normalise
+from workbench.ingest.encoding import normalise, symbols
 from workbench.ingest.errors import Problem, ReadError, skip
-from workbench.ingest.outline import TextWriter, useful_title
+from workbench.ingest.outline import TextWriter, raised, useful_title
 from workbench.ingest.readers import sheets
 from workbench.ingest.readers.base import LOCKED, Member, Parsed, Reader, Source
 from workbench.ingest.readers.mail import read_outlook
 from workbench.locators import locator
 
+_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BROKEN = (
     "It is broken: it cannot be opened as an Office file",
     "Get it again, or open it in its program and save it again",
@@ -33,6 +35,9 @@ _BROKEN = (
 _FIELD_CODE = re.compile("\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")
 _ANCHORS = re.compile("[\x01\x02\x03\x04\x05\x08\x0b\x0e\x1e\x1f\xa0]")
 _SHOWN = {"\x0b": "\n", "\x0e": "\n", "\x1e": "-", "\xa0": " "}
+_ROW = "\x1d"
+_CHARACTER, _PARAGRAPH = 0, 1
+_DELETED, _VANISH, _SYMBOL, _RAISED, _ROW_ENDS = 0x0800, 0x083C, 0x6A09, 0x2A48, 0x2417
 _PACKED = ("\x01Ole10Native", "Package", "CONTENTS")
 _PROPERTIES = {2: "title", 3: "subject", 4: "author", 5: "keywords"}
 _DOCUMENT, _SLIDE, _SLIDE_ATOM, _NOTES, _EDIT, _DIRECTORY = 0x03E8, 0x03EE, 0x03EF, 0x03F0, 0x0FF5, 0x1772
@@ -48,6 +53,11 @@ _MOST_READ = 4
 def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     import olefile
 
+    if not source.head().startswith(_MAGIC):
+        raise ReadError(
+            "It is not a file of Office 97 to 2003, despite its name: perhaps WordPerfect, or an older Word",
+            "Open it in the program that made it, and save it as PDF or text",
+        )
     try:
         with source.stream() as stream, olefile.OleFileIO(stream) as ole:
             yield from _parts(ole, source)
@@ -59,7 +69,7 @@ READER = Reader(
     "ole",
     _read,
     frozenset({".doc", ".dot", ".xls", ".xlt", ".ppt", ".pps", ".msg"}),
-    sniff=lambda head: head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+    sniff=lambda head: head.startswith(_MAGIC),
     certain=True,
 )
 
@@ -135,46 +145,128 @@ def _word(ole: Any) -> Parsed:
         raise ReadError(*LOCKED)
     table = "1Table" if flags & 0x0200 else "0Table"
     counts = struct.unpack_from("<11i", stream, 0x4C)  # ccpText, ccpFtn, ccpHdd, ccpMcr, ccpAtn, ccpEdn, ccpTxbx, ...
-    start, size = struct.unpack_from("<2I", stream, 0x1A2)  # fcClx, lcbClx
-    text = _pieces(stream, ole.openstream(table).read()[start : start + size])
+    tables = ole.openstream(table).read()
+    text, hidden = _Text(stream, tables).shown()
     writer = TextWriter()
     position = 0
     for name, count in zip(("", "footnote", "header", "", "comment", "endnote", "box"), counts, strict=False):
         part, position = text[position : position + max(count, 0)], position + max(count, 0)
         if name:
             writer.apart()
-        _write_part(writer, part, name or "paragraph")
+        _write_part(writer, "".join(part), name or "paragraph")
     written, outline, places = writer.finish()
     title, metadata = _summary(ole)
+    if hidden:
+        metadata["hidden"] = f"text in {hidden} runs, left out"
     return Parsed(written, "word", outline, title, metadata=metadata, places=places)
 
 
-def _pieces(stream: bytes, clx: bytes) -> str:
-    """The characters of all parts of a document, in order, from its piece table."""
-    position = 0
-    while position < len(clx) and clx[position] == 1:  # formatting that pieces refer to
-        position += 3 + struct.unpack_from("<H", clx, position + 1)[0]
-    if position >= len(clx) or clx[position] != 2:
-        raise ReadError(*_BROKEN)
-    count = (struct.unpack_from("<I", clx, position + 1)[0] - 4) // 12
-    base = position + 5
-    ends = struct.unpack_from(f"<{count + 1}I", clx, base)
-    found = []
-    for index in range(count):
-        (place,) = struct.unpack_from("<I", clx, base + 4 * (count + 1) + 8 * index + 2)
-        length = ends[index + 1] - ends[index]
-        if place & 0x40000000:
-            begin = (place & 0x3FFFFFFF) // 2
-            found.append(stream[begin : begin + length].decode("cp1252", "replace"))
-        else:
-            # Counts are of UTF-16 units: a character of two is put together only after the parts are cut.
-            units = struct.unpack_from(f"<{min(length, (len(stream) - place) // 2)}H", stream, place)
-            found.append("".join(map(chr, units)))
-    return "".join(found)
+class _Text:
+    """The characters of all parts of a document, from its piece table, and what is set for runs of them ([MS-DOC] 2.4, 2.6)."""
+
+    def __init__(self, stream: bytes, tables: bytes) -> None:
+        self._stream, self._tables = stream, tables
+        self.signs: list[str] = []
+        self._pieces: list[tuple[int, int, int]] = []  # where in the stream it begins, its first sign, bytes a sign
+        clx = self._table(0x1A2)
+        position = 0
+        while position < len(clx) and clx[position] == 1:  # formatting that pieces refer to
+            position += 3 + struct.unpack_from("<H", clx, position + 1)[0]
+        if position >= len(clx) or clx[position] != 2:
+            raise ReadError(*_BROKEN)
+        count = (struct.unpack_from("<I", clx, position + 1)[0] - 4) // 12
+        base = position + 5
+        ends = struct.unpack_from(f"<{count + 1}I", clx, base)
+        for index in range(count):
+            (place,) = struct.unpack_from("<I", clx, base + 4 * (count + 1) + 8 * index + 2)
+            length = ends[index + 1] - ends[index]
+            if place & 0x40000000:
+                begin, width = (place & 0x3FFFFFFF) // 2, 1
+                self._pieces.append((begin, len(self.signs), width))
+                self.signs += stream[begin : begin + length].decode("cp1252", "replace")
+            else:
+                # Counts are of UTF-16 units: a character of two is put together only after the parts are cut.
+                self._pieces.append((place, len(self.signs), 2))
+                units = struct.unpack_from(f"<{min(length, (len(stream) - place) // 2)}H", stream, place)
+                self.signs += map(chr, units)
+        self._pieces.sort()
+
+    def shown(self) -> tuple[list[str], int]:
+        """The signs as the program shows them, and how many runs are hidden. The mark that ends a row of a table is `_ROW`."""
+        signs, hidden = self.signs, 0
+        with contextlib.suppress(struct.error, IndexError):  # what is damaged here costs looks and no words
+            fonts = self._fonts()
+            for start, end, look in self._runs(0xFA, _CHARACTER):
+                at = self._span(start, end)
+                if look.get(_DELETED, b"\0") != b"\0" or look.get(_VANISH, b"\0") != b"\0":
+                    hidden += _DELETED not in look and bool("".join(signs[at.start : at.stop]).strip())
+                    signs[at.start : at.stop] = [""] * len(at)
+                elif _SYMBOL in look and len(at) == 1:
+                    font, code = struct.unpack("<2H", look[_SYMBOL])
+                    signs[at.start] = symbols(chr(code), fonts[font] if font < len(fonts) else "")
+                elif look.get(_RAISED, b"\0") != b"\0" and len(at):
+                    before = "".join(signs[max(0, at.start - 8) : at.start])
+                    signs[at.start] = raised(before, signs[at.start], look[_RAISED] == b"\2")
+            for start, end, look in self._runs(0x102, _PARAGRAPH):
+                at = self._span(start, end)
+                if _ROW_ENDS in look and len(at) and signs[at.stop - 1] == "\x07":
+                    signs[at.stop - 1] = _ROW
+        return signs, hidden
+
+    def _table(self, entry: int) -> bytes:
+        start, size = struct.unpack_from("<2I", self._stream, entry)
+        return self._tables[start : start + size]
+
+    def _fonts(self) -> list[str]:
+        """Names of the fonts: each entry has its length first, and its name after 39 bytes more."""
+        data, at, found = self._table(0x112), 4, list[str]()
+        while at < len(data):
+            found.append(data[at + 40 : at + 1 + data[at]].decode("utf-16-le", "replace").partition("\0")[0])
+            at += 1 + data[at]
+        return found
+
+    def _span(self, start: int, end: int) -> range:
+        """The signs that a stretch of the stream holds."""
+        index = bisect_right(self._pieces, (start, len(self.signs), 9)) - 1
+        if index < 0:
+            return range(0)
+        begin, first, width = self._pieces[index]
+        low, high = first + (start - begin) // width, first + (end - begin) // width
+        return range(min(low, len(self.signs)), min(high, len(self.signs)))
+
+    def _runs(self, entry: int, kind: int) -> Iterator[tuple[int, int, dict[int, bytes]]]:
+        """Stretches of the stream and what is set for them, from pages of 512 bytes."""
+        table = self._table(entry)
+        count = (len(table) - 4) // 8
+        for page in struct.unpack_from(f"<{count}I", table, 4 * (count + 1)):
+            data = self._stream[512 * (page & 0x3FFFFF) :][:512]
+            runs = data[511]
+            starts = struct.unpack_from(f"<{runs + 1}I", data, 0)
+            for n in range(runs):
+                at = 2 * data[4 * (runs + 1) + n * (1 if kind == _CHARACTER else 13)]
+                if at and kind == _CHARACTER:
+                    yield starts[n], starts[n + 1], _settings(data[at + 1 : at + 1 + data[at]])
+                elif at:
+                    begin, size = (at + 1, 2 * data[at] - 1) if data[at] else (at + 2, 2 * data[at + 1])
+                    yield starts[n], starts[n + 1], _settings(data[begin + 2 : begin + size])
+
+
+def _settings(data: bytes) -> dict[int, bytes]:
+    """Codes and operands of a list of properties."""
+    found: dict[int, bytes] = {}
+    at = 0
+    while at + 2 < len(data):
+        (code,) = struct.unpack_from("<H", data, at)
+        size = (1, 1, 2, 4, 2, 2, data[at + 2] + 1, 3)[code >> 13]
+        if code == 0xD608:  # the table's own list has a length of two bytes
+            size = struct.unpack_from("<H", data, at + 2)[0] + 1
+        found[code] = data[at + 2 : at + 2 + size]
+        at += 2 + size
+    return found
 
 
 def _write_part(writer: TextWriter, part: str, name: str) -> None:
-    """Paragraphs end in `\\r`, cells of a table in `\\x07`, a row in an empty cell."""
+    """Paragraphs end in `\\r`, cells of a table in `\\x07`, a row in `_ROW`."""
     part = part.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     for _ in range(20):  # fields lie in one another: what is shown of the inner ones stays
         fewer = _FIELD_CODE.sub(lambda m: m[1] or "", part)
@@ -182,21 +274,21 @@ def _write_part(writer: TextWriter, part: str, name: str) -> None:
             break
         part = fewer
     part = _ANCHORS.sub(lambda m: _SHOWN.get(m[0], ""), part).replace("\x0c", "\r")
+    marked = _ROW in part  # else a row ends in an empty cell
     number = 0
     cells: list[str] = []
     rows: list[tuple[list[str], str]] = []
     held = ""  # paragraphs inside a cell that ends later
-    for words, end in re.findall("([^\r\x07]*)([\r\x07]|$)", part):
+    for words, end in re.findall(f"([^\r\x07{_ROW}]*)([\r\x07{_ROW}]|$)", part):
         number += bool(words or end)
         at = locator(**{name: number})
-        if end == "\x07":
-            if words or held or not cells:
-                cells.append(f"{held} {words}".strip())
-            else:
-                rows.append((cells, at))
-                cells = []
+        if end == _ROW or (end == "\x07" and not marked and cells and not (words or held)):
+            rows.append((cells, at))
+            cells, held = [], ""
+        elif end == "\x07":
+            cells.append(f"{held} {words}".strip())
             held = ""
-        elif any(cells):
+        elif any(cells) or (marked and cells):
             held = f"{held} {words}".strip()
         elif words or end:
             cells = []  # an empty cell alone was the end of a row whose last cell was empty

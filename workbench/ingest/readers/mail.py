@@ -146,8 +146,14 @@ def _best(inner: list[Part]) -> list[Part]:
     rich = [p for p in inner if p.get_content_type() != "text/plain"]
     leaves = [leaf for p in rich for leaf in _leaves(p)]
     pages = [p for p in leaves if p.get_content_type() == "text/html" and not _file_name(p)]
-    if not rich or (plain and not (pages and _says_more(pages[0], plain[0]))):
-        others = [p for p in leaves if p.get_content_type() == "text/calendar" or _file_name(p)]
+    if plain and pages:
+        own, other = _vocabulary(_text(plain[0])), _vocabulary(html_text(_text(pages[0]))[0])
+        if 2 * len(own & other) < min(len(own), len(other)):  # one says only where to read the other
+            return [*plain, *_with(rich, pages[0])]
+        if len(other) > _RICHER * len(own):
+            return _with(rich, pages[0])
+    if not rich or plain:
+        others = [p for p in leaves if _is_attached(p)]
         return [*plain, *others] if plain else inner[:1]
     return rich[-1:]
 
@@ -162,8 +168,17 @@ def _leaves(part: Part, depth: int = 0) -> Iterator[Part]:
             yield from _leaves(inner, depth + 1)
 
 
-def _says_more(page: Part, plain: Part) -> bool:
-    return len(html_text(_text(page))[0].split()) > _RICHER * len(_text(plain).split())
+def _with(parts: list[Part], page: Part) -> list[Part]:
+    """The parts that hold a page or something that is attached."""
+    return [p for p in parts if any(leaf is page or _is_attached(leaf) for leaf in _leaves(p))]
+
+
+def _is_attached(part: Part) -> bool:
+    return part.get_content_type() == "text/calendar" or bool(_file_name(part))
+
+
+def _vocabulary(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def _fields(block: Part) -> str:

@@ -11,16 +11,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import TextWriter, trimmed
+from workbench.ingest.outline import TextWriter, raised, trimmed
 from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
-from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties
-from workbench.ingest.readers.sheets import Row, write_sheet
+from workbench.ingest.readers.package import Package, attribute, child, descendants, local, math, opened, properties
+from workbench.ingest.readers.sheets import Row, column_name, write_sheet
 from workbench.ingest.readers.word import LONGEST_CELL, OpenLists
 from workbench.locators import locator, whole_number
 
 _PASSED = frozenset("tracked-changes note-citation sequence-decls forms annotation-end ruby-text page-number".split())
 _FILES = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp")
 _MOST_REPEATED = 1000
+_CELLS = ("table-cell", "covered-table-cell")
 
 
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
@@ -36,12 +37,19 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         writer = TextWriter()
         kind = local(content)
         hiding = _hiding_styles(root)
-        hidden: list[str] = []
+        secrets = _show(root, styles)
+        hidden = [f"text in {secrets} places, left out"] if secrets else []
         if kind == "spreadsheet":
             for table in _own(content, "table"):
                 name, secret = attribute(table, "name"), attribute(table, "style-name") in hiding
                 hidden += [f"sheet {name}"] if secret else []
-                write_sheet(writer, name, _sheet_rows(table), secret)
+                remarks: list[tuple[str, str]] = []
+                write_sheet(writer, name, _sheet_rows(table, remarks), secret)
+                for cell, words in remarks:
+                    writer.paragraph(words, locator(sheet=name, comment=cell))
+                for drawn in descendants(table, "text-box", "object"):
+                    words = _object(drawn, package) if local(drawn) == "object" else _lines(drawn)
+                    writer.paragraph(words, locator(sheet=name))
         elif kind == "presentation":
             for number, page in enumerate(descendants(content, "page"), 1):
                 secret = attribute(page, "style-name") in hiding
@@ -59,6 +67,27 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         for name in package.names:
             if not name.startswith("Thumbnails/") and name.lower().endswith(_FILES):
                 yield Member(name, package.read(name))
+
+
+def _show(root: Any, styles: Any) -> int:
+    """Take out what is formatted as hidden, and set raised figures apart; how often something was hidden."""
+    looks: dict[str, str] = {}
+    for style in (*descendants(styles, "style"), *descendants(root, "style")):
+        look = child(style, "text-properties")
+        position = attribute(look, "text-position")
+        raised_by = "" if position[:1] in ("", "0") else "low" if position.startswith(("sub", "-")) else "high"
+        looks[attribute(style, "name")] = "hidden" if attribute(look, "display") == "none" else raised_by
+    hidden = 0
+    for node in root.iter("{*}span", "{*}p", "{*}h"):
+        look = looks.get(attribute(node, "style-name"), "")
+        if look == "hidden" and "".join(node.itertext()).strip():
+            hidden += 1
+            node[:], node.text = [], ""
+        elif look and local(node) == "span":
+            before = node.getprevious()
+            words = node.getparent().text if before is None else before.tail or "".join(before.itertext())
+            node.text = raised(words or "", node.text or "", look == "low")
+    return hidden
 
 
 def _words(node: Any) -> str:
@@ -130,7 +159,7 @@ class _Text:
 
     def _table(self, node: Any, number: int) -> None:
         rows = list(_own(node, "table-row"))
-        cells = [[_cell(cell) for cell in row if local(cell) in ("table-cell", "covered-table-cell")] for row in rows]
+        cells = [[_cell(cell) for cell in row if local(cell) in _CELLS] for row in rows]
         longest = max((len(c) for row in cells for c in row), default=0)
         if longest > LONGEST_CELL or max(map(len, cells), default=0) < 2:
             for index, row in enumerate(rows, 1):
@@ -173,16 +202,22 @@ def _own(node: Any, wanted: str) -> Iterator[Any]:
             yield from _own(inner, wanted)
 
 
-def _sheet_rows(table: Any) -> Iterator[Row]:
+def _sheet_rows(table: Any, remarks: list[tuple[str, str]]) -> Iterator[Row]:
+    """The rows of a sheet; adds the remarks on its cells, `B3` and words."""
     number = 0
     for row in _own(table, "table-row"):
         times = whole_number(attribute(row, "number-rows-repeated"), 1)
         cells: dict[int, str] = {}
         column = 0
         for cell in row:
-            if local(cell) in ("table-cell", "covered-table-cell"):
+            if local(cell) in _CELLS:
                 count = whole_number(attribute(cell, "number-columns-repeated"), 1)
-                words = _cell(cell) or " ".join(attribute(cell, "string-value").split())
+                own = " ".join(_words(p) for p in cell if local(p) in ("p", "h"))
+                words = " ".join(own.split()) or " ".join(attribute(cell, "string-value").split())
+                for note in cell.iterchildren("{*}annotation"):
+                    author = child(note, "creator")
+                    by = f"{author.text}: " if author is not None and author.text else ""
+                    remarks.append((f"{column_name(column)}{number + 1}", by + _lines(note)))
                 if words:
                     cells |= {column + n: words for n in range(min(count, _MOST_REPEATED))}
                 column += count
@@ -200,7 +235,7 @@ def _object(node: Any, package: Package) -> str:
     if root is None:
         root = child(node, "math")
     if root is not None and local(root) == "math":
-        return " ".join(words for part in root.itertext() if (words := part.strip()))
+        return math(root)
     chart = next((node for node in descendants(root, "chart") if child(node, "plot-area") is not None), None)
     return "\n".join(words for words in (_chart(chart) if chart is not None else _inner(root)) if words.strip())
 
@@ -245,7 +280,8 @@ def _slide(writer: TextWriter, page: Any, number: int, hidden: bool, package: Pa
         if embedded is not None:
             writer.paragraph(_object(embedded, package), at)
         elif table is not None:
-            writer.table(([_cell(c) for c in row if local(c) == "table-cell"], at) for row in _own(table, "table-row"))
+            rows = ([c for c in row if local(c) in _CELLS] for row in _own(table, "table-row"))
+            writer.table(([_cell(c) for c in row], at) for row in rows)
         else:
             writer.paragraph(_lines(frame), at)
     writer.paragraph("\n".join(_words(p).strip() for p in descendants(notes, "p")), locator(slide=number, part="notes"))

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import lzma
 import posixpath
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from workbench.ingest.encoding import symbols
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import useful_title
-from workbench.ingest.readers.base import RESAVE, Source
+from workbench.ingest.outline import raised, useful_title
+from workbench.ingest.readers.base import RESAVE, Member, Source
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -31,6 +33,14 @@ _CUT_SHORT = frozenset(
 """Faults after which words of a part are missing; strange namespaces and the like cost nothing."""
 _REMEDY = "Get the file again, or open it in the program that made it and save it again"
 _FAULTS = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, zlib.error, lzma.LZMAError)
+_EMBEDDED = re.compile(r"(?i)\.(docx|xlsx|pptx|docm|xlsm|pdf|rtf|txt|csv|html?|mht|eml|msg|odt|ods|bin)$")
+_ROMAN = dict(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        ["m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"],
+        strict=True,
+    )
+)
 _CORE = {
     "creator": "author",
     "initial-creator": "author",
@@ -199,3 +209,166 @@ def properties(root: Any) -> tuple[str, str, dict[str, Any]]:
         elif name in _CORE:
             found.setdefault(_CORE[name], words)
     return title, language, found
+
+
+def shown(root: Any, looks: Mapping[str, str] | None = None) -> int:
+    """Change a tree of Office XML so that its `t` elements are what the program shows.
+
+    Signs of symbol fonts become letters, formulas one line, raised figures are set apart from those before them; what is
+    formatted as hidden and what tracked changes have deleted is taken out.
+
+    Args:
+        root: The tree; None is left alone.
+        looks: Style of characters -> `hidden`, `superscript` or `subscript`.
+
+    Returns:
+        How many runs of hidden text were taken out.
+    """
+    hidden = 0
+    for node in list(root.iter(*_LOOKS)) if root is not None else ():
+        name, above = local(node), node.getparent()
+        if above is None:  # it went with what it was in
+            continue
+        run = above.getparent() if local(above) == "rPr" else above
+        if name == "oMath":
+            words = math(node)
+            node[:] = []
+            node.tag, node.text = node.tag.replace("oMath", "t"), words
+        elif name == "sym" and attribute(node, "char"):
+            node.text = symbols(chr(int(attribute(node, "char"), 16)), attribute(node, "font"))
+            node.tag = node.tag.replace("}sym", "}t")
+        elif (
+            name == "del" and run is not None and local(run) == "pPr"
+        ):  # a deleted mark: the next paragraph goes on with it
+            paragraph = run.getparent()
+            following = paragraph.getnext()
+            if following is not None and local(following) == "p":
+                at = 1 if len(following) and local(following[0]) == "pPr" else 0
+                following[at:at] = [inner for inner in paragraph if local(inner) != "pPr"]
+        elif name == "del" and local(above) == "trPr":
+            row = above.getparent()
+            row.getparent().remove(row)
+        elif run is not None and local(run) == "r":
+            hidden += _look(node, run, looks or {})
+    return hidden
+
+
+_LOOKS = tuple(f"{{*}}{name}" for name in "oMath sym del vanish vertAlign rFonts rStyle latin rPr".split())
+
+
+def _look(node: Any, run: Any, looks: Mapping[str, str]) -> bool:
+    """Apply one mark of a run to its words; True where it hides them."""
+    name, kind = (
+        local(node),
+        looks.get(attribute(node, "val"), "") if local(node) == "rStyle" else attribute(node, "val"),
+    )
+    texts = [inner for inner in run if local(inner) == "t"]
+    if name == "vanish":
+        kind = "" if kind in ("0", "false", "off") else "hidden"
+    elif name == "rPr":
+        kind = {"": "", "-": "subscript"}.get(attribute(node, "baseline").strip("0")[:1], "superscript")
+    elif name in ("rFonts", "latin"):
+        for text in texts:
+            text.text = symbols(text.text or "", attribute(node, "ascii" if name == "rFonts" else "typeface"))
+    if kind == "hidden":
+        for text in texts:
+            run.remove(text)
+        return bool(texts)
+    if kind in ("superscript", "subscript") and texts:
+        before = run.getprevious()
+        texts[0].text = raised(text_of(before, "t"), texts[0].text or "", kind == "subscript")
+    return False
+
+
+def math(node: Any) -> str:
+    """A formula of Office or MathML on one line: `1/2`, `v^2`, `x_i`."""
+    return " ".join(_math(node).split())
+
+
+def _math(node: Any) -> str:
+    name = local(node)
+    if name in ("t", "mi", "mn", "mo", "mtext", "ms"):
+        return node.text or ""
+    parts = [_math(inner) for inner in node if not local(inner).endswith(("Pr", "annotation", "annotation-xml"))]
+    of = [part.strip() if re.fullmatch(r"\s*[\w.,]*\s*", part) else f"({part.strip()})" for part in parts]
+    if name in ("f", "mfrac") and len(of) == 2:
+        return f" {of[0]}/{of[1]} "
+    if name in ("sSup", "msup", "sSub", "msub", "sSubSup", "msubsup") and len(of) > 1:
+        marks = {"p": "^", "b": "_"}[name[-1]] if len(of) == 2 else "_^"
+        return parts[0] + "".join(f"{mark}{part}" for mark, part in zip(marks, of[1:], strict=False) if part != "()")
+    if name in ("rad", "msqrt", "mroot"):
+        return (
+            f"\u221a{of[-1] if name == 'rad' else of[0]}"
+            if len(of) == 1 or name != "msqrt"
+            else f"\u221a({' '.join(parts)})"
+        )
+    if name in ("d", "nary"):
+        given = child(node, f"{name}Pr")
+        signs = {key: value(given, key) for key in ("chr", "begChr", "endChr") if child(given, key) is not None}
+        if name == "d":
+            return f"{signs.get('begChr', '(')}{', '.join(parts)}{signs.get('endChr', ')')}"
+        return f"{signs.get('chr', chr(0x222B))} {' '.join(parts)}"
+    return (" " if name[:1] == "m" or name == "eqArr" else "").join(parts)
+
+
+def embedded(package: Package, relations: Relations) -> Iterator[Member]:
+    """Files that lie in the package as they are: embedded documents and imported pieces."""
+    wanted = {target for kind, target in relations.values() if kind in ("aFChunk", "subDocument")}
+    for name in package.names:
+        if (name in wanted or "/embeddings/" in name) and _EMBEDDED.search(name):
+            yield Member(name.rpartition("/")[2], package.read(name))
+
+
+def chosen(node: Any) -> Any:
+    """The first choice of an alternative, else its fallback: with both, each would come twice."""
+    choice = child(node, "Choice")
+    return choice if choice is not None else child(node, "Fallback")
+
+
+def formatted(number: int, kind: str) -> str:
+    """A number in one of Word's formats; those of other scripts as digits."""
+    if kind.endswith("Letter") and 0 < number <= 780:  # as far as Word goes
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letters.upper() if kind.startswith("upper") else letters
+    if kind.endswith("Roman") and 0 < number < 4000:
+        found = ""
+        for size, sign in _ROMAN.items():
+            found += sign * (number // size)
+            number %= size
+        return found.upper() if kind.startswith("upper") else found
+    return f"{number:02d}" if kind == "decimalZero" else str(number)
+
+
+def plain_number(number: float) -> str:
+    """The shortest text of a number with at most 15 digits, which is what spreadsheets show."""
+    return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:.15g}"
+
+
+def drawn(root: Any) -> str:
+    """Words of a chart or of a diagram, each once, then a chart's series: `name: category value, ...`."""
+    paragraphs = [text_of(p, "t") for p in descendants(root, "p")]
+    series = [_series(node) for node in descendants(root, "ser")]
+    return "\n".join(dict.fromkeys(words.strip() for words in (*paragraphs, *series) if words.strip()))
+
+
+def _series(node: Any) -> str:
+    name = " ".join(_points(node, "tx").values())
+    categories, values = _points(node, "cat", "xVal"), _points(node, "val", "yVal")
+    pairs = [f"{categories.get(at, '')} {shown}".strip() for at, shown in values.items()] or list(categories.values())
+    return f"{name}: {', '.join(pairs)}" if name and pairs else name or ", ".join(pairs)
+
+
+def _points(series: Any, *names: str) -> dict[str, str]:
+    """The cached words or numbers of a chart's series by their place; a number without the noise of floating point."""
+    node = next((found for found in (child(series, name) for name in names) if found is not None), None)
+    found: dict[str, str] = {}
+    for point in descendants(node, "pt"):
+        cached = child(point, "v")
+        words = (cached.text or "").strip() if cached is not None else ""
+        if words:
+            try:
+                shown = plain_number(float(words)) if "." in words else words
+            except (ValueError, OverflowError):
+                shown = words
+            found.setdefault(attribute(point, "idx"), shown)
+    return found

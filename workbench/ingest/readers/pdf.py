@@ -74,8 +74,10 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     pictured = [(number, page) for number, page in enumerate(content.pages, 1) if page.pictured]
     empty = [number for number, page in pictured if not page.text.strip()]
     if not text.strip():
+        if empty:
+            raise ReadError("It has no text: its pages are pictures (a scan)", _OCR)
         raise ReadError(
-            "It has no text: its pages are pictures (a scan)" if empty else "It has no text on any page", _OCR
+            "It has no text on any page: they are blank, or drawn without letters", "Nothing can be read of it"
         )
     partly = [number for number, page in pictured if page.text.strip()]
     for numbers, what in ((empty, "pictures without text"), (partly, "mostly pictures, whose words are not read")):

@@ -14,6 +14,7 @@ import codecs
 import hashlib
 import io
 import json
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from workbench.errors import SettingError
-from workbench.ingest.encoding import normalise
+from workbench.ingest.encoding import clean, normalise
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.frontmatter import json_values
 from workbench.ingest.outline import Outline
@@ -34,6 +35,23 @@ BEIR_CORPUS = "corpus.jsonl"
 _OWN = frozenset("_id id text title url source_url path file_path created_at collection language metadata".split())
 _MOST_REPORTED = 100
 _FIRST_LOOK = 20
+_TEXTLESS = "It has no text"
+
+
+_ESCAPE = re.compile(r"\\(?:u([dD][89abAB]\w{2})\\u([dD][c-fC-F]\w{2})|u([0-9a-fA-F]{4})|(.))")
+
+
+def unescaped(text: str) -> str:
+    """JSON with the characters that its escapes stand for, a space for a line end: its lines stay those of the file."""
+
+    def letter(match: re.Match[str]) -> str:
+        high, low, code, sign = match.groups()
+        if high:
+            return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
+        found = chr(int(code, 16)) if code else {"n": " ", "t": " ", "r": " ", "f": " ", "b": ""}.get(sign, sign)
+        return found if found >= " " or not found else " "
+
+    return clean(_ESCAPE.sub(letter, text)) if "\\" in text else text
 
 
 class _BadLine(Exception):
@@ -69,6 +87,8 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
                     yield problem
             else:
                 held.append(problem)
+                if bad >= _FIRST_LOOK and all(one.reason == _TEXTLESS for one in held):
+                    break
                 if bad >= _FIRST_LOOK:
                     raise ReadError(
                         f"None of its first {bad} lines is a record; line {number}: {problem.reason}",
@@ -80,7 +100,11 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
         good += 1
         yield parsed
     if not good:
-        if held:
+        if held and all(one.reason == _TEXTLESS for one in held):
+            text, metadata = source.text()
+            yield Problem('Its lines are objects without "text", and were read as lines', held[0].remedy, loses=False)
+            yield Parsed(unescaped(text), "code", Outline(prose=False), language="json", metadata=metadata)
+        elif held:
             raise ReadError(f"None of its lines is a record; line {held[0].line}: {held[0].reason}", held[0].remedy)
         return
     if bad > _MOST_REPORTED:
@@ -146,7 +170,7 @@ def _parsed(data: dict[str, Any], beir: bool) -> Parsed:
     title = _text(data, "title")
     text = _text(data, "text")
     if "text" not in data and not title:
-        raise _BadLine("It has no text", 'Give the record a "text"')
+        raise _BadLine(_TEXTLESS, 'Give the record a "text"')
     if beir and title:
         text = f"{title}\n{text}" if text.strip() else title
     elif not text.strip():

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from workbench.ingest.encoding import clean
+from workbench.ingest.encoding import clean, symbols
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import TextWriter
+from workbench.ingest.outline import TextWriter, raised
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
 from workbench.locators import locator
 
@@ -55,6 +55,7 @@ _SKIPPED = frozenset(
 _STARRED = frozenset(
     "shptxt shpinst objdata annotation fldrslt listtext pntext".split()
 )  # read although they may be skipped
+_RAISED = {"super": "high", "up": "high", "sub": "low", "dn": "low", "nosupersub": ""}
 _INFO = frozenset("title author subject keywords doccomm".split())
 _ASIDE = {
     "footnote": "footnote",
@@ -70,6 +71,8 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     document = _Document(source.bytes())
     text, outline, places = document.writer.finish()
     metadata = {name: words for name, words in document.info.items() if name != "title"}
+    if document.hidden:
+        metadata["hidden"] = f"text in {document.hidden} runs, left out"
     for number, data in enumerate(document.objects, 1):
         yield Member(f"object-{number}.bin", data)
     if not document.closed:
@@ -93,6 +96,8 @@ class _Group:
     font: int = -1
     skip: int = 1  # how many characters stand for a \u that is not understood
     hidden: bool = False
+    deleted: bool = False
+    raised: str = ""  # `high`, `low` or ""
 
 
 class _Document:
@@ -111,6 +116,9 @@ class _Document:
         self._decoder_name, self._decoder = "", codecs.getincrementaldecoder("cp1252")("replace")
         self._buffers: dict[str, list[str]] = {}
         self._pending, self._half, self._ignorable, self._fresh = 0, 0, False, False
+        self.hidden = 0
+        self._names, self._symbols = dict[int, str](), set[int]()
+        self._raised = ""
         self._styles: dict[int, int] = {}
         self._style = self._level = 0
         self._cells: list[str] = []
@@ -211,13 +219,19 @@ class _Document:
             group.font = number
             self._defining = number
         elif word == "fcharset" and number is not None:
+            if number == 2:
+                self._symbols.add(self._defining)
             if number in _CHARSETS:
                 self._fonts[self._defining] = _CHARSETS[number]
-        elif word == "v":
-            group.hidden = number != 0
+        elif word in ("v", "deleted"):
+            self._flush()
+            setattr(group, "hidden" if word == "v" else word, number != 0)
+        elif word in _RAISED:
+            self._flush()
+            group.raised = _RAISED[word] if number != 0 else ""
         elif word == "plain":
             self._flush()
-            group.hidden, group.font = False, -1
+            group.hidden, group.deleted, group.raised, group.font = False, False, "", -1
         elif group.target == "stylesheet":
             if word == "s":
                 self._defining = -2 - (number or 0)
@@ -291,8 +305,13 @@ class _Document:
         if self._group.target == "stylesheet":
             self._name_style(data)
             return
+        if self._group.target == "fonttbl":
+            self._names[self._defining] = self._names.get(self._defining, "") + data.decode("latin-1")
+            return
         font = self._group.font if self._group.font >= 0 else self._default_font
         name = self._codepage if self._group.target in _INFO else self._fonts.get(font, self._codepage)
+        if font in self._symbols:
+            name = "latin-1"
         if name != self._decoder_name:
             self._flush()
             self._decoder_name, self._decoder = name, codecs.getincrementaldecoder(name)("replace")
@@ -323,8 +342,19 @@ class _Document:
             self._put(words)
 
     def _put(self, words: str) -> None:
-        if words and not self._group.hidden:
-            self._buffers.setdefault(self._group.target, []).append(words)
+        group = self._group
+        if not words or group.deleted:
+            return
+        if group.hidden:
+            self.hidden += 1
+            return
+        font = group.font if group.font >= 0 else self._default_font
+        words = symbols(words, self._names[font].partition(";")[0]) if font in self._symbols else words
+        buffer = self._buffers.setdefault(group.target, [])
+        if group.raised and not self._raised:
+            words = raised(buffer[-1] if buffer else "", words, group.raised == "low")
+        self._raised = group.raised
+        buffer.append(words)
 
     def _paragraph(self) -> None:
         words = clean("".join(self._buffers.pop("", ())))

@@ -1,9 +1,10 @@
 """Spreadsheets: XLSX from its XML, XLS by xlrd. One line a row, one table a block of rows, a sheet after the other.
 
 A place is the sheet and the row as the program numbers it: `sheet=Sales&row=12`. Cells are read as they are shown where that
-changes the words: dates as dates, percentages as percentages, numbers without the noise of floating point; formulas by their
-last result. Text boxes come after the rows of their sheet. Hidden sheets are read too, and marked as hidden in their heading;
-hidden rows and columns in the metadata. The XML is read as a stream, so that a sheet with one cell in its last row costs nothing.
+changes the words: dates, durations and percentages, the zeros before a number and the words around it, numbers without the
+noise of floating point; formulas by their last result. Text boxes and charts come after the rows of their sheet. Hidden sheets
+are read too, and marked as hidden in their heading; hidden rows and columns in the metadata. The XML is read as a stream, so
+that a sheet with one cell in its last row costs nothing.
 """
 
 from __future__ import annotations
@@ -12,22 +13,37 @@ import io
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.outline import TextWriter
 from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
-from workbench.ingest.readers.package import attribute, child, descendants, local, opened, properties, text_of
-from workbench.ingest.readers.word import embedded
+from workbench.ingest.readers.package import (
+    Package,
+    attribute,
+    child,
+    descendants,
+    drawn,
+    embedded,
+    local,
+    opened,
+    parse_xml,
+    plain_number,
+    properties,
+    shown,
+    text_of,
+)
 from workbench.locators import locator, whole_number
 
 Row = tuple[int, Mapping[int, str]]
 """A row's number from 1, and its cells that are not empty by their column from 0."""
 _CELL = re.compile(r"([A-Z]{1,3})(\d+)")
 _FORMAT_NOISE = re.compile(r'"[^"]*"|\\.|\[(?![hms]+\])[^\]]*\]|_.|\*.')
+_TOKEN = re.compile(r'((?:General|[#0?.,])+)|"([^"]*)"|\\(.)|\[\$([^-\]]*)[^\]]*\]|\[[^\]]*\]|_.|\*.|([^;()+])')
 _DATES = frozenset({14, 15, 16, 17, *range(27, 32), 36, 50, 57})
-_TIMES = frozenset({18, 19, 20, 21, 45, 46, 47, 32, 33})
+_TIMES = frozenset({18, 19, 20, 21, 45, 47, 32, 33})
 _WIDEST_GAP = 64
 
 
@@ -75,9 +91,12 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         book = package.must(main)
         title, language, metadata = properties(package.xml("docProps/core.xml"))
         strings = package.xml(parts.get("sharedStrings", "xl/sharedStrings.xml"))
-        shared = [_rich(item) for item in strings if local(item) == "si"] if strings is not None else []
-        formats = _formats(package.xml(parts.get("styles", "xl/styles.xml")))
-        from_1904 = attribute(child(book, "workbookPr"), "date1904") in ("1", "true")
+        shown(strings)
+        cells = _Cells(
+            [_rich(item) for item in strings if local(item) == "si"] if strings is not None else [],
+            _formats(package.xml(parts.get("styles", "xl/styles.xml"))),
+            attribute(child(book, "workbookPr"), "date1904") in ("1", "true"),
+        )
         writer = TextWriter()
         hidden: list[str] = []
         problems: list[Problem] = []
@@ -85,22 +104,20 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             name = attribute(sheet, "name")
             key = next((v for k, v in sheet.attrib.items() if k.endswith("}id")), "")
             kind, part = relations.get(key, ("", ""))
-            if kind != "worksheet":
-                continue
             try:
-                data = package.read(part)
                 secret = attribute(sheet, "state") in ("hidden", "veryHidden")
+                data = package.read(part) if kind == "worksheet" else b""
                 hidden += [f"sheet {name}"] if secret else [f"{kind} of {name}" for kind in _hidden_parts(data)]
-                write_sheet(writer, name, _rows(data, shared, formats, from_1904), secret)
-                for drawing in package.related(part, "drawing"):
-                    for body in descendants(drawing, "txBody"):
-                        lines = (text_of(p, "t").strip() for p in descendants(body, "p"))
-                        writer.paragraph("\n".join(line for line in lines if line), locator(sheet=name))
+                write_sheet(writer, name, cells.rows(data) if data else (), secret)
+                _write_drawings(writer, package, part, name)
                 for comments in package.related(part, "comments"):
                     for comment in descendants(comments, "comment"):
                         writer.paragraph(_rich(comment), locator(sheet=name, comment=attribute(comment, "ref")))
             except ReadError as exc:
                 problems.append(Problem(f"The sheet {name} cannot be read: {exc.message}", exc.remedy))
+        if cells.uncalculated:
+            reason = f"{cells.uncalculated:,} of its formulas have no stored result, and were read as formulas"
+            problems.append(Problem(reason, RESAVE))
         text, outline, places = writer.finish()
         if hidden:
             metadata["hidden"] = "; ".join(hidden)
@@ -110,35 +127,81 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         yield from embedded(package, relations)
 
 
+def _write_drawings(writer: TextWriter, package: Package, part: str, name: str) -> None:
+    """The text boxes, charts and diagrams of a sheet; a sheet that is a chart has nothing else."""
+    for kind, target in package.relations(part).values():
+        drawing = package.xml(target) if kind == "drawing" else None
+        shown(drawing)
+        for body in descendants(drawing, "txBody"):
+            lines = (text_of(p, "t").strip() for p in descendants(body, "p"))
+            writer.paragraph("\n".join(line for line in lines if line), locator(sheet=name))
+        for root in package.related(target, "chart", "diagramData") if drawing is not None else ():
+            writer.paragraph(drawn(root), locator(sheet=name))
+
+
 def _hidden_parts(data: bytes) -> list[str]:
     """`rows` and `columns`, where the sheet hides some."""
     marks = (("rows", rb"<(?:\w+:)?row\b[^>]*\bhidden="), ("columns", rb"<(?:\w+:)?col\b[^>]*\bhidden="))
     return [kind for kind, mark in marks if re.search(mark + rb'["\'](?:1|true)', data)]
 
 
-def _rows(data: bytes, shared: list[str], formats: list[str], from_1904: bool) -> Iterator[Row]:
-    """The rows of a sheet that are not empty. Raises ReadError for a sheet that ends too early."""
-    from lxml import etree
+@dataclass(slots=True)
+class _Cells:
+    """How the cells of a workbook are read; `uncalculated` counts the formulas that have no result."""
 
-    number = 0
-    try:
-        for _, row in etree.iterparse(io.BytesIO(data), tag="{*}row", resolve_entities=False, no_network=True):
-            number = whole_number(row.get("r") or "", number + 1)
-            cells: dict[int, str] = {}
-            column = -1
-            for cell in row:
-                match = _CELL.match(cell.get("r") or "")
-                column = _column(match[1]) if match is not None else column + 1
-                words = _value(cell, shared, formats, from_1904)
-                if words:
-                    cells[column] = words
-            row.clear()
-            while row.getprevious() is not None:
-                del row.getparent()[0]
-            if cells:
-                yield number, cells
-    except etree.XMLSyntaxError as exc:
-        raise ReadError("it is not well-formed XML", RESAVE) from exc
+    shared: list[str]
+    formats: list[str]
+    from_1904: bool
+    uncalculated: int = 0
+
+    def rows(self, data: bytes) -> Iterator[Row]:
+        """The rows of a sheet that are not empty. Raises ReadError for a sheet that ends too early."""
+        from lxml import etree
+
+        number = 0
+        try:
+            for _, row in etree.iterparse(io.BytesIO(data), tag="{*}row", resolve_entities=False, no_network=True):
+                number = whole_number(row.get("r") or "", number + 1)
+                cells: dict[int, str] = {}
+                column = -1
+                for cell in row:
+                    match = _CELL.match(cell.get("r") or "")
+                    column = _column(match[1]) if match is not None else column + 1
+                    words = self.value(cell)
+                    if words:
+                        cells[column] = words
+                row.clear()
+                while row.getprevious() is not None:
+                    del row.getparent()[0]
+                if cells:
+                    yield number, cells
+        except etree.XMLSyntaxError as exc:
+            raise ReadError("it is not well-formed XML", RESAVE) from exc
+
+    def value(self, cell: Any) -> str:
+        kind = cell.get("t") or "n"
+        if kind == "inlineStr":
+            shown(cell)
+            return _rich(cell)
+        node = child(cell, "v")
+        raw = (node.text or "") if node is not None else ""
+        if kind == "s":
+            return self.shared[at] if (at := whole_number(raw, len(self.shared))) < len(self.shared) else ""
+        if kind == "b":
+            return {"1": "TRUE", "0": "FALSE"}.get(raw, raw)
+        if not raw:
+            formula = child(cell, "f")
+            if formula is None or not formula.text or kind == "str":  # a text without letters is a result
+                return ""
+            self.uncalculated += 1
+            return _joined(f"={formula.text}")
+        if kind != "n":
+            return _joined(raw)
+        at = whole_number(cell.get("s") or "0", len(self.formats))
+        try:
+            return shown_number(float(raw), self.formats[at] if at < len(self.formats) else "", self.from_1904)
+        except (ValueError, OverflowError):
+            return raw
 
 
 def _column(letters: str) -> int:
@@ -148,41 +211,56 @@ def _column(letters: str) -> int:
     return number - 1
 
 
-def _value(cell: Any, shared: list[str], formats: list[str], from_1904: bool) -> str:
-    kind = cell.get("t") or "n"
-    if kind == "inlineStr":
-        return _rich(cell)
-    node = child(cell, "v")
-    raw = (node.text or "") if node is not None else ""
-    if kind == "s":
-        return shared[at] if (at := whole_number(raw, len(shared))) < len(shared) else ""
-    if kind == "b":
-        return {"1": "TRUE", "0": "FALSE"}.get(raw, raw)
-    if kind != "n" or not raw:
-        return _joined(raw)
-    at = whole_number(cell.get("s") or "0", len(formats))
-    try:
-        return shown_number(float(raw), formats[at] if at < len(formats) else "", from_1904)
-    except (ValueError, OverflowError):
-        return raw
+def column_name(number: int) -> str:
+    """`A` of column 0."""
+    return column_name(number // 26 - 1) + chr(65 + number % 26) if number >= 0 else ""
 
 
-def shown_number(number: float, shown: str, from_1904: bool = False) -> str:
-    """A number as its format shows it: `date`, `time`, `datetime`, `percent`, or "" for any other."""
-    if shown == "percent":
+def shown_number(number: float, kind: str, from_1904: bool = False) -> str:
+    """A number as its format shows it; `kind` as of `format_kind`."""
+    name, _, more = kind.partition(" ")
+    if name == "percent":
         return f"{plain_number(number * 100)}%"
-    if shown and (shown == "time" or number >= 0):
-        start = datetime(1904, 1, 1, tzinfo=UTC) if from_1904 else datetime(1899, 12, 30, tzinfo=UTC)
-        moment = start + timedelta(seconds=round(number * 86400))
-        if shown == "time":
-            return f"{moment:%H:%M:%S}" if 0 <= number < 1 else plain_number(number)
-        return f"{moment:%Y-%m-%d}" if shown == "date" or number == int(number) else f"{moment:%Y-%m-%d %H:%M:%S}"
-    return plain_number(number)
+    if name == "number":
+        return _in_pattern(number, more)
+    if name == "duration":
+        seconds = round(abs(number) * 86400)
+        tail = f":{seconds % 60:02d}" if more else ""
+        return f"{'-' * (number < 0)}{seconds // 3600}:{seconds // 60 % 60:02d}{tail}"
+    if not name or number < 0:
+        return plain_number(number)
+    if not from_1904 and number < 60:
+        number += 1  # the 29th of February 1900 is a day to spreadsheets
+    start = datetime(1904, 1, 1, tzinfo=UTC) if from_1904 else datetime(1899, 12, 30, tzinfo=UTC)
+    moment = start + timedelta(seconds=round(number * 86400, len(more)))
+    clock = f"{moment:%H:%M:%S.%f}"[: len(more) + 9 if more else 8]
+    if name == "time":
+        return clock
+    return (
+        f"{moment:%Y-%m-%d}" if name == "date" or (number == int(number) and not more) else f"{moment:%Y-%m-%d} {clock}"
+    )
 
 
-def plain_number(number: float) -> str:
-    """The shortest text of a number with at most 15 digits, which is what spreadsheets show."""
-    return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:.15g}"
+def _in_pattern(number: float, code: str) -> str:
+    """A number in a format with words in it or zeros before it, such as `"C-"0000` or `0.0" kg"`; all of its decimals."""
+    sections = code.split(";")
+    at = 1 if number < 0 else 2 if number == 0 else 0
+    tokens = [m.groups() for m in _TOKEN.finditer(sections[at if at < len(sections) else 0])]
+    slots = [n for n, token in enumerate(tokens) if token[0]]
+    digits = "".join(tokens[n][0] for n in slots)
+    scale = len(digits) - len(digits.rstrip(","))
+    plain = plain_number(round(abs(number) / 1000**scale, 15 - 3 * scale if scale < 5 else 0))
+    whole, point, decimals = plain.partition(".")
+    whole = whole.zfill(digits.partition(".")[0].count("0"))
+    found: dict[int, str] = {}
+    for n in reversed(slots[1:] if "." not in digits and not point else []):  # `000-0000`: groups of their own
+        size = len(tokens[n][0].replace(",", ""))
+        found[n], whole = whole[-size:], whole[:-size]
+    if slots:
+        found[slots[0]] = whole + point + decimals
+    texts = (found.get(n, "") if token[0] else next(filter(None, token), "") for n, token in enumerate(tokens))
+    words = _joined("".join(texts)).removeprefix("-")
+    return f"{'-' * (number < 0)}{words or plain}"
 
 
 def _rich(node: Any) -> str:
@@ -202,19 +280,62 @@ def _formats(root: Any) -> list[str]:
 
 
 def format_kind(key: str, own: Mapping[str, str]) -> str:
-    """What a number format shows: `date`, `time`, `datetime`, `percent`, or "" for any other."""
-    if key in own:
-        code = _FORMAT_NOISE.sub("", own[key].partition(";")[0]).lower()
-        if "%" in code:
+    """What a number format shows: `date`, `time`, `datetime`, `percent`, `duration`, `number` and its code, "" for any other.
+
+    Dates and times may be followed by the zeros of the fractions of a second, a duration by a sign that it has seconds.
+    """
+    if key not in own:
+        number = whole_number(key, 0)
+        if number in (9, 10):
             return "percent"
-        if code.strip() in ("", "general", "@") or "#" in code or "0" in code.replace("ss.0", "").replace("s.0", ""):
-            return ""
-        day, clock = bool(re.search("[dy]|mmm", code)), bool(re.search("[hs]", code))
-        return "datetime" if day and clock else "date" if day else "time" if clock else ""
-    number = whole_number(key, 0)
-    if number in (9, 10):
+        if number == 46:
+            return "duration s"
+        return "datetime" if number == 22 else "date" if number in _DATES else "time" if number in _TIMES else ""
+    code = _FORMAT_NOISE.sub("", own[key].partition(";")[0]).lower()
+    if "%" in code:
         return "percent"
-    return "datetime" if number == 22 else "date" if number in _DATES else "time" if number in _TIMES else ""
+    if re.search(r"\[[hms]+\]", code):
+        return "duration s" if "s" in code else "duration"
+    fraction = re.search(r"s[.,](0+)", code)
+    clockless = code.replace(fraction[0], "s") if fraction is not None else code
+    if code.strip() in ("", "general", "@") or "#" in code or "0" in clockless:
+        literal = re.sub(r"\[\$-[^\]]*\]|_.|\*.|\\? |[-()+]", "", own[key])
+        words = re.search(r'"[^"]*[^" ()+-][^"]*"|\\[^ ()+-]|\[\$[^-\]]|[$\u20ac\u00a3\u00a5]', literal)
+        padded = re.search(r"(?<![.0#?])[#,]*0[0,]*0", literal.partition(";")[0])
+        return f"number {own[key]}" if (words or padded) and "e+" not in code and "?/" not in code else ""
+    day, clock = bool(re.search("[dy]|mmm", code)), bool(re.search("[hs]", code))
+    kind = "datetime" if day and clock else "date" if day else "time" if clock else ""
+    return f"{kind} {fraction[1]}" if fraction is not None and kind else kind
+
+
+def is_xml_book(raw: str) -> bool:
+    """Whether this XML is a workbook of Excel 2002 or 2003."""
+    return re.search(r"<(?:\w+:)?Workbook\s[^>]*urn:schemas-microsoft-com:office:spreadsheet", raw[:4096]) is not None
+
+
+def read_xml_book(raw: str) -> Parsed:
+    """Read a workbook that was saved as XML."""
+    root = parse_xml(re.sub(r"^\s*<\?xml[^>]*\?>", "", raw, count=1).encode("utf-8"))[0]
+    writer = TextWriter()
+    for sheet in descendants(root, "Worksheet"):
+        rows: list[Row] = []
+        number = 0
+        for row in descendants(sheet, "Row"):
+            number = whole_number(attribute(row, "Index"), number + 1)
+            cells: dict[int, str] = {}
+            column = 0
+            for cell in (cell for cell in row if local(cell) == "Cell"):
+                column = whole_number(attribute(cell, "Index"), column + 1)
+                words = _joined(
+                    " ".join("".join(data.itertext()) for data in cell if local(data) in ("Data", "Comment"))
+                )
+                if words:
+                    cells[column - 1] = words
+                column += whole_number(attribute(cell, "MergeAcross"), 0)
+            rows += [(number, cells)] if cells else []
+        write_sheet(writer, attribute(sheet, "Name"), rows)
+    text, outline, places = writer.finish()
+    return Parsed(text, "sheet", outline, places=places)
 
 
 def read_xls(source: Source) -> Iterator[Parsed | Problem]:

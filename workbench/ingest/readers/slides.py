@@ -12,9 +12,20 @@ from typing import Any
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import TextWriter
 from workbench.ingest.readers.base import Member, Parsed, Source
-from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, properties, text_of
-from workbench.ingest.readers.sheets import plain_number
-from workbench.ingest.readers.word import chosen, embedded, formatted
+from workbench.ingest.readers.package import (
+    Package,
+    attribute,
+    child,
+    chosen,
+    descendants,
+    drawn,
+    embedded,
+    formatted,
+    local,
+    opened,
+    properties,
+    shown,
+)
 from workbench.locators import locator, whole_number
 
 
@@ -32,6 +43,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             part = relations.get(key, ("", ""))[1]
             try:
                 root = package.must(part)
+                shown(root)
             except ReadError as exc:
                 yield Problem(f"Slide {number} cannot be read: {exc.message}", exc.remedy)
                 continue
@@ -72,6 +84,7 @@ def _slide(writer: TextWriter, package: Package, root: Any, part: str, number: i
     for drawing in package.related(part, "chart", "diagramData"):
         writer.paragraph(drawn(drawing), at)
     for notes in package.related(part, "notesSlide"):
+        shown(notes)
         for body in (shape for shape in _shapes(child(notes, "cSld", "spTree")) if _placeholder(shape) == "body"):
             writer.paragraph("\n".join(_paragraphs(body)), locator(slide=number, part="notes"))
     for comments in package.related(part, "comments"):
@@ -117,33 +130,3 @@ def _number(automatic: Any, counts: dict[int, int], level: int) -> str:
     case = "upper" if "Uc" in kind else "lower"
     shown = {"alpha": f"{case}Letter", "roman": f"{case}Roman"}.get(kind[:5], "decimal")
     return f"{formatted(counts[level], shown)}{')' if 'Paren' in kind else '.'} "
-
-
-def drawn(root: Any) -> str:
-    """Words of a chart or of a diagram, each once, then a chart's series: `name: category value, ...`."""
-    paragraphs = [text_of(p, "t") for p in descendants(root, "p")]
-    series = [_series(node) for node in descendants(root, "ser")]
-    return "\n".join(dict.fromkeys(words.strip() for words in (*paragraphs, *series) if words.strip()))
-
-
-def _series(node: Any) -> str:
-    name = " ".join(_points(node, "tx").values())
-    categories, values = _points(node, "cat", "xVal"), _points(node, "val", "yVal")
-    pairs = [f"{categories.get(at, '')} {shown}".strip() for at, shown in values.items()] or list(categories.values())
-    return f"{name}: {', '.join(pairs)}" if name and pairs else name or ", ".join(pairs)
-
-
-def _points(series: Any, *names: str) -> dict[str, str]:
-    """The cached words or numbers of a chart's series by their place; a number without the noise of floating point."""
-    node = next((found for found in (child(series, name) for name in names) if found is not None), None)
-    found: dict[str, str] = {}
-    for point in descendants(node, "pt"):
-        cached = child(point, "v")
-        words = (cached.text or "").strip() if cached is not None else ""
-        if words:
-            try:
-                shown = plain_number(float(words)) if "." in words else words
-            except (ValueError, OverflowError):
-                shown = words
-            found.setdefault(attribute(point, "idx"), shown)
-    return found

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import csv
 import io
+import quopri
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.frontmatter import read_front_matter
 from workbench.ingest.outline import CELLS, Lines, Outline, Section, Table, TextWriter, find_header, separate, trimmed
@@ -59,6 +62,25 @@ _ENVIRONMENT = re.compile(
     r"(?s)\\begin\{(verbatim|lstlisting|minted|equation|align|gather|table|tabular|figure|algorithm|tikzpicture)(\*?)\}.*?\\end\{\1\2\}"
 )
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\]]*\])?\s*")
+_ACCENT = re.compile(
+    r"\\(?:\\|-|(?P<sign>[\"'`^~.=]|[cvH](?=[ {])|[ukrdb](?=\{))\s*(?:\{\s*\\?(?P<braced>[A-Za-z])\s*\}"
+    r"|(?P<bare>[A-Za-z]|\\[ij](?![A-Za-z])))"
+    r"|(?P<word>ss|ae|AE|oe|OE|aa|AA|[oOlL])(?![A-Za-z])(?:\{\}| )?)"
+)
+_ACCENTS = dict(
+    zip(
+        "\"'`^~=.uvHckrdb",
+        "\u0308\u0301\u0300\u0302\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0328\u030a\u0323\u0331",
+        strict=True,
+    )
+)
+_SIGNS = dict(
+    zip(
+        "ss ae AE oe OE aa AA o O l L".split(),
+        "\u00df\u00e6\u00c6\u0153\u0152\u00e5\u00c5\u00f8\u00d8\u0142\u0141",
+        strict=True,
+    )
+)
 _ORG = re.compile(
     r"(?m)^(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?(\S.*?)(?:[ \t]+:[\w@:]+:)?[ \t]*$"
 )
@@ -69,11 +91,13 @@ _ADOC_BLOCK = re.compile(r"(?ms)^(----+|\.\.\.\.+|\|===+)[ \t]*$.*?^\1[ \t]*$")
 _TIMES = re.compile(r"[ \t]*(?:(\d+):)?(\d{1,2}):(\d{2})[,.]\d{1,3}[ \t]*-->[ \t]*[\d:.,]+.*")
 _TAGS = re.compile(r"</?(?:[bius]|font|v|c|lang|ruby|rt|\d)[^<>]*>|\{\\[^{}]*\}")
 _SPEAKER = re.compile(r"<v(?:\.[^ <>]*)? ([^<>]+)>")
+_BINARY = re.compile(r"(?i)ENCODING=(?:B|BASE64)\b|VALUE=BINARY")
 _PAUSE = 5  # seconds
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 100
 _TOLD_BY, _FEWEST_LINES = 20, 4
 _FIELD = 16 << 20
+_MOST_OPEN = 20
 
 
 def _text(source: Source) -> Iterator[Parsed | Problem]:
@@ -85,7 +109,7 @@ def _text(source: Source) -> Iterator[Parsed | Problem]:
     if front.problem is not None:
         yield front.problem
     lines = Lines(text)
-    sections = underlined_headings(lines, front.end)
+    sections = underlined_headings(lines, front.end, source.suffix in (".rst", ".rest"))
     rst = source.suffix in (".rst", ".rest") or bool(sections and _RST_MARKS.search(text))
     outline = Outline(sections, front=front.metadata_end)
     if rst:
@@ -170,8 +194,10 @@ def _plain(content: str) -> str:
     return " ".join("".join(words).split())
 
 
-def underlined_headings(lines: Lines, front: int = 0) -> tuple[Section, ...]:
+def underlined_headings(lines: Lines, front: int = 0, short: bool = False) -> tuple[Section, ...]:
     """Headings with an underline at least as long as the title (or an overline too), after the front matter.
+
+    A `short` one of four signs will do in what is surely reStructuredText, as for docutils, which warns.
 
     docutils would parse all of reStructuredText at a hundred times the cost and refuse Sphinx's own directives. Levels come
     from the order in which the styles of adornment first appear
@@ -181,7 +207,7 @@ def underlined_headings(lines: Lines, front: int = 0) -> tuple[Section, ...]:
     styles: list[tuple[str, bool]] = []
     index = lines.number(front) - 1
     while index < len(lines):
-        heading = _heading_at(lines, index)
+        heading = _heading_at(lines, index, short)
         if heading is None:
             index += 1
             continue
@@ -194,7 +220,7 @@ def underlined_headings(lines: Lines, front: int = 0) -> tuple[Section, ...]:
     return tuple(found)
 
 
-def _heading_at(lines: Lines, index: int) -> tuple[str, tuple[str, bool], int] | None:
+def _heading_at(lines: Lines, index: int, short: bool) -> tuple[str, tuple[str, bool], int] | None:
     """Title, style (character, overlined) and number of lines of a heading that starts at this line, or None."""
     first = lines.line(index)
     if not first or first.isspace() or index + 1 >= len(lines):
@@ -210,7 +236,8 @@ def _heading_at(lines: Lines, index: int) -> tuple[str, tuple[str, bool], int] |
         return None
     if not _ADORNMENT.fullmatch(second) or not any(c.isalnum() for c in first):
         return None
-    long = len(second.rstrip()) >= max(3, _width(first.rstrip()))
+    size = len(second.rstrip())
+    long = size >= max(3, _width(first.rstrip())) or (short and size >= 4)
     return (_plain_rst(first), (second[0], False), 2) if long else None
 
 
@@ -300,7 +327,14 @@ def _table_end(lines: Lines, index: int) -> int:
 
 def _latex(source: Source) -> Iterator[Parsed | Problem]:
     text, metadata = source.text()
+    text = unicodedata.normalize("NFC", _ACCENT.sub(_accented, text))
     lines = Lines(text)
+    blocks = separate(Span(*m.span()) for m in _ENVIRONMENT.finditer(text))
+    starts = [block.start for block in blocks]
+
+    def is_listed(at: int) -> bool:
+        index = bisect_right(starts, at) - 1
+        return index >= 0 and at < blocks[index].end
 
     def section(start: int, end: int, level: int, title: str) -> Section:
         return Section(start, lines.start(lines.number(end)), level, title)
@@ -308,14 +342,23 @@ def _latex(source: Source) -> Iterator[Parsed | Problem]:
     sections = []
     for match in _LATEX.finditer(text):
         title, end = _braces(text, match.end())
-        if title:
+        if title and not is_listed(match.start()):
             sections.append(section(match.start(), end, _LEVELS[match[1]], title))
     sections += [section(m.start(), m.end(), 2, "Abstract") for m in _ABSTRACT.finditer(text)]
-    blocks = separate(Span(*m.span()) for m in _ENVIRONMENT.finditer(text))
     found = _LATEX_TITLE.search(text)
     title = _braces(text, found.end())[0] if found is not None else ""
     ordered = tuple(sorted(sections, key=lambda s: s.start))
     yield Parsed(text, "latex", Outline(ordered, blocks), title, metadata=metadata)
+
+
+def _accented(match: re.Match[str]) -> str:
+    """The letter of `\"o`, `\v{s}` or `\\ss`; nothing for `\\-`, where a word may be broken."""
+    letter = (match["braced"] or match["bare"] or "")[-1:]
+    if match["word"]:
+        return _SIGNS[match["word"]]
+    if not letter or (match["sign"] == "=" and letter.lower() not in "aeiouy"):  # a line end; a stop of the tabulator
+        return "" if match[0] == r"\-" else match[0]
+    return letter + _ACCENTS[match["sign"]]
 
 
 def _braces(text: str, start: int) -> tuple[str, int]:
@@ -381,7 +424,7 @@ def _subtitles(source: Source) -> Iterator[Parsed | Problem]:
         if seconds - last > _PAUSE:
             writer.gap()
         last = seconds
-        spoken = (line for line in cue if not line.startswith("NOTE"))
+        spoken = _spoken(cue)
         words = " ".join(_TAGS.sub("", _SPEAKER.sub(r"\1: ", line)) for line in spoken)
         at = locator(time=f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}")
         writer.line(" ".join(words.split()), at)
@@ -389,10 +432,52 @@ def _subtitles(source: Source) -> Iterator[Parsed | Problem]:
     yield Parsed(written, "subtitles", outline, metadata=metadata, places=places)
 
 
+def _spoken(cue: list[str]) -> Iterator[str]:
+    """The lines of a cue without the blocks of notes and styles behind it, which end at a blank line."""
+    aside = False
+    for line in cue:
+        aside = bool(line.strip()) and (aside or line.split()[0] in ("NOTE", "STYLE", "REGION"))
+        if not aside:
+            yield line
+
+
 def _names_next(cue: list[str]) -> bool:
     """Whether the last line before the next times is the number or name of that cue."""
     last = cue[-1].strip()
     return bool(last) and (last.isdigit() or not any(line.strip() for line in cue[-2:-1]))
+
+
+def _calendar(source: Source) -> Iterator[Parsed | Problem]:
+    """Events and people (iCalendar, vCard): a line a property, unfolded and decoded; a place is its line in the file."""
+    raw, metadata = source.text()
+    writer = TextWriter()
+    lines = raw.split("\n")
+    at = 0
+    while at < len(lines):
+        begin, line = at + 1, lines[at]
+        quoted = "ENCODING=QUOTED-PRINTABLE" in line.upper().partition(":")[0]
+        at += 1
+        while at < len(lines) and (lines[at][:1] in (" ", "\t") or (quoted and line.endswith("="))):
+            line = line[:-1] + lines[at] if quoted and line.endswith("=") else line + lines[at][1:]
+            at += 1
+        name, _, words = line.partition(":")
+        kind, *parameters = name.split(";")
+        kind = kind.rpartition(".")[2].upper()
+        if kind in ("BEGIN", "END"):
+            writer.gap()
+            continue
+        if not words or kind in ("VERSION", "PRODID", "CALSCALE") or _BINARY.search(name) or words.startswith("data:"):
+            continue
+        if quoted:
+            charset = next((p[8:] for p in parameters if p.upper().startswith("CHARSET=")), "utf-8")
+            words = decode(quopri.decodestring(words.encode("utf-8")), charset)[0]
+        elif kind in ("N", "ADR", "ORG"):
+            words = " ".join(filter(None, re.split(r"(?<!\\);", words)))
+        words = re.sub(r"\\(.)", lambda m: " " if m[1] in "nN" else m[1], words)
+        shown = next((p.partition("=")[2].strip('"') for p in parameters if p.upper().startswith("CN=")), "")
+        writer.line(f"{kind}: {shown + ' ' if shown else ''}{' '.join(words.split())}", locator(line=begin))
+    text, outline, places = writer.finish()
+    yield Parsed(text, "calendar", outline, metadata=metadata, places=places)
 
 
 def read_table(source: Source) -> Iterator[Parsed | Problem]:
@@ -404,13 +489,14 @@ def read_table(source: Source) -> Iterator[Parsed | Problem]:
         forced, text = first.strip()[4:] or "\t", f"\n{rest}"
     delimiter = forced or ("\t" if source.suffix in (".tsv", ".tab") and "\t" in text else find_delimiter(text))
     csv.field_size_limit(_FIELD)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     try:
-        rows = [[" ".join(cell.split()) for cell in row] for row in lines]
+        rows, opened = _rows(text, delimiter)
     except csv.Error as exc:
         raise ReadError(
             f"It cannot be read as a table: {exc}", "Give it the suffix .txt to have it read as text"
         ) from exc
+    for number in opened:
+        yield Problem("A quote opens here and is not closed: its line was read without quotes", "Close it", number)
     parts: list[str] = []
     places: list[Place] = []
     position = 0
@@ -422,6 +508,36 @@ def read_table(source: Source) -> Iterator[Parsed | Problem]:
         position += len(line) + 1
     whole = "".join(parts)
     yield Parsed(whole, "table", _shape(whole, parts, rows), metadata=metadata, places=tuple(places))
+
+
+def _rows(text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
+    """The rows, and the numbers of the lines whose quote is never closed, which would take in the lines behind it."""
+    lines = io.StringIO(text, newline="").readlines()
+    found: list[list[str]] = []
+    opened: list[int] = []
+    at = 0
+    while at < len(lines):
+        begin = at
+        reader = csv.reader(lines[begin:], delimiter=delimiter, skipinitialspace=True)
+        for row in reader:
+            last, at = at, begin + reader.line_num
+            if at - last > 1 and len(opened) < _MOST_OPEN and _is_open(lines[last:at], delimiter):
+                opened.append(last + 1)
+                at = last + 1
+                (row,) = csv.reader(lines[last:at], delimiter=delimiter, quoting=csv.QUOTE_NONE)
+                found.append([" ".join(cell.strip(' "').split()) for cell in row])
+                break
+            found.append([" ".join(cell.split()) for cell in row])
+    return found, opened
+
+
+def _is_open(lines: list[str], delimiter: str) -> bool:
+    """Whether the quoted cell of one row never ends, or ends before other words."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
+    except csv.Error:
+        return True
+    return False
 
 
 def is_table(text: str) -> bool:
@@ -467,4 +583,10 @@ MARKDOWN = Reader("markdown", _markdown, frozenset({".md", ".markdown", ".mdown"
 LATEX = Reader("latex", _latex, frozenset({".tex", ".latex", ".ltx"}))
 ORG = Reader("org", _org, frozenset({".org"}))
 ASCIIDOC = Reader("asciidoc", _asciidoc, frozenset({".adoc", ".asciidoc"}))
+CALENDAR = Reader(
+    "calendar",
+    _calendar,
+    frozenset({".ics", ".vcf", ".vcs", ".ifb"}),
+    sniff=lambda head: head.lstrip().upper().startswith((b"BEGIN:VCALENDAR", b"BEGIN:VCARD")),
+)
 SUBTITLES = Reader("subtitles", _subtitles, frozenset({".srt", ".vtt"}))

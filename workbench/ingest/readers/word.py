@@ -22,10 +22,15 @@ from workbench.ingest.readers.package import (
     Relations,
     attribute,
     child,
+    chosen,
     descendants,
+    drawn,
+    embedded,
+    formatted,
     local,
     opened,
     properties,
+    shown,
     value,
 )
 from workbench.locators import locator, whole_number
@@ -35,16 +40,8 @@ LONGEST_CELL = 500
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PASSED = frozenset("pPr rPr instrText del moveFrom delText rt fldData sectPr tblPr tcPr".split())
 _NOTES = {"footnotes": "footnote", "endnotes": "endnote", "comments": "comment"}
-_EMBEDDED = re.compile(r"(?i)\.(docx|xlsx|pptx|docm|xlsm|pdf|rtf|txt|csv|html?|mht|eml|msg|odt|ods|bin)$")
 _OPEN_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _PART = re.compile(r"%(\d)")
-_ROMAN = dict(
-    zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        ["m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"],
-        strict=True,
-    )
-)
 
 
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
@@ -54,22 +51,15 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         relations = package.relations(main)
         title, language, metadata = properties(package.xml("docProps/core.xml"))
         writer = _Writer(package, relations)
-        writer.body(child(package.must(main), "body"))
+        root = package.must(main)
+        writer.body(child(writer.shown(root), "body"))
         writer.rest()
         text, outline, places = writer.out.finish()
         if writer.hidden:
-            metadata["hidden"] = f"text in {writer.hidden} paragraphs"
+            metadata["hidden"] = f"text in {writer.hidden} runs, left out"
         title = title or writer.title
         yield Parsed(text, "word", outline, title, language=language, metadata=metadata, places=places)
         yield from embedded(package, relations)
-
-
-def embedded(package: Package, relations: Relations) -> Iterator[Member]:
-    """Files that lie in the package as they are: embedded documents and imported pieces."""
-    wanted = {target for kind, target in relations.values() if kind in ("aFChunk", "subDocument")}
-    for name in package.names:
-        if (name in wanted or "/embeddings/" in name) and _EMBEDDED.search(name):
-            yield Member(name.rpartition("/")[2], package.read(name))
 
 
 class _Styles:
@@ -79,6 +69,7 @@ class _Styles:
         self.level: dict[str, int] = {}
         self.numbering: dict[str, tuple[str, str]] = {}
         self.title: set[str] = set()
+        self.looks: dict[str, str] = {}
         parents: dict[str, str] = {}
         for style in descendants(root, "style"):
             key, name = attribute(style, "styleId"), value(style, "name")
@@ -92,6 +83,9 @@ class _Styles:
                 self.level[key] = int(match[1])
             elif depth < 9:
                 self.level[key] = depth + 1
+            look = child(style, "rPr") if attribute(style, "type") == "character" else None
+            hides = child(look, "vanish") is not None and value(look, "vanish") not in ("0", "false", "off")
+            self.looks[key] = "hidden" if hides else value(look, "vertAlign")
             number = child(style, "pPr", "numPr")
             if number is not None:
                 self.numbering[key] = _number_of(number)
@@ -112,7 +106,7 @@ def _number_of(node: Any) -> tuple[str, str]:
 
 
 class _Writer:
-    """Writes one document; `hidden` counts the paragraphs with text that the program does not show."""
+    """Writes one document; `hidden` counts the runs of text that the program does not show."""
 
     def __init__(self, package: Package, relations: Relations) -> None:
         self.out = TextWriter()
@@ -123,6 +117,11 @@ class _Writer:
         self._styles = _Styles(package.xml(parts.get("styles", "word/styles.xml")))
         self._numbers = _Numbering(package.xml(parts.get("numbering", "word/numbering.xml")))
         self._paragraphs = self._tables = 0
+
+    def shown(self, root: Any) -> Any:
+        """A part as the program shows it."""
+        self.hidden += shown(root, self._styles.looks)
+        return root
 
     def body(self, node: Any) -> None:
         for block in _blocks(node):
@@ -138,13 +137,13 @@ class _Writer:
         targets = sorted(set(self._relations.values()))
         for kind, name in _NOTES.items():
             for part in (target for own, target in targets if own == kind):
-                for note in descendants(self._package.xml(part), name):
+                for note in descendants(self.shown(self._package.xml(part)), name):
                     if attribute(note, "type") not in ("separator", "continuationSeparator", "continuationNotice"):
                         self._apart(note, locator(**{name: attribute(note, "id")}), attribute(note, "author"))
         seen: set[str] = set()
         for name in ("header", "footer"):
             for number, part in enumerate((target for own, target in targets if own == name), 1):
-                root = self._package.xml(part)
+                root = self.shown(self._package.xml(part))
                 words = "\n".join(_texts(root))
                 if any(map(str.isalpha, words)) and words not in seen:  # page numbers alone are passed over
                     seen.add(words)
@@ -164,7 +163,6 @@ class _Writer:
         if direct is not None:
             level = direct + 1 if direct < 9 else -1
         words = _paragraph_text(node)
-        self.hidden += any(_is_hidden(run) for run in descendants(node, "r"))
         numbered = child(node, "pPr", "numPr")
         listed = _number_of(numbered) if numbered is not None else self._styles.numbering.get(key, ("", "0"))
         label, bullet, depth = self._numbers.next(*listed) if words.strip() else ("", False, 0)
@@ -179,6 +177,9 @@ class _Writer:
         for box in _text_boxes(node):
             for words in _texts(box):
                 self.out.paragraph(words, at)
+        for drawing in node.iter("{*}chart", "{*}relIds"):
+            part = self._relations.get(attribute(drawing, "dm") or attribute(drawing, "id"), ("", ""))[1]
+            self.out.paragraph(drawn(self._package.xml(part)), at)
 
     def _table(self, node: Any, number: int) -> None:
         rows = list(_below(node, "tr"))
@@ -204,16 +205,10 @@ def _blocks(node: Any) -> Iterator[Any]:
         name = local(inner)
         if name in ("p", "tbl"):
             yield inner
-        elif name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "body"):
+        elif name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag", "body", "sect", "sub-section"):
             yield from _blocks(inner)
         elif name == "AlternateContent":
             yield from _blocks(chosen(inner))
-
-
-def chosen(node: Any) -> Any:
-    """The first choice of an alternative, else its fallback: with both, each would come twice."""
-    choice = child(node, "Choice")
-    return choice if choice is not None else child(node, "Fallback")
 
 
 def _paragraph_text(node: Any) -> str:
@@ -241,14 +236,9 @@ def _words(node: Any) -> Iterator[str]:
             yield from _words(chosen(inner) if name == "AlternateContent" else inner)
 
 
-def _is_hidden(run: Any) -> bool:
-    mark = child(run, "rPr", "vanish")
-    return mark is not None and attribute(mark, "val") not in ("0", "false", "off") and child(run, "t") is not None
-
-
 def _text_boxes(node: Any) -> Iterator[Any]:
     """Contents of the text boxes on a paragraph."""
-    for inner in node if node is not None else ():
+    for inner in node if node is not None and next(node.iter("{*}txbxContent"), None) is not None else ():
         name = local(inner)
         if name == "txbxContent":
             yield inner
@@ -383,17 +373,3 @@ class OpenLists:
     def label(self, depth: int) -> str:
         """What comes before the next paragraph: its item's number or bullet before the first, nothing before the others."""
         return self._labels.pop(depth, "  ")
-
-
-def formatted(number: int, kind: str) -> str:
-    """A number in one of Word's formats; those of other scripts as digits."""
-    if kind.endswith("Letter") and 0 < number <= 780:  # as far as Word goes
-        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-        return letters.upper() if kind.startswith("upper") else letters
-    if kind.endswith("Roman") and 0 < number < 4000:
-        found = ""
-        for size, sign in _ROMAN.items():
-            found += sign * (number // size)
-            number %= size
-        return found.upper() if kind.startswith("upper") else found
-    return f"{number:02d}" if kind == "decimalZero" else str(number)

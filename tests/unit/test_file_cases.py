@@ -1,0 +1,245 @@
+"""Words that readers lost, glued or changed: one small file each, made here, what must be in its text and what must not.
+
+A word that is glued to another, split or left out cannot be found by anyone, and nothing tells that it is missing.
+"""
+
+# ruff: noqa: E501 (a table of small files, a line each)
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from email.message import EmailMessage
+from pathlib import Path
+
+import ole_files
+import openpyxl
+import pytest
+from reader_files import ods, odt, pptx, read, saved, xlsx, zipped
+from test_readers_office_seen import WORD, changed, paragraph, styled, word
+
+from workbench.ingest import Problem
+
+MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+
+
+def run(words: str, look: str = "") -> str:
+    return f'<w:r><w:rPr>{look}</w:rPr><w:t xml:space="preserve">{words}</w:t></w:r>'
+
+
+def shown(body: str, parts: Mapping[str, str] | None = None) -> bytes:
+    """A Word file of one paragraph."""
+    return word(f"<w:p>{body}</w:p>", dict(parts or {}))
+
+
+def formats(cells: Mapping[str, float | int | str]) -> bytes:
+    """A workbook with a number in each of these formats."""
+    book = openpyxl.Workbook()
+    for number, (code, value) in enumerate(cells.items(), 1):
+        book.active.cell(number, 1, f"row{number}")
+        book.active.cell(number, 2, value).number_format = code
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def spans(words: str, styles: str) -> bytes:
+    """An OpenDocument text whose paragraph holds spans: `{name=words}` is one of this style."""
+    for style in styles.split(";"):
+        words = words.replace(f"{{{style.split()[0]}=", f'<text:span text:style-name="{style.split()[0]}">')
+    words = words.replace("}", "</text:span>")
+    pairs = (style.split(" ", 1) for style in styles.split(";"))
+    made = "".join(f'<style:style style:name="{n}"><style:text-properties {look}/></style:style>' for n, look in pairs)
+    return changed(odt([(0, "HERE")]), "content.xml", lambda xml: styled(xml.replace("HERE", words), made))
+
+
+def doc(runs: Sequence[tuple[str, bytes]], paragraphs: Sequence[tuple[str, bytes]] = ()) -> bytes:
+    """A Word 97 document whose runs and paragraphs have properties ([MS-DOC] 2.9.33 and 2.9.181)."""
+    words = "".join(text for text, _ in runs).encode("utf-16-le")
+    stream = bytearray(0x400) + words
+    stream += bytes(-len(stream) % 512)
+    table = b""
+
+    def page(parts: Sequence[tuple[str, bytes]], entry: int, width: int) -> None:
+        nonlocal table
+        data, ends, at = bytearray(512), [0x400], 510
+        for number, (text, look) in enumerate(parts):
+            ends.append(ends[-1] + 2 * len(text))
+            body = (bytes([len(look)]) if width == 1 else bytes([len(look) // 2 + 2]) + b"\0\0") + look
+            at = (at - len(body)) // 2 * 2
+            data[at : at + len(body)] = body
+            data[4 * (len(parts) + 1) + number * width] = at // 2
+        struct.pack_into(f"<{len(ends)}I", data, 0, *ends)
+        data[511] = len(parts)
+        struct.pack_into("<2I", stream, entry, len(table), 12)
+        table += struct.pack("<3I", 0x400, ends[-1], len(stream) // 512)
+        stream.extend(data)
+
+    page(runs, 0xFA, 1)
+    if paragraphs:
+        page(paragraphs, 0x102, 13)
+    struct.pack_into("<2H", stream, 0, 0xA5EC, 0xC1)
+    struct.pack_into("<H", stream, 0x0A, 0x0200)
+    struct.pack_into("<i", stream, 0x4C, len(words) // 2)
+    pieces = struct.pack("<2I2xI2x", 0, len(words) // 2, 0x400)
+    struct.pack_into("<2I", stream, 0x1A2, len(table), 5 + len(pieces))
+    table += b"\x02" + struct.pack("<I", len(pieces)) + pieces
+    font = "Symbol".encode("utf-16-le") + b"\0\0"
+    struct.pack_into("<2I", stream, 0x112, len(table), 4 + 40 + len(font))
+    table += struct.pack("<2H", 1, 0) + bytes([39 + len(font)]) + bytes(39) + font
+    return ole_files.ole({"WordDocument": bytes(stream), "1Table": table})
+
+
+def two_parts(plain: str, html: str) -> bytes:
+    message = EmailMessage()
+    message["Subject"] = "Two"
+    message.set_content(plain)
+    message.add_alternative(html, subtype="html")
+    return message.as_bytes()
+
+
+CHART = (
+    '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><c:title><a:p><a:r><a:t>Tonnage of quays</a:t></a:r>'
+    "</a:p></c:title><c:ser><c:tx><c:pt><c:v>North</c:v></c:pt></c:tx></c:ser></c:chartSpace>"
+)
+SUP, SUB = '<w:vertAlign w:val="superscript"/>', '<w:vertAlign w:val="subscript"/>'
+RFMT = 'xmlns="urn:schemas-microsoft-com:office:spreadsheet" xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"'
+DELETED, VANISHED, RAISED = (struct.pack("<HB", code, value) for code, value in ((0x800, 1), (0x83C, 1), (0x2A48, 1)))
+ROW = struct.pack("<HB", 0x2417, 1) + b"\0"
+MICRO = struct.pack("<3H", 0x6A09, 0, 0xF06D)
+
+CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
+    # Figures above and below the line
+    "raised in Word": ("a.docx", shown(run("5522") + run("1", SUP) + run(" x10") + run("6", SUP) + run(" H") + run("2", SUB)),
+                       ["5522 1", "10^6", "H2"], ["55221"]),
+    "raised by a style in Word": ("a.docx", shown(run("5522") + run("1", '<w:rStyle w:val="S"/>'), {
+        "styles": f'<w:styles {WORD}><w:style w:type="character" w:styleId="S"><w:rPr>{SUP}</w:rPr></w:style></w:styles>'}),
+        ["5522 1"], []),
+    "raised in OpenDocument": ("a.odt", spans("5522{S=1} H{L=2} 10{S=6}", 'S style:text-position="super 58%";L style:text-position="-8% 58%"'),
+                               ["5522 1 H2 10^6"], []),
+    "raised in RTF": ("a.rtf", r"{\rtf1 5522{\super 1} H{\sub 2} 10\super 6\nosupersub 7}", ["5522 1 H2 10^67"], []),
+    "raised in DOC": ("a.doc", doc([("5522", b""), ("1", RAISED), (" and 10", b""), ("6", RAISED), ("\r", b"")]), ["5522 1 and 10^6"], []),
+    "raised in HTML": ("a.html", "<p>5522<sup>1</sup> 10<sup>6</sup> x<sup>2</sup> H<sub>2</sub>O<table><tr><td>8<sup>3</sup><td>b</table>",
+                       ["5522 1 10^6 x2 H2O", "8 3 | b"], []),
+    "raised in a sheet": ("a.xlsx", changed(xlsx({"S": [["HERE", "b"]]}), "xl/worksheets/sheet1.xml", lambda xml: re.sub(
+        r'(<c r="A1")[^>]*>.*?</c>', r'\1 t="inlineStr"><is><r><t>5522</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>1</t></r></is></c>', xml)),
+        ["5522 1 | b"], []),
+    "raised on a slide": ("a.pptx", changed(pptx([("Title", "HERE", "")]), "ppt/slides/slide1.xml", lambda xml: xml.replace(
+        "<a:t>HERE</a:t></a:r>", '<a:t>5522</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>1</a:t></a:r>')), ["5522 1"], []),
+    # Formulas
+    "formula in Word": ("a.docx", zipped({"[Content_Types].xml": "<Types/>", "word/document.xml":
+        f"<w:document {WORD} {MATH}><w:body><w:p>{run('ratio 2')}<m:oMath><m:f><m:num><m:r><m:t>35</m:t></m:r></m:num><m:den><m:r>"
+        "<m:t>40</m:t></m:r></m:den></m:f><m:sSup><m:e><m:r><m:t>v</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup>"
+        f"</m:oMath>{run(' kilos')}</w:p></w:body></w:document>"}), ["ratio 235/40 v^2 kilos"], ["3540"]),
+    "formula in HTML": ("a.html", "<p>q <math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>v</mi><mn>2</mn></msup></math> l", ["1/2 v^2 l"], []),
+    # Deleted and hidden: left out, and the metadata says so
+    "hidden in HTML": ("a.html", "<p>seen<p hidden>one<p style='color:red; display : none'>two<dialog>three</dialog><img alt=four hidden>"
+                       "<table><tr hidden><td>five<td>six<tr><td>a<td style='visibility:hidden'>seven<td>b</table>",
+                       ["seen", "a | b"], ["one", "two", "three", "four", "five", "seven"]),
+    "hidden in OpenDocument": ("a.odt", spans("seen{S=secret}", 'S text:display="none"'), ["seen"], ["secret"]),
+    "hidden in DOC": ("a.doc", doc([("seen ", b""), ("secret", VANISHED), ("\r", b"")]), ["seen"], ["secret"]),
+    "deleted in DOC": ("a.doc", doc([("Fee is ", b""), ("eleven", DELETED), ("twelve\r", b"")]), ["Fee is twelve"], ["eleven"]),
+    "deleted in RTF": ("a.rtf", r"{\rtf1 fee {\deleted eleven}{\revised twelve} crowns}", ["fee twelve crowns"], ["eleven"]),
+    "deleted mark and row in Word": ("a.docx", word(
+        f"<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr>{run('up')}</w:p><w:p>{run('stairs')}</w:p><w:tbl><w:tr><w:trPr><w:del/></w:trPr>"
+        f"<w:tc>{paragraph('gone')}</w:tc><w:tc>{paragraph('away')}</w:tc></w:tr><w:tr><w:tc>{paragraph('kept')}</w:tc>"
+        f"<w:tc>{paragraph('too')}</w:tc></w:tr></w:tbl>"), ["upstairs", "kept | too"], ["gone"]),
+    # Fonts of symbols
+    "symbols in Word": ("a.docx", shown(run("5 ") + '<w:r><w:sym w:font="Symbol" w:char="F06D"/></w:r>' + run("m ") + run(
+        "\uf0b3", '<w:rFonts w:ascii="Symbol"/>') + '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>'), ["5 \u03bcm \u2265\u2611"], []),
+    "symbols in RTF": ("a.rtf", r"{\rtf1{\fonttbl{\f0 Arial;}{\f3\fcharset2 Symbol;}}5 {\f3 m}m {\f3\'b3} 4}", ["5 \u03bcm \u2265 4"], []),
+    "symbols in DOC": ("a.doc", doc([("5 ", b""), ("(", MICRO), ("m\r", b"")]), ["5 \u03bcm"], []),
+    # Drawings
+    "chart in Word": ("a.docx", word(f"{paragraph('Figure')}<w:p><w:r><w:drawing><c:chart xmlns:c='c' xmlns:r='r' r:id='r0'/></w:drawing></w:r></w:p>",
+                                     {"chart": CHART}), ["Tonnage of quays\nNorth"], []),
+    "chart sheet": ("a.xlsx", zipped({
+        "[Content_Types].xml": "<Types/>", "xl/workbook.xml": '<workbook xmlns:r="r"><sheets><sheet name="C" r:id="r0"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": '<R><r Id="r0" Type="x/chartsheet" Target="chartsheets/s.xml"/></R>', "xl/chartsheets/s.xml": "<chartsheet/>",
+        "xl/chartsheets/_rels/s.xml.rels": '<R><r Id="r1" Type="x/drawing" Target="../drawings/d.xml"/></R>', "xl/drawings/d.xml": "<wsDr/>",
+        "xl/drawings/_rels/d.xml.rels": '<R><r Id="r1" Type="x/chart" Target="../charts/c.xml"/></R>', "xl/charts/c.xml": CHART}),
+        ["Tonnage of quays"], []),
+    "box and remark on an OpenDocument sheet": ("a.ods", changed(ods({"S": [["Crate", "Weight"]]}), "content.xml", lambda xml: xml.replace(
+        ">Crate</text:p>", '>Crate</text:p><office:annotation><dc:creator xmlns:dc="d">Ann</dc:creator><text:p>check</text:p></office:annotation>'
+        '<draw:frame xmlns:draw="d"><draw:text-box><text:p>boxed</text:p></draw:text-box></draw:frame>', 1)),
+        ["Crate | Weight\n\nAnn: check\n\nboxed"], []),
+    # Tables
+    "an empty last cell in DOC": ("a.doc", doc([("x\x07\x07\x07\x07b\x07\x07After the table\r", b"")], [("x\x07\x07", b""), ("\x07", ROW), ("\x07b\x07", b""), ("\x07", ROW),
+        ("After the table\r", b"")]), ["x\n| b\n\nAfter the table"], []),
+    "cells over rows and columns": ("a.html", "<table><tr><th>Region<th>Berth<th>Depth<tr><td rowspan=2>East<td>Alfa<td>9<tr><td>Bravo<td>11"
+                                    "<tr><td colspan=2>Sum<td>20</table>",
+                                    ["Region | Berth | Depth\nEast | Alfa | 9\n| Bravo | 11\nSum | | 20"], []),
+    "a quote that never closes": ("a.csv", 'id,note,by\n1,"never closed,ann\n2,plain,bo\n3,"x, y",cy\n',
+                                  ["1 | never closed | ann\n2 | plain | bo\n3 | x, y | cy"], []),
+    "a table named as a workbook": ("a.xls", "<table><tr><th>Cargo<th>Weight<tr><td>Nutmeg<td>120</table>", ["Nutmeg | 120"], ["<t"]),
+    "formats of numbers": ("a.xlsx", formats({"00000": 1234, '"C-"0000': 42, "[h]:mm": 1.5, "yyyy-mm-dd hh:mm:ss.000": 45292.5104166667,
+        '0.0" kg"': 12.5, "yyyy-mm-dd": 1, "000-0000": 5551234, '0" m";(0" m")': -5, '0;-0;"none"': 0, "#,##0.00": 1234.5,
+        "General": "=SUM(A1:A2)"}),
+        ["row1 | 01234", "C-0042", "| 36:00", "2024-01-01 12:15:00.000", "12.5 kg", "1900-01-01", "555-1234", "-5 m", "| none", "| 1234.5",
+         "=SUM(A1:A2)"], []),
+    # Codes, escapes and folds
+    "escapes in JSON": ("a.json", json.dumps({"t": "Caf\u00e9 \U0001f600", "n": "first\nsecond\t\u0160"}, indent=1),
+                        ['"t": "Caf\u00e9 \U0001f600"', "first second \u0160"], ["\\u", "\\n"]),
+    "records without text": ("a.jsonl", '{"m": [{"content": "na\\u00efve"}]}\n{"m": [{"content": "b"}]}\n', ["na\u00efve"], []),
+    "colours of a log": ("a.log", "\x1b[31merror\x1b[0m: in \x1b[1mmooring\x1b[0mline \x1b]0;title\x07end\nb\x08bo\x08old", ["error: in mooringline end\nbold"], ["\x1b"]),
+    "words inside a sentence of XML": ("a.xml", "<a><p>The <e>quick</e> hawser, fair<e r='x'>lead</e> and H<sub>2</sub>O</p><l><i>one</i><i>two</i></l></a>",
+                                       ["p: The quick hawser, fairlead and H2O\n", "i: one\ni: two"], []),
+    "Word 2003": ("a.xml", '<w:wordDocument xmlns:w="http://schemas.microsoft.com/office/word/2003/wordml" xmlns:wx="wx"><w:styles/><w:body><wx:sect>'
+                  "<w:p><w:r><w:rPr><w:sz w:val='20'/></w:rPr><w:t>The quarantine </w:t></w:r><w:r><w:t>anchorage</w:t></w:r></w:p></wx:sect>"
+                  "</w:body></w:wordDocument>", ["The quarantine anchorage"], ["sz", "20"]),
+    "Excel 2003": ("a.xml", f'<?xml version="1.0"?><Workbook {RFMT}><Worksheet ss:Name="S"><Table><Row><Cell><Data>a</Data></Cell><Cell ss:Index="3">'
+                   '<Data>b</Data></Cell></Row><Row ss:Index="2"><Cell><Data>c</Data></Cell></Row></Table></Worksheet></Workbook>', ["# S\n\na | | b\nc"], []),
+    "a folded calendar": ("a.ics", "BEGIN:VCALENDAR\r\nSUMMARY:the plan\r\n ning of berths\r\nDESCRIPTION:first\\nagenda: budget\\, crew\r\nEND:VCALENDAR\r\n",
+                          ["planning of berths", "first agenda: budget, crew"], ["BEGIN"]),
+    "an encoded card": ("a.vcf", "BEGIN:VCARD\nFN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCllerova bin=\nnacle\nN:Quill;Ada;;;\nPHOTO;ENCODING=b:AAAA\nEND:VCARD\n",
+                        ["FN: M\u00fcllerova binnacle", "N: Quill Ada"], ["AAAA"]),
+    "notes of subtitles": ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:03.000\nWelcome\n\nNOTE one\ntwo unsaid\n\n00:04.000 --> 00:06.000\n<v Ann>Open</v>\n",
+                           ["Welcome\nAnn: Open"], ["unsaid"]),
+    "accents of LaTeX": ("a.tex", "Schr\\\"odinger M\\\"{u}ller Erd\\H{o}s na\\\"{\\i}ve fa\\c{c}ade \\v{S}ibenik Stra\\ss{}e \\O re fluo\\-rescence a\\\\-b \\alpha",
+                         ["Schr\u00f6dinger M\u00fcller Erd\u0151s na\u00efve fa\u00e7ade \u0160ibenik Stra\u00dfe \u00d8re fluorescence a\\\\-b \\alpha"], []),
+    "readings of characters": ("a.html", "<p><ruby>\u6f22<rp>(</rp><rt>\u304b\u3093</rt>\u5b57</ruby>", ["\u6f22\u5b57"], ["\u304b"]),
+    # Mail
+    "mail that says nothing in its plain part": ("a.eml", two_parts("This message is in HTML. Please use a program that shows it.",
+        "<h1>Statement</h1><p>Your demurrage balance is 417 crowns."), ["demurrage", "Please use"], []),
+    "mail that says the same twice": ("a.eml", two_parts("Your balance is 417 crowns.", "<p>Your <b>balance</b> is 417 crowns."), ["balance"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_word_is_found_as_it_is_shown(tmp_path: Path, case: str) -> None:
+    name, data, wanted, unwanted = CASES[case]
+    documents, _ = read(saved(tmp_path, name, data))
+    text = "\n".join(document.text for document in documents)
+    assert [words for words in wanted if words not in text] == [], text
+    assert [words for words in unwanted if words in text] == [], text
+    hides = case.startswith("hidden")
+    assert any("left out" in str(document.metadata.get("hidden", "")) for document in documents) is hides
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.csv", 'a,b\n1,"x\n2,y\n', "A quote opens here"),
+        ("a.jsonl", '{"a": 1}\n', 'objects without "text"'),
+        ("a.xlsx", formats({"0": "=A1+1"}), "1 of its formulas have no stored result"),
+        ("a.xls", "<table><tr><td>a<td>b</table>", "It is not .xls"),
+    ],
+)
+def test_what_is_read_with_a_loss_is_reported(tmp_path: Path, name: str, data: bytes | str, reason: str) -> None:
+    _, problems = read(saved(tmp_path, name, data))
+    assert [isinstance(problem, Problem) and reason in problem.reason for problem in problems] == [True]
+
+
+def test_a_heading_of_restructured_text_may_have_a_short_underline(tmp_path: Path) -> None:
+    """As for docutils, which warns; an example in a listing is none in LaTeX."""
+    from ingest_cases import cut_file, found
+
+    file = saved(tmp_path, "a.rst", "A\n=\n\nWords\n\nA long heading\n----\n\nmizzenmast\n" + "words. " * 300)
+    chunks = [c for item in cut_file(found(file)) if isinstance(item, tuple) for c in item[1]]
+    assert any("A long heading" in chunk.section for chunk in chunks)
+    file = saved(
+        tmp_path, "a.tex", "\\section{Real}\n" + "a " * 300 + "\n\\begin{verbatim}\n\\section{Fake}\n\\end{verbatim}\n"
+    )
+    assert not any("Fake" in c.section for item in cut_file(found(file)) if isinstance(item, tuple) for c in item[1])
