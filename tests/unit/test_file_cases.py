@@ -17,6 +17,7 @@ from pathlib import Path
 import ole_files
 import openpyxl
 import pytest
+from ingest_cases import pdf
 from reader_files import ods, odt, pptx, read, saved, xlsx, zipped
 from test_readers_office_seen import WORD, changed, paragraph, styled, word
 
@@ -92,6 +93,25 @@ def doc(runs: Sequence[tuple[str, bytes]], paragraphs: Sequence[tuple[str, bytes
     return ole_files.ole({"WordDocument": bytes(stream), "1Table": table})
 
 
+def layers() -> bytes:
+    """A PDF with a layer that is off, in an object of its own."""
+    data = pdf(["HERE"])
+    shown, hidden = (
+        b"BT /F1 12 Tf 14 TL 72 720 Td (seen) Tj T* ET",
+        b"/OC /L BDC BT /F1 12 Tf 72 600 Td (secret) Tj ET EMC",
+    )
+    stream = shown + b" " + hidden
+    data = re.sub(
+        rb"<< /Length \d+ >>\nstream\n.*?\nendstream",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        data,
+        flags=re.S,
+    )
+    data = data.replace(b"/Resources << /Font", b"/Resources << /Properties << /L 9 0 R >> /Font")
+    data = data.replace(b"/Outlines 4 0 R", b"/OCProperties << /OCGs [9 0 R] /D << /OFF [9 0 R] >> >>")
+    return data.replace(b"\n3 0 obj", b"\n9 0 obj\n<< /Type /OCG /Name (Off) >>\nendobj\n3 0 obj", 1)
+
+
 def two_parts(plain: str, html: str) -> bytes:
     message = EmailMessage()
     message["Subject"] = "Two"
@@ -141,6 +161,7 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
                        ["seen", "a | b"], ["one", "two", "three", "four", "five", "seven"]),
     "hidden in OpenDocument": ("a.odt", spans("seen{S=secret}", 'S text:display="none"'), ["seen"], ["secret"]),
     "hidden in DOC": ("a.doc", doc([("seen ", b""), ("secret", VANISHED), ("\r", b"")]), ["seen"], ["secret"]),
+    "hidden in a PDF": ("a.pdf", layers(), ["seen"], ["secret"]),
     "deleted in DOC": ("a.doc", doc([("Fee is ", b""), ("eleven", DELETED), ("twelve\r", b"")]), ["Fee is twelve"], ["eleven"]),
     "deleted in RTF": ("a.rtf", r"{\rtf1 fee {\deleted eleven}{\revised twelve} crowns}", ["fee twelve crowns"], ["eleven"]),
     "deleted mark and row in Word": ("a.docx", word(

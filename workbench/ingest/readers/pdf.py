@@ -16,6 +16,7 @@ import ctypes
 import io
 import re
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,10 @@ PICTURE = (1_100, 1_700)
 _OCR = "Run it through text recognition (for example ocrmypdf), and index the result"
 _REPRINT = "Get the file again, or print it to a new PDF"
 _FEWEST_CHARACTERS = 400
+_OBJECT_STREAM = re.compile(rb"/Type\s*/ObjStm\b[^>]*(?:>(?!>)[^>]*)*>>\s*stream\r?\n")
+_OFF = re.compile(rb"/OFF\s*\[([^\]]*)\]")
+_NAME = re.compile(rb"/Name\s*(?:\(((?:[^()\\]|\\.)*)\)|<([0-9A-Fa-f\s]*)>)")
+_MOST_OBJECTS = 1 << 22
 _LARGE = 0.2  # of the page: a picture that may hold its words
 _KEPT = {"Author": "author", "Subject": "subject", "Keywords": "keywords", "CreationDate": "created"}
 _DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?")
@@ -123,6 +128,7 @@ def _content(data: bytes) -> _Content:
             raise ReadError(*LOCKED) from exc
         raise ReadError("It is broken: it cannot be opened as a PDF", _REPRINT) from exc
     found = _Content()
+    off, hidden = _layers_off(data), 0
     try:
         form = None
         if document.get_formtype() != raw.FORMTYPE_NONE:
@@ -131,7 +137,9 @@ def _content(data: bytes) -> _Content:
         _attached(document, found)
         for index in range(len(document)):
             try:
-                found.pages.append(_page(document.get_page(index), form, found))
+                page = document.get_page(index)
+                hidden += _without_layers(page, off)
+                found.pages.append(_page(page, form, found))
             except pypdfium2.PdfiumError as exc:
                 found.problems.append(Problem(f"Page {index + 1} cannot be read: {exc}", "Print the file to a new PDF"))
                 found.pages.append(_Page())
@@ -148,6 +156,8 @@ def _content(data: bytes) -> _Content:
     finally:
         document.close()
     found.metadata = {ours: words[name] for name, ours in _KEPT.items() if useful_title(words.get(name, ""))}
+    if hidden:
+        found.metadata["hidden"] = f"text in {hidden} places of layers that are off, left out"
     date = _DATE.match(str(found.metadata.get("created", "")))
     if date is not None:
         parts = [part or other for part, other in zip(date.groups(), ("", "01", "01", "00", "00", "00"), strict=True)]
@@ -178,6 +188,67 @@ def _page(page: Any, form: Any, found: _Content) -> _Page:
         return _Page(text, _notes(page, form, found), pictured)
     finally:
         page.close()
+
+
+def _layers_off(data: bytes) -> frozenset[str]:
+    """Names of the layers that a reader of the file does not see at first; PDFium names those of each text, not their state."""
+    if b"/OCProperties" not in data and b"/ObjStm" not in data:
+        return frozenset()
+    packed = [_unpacked(data[m.end() :]) for m in _OBJECT_STREAM.finditer(data)]
+    found: set[str] = set()
+    for part in (data, *packed) if any(b"/OCProperties" in part for part in (data, *packed)) else ():
+        for listed in _OFF.finditer(part):
+            for number in re.findall(rb"(\d+) \d+ R", listed[1]):
+                found.update(_layer_name(number, data, packed))
+    return frozenset(found)
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(data, _MOST_OBJECTS)
+    except zlib.error:
+        return b""
+
+
+def _layer_name(number: bytes, data: bytes, packed: Sequence[bytes]) -> Iterator[str]:
+    """The name in an object, by itself or in a stream of objects, which begins with their numbers and places."""
+    bodies = [data[m.end() :][:1000] for m in re.finditer(rb"(?<!\d)" + number + rb" \d+ obj\b", data)]
+    for part in packed:
+        head = re.match(rb"[\d\s]*", part)
+        pairs = head[0].split() if head is not None else []
+        places = [int(at) for own, at in zip(pairs[::2], pairs[1::2], strict=False) if own == number]
+        bodies += [part[len(head[0]) + at :][:1000] for at in places if head is not None]
+    for body in bodies:
+        match = _NAME.search(body.partition(b"endobj")[0])
+        if match is not None:
+            plain = match[1] is not None
+            raw = re.sub(rb"\\(.)", rb"\1", match[1]) if plain else bytes.fromhex(match[2].decode("ascii"))
+            yield raw[2:].decode("utf-16-be", "replace") if raw.startswith(b"\xfe\xff") else raw.decode("latin-1")
+
+
+def _without_layers(page: Any, off: frozenset[str]) -> int:
+    """Take the texts of these layers off a page, not out of its file; returns how many there were."""
+    import pypdfium2.raw as raw
+
+    taken = 0
+    for thing in list(page.get_objects(filter=(raw.FPDF_PAGEOBJ_TEXT,), max_depth=1)) if off else ():
+        marks = (raw.FPDFPageObj_GetMark(thing, n) for n in range(raw.FPDFPageObj_CountMarks(thing)))
+        if any(_parameter(mark, b"Name") in off for mark in marks):
+            page.remove_obj(thing)
+            taken += 1
+    return taken
+
+
+def _parameter(mark: Any, key: bytes) -> str:
+    """A string that a mark of content has."""
+    import pypdfium2.raw as raw
+
+    size = ctypes.c_ulong()
+    raw.FPDFPageObjMark_GetParamStringValue(mark, key, None, 0, size)
+    buffer = ctypes.create_string_buffer(max(size.value, 2))
+    pointer = ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR))
+    raw.FPDFPageObjMark_GetParamStringValue(mark, key, pointer, size.value, size)
+    return buffer.raw[: max(size.value - 2, 0)].decode("utf-16-le", "replace")
 
 
 def _has_picture(page: Any, share: float) -> bool:
