@@ -203,6 +203,7 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
     # Codes, escapes and folds
     "escapes in JSON": ("a.json", json.dumps({"t": "Caf\u00e9 \U0001f600", "n": "first\nsecond\t\u0160"}, indent=1),
                         ['"t": "Caf\u00e9 \U0001f600"', "first second \u0160"], ["\\u", "\\n"]),
+    "escapes of properties": ("a.properties", "title=Caf\\u00e9\npath=C\\:\\dir\n", ["title=Caf\u00e9", "C\\:\\dir"], []),
     "records without text": ("a.jsonl", '{"m": [{"content": "na\\u00efve"}]}\n{"m": [{"content": "b"}]}\n', ["na\u00efve"], []),
     "colours of a log": ("a.log", "\x1b[31merror\x1b[0m: in \x1b[1mmooring\x1b[0mline \x1b]0;title\x07end\nb\x08bo\x08old", ["error: in mooringline end\nbold"], ["\x1b"]),
     "words inside a sentence of XML": ("a.xml", "<a><p>The <e>quick</e> hawser, fair<e r='x'>lead</e> and H<sub>2</sub>O</p><l><i>one</i><i>two</i></l></a>",
@@ -224,6 +225,8 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
     # Mail
     "mail that says nothing in its plain part": ("a.eml", two_parts("This message is in HTML. Please use a program that shows it.",
         "<h1>Statement</h1><p>Your demurrage balance is 417 crowns."), ["demurrage", "Please use"], []),
+    "Outlook mail with a page": ("a.msg", ole_files.ole({**ole_files.msg_streams("Two", "Please use another program."), "__substg1.0_10130102":
+        b"<p>Your demurrage balance is 417 crowns."}), ["demurrage", "another program"], []),
     "mail that says the same twice": ("a.eml", two_parts("Your balance is 417 crowns.", "<p>Your <b>balance</b> is 417 crowns."), ["balance"], []),
 }  # fmt: skip
 

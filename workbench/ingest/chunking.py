@@ -96,7 +96,6 @@ class TokenCounter:
 
     @property
     def around(self) -> int:
-        """Tokens that the tokenizer puts around every text."""
         if self._around is None:
             self._around = int(self._count([""])[0])
         return self._around
@@ -107,7 +106,6 @@ class TokenCounter:
         return [length + around for length in self._lengths(texts)]
 
     def parts(self, texts: Sequence[str]) -> list[int]:
-        """Lengths of pieces of a text, without the marks around a text."""
         cache = self._cache
         missing = list(dict.fromkeys(text for text in texts if text not in cache))
         fresh = dict(zip(missing, self._lengths(missing), strict=True))
@@ -220,8 +218,6 @@ def _chunk(document: Document, collection: str, granularity: Granularity, index:
 
 
 class _Chunker:
-    """The cutting of one document."""
-
     def __init__(self, document: Document, outline: Outline, budget: int, counter: TokenCounter) -> None:
         self.text = text = document.text
         self.title = document.title
@@ -263,7 +259,6 @@ class _Chunker:
         return self.headers[self.tables[index].header] if index >= 0 and offset < self.tables[index].end else ("", 0)
 
     def _line_lengths(self, points: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Tokens of each line of each region, counted in one call."""
         texts: list[str] = []
         for region, starts in zip(self.regions, points, strict=True):
             texts.extend(self.text[a:b].strip() for a, b in pairwise([*starts, region.end]))
@@ -271,7 +266,6 @@ class _Chunker:
         return [[next(flat) for _ in starts] for starts in points]
 
     def _split(self, first: int, end: int, points: Sequence[int], tokens: Sequence[int]) -> list[_Cut]:
-        """Cut a group of regions that does not fit into one chunk."""
         group = self.regions[first:end]
         low, high = group[0].start, group[-1].end
         header = max((self.headers[t.header][1] for t in self.tables if t.start < high and t.end > low), default=0)

@@ -31,7 +31,6 @@ class ReadError(WorkbenchError):
 
 
 def skip(message: str, remedy: str = "") -> ReadError:
-    """A `ReadError` for a file that is left out on purpose."""
     return ReadError(message, remedy, FileStatus.SKIPPED)
 
 

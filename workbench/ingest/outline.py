@@ -110,7 +110,6 @@ class Lines:
         return self.starts[index] if index < len(self.starts) else len(self.text)
 
     def line(self, index: int) -> str:
-        """Line `index` without its line end."""
         end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[index] : end]
 
@@ -141,13 +140,11 @@ class TextWriter:
         self._gap = self._break = self._ending = False
 
     def finish(self) -> tuple[str, Outline, tuple[Place, ...]]:
-        """The text, its shape and its places."""
         blocks = separate(self._blocks)
         outline = Outline(tuple(self._sections), blocks, tables=tuple(self._tables), breaks=tuple(self._breaks))
         return "".join(self._parts), outline, tuple(self._places)
 
     def gap(self) -> None:
-        """A blank line before what comes next."""
         self._gap = True
 
     def apart(self) -> None:
@@ -160,14 +157,12 @@ class TextWriter:
             self._gap = self._ending = True
 
     def line(self, text: str, at: str = "") -> None:
-        """One or more lines of text; blank ones at the edges are dropped."""
         words = normalise(text).strip("\n").rstrip()
         if words.strip():
             self._begin(at)
             self._write(words + "\n")
 
     def paragraph(self, text: str, at: str = "") -> None:
-        """Lines of text with a blank line before and after them."""
         if text.strip():
             self.gap()
             self.line(text, at)
@@ -228,7 +223,6 @@ class TextWriter:
         return words
 
     def html(self, source: str, at: str = "") -> None:
-        """The text of a piece of HTML, with its headings and tables."""
         from workbench.ingest.readers.html import html_text  # which uses this module
 
         self.shaped(*html_text(source), at)

@@ -187,7 +187,6 @@ def _heading_or_name(source: Source, parsed: Parsed) -> str:
 
 
 def _modified(parsed: Parsed, modified_ns: int) -> datetime | None:
-    """The record's own time, else the file's."""
     if parsed.record is not None and parsed.record.modified is not None:
         return parsed.record.modified
     try:

@@ -98,7 +98,6 @@ class FileRules:
 
     @property
     def access(self) -> str:
-        """Tenant, roles and sensitivity as JSON."""
         return json.dumps([self.tenant, self.roles, self.sensitivity])
 
 
@@ -135,7 +134,6 @@ class CorpusRules:
         return ""
 
     def access(self) -> tuple[PathRule, ...]:
-        """The rules that say who may see what: those that set a tenant, roles or a sensitivity, and only these keys."""
         found = (PathRule(r.path, {k: v for k, v in r.changes.items() if k in ACCESS_KEYS}) for r in self.rules)
         return tuple(rule for rule in found if rule.changes)
 
@@ -145,7 +143,6 @@ class CorpusRules:
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16] if said else ""
 
     def granularity(self, collection: str) -> Granularity:
-        """What a collection's records are."""
         default = DEFAULT_GRANULARITIES.get(collection, Granularity.CHUNK)
         return self.granularities.get(collection, default)
 
@@ -193,7 +190,6 @@ def policy_values(corpus: Path) -> Mapping[str, tuple[str, ...]]:
 
 
 def _read(corpus: Path) -> Any:
-    """The YAML value of a corpus's settings file, None where there is none."""
     file = corpus / FILE_NAME
     try:
         return read_yaml(file.read_text(encoding="utf-8"))

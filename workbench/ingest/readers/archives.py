@@ -217,7 +217,6 @@ def _opener(head: bytes) -> Callable[..., Any] | None:
 
 
 def _read_packed(source: Source) -> Iterator[Parsed | Member | Problem]:
-    """Read a TAR behind a packer, or the one file that was packed."""
     opener = _opener(source.head())
     assert opener is not None
     try:
@@ -245,12 +244,10 @@ PACKED = Reader("packed", _read_packed, sniff=lambda head: _opener(head) is not 
 
 
 def is_flat(raw: str) -> bool:
-    """Whether this XML is an Office or OpenDocument package in one file."""
     return any(pattern.search(raw[:4096]) for pattern in (_FLAT, _FLAT_OPEN, _WORD_2003))
 
 
 def read_flat(source: Source, raw: str) -> Iterator[Parsed | Member | Problem]:
-    """Read a package in one file as the file that it was made from. Raises ReadError."""
     stream = io.BytesIO()
     head = raw[:4096]
     parts = _flat_parts if _FLAT.search(head) else _flat_open_parts if _FLAT_OPEN.search(head) else _word_2003_parts

@@ -114,13 +114,11 @@ class Unpacking:
         self.deepest = int(settings.get("max_nesting"))
 
     def count(self) -> None:
-        """One more member."""
         self.left_members -= 1
         if self.left_members < 0:
             self._refuse("holds more members than the {:,}", "max_members")
 
     def take(self, number: int) -> None:
-        """Some bytes came out."""
         self.left_bytes -= number
         if self.left_bytes < 0:
             self._refuse("unpacks to more than the {:,} MB", "max_unpacked_mb")
@@ -206,7 +204,6 @@ class Source:
         return self._bytes
 
     def stream(self) -> BinaryIO:
-        """The file, open from its start."""
         try:
             return io.BytesIO(self._bytes) if self._bytes is not None else open_found(self.found)
         except OSError as exc:
@@ -230,7 +227,6 @@ def _read(found: FoundFile, size: int = -1) -> bytes:
 
 
 def unreadable(exc: OSError) -> ReadError:
-    """The error for a file that the system does not let us read."""
     words = (exc.strerror or type(exc).__name__).lower()
     return ReadError(f"The file cannot be read: {words}", "Check that it is still there and that you may read it")
 

@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
+from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem
 from workbench.ingest.outline import Lines, Outline, Section
 from workbench.ingest.readers.base import Parsed, Reader, Source
@@ -22,15 +23,16 @@ _TABLE = (
     "objective-c .m; ruby .rb rakefile gemfile; php .php; perl .pl .pm; lua .lua; r .r; julia .jl; dart .dart; "
     "elixir .ex .exs; erlang .erl; haskell .hs; ocaml .ml; clojure .clj; elisp .el; vim .vim; shell .sh .bash "
     ".zsh .fish; powershell .ps1 .psm1 .psd1; batch .bat .cmd; sql .sql; protobuf .proto; graphql .graphql; css "
-    ".css; scss .scss; less .less; vue .vue; svelte .svelte; terraform .tf; yaml .yaml .yml; toml .toml; ini "
-    ".ini .cfg; cmake .cmake cmakelists.txt; groovy .gradle .groovy jenkinsfile; nix .nix; zig .zig; assembly "
+    ".css; scss .scss; less .less; vue .vue; svelte .svelte; terraform .tf; yaml .yaml .yml; toml .toml; "
+    "properties .properties; ini .ini .cfg; cmake .cmake cmakelists.txt; groovy .gradle .groovy jenkinsfile; nix .nix; zig .zig; assembly "
     ".asm; make makefile; dockerfile dockerfile containerfile; just justfile"
 )
 _LANGUAGES = {name: own[0] for own in map(str.split, _TABLE.split(";")) for name in own[1:]}
 """Suffix, or whole file name in lower case -> language."""
 _NAMES = frozenset(_LANGUAGES)
 _DOTTED = frozenset(name for name in _NAMES if name[0] == ".")
-_DATA = frozenset({"yaml", "toml", "ini", "css", "scss", "less"})
+_DATA = frozenset({"yaml", "properties", "toml", "ini", "css", "scss", "less"})
+_ESCAPED, _ESCAPE = ("yaml", "toml", "properties"), re.compile(r"\\u(?!000)([0-9a-fA-F]{4})")
 _SHEBANG = re.compile(rb"#!.*?\b(python|bash|zsh|sh|node|ruby|perl|lua|php)")
 _SHELLS = {"bash": "shell", "zsh": "shell", "sh": "shell", "node": "javascript"}
 
@@ -55,6 +57,8 @@ _ABOVE = ("#", "//", "/*", "*", "@", "--", ";;", "///", "[")
 def _read(source: Source) -> Iterator[Parsed | Problem]:
     text, metadata = source.text()
     language = language_of(source)
+    if language in _ESCAPED and "\\u" in text:
+        text = clean(_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text))
     yield Parsed(text, "code", code_outline(text, language), language=language, metadata=metadata)
 
 
@@ -76,7 +80,6 @@ def language_of(source: Source) -> str:
 
 
 def code_outline(text: str, language: str) -> Outline:
-    """Functions and classes of a source text."""
     if language in _DATA:
         return Outline(prose=False)
     lines = Lines(text)
@@ -85,7 +88,6 @@ def code_outline(text: str, language: str) -> Outline:
 
 
 def _python(text: str, lines: Lines) -> tuple[Section, ...] | None:
-    """Sections from Python's parser; None if the text does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -94,7 +94,6 @@ READER = Reader(
 
 
 def html_text(source: str) -> tuple[str, Outline]:
-    """The text of a page or a piece of one, and its shape."""
     writer = _Writer()
     writer.write(_body(_parsed(source)))
     return writer.finish()
@@ -154,7 +153,6 @@ def _squeeze(text: str) -> str:
 
 
 def _head(root: Any) -> dict[str, str]:
-    """Title, language, canonical address and the usual descriptions."""
     found: dict[str, str] = {}
     for node in _below(root):
         if node.name == "html":
@@ -511,7 +509,6 @@ _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbo
 
 
 def read_book(source: Source) -> Iterator[Parsed | Member | Problem]:
-    """Read an EPUB: its chapters in their order, each as a web page."""
     with opened(source) as package:
         main = _book_part(package)
         book = package.must(main)

@@ -46,7 +46,6 @@ READER = Reader("image", _read, _SUFFIXES, sniff=lambda head: head.startswith(_M
 
 
 def _known(image: Any) -> dict[str, str]:
-    """What is written in an image, in a fixed order."""
     found: dict[str, str] = {}
     exif = image.getexif()
     for table in (exif, exif.get_ifd(_EXIF)):
@@ -75,7 +74,6 @@ def _word(value: Any, wide: bool = False) -> str:
 
 
 def _position(table: Any) -> str:
-    """Latitude and longitude in degrees, or ""."""
     try:
         pairs = [(table[2], table[1], "S"), (table[4], table[3], "W")]
         numbers = [

@@ -136,7 +136,6 @@ def _summary(ole: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _word(ole: Any) -> Parsed:
-    """A Word 97 to 2003 document. Raises ReadError."""
     stream = ole.openstream("WordDocument").read()
     if len(stream) < 0x1AA or struct.unpack_from("<H", stream, 0)[0] != 0xA5EC:
         raise ReadError("It is a document of Word 95 or older, which is not read", "Save it as DOCX or PDF")
@@ -226,7 +225,6 @@ class _Text:
         return found
 
     def _span(self, start: int, end: int) -> range:
-        """The signs that a stretch of the stream holds."""
         index = bisect_right(self._pieces, (start, len(self.signs), 9)) - 1
         if index < 0:
             return range(0)
@@ -349,7 +347,6 @@ class _Presentation:
         self._notes = {item.identity: item for item in self._listed(lists.get(_NOTE_PAGES))}
 
     def parsed(self) -> Parsed:
-        """All slides in their order."""
         writer = TextWriter()
         for number, listed in enumerate(self._slides, 1):
             at = locator(slide=number)

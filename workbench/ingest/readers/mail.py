@@ -61,7 +61,6 @@ def _mail(writer: TextWriter, headers: Mapping[str, str], kind: str = "mail", se
 
 
 def _write_headers(writer: TextWriter, headers: Mapping[str, str]) -> None:
-    """The subject as a heading, then who wrote to whom and when."""
     writer.heading(headers["Subject"], 1, locator(part=0))
     for name, words in headers.items():
         if words and name != "Subject":
@@ -147,11 +146,9 @@ def _best(inner: list[Part]) -> list[Part]:
     leaves = [leaf for p in rich for leaf in _leaves(p)]
     pages = [p for p in leaves if p.get_content_type() == "text/html" and not _file_name(p)]
     if plain and pages:
-        own, other = _vocabulary(_text(plain[0])), _vocabulary(html_text(_text(pages[0]))[0])
-        if 2 * len(own & other) < min(len(own), len(other)):  # one says only where to read the other
-            return [*plain, *_with(rich, pages[0])]
-        if len(other) > _RICHER * len(own):
-            return _with(rich, pages[0])
+        alike, richer = _compared(_text(plain[0]), html_text(_text(pages[0]))[0])
+        if not alike or richer:
+            return [*(() if alike else plain), *_with(rich, pages[0])]
     if not rich or plain:
         others = [p for p in leaves if _is_attached(p)]
         return [*plain, *others] if plain else inner[:1]
@@ -169,7 +166,6 @@ def _leaves(part: Part, depth: int = 0) -> Iterator[Part]:
 
 
 def _with(parts: list[Part], page: Part) -> list[Part]:
-    """The parts that hold a page or something that is attached."""
     return [p for p in parts if any(leaf is page or _is_attached(leaf) for leaf in _leaves(p))]
 
 
@@ -177,12 +173,14 @@ def _is_attached(part: Part) -> bool:
     return part.get_content_type() == "text/calendar" or bool(_file_name(part))
 
 
-def _vocabulary(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
+def _compared(plain: str, page: str) -> tuple[bool, bool]:
+    """Whether two forms of a message share half of their words (else one says only where to read the other), and whether
+    the page has so many more that the plain one is cut short."""
+    own, other = (set(re.findall(r"\w+", words.lower())) for words in (plain, page))
+    return 2 * len(own & other) >= min(len(own), len(other)), len(other) > _RICHER * len(own)
 
 
 def _fields(block: Part) -> str:
-    """The fields of a report, and what follows them."""
     named = [f"{k}: {_decoded(str(v))}" for k, v in block.raw_items() if not k.lower().startswith("content-")]
     return "\n".join((*named, "" if block.is_multipart() else _text(block).strip())).strip()
 
@@ -207,7 +205,6 @@ def _bytes(part: Part) -> bytes:
 
 
 def _header(message: Part, name: str) -> str:
-    """All headers of a name, decoded."""
     return ", ".join(_decoded(str(raw)) for own, raw in message.raw_items() if own.lower() == name.lower())
 
 
@@ -326,11 +323,13 @@ def read_outlook(ole: Any, limits: Unpacking, folder: str = "") -> Iterator[Pars
     _write_headers(writer, headers)
     at = locator(part=1)
     body, page, rtf = word("1000"), raw("1013")[1], raw("1009")[1]
-    if body.strip():
+    markup = decode(page)[0] if page else ""
+    alike, richer = _compared(body, html_text(markup)[0])
+    if body.strip() and not (markup and alike and richer):
         writer.paragraph(body, at)
-    elif page:
-        writer.html(decode(page)[0], at)
-    elif rtf:
+    if markup and (not body.strip() or not alike or richer):
+        writer.html(markup, at)
+    elif rtf and not body.strip():
         try:
             writer.paragraph(unpacked_rtf(rtf), at)
         except ReadError as exc:

@@ -182,7 +182,6 @@ def _heads_and_feet(writer: TextWriter, styles: Any) -> None:
 
 
 def _hiding_styles(root: Any) -> frozenset[str]:
-    """Names of the styles that hide their sheet or slide."""
     return frozenset(
         attribute(style, "name")
         for style in descendants(root, "style")

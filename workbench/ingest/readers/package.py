@@ -88,18 +88,15 @@ class Package:
         return root
 
     def must(self, name: str) -> _Element:
-        """A part that has to be there. Raises ReadError."""
         root = self.xml(name)
         if root is None:
             raise ReadError(f"It is broken: its part {name} is missing or unreadable", _REMEDY)
         return root
 
     def main(self, usual: str) -> str:
-        """The part that the package says is its document."""
         return next((target for kind, target in self.relations("").values() if kind == "officeDocument"), usual)
 
     def relations(self, part: str) -> Relations:
-        """A part's relations that stay inside the package."""
         folder, _, name = part.rpartition("/")
         root = self.xml(f"{folder}/_rels/{name}.rels" if folder else f"_rels/{name}.rels")
         found: Relations = {}
@@ -112,7 +109,6 @@ class Package:
         return found
 
     def related(self, part: str, *kinds: str) -> Iterator[_Element]:
-        """The trees of a part's relations of some kinds."""
         for kind, target in self.relations(part).values():
             root = self.xml(target) if kind in kinds else None
             if root is not None:
@@ -121,7 +117,6 @@ class Package:
 
 @contextmanager
 def opened(source: Source) -> Iterator[Package]:
-    """A file as a package. Raises ReadError where it is none."""
     with source.stream() as stream:
         try:
             package = zipfile.ZipFile(stream)
@@ -189,12 +184,10 @@ def descendants(node: Any, *names: str) -> Iterator[Any]:
 
 
 def text_of(node: Any, *names: str) -> str:
-    """The texts of the elements below a node with one of these names, one after the other."""
     return "".join(inner.text or "" for inner in descendants(node, *names))
 
 
 def properties(root: Any) -> tuple[str, str, dict[str, Any]]:
-    """Title, language and metadata from the core properties of an Office or OpenDocument file."""
     title = language = ""
     found: dict[str, Any] = {}
     for node in root.iter() if root is not None else ():
@@ -257,7 +250,6 @@ _LOOKS = tuple(f"{{*}}{name}" for name in "oMath sym del vanish vertAlign rFonts
 
 
 def _look(node: Any, run: Any, looks: Mapping[str, str]) -> bool:
-    """Apply one mark of a run to its words; True where it hides them."""
     name, kind = (
         local(node),
         looks.get(attribute(node, "val"), "") if local(node) == "rStyle" else attribute(node, "val"),

@@ -240,7 +240,6 @@ def _without_layers(page: Any, off: frozenset[str]) -> int:
 
 
 def _parameter(mark: Any, key: bytes) -> str:
-    """A string that a mark of content has."""
     import pypdfium2.raw as raw
 
     size = ctypes.c_ulong()
@@ -307,7 +306,6 @@ def _repaired(content: Any, text: str) -> str:
 
 
 def _attached(document: Any, found: _Content) -> None:
-    """The files attached to the document as a whole."""
     import pypdfium2
 
     for index in range(document.count_attachments()):

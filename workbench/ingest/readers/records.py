@@ -166,7 +166,6 @@ def _remember(parsed: Parsed, seen: set[bytes]) -> None:
 
 
 def _parsed(data: dict[str, Any], beir: bool) -> Parsed:
-    """One record as a document. Raises _BadLine."""
     title = _text(data, "title")
     text = _text(data, "text")
     if "text" not in data and not title:

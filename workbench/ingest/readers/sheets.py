@@ -81,7 +81,6 @@ def _write_block(writer: TextWriter, name: str, block: list[Row], header: str) -
 
 
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
-    """Read an XLSX."""
     with opened(source) as package:
         main = package.main("xl/workbook.xml")
         if main.endswith(".bin"):
@@ -117,7 +116,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
                 problems.append(Problem(f"The sheet {name} cannot be read: {exc.message}", exc.remedy))
         if cells.uncalculated:
             reason = f"{cells.uncalculated:,} of its formulas have no stored result, and were read as formulas"
-            problems.append(Problem(reason, RESAVE))
+            problems.append(Problem(reason, RESAVE, loses=False))
         text, outline, places = writer.finish()
         if hidden:
             metadata["hidden"] = "; ".join(hidden)
@@ -212,12 +211,10 @@ def _column(letters: str) -> int:
 
 
 def column_name(number: int) -> str:
-    """`A` of column 0."""
     return column_name(number // 26 - 1) + chr(65 + number % 26) if number >= 0 else ""
 
 
 def shown_number(number: float, kind: str, from_1904: bool = False) -> str:
-    """A number as its format shows it; `kind` as of `format_kind`."""
     name, _, more = kind.partition(" ")
     if name == "percent":
         return f"{plain_number(number * 100)}%"
@@ -273,7 +270,6 @@ def _joined(text: str) -> str:
 
 
 def _formats(root: Any) -> list[str]:
-    """For each cell style what its number format shows."""
     own = {attribute(n, "numFmtId"): attribute(n, "formatCode") for n in descendants(root, "numFmt")}
     styles = child(root, "cellXfs")
     return [format_kind(attribute(n, "numFmtId"), own) for n in styles] if styles is not None else []
@@ -309,12 +305,10 @@ def format_kind(key: str, own: Mapping[str, str]) -> str:
 
 
 def is_xml_book(raw: str) -> bool:
-    """Whether this XML is a workbook of Excel 2002 or 2003."""
     return re.search(r"<(?:\w+:)?Workbook\s[^>]*urn:schemas-microsoft-com:office:spreadsheet", raw[:4096]) is not None
 
 
 def read_xml_book(raw: str) -> Parsed:
-    """Read a workbook that was saved as XML."""
     root = parse_xml(re.sub(r"^\s*<\?xml[^>]*\?>", "", raw, count=1).encode("utf-8"))[0]
     writer = TextWriter()
     for sheet in descendants(root, "Worksheet"):
@@ -339,7 +333,6 @@ def read_xml_book(raw: str) -> Parsed:
 
 
 def read_xls(source: Source) -> Iterator[Parsed | Problem]:
-    """Read an old workbook (XLS)."""
     import xlrd
 
     faults = (xlrd.XLRDError, xlrd.compdoc.CompDocError, struct.error, AssertionError, LookupError, ValueError)

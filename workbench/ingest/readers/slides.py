@@ -30,7 +30,6 @@ from workbench.locators import locator, whole_number
 
 
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
-    """Read a PPTX."""
     with opened(source) as package:
         main = package.main("ppt/presentation.xml")
         relations = package.relations(main)
@@ -94,7 +93,6 @@ def _slide(writer: TextWriter, package: Package, root: Any, part: str, number: i
 
 
 def _shapes(tree: Any) -> Iterator[Any]:
-    """Shapes, pictures and frames in their order, those of groups too."""
     for node in tree if tree is not None else ():
         name = local(node)
         if name in ("sp", "pic", "graphicFrame", "cxnSp"):

@@ -154,7 +154,6 @@ def markdown_outline(text: str, front: int = 0) -> Outline:
 
 
 def _table_heads(tokens: list[Token], position: int) -> str:
-    """The heads of the table that opens here, as one line."""
     heads: list[str] = []
     for token in tokens[position:]:
         if token.type == "thead_close":
@@ -260,13 +259,11 @@ def _width(text: str) -> int:
 
 
 def _plain_rst(title: str) -> str:
-    """A heading's words without roles, links and emphasis."""
     title = _LINK.sub(r"\1", _ROLE.sub(r"\1", title))
     return " ".join(re.sub(r"[`*\\]", "", title).split())
 
 
 def rst_blocks(lines: Lines) -> tuple[Span, ...]:
-    """Literal blocks, code directives and simple tables."""
     found: list[Span] = []
     index = 0
     while index < len(lines):
@@ -481,7 +478,6 @@ def _calendar(source: Source) -> Iterator[Parsed | Problem]:
 
 
 def read_table(source: Source) -> Iterator[Parsed | Problem]:
-    """Read a table."""
     text, metadata = source.text()
     first, _, rest = text.partition("\n")
     forced = ""
@@ -496,7 +492,8 @@ def read_table(source: Source) -> Iterator[Parsed | Problem]:
             f"It cannot be read as a table: {exc}", "Give it the suffix .txt to have it read as text"
         ) from exc
     for number in opened:
-        yield Problem("A quote opens here and is not closed: its line was read without quotes", "Close it", number)
+        reason = "A quote opens here and is not closed: its line was read without quotes"
+        yield Problem(reason, "Close it", number, loses=False)
     parts: list[str] = []
     places: list[Place] = []
     position = 0

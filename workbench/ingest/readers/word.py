@@ -45,7 +45,6 @@ _PART = re.compile(r"%(\d)")
 
 
 def read(source: Source) -> Iterator[Parsed | Member | Problem]:
-    """Read a DOCX."""
     with opened(source) as package:
         main = package.main("word/document.xml")
         relations = package.relations(main)
@@ -101,7 +100,6 @@ class _Styles:
 
 
 def _number_of(node: Any) -> tuple[str, str]:
-    """List id and level of a `numPr`."""
     return value(node, "numId"), value(node, "ilvl") if child(node, "ilvl") is not None else "0"
 
 
@@ -119,7 +117,6 @@ class _Writer:
         self._paragraphs = self._tables = 0
 
     def shown(self, root: Any) -> Any:
-        """A part as the program shows it."""
         self.hidden += shown(root, self._styles.looks)
         return root
 
@@ -133,7 +130,6 @@ class _Writer:
                 self._table(block, self._tables)
 
     def rest(self) -> None:
-        """Notes, comments, headers and footers, each apart from the body."""
         targets = sorted(set(self._relations.values()))
         for kind, name in _NOTES.items():
             for part in (target for own, target in targets if own == kind):
@@ -259,7 +255,6 @@ def _texts(node: Any) -> Iterator[str]:
 
 
 def _below(node: Any, wanted: str) -> Iterator[Any]:
-    """Rows of a table, cells of a row."""
     for inner in node:
         if local(inner) == wanted:
             yield inner
