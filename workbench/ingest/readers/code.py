@@ -24,8 +24,8 @@ _TABLE = (
     "elixir .ex .exs; erlang .erl; haskell .hs; ocaml .ml; clojure .clj; elisp .el; vim .vim; shell .sh .bash "
     ".zsh .fish; powershell .ps1 .psm1 .psd1; batch .bat .cmd; sql .sql; protobuf .proto; graphql .graphql; css "
     ".css; scss .scss; less .less; vue .vue; svelte .svelte; terraform .tf; yaml .yaml .yml; toml .toml; "
-    "properties .properties; ini .ini .cfg; cmake .cmake cmakelists.txt; groovy .gradle .groovy jenkinsfile; nix .nix; zig .zig; assembly "
-    ".asm; make makefile; dockerfile dockerfile containerfile; just justfile"
+    "properties .properties; ini .ini .cfg; cmake .cmake cmakelists.txt; groovy .gradle .groovy jenkinsfile; "
+    "nix .nix; zig .zig; assembly .asm; make makefile; dockerfile dockerfile containerfile; just justfile"
 )
 _LANGUAGES = {name: own[0] for own in map(str.split, _TABLE.split(";")) for name in own[1:]}
 """Suffix, or whole file name in lower case -> language."""

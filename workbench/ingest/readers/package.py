@@ -250,26 +250,27 @@ _LOOKS = tuple(f"{{*}}{name}" for name in "oMath sym del vanish vertAlign rFonts
 
 
 def _look(node: Any, run: Any, looks: Mapping[str, str]) -> bool:
-    name, kind = (
-        local(node),
-        looks.get(attribute(node, "val"), "") if local(node) == "rStyle" else attribute(node, "val"),
-    )
-    texts = [inner for inner in run if local(inner) == "t"]
-    if name == "vanish":
+    name, kind, font = local(node), attribute(node, "val"), ""
+    if name == "rPr":
+        kind = {"": "", "-": "subscript"}.get((node.get("baseline") or "").strip("0")[:1], "superscript")
+    elif name == "rStyle":
+        kind = looks.get(kind, "")
+    elif name == "vanish":
         kind = "" if kind in ("0", "false", "off") else "hidden"
-    elif name == "rPr":
-        kind = {"": "", "-": "subscript"}.get(attribute(node, "baseline").strip("0")[:1], "superscript")
-    elif name in ("rFonts", "latin"):
-        for text in texts:
-            text.text = symbols(text.text or "", attribute(node, "ascii" if name == "rFonts" else "typeface"))
-    if kind == "hidden":
-        for text in texts:
+    elif name != "vertAlign":
+        font = attribute(node, "ascii" if name == "rFonts" else "typeface").lower()
+    if kind not in ("hidden", "superscript", "subscript") and font not in ("symbol", "wingdings"):
+        return False
+    texts = [inner for inner in run if local(inner) == "t"]
+    for text in texts:
+        if kind == "hidden":
             run.remove(text)
-        return bool(texts)
-    if kind in ("superscript", "subscript") and texts:
-        before = run.getprevious()
-        texts[0].text = raised(text_of(before, "t"), texts[0].text or "", kind == "subscript")
-    return False
+        elif font:
+            text.text = symbols(text.text or "", font)
+        else:
+            text.text = raised(text_of(run.getprevious(), "t"), text.text or "", kind == "subscript")
+            break
+    return kind == "hidden" and bool(texts)
 
 
 def math(node: Any) -> str:
