@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
@@ -26,7 +27,7 @@ from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers import html, odf, sheets, slides, word
 from workbench.ingest.readers.base import RESAVE, Member, Parsed, Reader, Source, Unpacking
-from workbench.ingest.readers.package import Package, attribute, child, descendants, opened, parse_xml
+from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, parse_xml
 
 _REMEDY = "Get the archive again, or unpack what can be unpacked and index that"
 _UNPACK = "Unpack it, and index what is in it"
@@ -47,9 +48,9 @@ _NOT_READ = {
     ".npz": "a file of arrays",
 }
 _OPEN_KIND = "application/vnd.oasis.opendocument"
-_FLAT = re.compile(r"""=["']http://schemas\.microsoft\.com/office/2006/xmlPackage["']""")
-_FLAT_OPEN = re.compile(r"<office:document\s")
-_WORD_2003 = re.compile(r"<(?:\w+:)?wordDocument\s")
+_FLAT = re.compile(
+    r"""=["']http://schemas\.microsoft\.com/office/2006/xmlPackage["']|<office:document\s|<(?:\w+:)?wordDocument\s"""
+)
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
@@ -244,57 +245,44 @@ PACKED = Reader("packed", _read_packed, sniff=lambda head: _opener(head) is not 
 
 
 def is_flat(raw: str) -> bool:
-    return any(pattern.search(raw[:4096]) for pattern in (_FLAT, _FLAT_OPEN, _WORD_2003))
+    return _FLAT.search(raw[:4096]) is not None
 
 
 def read_flat(source: Source, raw: str) -> Iterator[Parsed | Member | Problem]:
     stream = io.BytesIO()
-    head = raw[:4096]
-    parts = _flat_parts if _FLAT.search(head) else _flat_open_parts if _FLAT_OPEN.search(head) else _word_2003_parts
     with zipfile.ZipFile(stream, "w") as package:
-        for name, data in parts(raw):
+        for name, data in _flat_parts(raw):
             source.limits.take(len(data))  # each part carries the namespaces of the whole, and may be far larger
             package.writestr(name, data)
     yield from _read_zip(source.inner(Member(source.name, stream.getvalue())))
 
 
-def _flat_open_parts(raw: str) -> Iterator[tuple[str, bytes]]:
-    """Of an OpenDocument file: contents and styles are the whole, since each reader looks for what is its own."""
-    from lxml import etree
-
-    root = parse_xml(_DECLARATION.sub("", raw, count=1).encode("utf-8"))[0]
-    if root is None:
-        raise ReadError("It is broken: its XML cannot be read", RESAVE)
-    kind, meta = attribute(root, "mimetype"), child(root, "meta")
-    yield "mimetype", (kind if kind.startswith(_OPEN_KIND) else f"{_OPEN_KIND}.text").encode()
-    for name in ("content.xml", "styles.xml"):
-        yield name, etree.tostring(root)
-    yield "meta.xml", etree.tostring(meta) if meta is not None else b""
-
-
-def _word_2003_parts(raw: str) -> Iterator[tuple[str, bytes]]:
-    """Of a document of Word 2003, whose elements have the names of those of today."""
-    from lxml import etree
-
-    root = parse_xml(_DECLARATION.sub("", raw, count=1).encode("utf-8"))[0]
-    if root is None:
-        raise ReadError("It is broken: its XML cannot be read", RESAVE)
-    yield "[Content_Types].xml", b"<Types/>"
-    for name, part in (("document", root), ("styles", child(root, "styles"))):
-        yield f"word/{name}.xml", etree.tostring(part) if part is not None else b""
-
-
 def _flat_parts(raw: str) -> Iterator[tuple[str, bytes]]:
-    """Of an Office file; a part that cannot be read is left out, and the file's reader reports what is missing."""
+    """Of an OpenDocument file, a document of Word 2003, whose elements have the names of those of today, or an Office file.
+
+    Contents and styles are the whole, since each reader looks for what is its own. A part that cannot be read is left out, and
+    the file's reader reports what is missing.
+    """
     from lxml import etree
 
+    root = parse_xml(_DECLARATION.sub("", raw, count=1).encode("utf-8"))[0]
+    if root is None:
+        raise ReadError("It is broken: its XML cannot be read", RESAVE)
+    if local(root) == "document":
+        kind, meta = attribute(root, "mimetype"), child(root, "meta")
+        yield "mimetype", (kind if kind.startswith(_OPEN_KIND) else f"{_OPEN_KIND}.text").encode()
+        for name in ("content.xml", "styles.xml"):
+            yield name, etree.tostring(root)
+        yield "meta.xml", etree.tostring(meta) if meta is not None else b""
+        return
     yield "[Content_Types].xml", b"<Types/>"
-    for part in descendants(parse_xml(raw.encode("utf-8"))[0], "part"):
+    if local(root) == "wordDocument":
+        for name, part in (("document", root), ("styles", child(root, "styles"))):
+            yield f"word/{name}.xml", etree.tostring(part) if part is not None else b""
+    for part in descendants(root, "part"):
         name, words, data = attribute(part, "name").lstrip("/"), child(part, "xmlData"), child(part, "binaryData")
         if words is not None and len(words):
             yield name, etree.tostring(words[0])
         elif data is not None:
-            try:
+            with contextlib.suppress(binascii.Error, ValueError):
                 yield name, base64.b64decode(data.text or "", validate=False)
-            except (binascii.Error, ValueError):
-                continue
