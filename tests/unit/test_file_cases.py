@@ -14,11 +14,10 @@ from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 from pathlib import Path
 
-import ole_files
+import file_makers
 import openpyxl
 import pytest
-from ingest_cases import pdf
-from reader_files import ods, odt, pptx, read, saved, xlsx, zipped
+from file_makers import cut_file, found, ods, odt, pdf, pptx, read, saved, xlsx, zipped
 from test_readers_office_seen import WORD, changed, paragraph, styled, word
 
 from workbench.ingest import Problem
@@ -90,7 +89,7 @@ def doc(runs: Sequence[tuple[str, bytes]], paragraphs: Sequence[tuple[str, bytes
     font = "Symbol".encode("utf-16-le") + b"\0\0"
     struct.pack_into("<2I", stream, 0x112, len(table), 4 + 40 + len(font))
     table += struct.pack("<2H", 1, 0) + bytes([39 + len(font)]) + bytes(39) + font
-    return ole_files.ole({"WordDocument": bytes(stream), "1Table": table})
+    return file_makers.ole({"WordDocument": bytes(stream), "1Table": table})
 
 
 def layers() -> bytes:
@@ -225,7 +224,7 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
     # Mail
     "mail that says nothing in its plain part": ("a.eml", two_parts("This message is in HTML. Please use a program that shows it.",
         "<h1>Statement</h1><p>Your demurrage balance is 417 crowns."), ["demurrage", "Please use"], []),
-    "Outlook mail with a page": ("a.msg", ole_files.ole({**ole_files.msg_streams("Two", "Please use another program."), "__substg1.0_10130102":
+    "Outlook mail with a page": ("a.msg", file_makers.ole({**file_makers.msg_streams("Two", "Please use another program."), "__substg1.0_10130102":
         b"<p>Your demurrage balance is 417 crowns."}), ["demurrage", "another program"], []),
     "mail that says the same twice": ("a.eml", two_parts("Your balance is 417 crowns.", "<p>Your <b>balance</b> is 417 crowns."), ["balance"], []),
 }  # fmt: skip
@@ -258,7 +257,6 @@ def test_what_is_read_with_a_loss_is_reported(tmp_path: Path, name: str, data: b
 
 def test_a_heading_of_restructured_text_may_have_a_short_underline(tmp_path: Path) -> None:
     """As for docutils, which warns; an example in a listing is none in LaTeX."""
-    from ingest_cases import cut_file, found
 
     file = saved(tmp_path, "a.rst", "A\n=\n\nWords\n\nA long heading\n----\n\nmizzenmast\n" + "words. " * 300)
     chunks = [c for item in cut_file(found(file)) if isinstance(item, tuple) for c in item[1]]
