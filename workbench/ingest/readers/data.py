@@ -32,6 +32,7 @@ from workbench.locators import locator
 
 _LONG_LINE = 2000
 _ITEMS = ("item", "entry", "record", "row")
+_BLOCKS = frozenset((*_ITEMS, *"p para div li td th tr ul ol table h1 h2 h3 h4 h5 h6 sec section title".split()))
 _MOST_INLINE = 50
 _TAGS = re.compile(r"<(?:p|br|div|a|b|i|img|ul|li|h\d|table|span|em|strong)\b[^<>]*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
@@ -171,7 +172,7 @@ class _Xml:
                     lines.append((name, attributes, sentence, line))
                 lines += aside + part.lines
                 words, aside, attributes = [], [], ""
-        inline = name not in _ITEMS and sum(bool(own[2]) for own in lines) <= 1 and len(lines) < _MOST_INLINE
+        inline = name not in _BLOCKS and sum(bool(own[2]) for own in lines) <= 1 and len(lines) < _MOST_INLINE
         inner = "".join(part if isinstance(part, str) else part.words or "" for part in parts) if inline else None
         self._open[-1].parts.append(_Closed(lines, " " if name in ("br", "lb") else inner))
 
