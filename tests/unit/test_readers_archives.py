@@ -95,7 +95,10 @@ def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path: Path) -> Non
 
 def test_a_message_has_its_headers_its_body_and_its_attachments(tmp_path: Path) -> None:
     data = mail(
-        "Plans", "See the file.\n", {"notes.txt": b"attached words", "r.docx": docx([("", "in word")])}, "<p>HTML</p>"
+        "Plans",
+        "See the file.\n",
+        {"notes.txt": b"attached words", "r.docx": docx([("", "in word")])},
+        "<p>See the <b>file</b>.</p>",
     )
     documents, problems = read(saved(tmp_path, "a.eml", data))
     assert [d.path for d in documents] == ["a.eml", "a.eml!/notes.txt", "a.eml!/r.docx"]

@@ -362,7 +362,7 @@ class _Writer:
             self._append("\n" if index else "")
             starts.append(self.length)
             for column in range(len(trimmed([words for words, _ in line]))):
-                self._append(CELLS if column and line[column - 1][0] else CELLS.lstrip() if column else "")
+                self._append(CELLS if column else "")
                 self._append_marked(*line[column])
         self.blocks.append(Span(start, self.length))
         plain = [[words for words, _ in line] for line in lines]
