@@ -1,4 +1,4 @@
-"""Which folder a model's name stands for, and what can be told from its files without loading it.
+"""Which folder a model's name means, and what its files say of it without loading it.
 
 `all-MiniLM-L6-v2` is the copy that comes as a Python package, and no network is tried for it. Another name is a folder, or
 a name on the Hugging Face hub, which is downloaded once (never when HF_HUB_OFFLINE is set) and then found in the hub's own
@@ -112,7 +112,7 @@ class Model:
 
 
 def find(name: str, *, download: bool) -> Model:
-    """The model that a name stands for: `all-MiniLM-L6-v2`, a folder, or a name on the hub (`intfloat/e5-small-v2`), which is
+    """The model that a name means: `all-MiniLM-L6-v2`, a folder, or a name on the hub (`intfloat/e5-small-v2`), which is
     fetched if it may be and is not there yet. Raises EncoderError.
     """
     if name.removeprefix(f"{_ORGANISATION}/") in (PACKAGED, PACKAGED.lower()):

@@ -84,7 +84,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         key = (item.root, item.path)
         old = previous.files.get(key)
         recipe = recipe_of(run, item, rules)
-        if old is not None and not run.anew and _unchanged(old, item, rules, recipe):
+        if old is not None and not run.read_again and _unchanged(old, item, rules, recipe):
             # One that its reader skipped is skipped again, for the same reason.
             status = FileStatus.UNCHANGED if old.status is FileStatus.INDEXED else old.status
             run.reports.append((key, FileReport(item.path, status, old.reason, old.remedy)))
@@ -175,7 +175,7 @@ def _refusal(path: str) -> str:
 
 def _keep(run: Run, key: FileKey, reason: str, status: FileStatus) -> None:
     """A file that cannot be read now has not gone: what was indexed of it stays. Raises EncoderMismatch."""
-    if run.anew:
+    if run.read_again:
         raise EncoderMismatch(
             f"All texts must be embedded again for another encoder, and {os.path.join(*key)} cannot be read",
             "Give yourself the right to read it, or take it out of the corpus first",
@@ -220,7 +220,7 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
         main = next(iter(names))
         new = [name for key, name in names.items() if key not in held]
         gone = sorted(identity.name for key, identity in run.previous.encoders.items() if key not in names)
-        run.anew, run.fewer = bool(new) or main != held[0], bool(gone)
+        run.read_again, run.fewer = bool(new) or main != held[0], bool(gone)
         other = ", ".join(name for name in new if name in gone)
         added = ", ".join(name for name in new if name not in gone)
         left = ", ".join(name for name in gone if name not in new)
@@ -241,7 +241,7 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
                 f"{name} reads the first {identity.max_tokens} tokens of a chunk, and chunks have up to {budget};"
                 " set chunk_tokens to fit both"
             )
-    return other_targets(asked, run.previous) if run.anew else {}
+    return other_targets(asked, run.previous) if run.read_again else {}
 
 
 def other_targets(asked: tuple[str, ...], previous: Previous, *, there: bool = False) -> dict[str, str]:

@@ -113,7 +113,7 @@ def _index(run: Run, asked: tuple[str, ...]) -> IndexReport:
                 run.warnings.append(
                     "The words of every text were split again, because the rules for words have changed"
                 )
-            elif not (run.read or run.anew or run.fewer or lost):
+            elif not (run.read or run.read_again or run.fewer or lost):
                 return report_of(run, previous.pin.manifest)
         return write(run, staging)
 

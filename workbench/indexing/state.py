@@ -228,7 +228,7 @@ class Run:
 
     Attributes:
         encoders: Name and identity; the first is the corpus's own, and its tokenizer cuts.
-        anew: Every file is read again, because an encoder is new.
+        read_again: Every file is read again, because an encoder is new.
         fewer: The corpus loses an encoder.
         roots: All roots of the corpus from now on.
         dropped: Files of the generation before whose documents are not carried over.
@@ -246,7 +246,7 @@ class Run:
     rules: CorpusRules
     encoders: tuple[tuple[str, EncoderIdentity], ...]
     started: float = field(default_factory=time.monotonic)
-    anew: bool = False
+    read_again: bool = False
     fewer: bool = False
     cutting: Cutting = field(init=False)
     roots: dict[str, Root] = field(default_factory=dict)

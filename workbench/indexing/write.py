@@ -246,15 +246,15 @@ def report_of(
     nothing changed, and it is the one from before.
     """
     files = run.previous.files if held is None else held
-    told = []
+    counted = []
     for key, report in run.reports:
         file = files.get(key)
         if file is not None and report.status is not FileStatus.REMOVED:
             report = report.counted(file.documents, file.chunks, file.same_as)
-        told.append(report)
+        counted.append(report)
     return IndexReport(
         generation=manifest.generation,
-        files=tuple(sorted(told, key=lambda f: (f.path, f.status is FileStatus.REMOVED))),
+        files=tuple(sorted(counted, key=lambda f: (f.path, f.status is FileStatus.REMOVED))),
         documents=manifest.counts["documents"],
         chunks=manifest.counts["records"],
         embedded=embedded,

@@ -299,20 +299,13 @@ def _manifest(
         parts=generations.measure_parts(folder),
         encoders=encoders,
         encoder=next(iter(encoders), ""),
-        packages=_versions(),
+        packages={
+            "workbench": workbench.__version__,
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in _PACKAGES},
+        },
         rules=rules,
     )
-
-
-def _versions() -> dict[str, str]:
-    """Versions of the workbench, Python and the packages whose output is in a generation."""
-    versions = {"workbench": workbench.__version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def vector_key(identity: EncoderIdentity) -> str:

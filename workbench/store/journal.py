@@ -47,7 +47,7 @@ class Journal:
         return len(self._map())
 
     def hashes(self) -> list[str]:
-        """Hex hashes of the rows, in order; a hash that stands twice has the same vector twice."""
+        """Hex hashes of the rows, in order; a hash that is there twice has the same vector twice."""
         return [bytes(h).hex() for h in self._map()["hash"]]
 
     def vectors(self) -> NDArray[np.float32]:

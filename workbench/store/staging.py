@@ -215,9 +215,13 @@ def document_digest(document: Document, metadata: str, records: Sequence[Chunk])
 
 def year_of(document: Document) -> int | None:
     """The front matter's `year` where it is a year, else the year of the modification time."""
-    said = document.metadata.get("year")
-    if isinstance(said, (int, str)) and not isinstance(said, bool) and re.fullmatch(r"[1-9]\d{0,3}", str(said).strip()):
-        return int(said)
+    given = document.metadata.get("year")
+    if (
+        isinstance(given, (int, str))
+        and not isinstance(given, bool)
+        and re.fullmatch(r"[1-9]\d{0,3}", str(given).strip())
+    ):
+        return int(given)
     return document.modified.astimezone(UTC).year if document.modified is not None else None
 
 
