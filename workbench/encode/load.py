@@ -61,11 +61,7 @@ def load_encoder(name: str | None = None, runtime: str | None = None) -> Encoder
         slot = _slots.setdefault(key, _Slot())
     with slot.lock:
         if slot.encoder is None or slot.encoder.closed:
-            encoder = HashingEncoder() if model is None else _load(model, how)
-            # The first inference of a process must be alone: OpenVINO's binding sets itself up in it, and two at once
-            # wait for each other for ever (one for the interpreter's lock, the other for the set-up).
-            encoder.encode_query("first")
-            slot.encoder = encoder
+            slot.encoder = HashingEncoder() if model is None else _load(model, how)
         return slot.encoder
 
 

@@ -21,6 +21,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -278,8 +279,7 @@ class OpenVINOEncoder(Encoder):
     def __init__(self, model: Model, copy: Copy) -> None:
         openvino = import_openvino()
         threads = int(settings.get("threads"))
-        self._queue = openvino.AsyncInferQueue
-        self._copy, self._jobs = copy, threads
+        self._copy, self._threads = copy, threads
         self._idle: deque[Any] = deque()
         self._tokens = Tokens(copy.folder / "tokenizer.json", copy.max_tokens)
         self.additive = self._tokens.additive
@@ -295,41 +295,33 @@ class OpenVINOEncoder(Encoder):
         short = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(kind, kind)
         runtime = f"openvino {package_version('openvino')} {short}"
         self.identity = EncoderIdentity(model.name, model.digest, runtime, copy.dim, copy.max_tokens)
+        # The first inference of a process must be alone: OpenVINO's binding sets itself up in it, and two at once wait for
+        # each other for ever (one for the interpreter's lock, the other for the set-up).
+        self.encode_query("first")
 
     def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> Vectors:
-        queue = self._queue(self._open(), self._jobs)
+        self._open()
         result = np.zeros((len(texts), self.identity.dim), np.float32)
-        finished: deque[Batch] = deque()
-
-        def keep(request: Any, work: tuple[int, Batch]) -> None:
-            start, batch = work
-            result[[start + row for row in batch.rows]] = unit(request.get_output_tensor(0).data)
-            finished.append(batch)
-
-        def report() -> None:
-            while finished:
-                batch = finished.popleft()
-                meter.advance(len(batch.rows), work=batch.ids.size)
-
-        queue.set_callback(keep)
         meter = Meter(None, STEP, 0)
-        for start in range(0, len(texts), WINDOW):
-            cut = self._tokens.cut([self._copy.prompts[0] + text for text in texts[start : start + WINDOW]])
-            if not start:  # later windows are taken to be like the first
-                meter = Meter(progress, STEP, len(texts), sum(len(ids) for ids, _ in cut) * len(texts) / len(cut))
-            try:
-                for batch in batches(cut, _BATCH):
-                    queue.start_async(features(batch, self._copy.inputs), (start, batch))
-                    report()
-                queue.wait_all()
-            except RuntimeError as exc:
-                raise _failure(self.identity.name, exc) from exc
-            report()
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="encode") as pool:
+            for start in range(0, len(texts), WINDOW):
+                cut = self._tokens.cut([self._copy.prompts[0] + text for text in texts[start : start + WINDOW]])
+                if not start:  # later windows are taken to be like the first
+                    work = sum(len(ids) for ids, _ in cut) * len(texts) / len(cut)
+                    meter = Meter(progress, STEP, len(texts), work)
+                sorted_batches = list(batches(cut, _BATCH))
+                for batch, vectors in zip(sorted_batches, pool.map(self._infer, sorted_batches), strict=True):
+                    result[[start + row for row in batch.rows]] = vectors
+                    meter.advance(len(batch.rows), work=batch.ids.size)
         return result
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self._infer(next(batches(self._tokens.cut([self._copy.prompts[1] + text]), 1)))[0]
+        return vector
+
+    def _infer(self, batch: Batch) -> Vectors:
+        """Vectors of a batch, one stream's work: the interpreter is free meanwhile."""
         loaded = self._open()
-        batch = next(batches(self._tokens.cut([self._copy.prompts[1] + text]), 1))
         try:
             request = self._idle.pop()
         except IndexError:
@@ -338,10 +330,10 @@ class OpenVINOEncoder(Encoder):
             request.infer(features(batch, self._copy.inputs))
         except RuntimeError as exc:
             raise _failure(self.identity.name, exc) from exc
-        vector: NDArray[np.float32] = unit(request.get_output_tensor(0).data)[0]
+        vectors = unit(request.get_output_tensor(0).data)
         if not self.closed:
             self._idle.append(request)
-        return vector
+        return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._tokens.count(texts)
