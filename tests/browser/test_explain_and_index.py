@@ -42,40 +42,6 @@ def test_why_a_document_is_missing_and_how_it_comes_in(page: Any, server: str, t
     assert page.foreign == []
 
 
-def test_a_way_in_is_tried_on_the_page(page: Any, server: str) -> None:
-    """The button's settings move all of the page: what is said of the document, the slider beside it, the address."""
-    page.goto(f"{server}/explain?{urlencode({'q': QUERY, 'plan': 'default limit=3', 'target': 'limits.md'})}")
-    said = page.locator(".wb-standing")
-    expect(said).to_contain_text("Dropped by the limit")
-    settled(page)
-    page.get_by_role("button", name="Try it here").click()
-    expect(said.locator("h4")).to_contain_text("Rank")
-    page.wait_for_url(lambda url: "limit%3D3" not in url)
-    expect(page.locator(".st-key-wb-w-limit input[type=range]")).not_to_have_value("3")
-
-
-def test_a_slider_moves_the_pictures(page: Any, server: str) -> None:
-    """One key press on alpha: the stack and the line of equal score change, and the page says so in its address."""
-    page.goto(f"{server}/explain?{urlencode({'q': QUERY, 'plan': 'tmm'})}")
-    stack = page.locator(".st-key-wb-w-explain-contributions .main-svg").first
-    line = page.locator(".st-key-wb-w-explain-plane .scatterlayer").first
-    expect(stack).to_be_visible()
-    expect(line).to_be_visible()
-    settled(page)
-    table = page.locator(".wb-places")
-    before = (stack.inner_html(), line.inner_html(), table.text_content())
-    page.locator(".st-key-wb-w-fusion-alpha input[type=range]").focus()
-    for _ in range(10):
-        page.keyboard.press("ArrowLeft")
-    page.wait_for_url(lambda url: "fusion.alpha%3D0.7" in url)
-    expect(table).not_to_have_text(before[2])
-    settled(page)
-    page.wait_for_function(
-        "old => document.querySelector('.st-key-wb-w-explain-plane .scatterlayer').innerHTML !== old", arg=before[1]
-    )
-    assert stack.inner_html() != before[0]
-
-
 def test_a_document_is_gone_through_by_keys(page: Any, server: str) -> None:
     """n and p go from match to match, across the pages of a long text; the current one is in view."""
     page.goto(f"{server}/document?{urlencode({'path': 'long.txt', 'q': 'start needlework'})}")
@@ -94,21 +60,9 @@ def test_a_document_is_gone_through_by_keys(page: Any, server: str) -> None:
     assert page.foreign == []
 
 
-def test_a_citation_opens_the_document_with_the_query_marked(page: Any, server: str) -> None:
-    """The words that were looked for stand out in the whole text too."""
-    page.goto(f"{server}/?{urlencode({'q': 'kettle boils'})}")
-    card = page.get_by_role("region", name="Keyword results").locator("article").first
-    with page.context.expect_page() as opened:
-        card.locator("a.wb-title").click()
-    document = opened.value
-    expect(document.locator(".wb-doc mark").first).to_be_visible()
-    assert "kettle" in document.locator(".wb-doc mark").all_text_contents()[0].lower()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_fit_a_phone(browser: Any, server: str, scheme: str, tmp_path: Path) -> None:
+def test_the_pages_fit_a_phone(browser: Any, server: str, tmp_path: Path) -> None:
     """Nothing is wider than 390 pixels."""
-    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    context = browser.new_context(viewport={"width": 390, "height": 800})
     page = context.new_page()
     addresses = (
         f"explain?{urlencode({'q': QUERY, 'target': 'tea.md'})}",
@@ -120,7 +74,7 @@ def test_the_pages_fit_a_phone(browser: Any, server: str, scheme: str, tmp_path:
         settled(page)
         expect(page.locator("h3, h4, form, .wb-places, .wb-standing, [data-testid=stForm]").first).to_be_attached()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
-        page.screenshot(path=tmp_path / f"{number}-{scheme}.png")
+        page.screenshot(path=tmp_path / f"{number}.png")
     context.close()
 
 

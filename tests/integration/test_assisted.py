@@ -53,16 +53,6 @@ def test_a_rewriter_that_fails_leaves_the_query_as_it_is(sample: wb.Corpus) -> N
     assert "Rewriting was left out" in " ".join(again.warnings)
 
 
-def test_context_helps_the_vector_side_only(sample: wb.Corpus) -> None:
-    """Names in the open text are added to the vector query; an empty context changes nothing."""
-    code = 's("bd*2 hh").note("c3 e3").lpf(800)'
-    plain = sample.search("make it darker")
-    helped = sample.search("make it darker", context=code)
-    assert helped.rankings["keyword"] == plain.rankings["keyword"]
-    assert helped.rankings["vector"] != plain.rankings["vector"]
-    assert sample.search("make it darker", context="  ").to_dict() == plain.to_dict()
-
-
 def test_plans_of_others_name_only_what_the_owner_lists(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus that is served looks at no path that a plan names, so nothing tells what is there; the fused order stays."""
     who = wb.Principal("acme", ("support",))
@@ -75,10 +65,6 @@ def test_plans_of_others_name_only_what_the_owner_lists(sample_path: Path, monke
             served.search(QUERY, plan="rerank.model=/no/such/model").warnings
         )
         assert "rerank_ms" in served.search(QUERY, plan="rerank.model=overlap").timings_ms
-
-
-def test_a_folder_that_is_no_model_is_not_walked(sample: wb.Corpus) -> None:
-    assert "names no scoring head" in " ".join(sample.search(QUERY, plan="rerank.model=/usr").warnings)
 
 
 def test_a_snapshot_that_names_a_model_is_run_when_it_may_be_loaded(

@@ -1,25 +1,22 @@
-"""The bench as a whole on a tiny corpus: figures that are figures, peers that may be missing, Ctrl-C."""
+"""The bench on a tiny corpus, and the table of judged collections: figures that are figures, Ctrl-C."""
 
 from __future__ import annotations
 
-import builtins
 import json
 import math
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import corpora, rows_engines, run
+from bench import collections, corpora, run
 from bench.__main__ import bench
 from bench.figures import Figure, Row, Unmeasured
-from bench.ground import QUESTIONS, Ground
+from bench.ground import Ground
 from click.testing import CliRunner
 
-from workbench.errors import EncoderError
-from workbench.retrieve.engine import _KEPT_VECTORS
-from workbench.store.lexical.tokens import STOP_WORDS
+import workbench as wb
+from workbench.errors import UsageError
 
 ROWS = 250
 
@@ -57,61 +54,14 @@ def check(row: Row | Unmeasured) -> None:
 
 @pytest.mark.slow
 def test_rows_give_finite_figures(ground: Ground) -> None:
-    """Rows of searching, with whatever peers are installed; those of plans, processes and builds take long at any size."""
-    keys = tuple(key for key in run.KEYS if key.partition(".")[0] in {"keyword", "vector", "grep", "hybrid"})
+    """A row of each kind of searching, with whatever peers are installed; others take long at any size."""
+    keys = tuple(
+        {key.partition(".")[0]: key for key in run.KEYS}[kind] for kind in ("keyword", "vector", "grep", "hybrid")
+    )
     rows = list(run.run(ground, keys, lambda _: None))
     assert tuple(row.key for row in rows) == keys
     for row in rows:
         check(row)
-
-
-def test_questions_are_drawn_from_the_corpus_and_the_same_each_time(ground: Ground) -> None:
-    """Two to five words that say something, with stop words and without; few enough that their vectors are kept."""
-    assert ground.questions == ground.draw(QUESTIONS)
-    assert len(ground.questions) == QUESTIONS <= _KEPT_VECTORS
-    text = "\n".join(ground.texts())
-    for question in ground.questions:
-        typed = question.typed.split()
-        assert question.content.split() == [word for word in typed if word.lower() not in STOP_WORDS]
-        assert 2 <= len(question.content.split()) <= 5
-        assert typed[0] in text
-        assert typed != question.content.split()
-
-
-def test_a_missing_peer_is_said_in_its_row(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    """tantivy and bm25s not installed, no ripgrep: our figures and the others' stand, and the row says what to do."""
-    real = builtins.__import__
-
-    def importing(name: str, *rest: Any, **named: Any) -> Any:
-        if name in ("tantivy", "bm25s"):
-            raise ImportError(name)
-        return real(name, *rest, **named)
-
-    monkeypatch.setattr(builtins, "__import__", importing)
-    row = rows_engines.content(ground)
-    check(row)
-    missing = [peer for peer in row.peers if peer.figure is None]
-    assert [peer.name.split()[0] for peer in missing] == ["tantivy", "bm25s"]
-    assert all("pip install" in peer.note for peer in missing)
-    assert [goal.met for goal in row.goals if goal.met is None] == [None, None]
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    row = rows_engines.rare(ground)
-    check(row)
-    assert row.peers[0].figure is None
-    assert "install" in row.peers[0].note
-
-
-def test_a_row_that_cannot_be_measured_leaves_the_others(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is listed with its reason and remedy."""
-
-    def failing(_: Ground) -> Row:
-        raise EncoderError("There is no model here", "Install one")
-
-    measures = (run.Measure(("keyword.typed",), failing), run.Measure(("open.one",), stub("open.one")))
-    monkeypatch.setattr(run, "MEASURES", measures)
-    rows = list(run.run(ground, ("keyword.typed", "open.one"), lambda _: None))
-    assert [type(row) for row in rows] == [Unmeasured, Row]
-    assert "Install one" in rows[0].to_dict()["unmeasured"]
 
 
 def stub(key: str, interrupt: bool = False) -> Callable[[Ground], Row]:
@@ -121,17 +71,6 @@ def stub(key: str, interrupt: bool = False) -> Callable[[Ground], Row]:
         return Row(key, "a title", "ms", Figure.of([1.0, 2.0]), at_most=3.0, notes=("a note",))
 
     return measure
-
-
-def test_the_table_names_machine_corpus_and_goals(ground: Ground, kept: Path) -> None:
-    """A figure with its address; the kept corpus is used again."""
-    before = sorted(kept.glob("corpus-*"))
-    result = call(["--rows", str(ROWS), "--keep", str(kept), "--only", "keyword.content", "--only", "build"])
-    assert result.exception is None, result.output
-    for said in ("machine", "cores", "Python 3.", ground.built.source.digest[:16], f"{ROWS:,} blocks", "at most 2x"):
-        assert said in result.output
-    assert "smaller" in result.output
-    assert sorted(kept.glob("corpus-*")) == before
 
 
 def test_json_holds_what_the_table_shows(kept: Path, ground: Ground) -> None:
@@ -161,26 +100,58 @@ def test_ctrl_c_prints_what_is_done(kept: Path, ground: Ground, monkeypatch: pyt
     assert "stopped after 1 of 2 rows" in result.stderr
 
 
-def test_a_corpus_that_cannot_be_read_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a change of the format on disk."""
-    monkeypatch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
-    source = corpora.find_source(None, 100)
-    built = corpora.prepare(source, tmp_path, lambda _: None)
-    (manifest,) = built.folder.glob("generations/*/manifest.json")
-    manifest.write_text("{}")
-    again = corpora.prepare(source, tmp_path, lambda _: None)
-    opened = Ground(again, None, lambda _: None)
-    assert opened.records == 100
-    opened.close()
+@pytest.fixture
+def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A collection of twenty records with twelve judged queries, six of them to train on."""
+    monkeypatch.setenv("WORKBENCH_ENCODER", "hashing")
+    monkeypatch.setattr(collections, "GRID", ("fusion.k=5,60", "keyword.b=0.4,0.9"))
+    made = tmp_path / "tiny"
+    made.mkdir()
+    records = [
+        {"_id": f"d{n}", "title": f"number {n}", "text": f"alpha word{n} beta word{n * 7 % 20}"} for n in range(20)
+    ]
+    (made / "corpus.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    queries = [{"_id": f"q{n}", "text": f"word{n} alpha"} for n in range(12)]
+    for name, part in (("queries", queries), ("queries.train", queries[:6])):
+        (made / f"{name}.jsonl").write_text("".join(json.dumps(q) + "\n" for q in part))
+    for name, part in (("qrels", range(12)), ("qrels.train", range(6))):
+        (made / f"{name}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{n}\td{n}\t1\n" for n in part))
+    return made
 
 
-def test_a_peer_is_built_once_for_each_release(ground: Ground) -> None:
-    """The index is kept beside the corpus until the peer's version changes."""
-    made: list[str] = []
+def table(*words: object) -> str:
+    """What the command prints, when it succeeds, in one line."""
+    done = CliRunner().invoke(collections.table, [str(w) for w in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())
 
-    def build(folder: Path) -> None:
-        made.append(folder.name)
 
-    for release in ("1", "1", "2"):
-        rows_engines._kept(ground, "some", release, build)
-    assert made == ["some", "some"]
+@pytest.mark.slow
+def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(collection: Path, tmp_path: Path) -> None:
+    """Fixed plans, what users get, the plan chosen on the train split, and an oracle that no plan beats."""
+    said = json.loads(table(collection, "--keep", tmp_path, "--json"))
+    (row,) = said["collections"]
+    judged = wb.load_judgments(collection)
+    with wb.open_corpus(tmp_path / "tiny.one") as corpus:
+        for name, plan in collections.FIXED.items():
+            assert row["figures"][name] == pytest.approx(corpus.evaluate(judged, plan, "nDCG@10").mean("nDCG@10")), name
+        tuned = corpus.evaluate(judged, row["tuned"], "nDCG@10").mean("nDCG@10")
+    assert row["figures"]["tuned"] == pytest.approx(tuned)
+    assert row["tuned_on"] == "the 6 train queries"
+    assert set(row["figures"]) == set(collections.COLUMNS) == set(row["per_query"])
+    assert row["figures"]["oracle"] >= max(row["figures"].values())
+    assert row["against"]["default"]["to"] == "rrf"
+    difference = row["figures"]["default"] - row["figures"]["rrf"]
+    assert row["against"]["default"]["difference"] == pytest.approx(difference)
+    assert said["pooled"]["default minus rrf"]["difference"] == pytest.approx(difference)
+    assert {said["machine"]["cores"] > 0, len(row["digest"]) > 8, said["date"][:2] == "20"} == {True}
+
+
+def test_a_folder_that_lacks_a_part_is_refused_before_the_first_is_measured(collection: Path, tmp_path: Path) -> None:
+    """Each of the three parts is looked for, and in all folders: an hour of measuring would be lost at the last one."""
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "queries.jsonl").write_text("")
+    with pytest.raises(UsageError, match=r"bare is not a judged collection: it lacks corpus.jsonl, qrels.tsv"):
+        table(collection, bare, "--keep", tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()

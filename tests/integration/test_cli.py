@@ -29,14 +29,6 @@ def test_every_command_has_help(name: str) -> None:
     assert "Usage:" in done.output
 
 
-def test_it_runs_as_a_module_too(tmp_path: Path) -> None:
-    """`python -m workbench`, where the environment's programs are not on the path; from any folder."""
-    done = subprocess.run(
-        [sys.executable, "-m", "workbench", "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("workbench, version ")
-
-
 @pytest.mark.slow
 def test_index_search_and_read(tmp_path: Path) -> None:
     """A folder is indexed, found, read and indexed again with nothing to do."""
@@ -120,14 +112,6 @@ def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) ->
     assert run("eval", tmp_path / "none", *at).exit_code == 2
 
 
-def test_presets_and_fields_list_every_one() -> None:
-    from workbench.plan.fields import FIELDS
-    from workbench.plan.presets import PRESETS
-
-    assert [p["name"] for p in json.loads(run("presets", "--json").output)] == [p.name for p in PRESETS]
-    assert len(json.loads(run("fields", "--json").output)) == len(FIELDS)
-
-
 def test_doctor_examines_without_a_model(sample_path: Path) -> None:
     done = run("doctor", "--no-model", "--verify", "--json", "--corpus", sample_path)
     found = json.loads(done.output)
@@ -149,15 +133,6 @@ def test_doctor_names_settings_and_keeps_secrets(monkeypatch: pytest.MonkeyPatch
     assert found["WORKBENCH_ENCODRE"]["said"].endswith("did you mean WORKBENCH_ENCODER?")
     assert "sesame" not in done.output
     assert done.exit_code == 1
-
-
-def test_control_characters_of_a_document_do_not_reach_the_terminal(tmp_path: Path) -> None:
-    source = write_files(tmp_path / "notes", {"a.txt": "danger \x1b[31mred\x1b[0m \x07bell danger\n"})
-    run("index", source, "--corpus", tmp_path / "c", "--encoder", "hashing")
-    for command in ("search", "grep"):
-        output = run(command, "danger", "--corpus", tmp_path / "c").output
-        assert "\x1b[31m" not in output
-        assert "\x07" not in output
 
 
 @pytest.mark.slow
@@ -196,28 +171,19 @@ def test_square_brackets_are_text_in_every_table(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_hash_seeds_print_the_same_bytes(sample_path: Path) -> None:
     """Nothing depends on the order of a set: two processes with different hash seeds print the same JSON."""
-    outputs = set()
-    for seed in ("1", "2", "3"):
-        command = [
-            sys.executable,
-            "-m",
-            "workbench.cli.main",
-            "search",
-            "how do retries work",
-            "--keywords",
-            "backoff timeout",
-        ]
-        command += [
-            "--json",
-            "--corpus",
-            str(sample_path),
-            *SEE_ALL,
-            "--set",
-            "sources=vector,grep,keyword",
-            "--limit",
-            "40",
-        ]
-        done = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
-        outputs.add(done.stdout)
-    assert len(outputs) == 1
+    asked = (
+        "how do retries work",
+        "--keywords",
+        "backoff timeout",
+        "--set",
+        "sources=vector,grep,keyword",
+        "--limit",
+        "40",
+    )
+    command = [sys.executable, "-m", "workbench", "search", *asked, "--json", "--corpus", str(sample_path), *SEE_ALL]
+    outputs = {
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("1", "2")
+    }
     assert json.loads(outputs.pop())["hits"]
+    assert not outputs

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 from corpus_files import write_judged
 
 import workbench as wb
-from workbench.cli import options
-from workbench.cli.main import COMMANDS, main
+from workbench.cli.main import main
 from workbench.demo import sample_folder
 
 SEE_ALL = ("--tenant", "acme", "--role", "admin", "--role", "support")
@@ -93,34 +91,6 @@ def test_no_command_writes_over_its_own_input(judged_place: Path, words: str, mo
     assert done.exit_code == 2, done.output
     assert "is an input of this command, and would be overwritten. Write to another file." in done.stderr
     assert {p: p.read_bytes() for p in judged_place.rglob("*") if p.is_file()} == before
-
-
-def test_every_command_that_writes_a_file_keeps_its_inputs() -> None:
-    """Whoever adds an output to a command gets the check, or this test's word."""
-    found = []
-
-    def look(command: click.Command, name: str) -> None:
-        for sub, one in (command.commands if isinstance(command, click.Group) else {}).items():
-            look(one, f"{name} {sub}")
-        if any(isinstance(p.type, options.OutputFile) for p in command.params):
-            assert isinstance(command, options.Writing), name
-            found.append(name)
-
-    for name in COMMANDS:
-        command = main.get_command(click.Context(main), name)
-        assert command is not None
-        look(command, name)
-    assert sorted(found) == [
-        "check", "eval", "judge export", "run export", "snapshot export", "snapshot save", "tune",
-    ]  # fmt: skip
-
-
-def test_an_export_may_be_written_again(judged_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A set may have the name of its file or folder: the set is what is read."""
-    monkeypatch.chdir(judged_place)
-    assert run("judge", "import", "judged.csv", "--set", "out", "--corpus", "corpus").exit_code == 0
-    for _ in range(2):
-        assert run("judge", "export", "out", "out", "--format", "beir", "--corpus", "corpus").exit_code == 0
 
 
 def test_a_plan_file_that_is_no_text_is_named(sample_path: Path, tmp_path: Path) -> None:

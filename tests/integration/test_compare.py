@@ -11,9 +11,8 @@ from click.testing import CliRunner, Result
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.demo import data_folder, sample_folder
+from workbench.demo import sample_folder
 from workbench.errors import UsageError
-from workbench.plan.presets import PRESETS
 from workbench.retrieve.compare import Asked, compare_many, read_queries
 
 Make = Callable[..., wb.Corpus]
@@ -68,32 +67,16 @@ def test_chunks_of_one_document_and_the_document_are_the_same_answer(make_corpus
     assert rows[2]["hits"] == 2
 
 
-def test_plans_are_named_once(make_corpus: Make) -> None:
-    corpus = make_corpus({"a.md": "apples"})
-    with pytest.raises(UsageError, match="twice"):
-        compare_many(corpus.compare, [Asked("apples")], ["default", "fusion.k=60"])
-    with pytest.raises(UsageError, match="no queries"):
-        compare_many(corpus.compare, [], ["default"])
-
-
 def test_queries_are_read_as_lines_or_records(tmp_path: Path) -> None:
     """One query a line, blank lines left out; JSON lines may give keywords."""
     (tmp_path / "a.txt").write_text("one\n\n  two words \n", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"_id": "1", "text": "x", "keywords": "y"}\n{"text": "z"}\n', encoding="utf-8")
     assert read_queries(tmp_path / "a.txt") == (Asked("one"), Asked("two words"))
     assert read_queries(tmp_path / "b.jsonl") == (Asked("x", "y"), Asked("z"))
-
-
-@pytest.mark.parametrize(
-    "text", ['{"text": 3}', '{"query": "x"}', "[]", "x", '{"text": " "}', '{"text": "x", "keywords": 1}']
-)
-def test_a_line_that_is_no_query_is_named(tmp_path: Path, text: str) -> None:
-    (tmp_path / "q.jsonl").write_text('{"text": "fine"}\n' + text + "\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"Line 2 of .*q\.jsonl is not a query"):
-        read_queries(tmp_path / "q.jsonl")
-
-
-def test_files_without_queries_are_refused(tmp_path: Path) -> None:
+    for line in ('{"text": 3}', '{"query": "x"}', "[]", "x", '{"text": " "}', '{"text": "x", "keywords": 1}'):
+        (tmp_path / "q.jsonl").write_text('{"text": "fine"}\n' + line + "\n", encoding="utf-8")
+        with pytest.raises(UsageError, match=r"Line 2 of .*q\.jsonl is not a query"):
+            read_queries(tmp_path / "q.jsonl")
     (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
     for name, said in (
@@ -103,23 +86,6 @@ def test_files_without_queries_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             read_queries(tmp_path / name)
-
-
-@pytest.mark.slow
-def test_twenty_queries_through_every_preset(sample_path: Path) -> None:
-    """The sample's queries run under all presets; the table names each query, plan and first result, and the means."""
-    plans = [word for p in PRESETS for word in ("--preset", p.name)]
-    queries = sample_folder() / "queries.jsonl"
-    asked = run("compare", "--queries", queries, *plans, "--corpus", sample_path, *SEE_ALL, "--json")
-    data = json.loads(asked.output)
-    assert len(read_queries(queries)) >= 20
-    assert len(data["queries"]) == len(read_queries(queries)) * len(PRESETS)
-    assert [row["plan"] for row in data["summary"]] == [p.name for p in PRESETS]
-    assert data["summary"][0]["rbo"] == 1.0
-    printed = run("compare", "--queries", queries, *plans[:4], "--corpus", sample_path, *SEE_ALL).output
-    assert "ACME-INV-49302" in printed
-    assert "Means over 22 queries" in printed
-    assert len(read_queries(data_folder() / "queries" / "powershell.txt")) == 20
 
 
 def test_what_compare_needs_is_told(sample_path: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from corpus_files import write_files
 
 import workbench as wb
 from workbench import guide
-from workbench.errors import CorpusError, EncoderMismatch, PrincipalRequired, QueryError, UsageError
+from workbench.errors import CorpusError, PrincipalRequired, QueryError, UsageError
 
 Make = Callable[..., wb.Corpus]
 
@@ -47,15 +47,6 @@ def test_a_closed_corpus_says_so_and_its_results_live_on(make_corpus: Make) -> N
         corpus.search("apple")
 
 
-@pytest.mark.slow
-def test_removed_documents_are_gone(tmp_path: Path) -> None:
-    source = write_files(tmp_path / "files", {"a.md": "apples", "b.md": "apples and pears"})
-    wb.index([source], corpus=tmp_path / "corpus", encoder="hashing")
-    wb.remove([source / "b.md"], corpus=tmp_path / "corpus")
-    with wb.open_corpus(tmp_path / "corpus") as corpus:
-        assert [h.path for h in corpus.search("apples", mode="keyword").hits] == ["a.md"]
-
-
 def test_tenants_need_a_principal(tmp_path: Path) -> None:
     source = write_files(tmp_path / "files", {"a.md": "secret apples"})
     wb.index([source], corpus=tmp_path / "corpus", encoder="hashing", tenant="acme", roles=("admin",))
@@ -67,45 +58,6 @@ def test_tenants_need_a_principal(tmp_path: Path) -> None:
         assert support.info()["documents"] == 0
     with wb.open_corpus(tmp_path / "corpus", wb.Principal("acme", ("admin",))) as admin:
         assert admin.search("apples").hits
-
-
-def test_another_encoder_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    source = write_files(tmp_path / "files", {"a.md": "apples"})
-    wb.index([source], corpus=tmp_path / "corpus", encoder="hashing")
-    with pytest.raises(EncoderMismatch, match="hashing"):
-        wb.open_corpus(tmp_path / "corpus", encoder="all-MiniLM-L6-v2")
-
-
-def test_an_encoder_that_somebody_closed_is_loaded_again(make_corpus: Make) -> None:
-    """The encoder is shared by the process; closing it elsewhere does not take the vector side away."""
-    from workbench.encode.load import load_encoder
-
-    corpus = make_corpus({"a.md": "apples and pears"})
-    assert corpus.search("apples", mode="vector").hits
-    load_encoder("hashing").close()
-    assert corpus.search("pears", mode="vector").hits
-
-
-def test_the_vector_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hybrid goes on as keyword with a warning; vector alone is an error; keyword results do not change."""
-    from workbench.errors import EncoderError, SourceUnavailable
-    from workbench.retrieve.engine import Engine
-
-    corpus = make_corpus({"a.md": "apples and pears", "b.md": "apples"})
-    keyword = [h.chunk_id for h in corpus.search("apples", mode="keyword").hits]
-
-    def fails(self: Engine, text: str, encoder: str) -> Any:
-        raise EncoderError("The model is gone", "Bring it back")
-
-    monkeypatch.setattr(Engine, "embed", fails)
-    for plan in ("default", "tmm", "fusion.method=weighted"):
-        result = corpus.search("apples", plan=plan)
-        assert [h.chunk_id for h in result.hits] == keyword
-        assert result.unavailable[0].source == "vector"
-        assert "The model is gone. Bring it back" in result.warnings[0]
-    with pytest.raises(SourceUnavailable, match="The model is gone"):
-        corpus.search("apples", mode="vector")
-    assert [h.chunk_id for h in corpus.search("apples", mode="keyword").hits] == keyword
 
 
 def test_the_keyword_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,32 +77,23 @@ def test_the_keyword_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monke
 # --- read_file ---------------------------------------------------------------------------------------------------------
 
 
-def test_read_file_gives_the_text(make_corpus: Make) -> None:
+def test_read_file_stays_inside(make_corpus: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside is denied with the allowed folders, whether or not it exists, by a link too; what is allowed by name opens."""
     corpus = make_corpus({"docs/a.md": "# A\n\ntext of a\n"})
     assert corpus.read_file("docs/a.md") == "# A\n\ntext of a\n"
-
-
-def test_read_file_of_an_absent_document_is_not_found(make_corpus: Make) -> None:
-    corpus = make_corpus({"docs/a.md": "a"})
     assert corpus.read_file("docs/b.md").startswith("[ERROR: NOT_FOUND]")
-
-
-@pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "docs/../../secret.txt", "/no/such/file", "", "\x00"])
-def test_read_file_outside_is_denied_whether_or_not_it_exists(make_corpus: Make, tmp_path: Path, path: str) -> None:
-    """The answer names the allowed folders and does not depend on what is outside."""
-    corpus = make_corpus({"docs/a.md": "a"})
-    before = corpus.read_file(path)
-    (tmp_path / "secret.txt").write_text("secret")
-    assert before == corpus.read_file(path)
-    assert before.startswith("[ERROR: ACCESS_DENIED]")
-    assert str(tmp_path / "files0") in before
-
-
-def test_read_file_does_not_follow_a_link_out(make_corpus: Make, tmp_path: Path) -> None:
-    corpus = make_corpus({"docs/a.md": "a"})
+    outside = ("../secret.txt", "/etc/passwd", "docs/../../secret.txt", "/no/such/file", "", "\x00")
+    before = [corpus.read_file(path) for path in outside]
     (tmp_path / "secret.txt").write_text("secret")
     os.symlink(tmp_path / "secret.txt", tmp_path / "files0" / "docs" / "link.md")
-    assert corpus.read_file("docs/link.md").startswith("[ERROR: ACCESS_DENIED]")
+    assert before == [corpus.read_file(path) for path in outside]
+    for said in (*before, corpus.read_file("docs/link.md")):
+        assert said.startswith("[ERROR: ACCESS_DENIED]")
+        assert str(tmp_path / "files0") in said
+    folder = write_files(tmp_path / "allowed", {"b.txt": "text of b"})
+    assert corpus.read_file(str(folder / "b.txt")).startswith("[ERROR: ACCESS_DENIED]")
+    monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", str(folder))
+    assert corpus.read_file(str(folder / "b.txt")) == corpus.read_file("b.txt") == "text of b"
 
 
 def test_read_file_of_a_hidden_document_is_an_absent_one(sample_path: Path) -> None:
@@ -166,16 +109,6 @@ def test_read_file_of_a_hidden_document_is_an_absent_one(sample_path: Path) -> N
             assert hidden.replace("salaries", "salariez") == absent
 
 
-def test_allowed_roots_may_be_set(make_corpus: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With folders allowed by name, a file below one is read even if it was not indexed."""
-    corpus = make_corpus({"a.md": "a"})
-    folder = write_files(tmp_path / "allowed", {"b.txt": "text of b"})
-    assert corpus.read_file(str(folder / "b.txt")).startswith("[ERROR: ACCESS_DENIED]")
-    monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", str(folder))
-    assert corpus.read_file(str(folder / "b.txt")) == "text of b"
-    assert corpus.read_file("b.txt") == "text of b"
-
-
 def test_allowed_roots_do_not_open_hidden_documents(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folders allowed by name give a named principal no file from disk: those carry neither tenant nor roles."""
     with wb.open_corpus(sample_path, wb.Principal("acme", ("support",))) as guest:
@@ -186,16 +119,6 @@ def test_allowed_roots_do_not_open_hidden_documents(sample_path: Path, monkeypat
             assert guest.read_file(hidden).startswith("[ERROR: NOT_FOUND]")
             assert guest.read_file(str(Path(root) / hidden)).startswith("[ERROR: NOT_FOUND]")
         assert "warranty" in guest.read_file("kb/warranty.md").lower()
-
-
-def test_compare_says_what_plans_share(make_corpus: Make) -> None:
-    corpus = make_corpus({f"{n}.md": f"apples {'pears ' * n}" for n in range(5)})
-    compared = corpus.compare("apples pears", ["default", "tmm", "sources=keyword"])
-    assert compared.overlap().height == 3
-    assert compared.frame().height == 5
-    same = corpus.compare("apples pears", ["default", "fusion.k=60"]).overlap()
-    assert same["jaccard"].to_list() == [1.0]
-    assert same["rbo"].to_list() == [pytest.approx(1.0)]
 
 
 def test_the_tables_answer_sql_for_who_may_see_everything(make_corpus: Make, sample: wb.Corpus) -> None:

@@ -54,16 +54,6 @@ def test_seven_tenths_of_the_cosine_and_three_of_the_bm25(sample: wb.Corpus) -> 
     assert block.description.startswith("A waltz, three to the cycle")
 
 
-def test_only_the_blocks_that_hold_a_word_get_its_share(sample: wb.Corpus) -> None:
-    """Of one section's blocks the one that the words fit comes first; the others keep the vector side's part alone."""
-    blocks = [e for e in sample.search_examples("shuffle", limit=9) if e.path == "pages/rhythm.md"]
-    assert len(blocks) == 4
-    assert blocks[0].description.startswith("A shuffle")
-    assert blocks[0].contributions["keyword"] == 0.3
-    assert [e.contributions["keyword"] for e in blocks[1:]] == [0.0, 0.0, 0.0]
-    assert [e.start_line for e in blocks[1:]] == sorted(e.start_line for e in blocks[1:])
-
-
 def test_only_examples_are_found(sample: wb.Corpus) -> None:
     """A page that only explains is none, however well it fits; a limit holds; nothing fits a blank query."""
     found = sample.search_examples("arpeggio plays the notes of a chord one after the other", limit=50)
@@ -97,18 +87,6 @@ def test_files_and_front_matter_of_type_example(make_corpus: Make) -> None:
     assert found["Hen"].code == "cluck()"
 
 
-def test_the_open_text_helps_the_vector_side_alone(sample: wb.Corpus) -> None:
-    """Names in the context change what is embedded and no word's share; an empty context changes nothing."""
-    plain = sample.search_examples("rhythm")
-    assert sample.search_examples("rhythm", context="") == plain
-    helped = sample.search_examples("rhythm", context='s("click*16").sometimesBy(0.33)', limit=5)
-    assert helped != plain
-    words = {(e.path, e.start_line): e.contributions["keyword"] for e in plain}
-    for example in helped:
-        if (example.path, example.start_line) in words:
-            assert example.contributions["keyword"] == words[(example.path, example.start_line)]
-
-
 def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the keyword side the vector side answers alone, and the other way round, and it is said; without both: an error."""
 
@@ -132,12 +110,6 @@ def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pyte
     monkeypatch.setattr(LexicalIndex, "search", fail)
     with pytest.raises(SourceUnavailable, match="Fetch it again"):
         sample.search_examples("arpeggio")
-
-
-def test_examples_of_others_are_not_there(sample_path: Path, tmp_path: Path) -> None:
-    """Who may not see a document sees no example of it."""
-    with wb.open_corpus(sample_path, wb.Principal("birch")) as birch:
-        assert birch.search_examples("arpeggio", limit=50) == ()
 
 
 def test_the_command_prints_them(sample_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The public names as a script outside the project uses them: what they give, and what they say to bad input."""
+"""The public names as a script outside the project uses them: what they give, the ranks they show, and what bad input gives."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import Any
 import polars as pl
 import pytest
 from corpus_files import write_files
+from shown_ranks import printed, wrong_ranks
 
 import workbench as wb
 from workbench.demo import sample_folder
+from workbench.mcp.answers import search_answer, search_text
 
 QUERIES = (("how do retries work", "backoff"), ("ACME-INV-49302", None), ('"the kettle is never the cause"', None))
+
+
 PRESETS = ("default", "rrf", "tmm", "passages", "collections", "pages", "contract", "scoped")
 
 
@@ -42,17 +46,6 @@ def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(
         assert funnel.filter(step="limit")["left"].to_list() == [len(results)]
         assert f"{sum(len(h.text) for h in result.hits):,} characters" in result.messages[0]
         assert result.with_plan(result.plan).to_dict() == result.to_dict()
-
-
-def test_frames_of_several_collections_name_every_source(sample: wb.Corpus) -> None:
-    """A source is named with its collection in the ranking, the table and the contributions alike."""
-    result = sample.search(
-        "storm damage report", plan="collections sources=keyword@docs,vector@artifacts,vector@artifact_chunks"
-    )
-    assert list(result.rankings) == ["keyword@docs", "vector@artifact_chunks", "vector@artifacts"]
-    for source in result.rankings:
-        assert f"{source}_contribution" in result.frame().columns
-    assert {s for h in result.hits for s in h.contributions} <= set(result.rankings)
 
 
 @pytest.mark.parametrize(
@@ -103,16 +96,6 @@ def test_a_file_is_no_corpus(make_corpus: Callable[..., wb.Corpus]) -> None:
         wb.open_corpus(file)
 
 
-@pytest.mark.parametrize(
-    "plan",
-    ["rrf", "default vector.threshold=off", "default grep.when=never", "default dedupe=no", "rrf sources=keyword"],
-)
-def test_fusing_again_says_what_a_search_would_say(plan: str, sample: wb.Corpus) -> None:
-    """Hits, funnel, messages and warnings of `with_plan` are those of a search with that plan."""
-    asked = ("how do retries work", "backoff")
-    assert sample.search(*asked).with_plan(plan).to_dict() == sample.search(*asked, plan=plan).to_dict()
-
-
 @pytest.mark.slow
 def test_one_path_is_a_path_and_home_is_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the README has it: no shell reads `~` for Python or for a settings file, and a lone path needs no list."""
@@ -129,3 +112,36 @@ def test_one_path_is_a_path_and_home_is_home(tmp_path: Path, monkeypatch: pytest
     assert wb.Snapshot.load("~/kept.snapshot").hits()
     (tmp_path / "judged").symlink_to(sample_folder())
     assert wb.load_judgments("~/judged").query_ids
+
+
+RANKED = ("how do retries work", '"storm damage" report')
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_output_shows_the_rank_that_counted(
+    sample: wb.Corpus, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For rrf the contribution is weight / (k + rank - 1 + base) of the rank beside it."""
+    for query in RANKED:
+        for changes in ({}, {"fusion.unit": "document", "fusion.method": "rrf", "fusion.renumber": True}):
+            result = sample.search(query, plan=wb.preset(name).replace(changes))
+            assert not wrong_ranks(result, printed(result, capsys)), (query, changes)
+
+
+@pytest.mark.slow
+def test_the_chunk_that_counted_is_named(make_corpus: object, capsys: pytest.CaptureFixture[str]) -> None:
+    """A document's first part counts by meaning and its second one by words: the shown one says where the other rank is from."""
+    lines = "\n".join("grove " * 9 for _ in range(30))
+    texts = {f"d{n}.md": f"# One\n\namber {'ember ' * n}\n{lines}\n\n# Two\n\ncedar\n{lines}\n" for n in range(1, 9)}
+    corpus = make_corpus(texts)  # type: ignore[operator]
+    result = corpus.search("amber cedar", plan="contract")
+    named = [(h, s, e) for h in result.hits for s, e in h.counted.items()]
+    assert named, "no document has ranks of two chunks"
+    frame = {row["document_id"]: row for row in result.frame().to_dicts()}
+    for hit, source, entry in named:
+        assert entry.chunk_id != hit.chunk_id
+        assert (entry.document_id, entry.rank, entry.score) == (hit.document_id, hit.ranks[source], hit.scores[source])
+        assert frame[hit.document_id][f"{source}_chunk_id"] == entry.chunk_id
+    words = f"by its chunk at line {named[0][2].start_line}"
+    assert words in search_text(search_answer(result))
+    assert words in " ".join(printed(result, capsys).split())

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-import anyio
 import file_makers as make
 import pytest
 from click.testing import CliRunner
-from mcp import Client
 
 import workbench as wb
 from workbench.cli.main import main
-from workbench.mcp.server import build_server
 
 PAGE = """<!doctype html>
 <html>
@@ -35,7 +31,7 @@ WORDS = "# Where otters live\n\nAn otter builds its holt under the bank."
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
     """A page, a copy of it, and others inside an archive and behind front matter."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "files").mkdir()
@@ -43,12 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "files" / name).write_text(PAGE, encoding="utf-8")
     (folder / "files" / "in.zip").write_bytes(make.zipped({"d/b.html": "\n\n" + PAGE.replace("tter", "heron")}))
     wb.index([folder / "files"], corpus=folder / "corpus", encoder="hashing", workers=0)
-    return folder / "corpus"
-
-
-@pytest.fixture(scope="module")
-def pages(folder: Path) -> Iterator[wb.Corpus]:
-    with wb.open_corpus(folder) as corpus:
+    with wb.open_corpus(folder / "corpus") as corpus:
         yield corpus
 
 
@@ -65,22 +56,7 @@ def test_results_passages_and_tables_carry_the_lines_of_the_file(pages: wb.Corpu
     assert result.to_dict()["hits"][0]["citation"] == f"a.html#line={CITED}"
     kept = result.snapshot().hits()[0]
     assert kept.citation == hit.citation
-
-
-@pytest.mark.slow
-def test_a_citation_opens_in_python_over_mcp_and_on_the_command_line(pages: wb.Corpus, folder: Path) -> None:
-    """Of the page, of its copy, of the one in the archive, and by the numbers alone."""
-    assert pages.read_file("a.html#line=9-11") == "An otter builds its holt under the bank."
-
-    async def ask(path: str) -> str:
-        async with Client(build_server(pages)) as client:
-            found = await client.call_tool("read_file", {"path": path})
-            assert found.structured_content is not None
-            return str(found.structured_content["text"])
-
     for path, words in ((f"copy.html#line={CITED}", WORDS), ("in.zip!/d/b.html#line=10", "# Where oherons live")):
-        assert anyio.run(ask, path) == words
-        made = CliRunner().invoke(main, ["read", path, "--corpus", str(folder)])
-        assert (made.exit_code, made.output) == (0, f"{words}\n")
-    made = CliRunner().invoke(main, ["read", "a.html", "--at", "9-10", "--corpus", str(folder), "--json"])
+        assert pages.read_file(path) == words
+    made = CliRunner().invoke(main, ["read", "a.html", "--at", "9-10", "--corpus", str(pages.path), "--json"])
     assert re.search("An otter builds its holt", json.loads(made.output)["text"])

@@ -73,17 +73,6 @@ def test_every_file_is_accounted_for_with_a_reason(folder: Path, corpus: Path) -
     assert sum(kind.files for kind in by_kind(report)) == report.found
 
 
-@pytest.mark.slow
-def test_copies_are_listed_once_and_all_named(folder: Path, corpus: Path, tmp_path: Path) -> None:
-    """The same bytes take one place in the results, which name both paths."""
-    report = index([folder / "copy1.txt", folder / "copy2.txt"], tmp_path / "c", encoder="hashing")
-    assert (report.documents, report.copies) == (2, 1)
-    with open_corpus(tmp_path / "c") as opened:
-        (hit,) = opened.search("hedgehog").hits
-        assert {hit.path, *hit.copies} == {"copy1.txt", "copy2.txt"}
-        assert [h.path for h in opened.search("hedgehog", plan="dedupe=no").hits].count("copy1.txt") == 1
-
-
 @pytest.mark.parametrize(
     ("word", "citation"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from small_models import SIX, index_both, make_static
 import workbench as wb
 from workbench.cli.main import main
 from workbench.encode import load, models
-from workbench.errors import SourceUnavailable, UsageError
-from workbench.indexing.preview import Action
+from workbench.errors import SourceUnavailable
+from workbench.judgments.qrels import Judgments, Topic
+from workbench.ranking.fuse import fuse
 
 FILES = {f"{name}.md": f"# {name.title()}\n\n{text}\n" for name, text in SIX.items()}
 QUERY = "retry after a timeout"
@@ -74,25 +76,6 @@ def test_an_encoder_named_in_two_ways_is_there_once(home: Path, monkeypatch: pyt
     assert wb.index(["docs"], corpus="named", encoder="hub/table", workers=0).encoders == ("table", "hashing")
 
 
-def test_a_preview_says_that_a_new_encoder_reads_everything(home: Path) -> None:
-    wb.index(["docs"], corpus="previewed", encoder="hashing", workers=0)
-    same = wb.preview(["docs"], corpus="previewed", encoder=["hashing"])
-    other = wb.preview(["docs"], corpus="previewed", encoder=["hashing", "table"])
-    assert (same.count(Action.UNCHANGED), other.count(Action.UNCHANGED)) == (len(FILES), 0)
-
-
-def test_info_names_the_corpus_own_encoder_first(home: Path) -> None:
-    """Whatever the alphabet: here `table` is the corpus's own, and its tokenizer cut."""
-    wb.index(["docs"], corpus="turned", encoder=["table", "hashing"], workers=0)
-    with wb.open_corpus("turned") as opened:
-        info = opened.info()
-        assert (info["encoder"], [e["name"] for e in info["encoders"]]) == ("table", ["table", "hashing"])
-        assert opened.search(QUERY, mode="vector", plan="sources=vector:hashing").hits
-    code, said = command("info", "--corpus", "turned")
-    assert code == 0
-    assert "table (vector, 256 dimensions), hashing (vector:hashing, 256" in said
-
-
 def test_each_encoder_gives_its_own_ranking(corpus: wb.Corpus) -> None:
     """Scores of `vector:table` are the cosines of that encoder; they add to the same fused list."""
     from workbench.encode.load import load_encoder
@@ -112,17 +95,6 @@ def test_each_encoder_gives_its_own_ranking(corpus: wb.Corpus) -> None:
     for hit in result.hits:
         assert hit.score == pytest.approx(sum(hit.contributions.values()))
     assert any("vector:table" in hit.contributions for hit in result.hits)
-
-
-def test_weight_and_depth_of_one_encoder_leave_the_other_alone(corpus: wb.Corpus) -> None:
-    plan = wb.Plan.parse(TWO).replace({"vector.threshold": "off", "fusion.method": "rrf"})
-    both = corpus.search(QUERY, plan=plan)
-    none = both.with_plan(plan.replace({"fusion.weights.vector:table": 0}))
-    without = corpus.search(QUERY, plan=plan.replace({"sources": "keyword,vector"}))
-    assert [(h.chunk_id, h.score) for h in none.hits if h.score] == [(h.chunk_id, h.score) for h in without.hits]
-    shallow = corpus.search(QUERY, plan=plan.replace({"depth.vector:table": 2}))
-    assert len(shallow.rankings["vector:table"].entries) == 2
-    assert shallow.rankings["vector"] == both.rankings["vector"]
 
 
 def test_mode_vector_fuses_the_encoders(corpus: wb.Corpus) -> None:
@@ -162,52 +134,6 @@ def test_other_weights_of_an_encoder_are_not_compared(home: Path) -> None:
     assert again.embedded == len(FILES)
 
 
-def test_explain_funnel_and_compare_know_the_source(corpus: wb.Corpus) -> None:
-    plan = wb.Plan.parse(TWO).replace({"vector.threshold": "off", "depth.vector:table": 1})
-    result = corpus.search(QUERY, plan=plan)
-    told = corpus.explain(result, "cats.md")
-    assert {s.source for s in told.standings} == {"keyword", "vector", "vector:table"}
-    assert "vector:table" in set(result.funnel()["source"].to_list())
-    compared = corpus.compare(QUERY, ["sources=keyword,vector", plan])
-    assert len(compared.results) == 2
-    assert "vector:table" in compared.results[1].rankings
-
-
-def test_a_sweep_weighs_the_encoders_as_search_does(corpus: wb.Corpus) -> None:
-    """Sources and weights vary; the winner's figure is that of `evaluate`."""
-    judged = judgments()
-    swept = corpus.sweep(
-        judged,
-        {"sources": ["keyword", TWO.removeprefix("sources=")], "fusion.weights.vector:table": [0, 1, 4]},
-        plan=wb.Plan.parse(TWO).replace({"vector.threshold": "off"}),
-        folds=2,
-    )
-    best = swept.best
-    assert corpus.evaluate(judged, best, "nDCG@10").mean("nDCG@10") == pytest.approx(float(swept.means().max()))
-
-
-def judgments() -> object:
-    path = Path("judged.jsonl")
-    rows = [
-        {"query_id": "1", "query": "retry after a timeout", "document": "timeouts.md", "grade": 1},
-        {"query_id": "2", "query": "boiling water for tea", "document": "tea.md", "grade": 1},
-        {"query_id": "3", "query": "kettle open", "document": "kettle.md", "grade": 1},
-        {"query_id": "4", "query": "refused requests", "document": "limits.md", "grade": 1},
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return wb.load_judgments(path)
-
-
-def test_a_snapshot_keeps_both_encoders(corpus: wb.Corpus, home: Path) -> None:
-    """Saved, loaded, verified against the corpus: rankings of both, identities of both."""
-    snapshot = corpus.search(QUERY, plan=TWO).snapshot(note="two encoders")
-    snapshot.save(home / "two.snapshot")
-    loaded = wb.Snapshot.load(home / "two.snapshot")
-    assert loaded == snapshot
-    code, said = command("snapshot", "verify", "two.snapshot", "--corpus", "both")
-    assert code == 0, said
-
-
 def test_the_command_line_takes_several(home: Path) -> None:
     """`--encoder` repeated; the report and the results name the sources."""
     code, said = command("index", "docs", "--corpus", "typed", "--encoder", "hashing", "--encoder", "table")
@@ -218,18 +144,181 @@ def test_the_command_line_takes_several(home: Path) -> None:
     assert "vector:table" in json.loads(said)["hits"][0]["contributions"]
 
 
-def test_an_address_with_the_source_reads_back() -> None:
-    """Names of models hold slashes and dots; a plan's text holds them all the same."""
-    for name in ("intfloat/e5-small-v2", "BAAI/bge-small-en-v1.5", "./models/my-table"):
-        source = f"vector:{name}"
-        plan = wb.Plan.parse(f"sources=keyword,{source}").replace(
-            {f"fusion.weights.{source}": 0.3, f"depth.{source}": 50, f"fusion.normalise.{source}": "minmax"}
-        )
-        assert wb.Plan.parse(str(plan)) == plan
-        assert plan.depth(source) == 50
+# --- `threshold.<source>` beside `vector.threshold` ---
+
+BOTH = wb.Plan.parse(f"default {TWO} vector.threshold=off")
+SOURCES = ("vector", "vector:table")
 
 
-def test_evaluations_of_other_judgments_are_refused(corpus: wb.Corpus) -> None:
-    one = corpus.evaluate(judgments(), TWO)
-    with pytest.raises(UsageError, match="different judgments"):
-        one.compare(corpus.evaluate(wb.demo_judgments(), TWO))
+def halfway(result: wb.SearchResult, source: str) -> float:
+    """A threshold that keeps the three nearest of six."""
+    distances = [entry.distance for entry in result.rankings[source].entries]
+    assert len(distances) == len(FILES)
+    assert distances[2] is not None
+    assert distances[3] is not None
+    return round((distances[2] + distances[3]) / 2, 4)
+
+
+@pytest.mark.parametrize("method", ["rrf", "convex"])
+@pytest.mark.parametrize("cut", SOURCES)
+def test_one_encoder_is_cut_and_the_other_is_not(corpus: wb.Corpus, cut: str, method: str) -> None:
+    """Fused again and searched anew alike; funnel, ranking, and `wb.fuse` of the candidates agree."""
+    plan = BOTH.replace({"fusion.method": method})
+    every = corpus.search(QUERY, plan=plan)
+    at = halfway(every, cut)
+    moved = plan.replace({f"threshold.{cut}": at})
+    fused = every.with_plan(moved)
+    fresh = corpus.search(QUERY, plan=moved)
+    assert [(h.chunk_id, h.score, h.contributions) for h in fused.hits] == [
+        (h.chunk_id, h.score, h.contributions) for h in fresh.hits
+    ]
+    (other,) = set(SOURCES) - {cut}
+    assert len(fused.rankings[cut].entries) == 3
+    assert all(e.distance is not None and e.distance < at for e in fused.rankings[cut].entries)
+    assert fused.rankings[other] == every.rankings[other]
+    steps = {s.source: (s.entered, s.left, s.reason) for s in fused.steps if s.step == "threshold"}
+    assert steps[cut] == (6, 3, f"angular distance below {at:g}, by threshold.{cut}")
+    assert steps[other] == (6, 6, "vector.threshold is off")
+    again = fuse(fused.candidates, moved.fusion)
+    assert again.scores.tolist() == fused.fused.scores.tolist()
+    assert [c.source for c in fused.candidates.columns if c.cut.any()] == [cut]
+    gone = {e.chunk_id for e in every.rankings[cut].entries[3:]}
+    assert all(not hit.contributions.get(cut) for hit in fused.hits if hit.chunk_id in gone)
+
+
+def test_explain_names_the_threshold_of_the_source(corpus: wb.Corpus) -> None:
+    """What one encoder alone would bring is brought by its own threshold: the other's stays where it is."""
+    plan = wb.Plan.parse("sources=vector,vector:table threshold.vector=0.01 threshold.vector:table=0.02")
+    told = corpus.explain(corpus.search(QUERY, plan=plan), "timeouts.md")
+    assert told.dropped_by == "threshold"
+    assert "and threshold.vector is 0.01" in told.reason
+    assert told.verified
+    assert told.changes is not None
+    assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
+    shared = corpus.search(QUERY, plan="sources=vector,vector:table vector.threshold=0.01")
+    told = corpus.explain(shared, "timeouts.md")
+    assert "and vector.threshold is 0.01" in told.reason
+    assert told.changes is not None
+    assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
+    alone = corpus.explain(corpus.search(QUERY, plan="sources=vector vector.threshold=0.01"), "timeouts.md")
+    assert "vector.threshold" in (alone.changes or {})
+
+
+def test_a_threshold_of_nobody_is_told(corpus: wb.Corpus) -> None:
+    """Of a source that the plan does not ask; and the shared one, where each source has its own."""
+    lone = corpus.search(QUERY, plan="threshold.vector:table=0.3")
+    assert any(w.startswith("threshold.vector:table has no effect without vector:table") for w in lone.warnings)
+    own = BOTH.replace({"vector.threshold": 0.3, "threshold.vector": 0.5, "threshold.vector:table": "off"})
+    (said,) = [w for w in corpus.search(QUERY, plan=own).warnings if "no effect" in w]
+    assert said.startswith("vector.threshold has no effect beside threshold.vector and threshold.vector:table")
+
+
+@pytest.fixture(scope="module")
+def judged() -> Judgments:
+    relevant = {
+        "retry after a timeout": "timeouts.md", "boiling water for tea": "tea.md", "kettle open": "kettle.md",
+        "refused requests": "limits.md",
+    }  # fmt: skip
+    topics = {f"q{n}": Topic(f"q{n}", text) for n, text in enumerate(relevant)}
+    return Judgments(topics, {f"q{n}": {path: 1} for n, path in enumerate(relevant.values())}, "made")
+
+
+def test_a_sweep_over_one_threshold_has_the_figures_of_a_search(corpus: wb.Corpus, judged: Judgments) -> None:
+    """Plans that differ in nothing but one source's threshold, tried together, and one after another as a slider does."""
+    base = BOTH.replace({"sources": "vector,vector:table"})
+    grid = {"threshold.vector": ["auto", 0.3, 0.2], "threshold.vector:table": ["off", 0.35, 0.25, 0.01]}
+    swept = corpus.sweep(judged, grid, plan=base, measure="RR", folds=0)
+    assert len(swept.plans) == 1 + 12  # the base, which cuts nothing without saying so of one source
+    assert len(set(swept.means().ravel().round(6).tolist())) > 2
+    live = corpus.live(judged, "RR", base)
+    for plan, mean in zip(swept.plans, swept.means().ravel().tolist(), strict=True):
+        alone = corpus.evaluate(judged, plan, "RR").mean("RR")
+        assert (mean, live.figure(plan).mean) == (pytest.approx(alone), pytest.approx(alone)), str(plan)
+    assert wb.Plan.from_yaml(swept.to_yaml()) == swept.best
+
+
+def printed(*words: str) -> str:
+    done = CliRunner().invoke(main, [*words, "--corpus", "both"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_command_line_cuts_and_advises_by_source(corpus: wb.Corpus, judged: Judgments, home: Path) -> None:
+    """`--set` takes the field; `threshold` says for each vector source what it has now and the field that takes another."""
+    found = json.loads(printed("search", QUERY, "--json", "--set", f"sources={','.join(BOTH.sources)}",
+                               "--set", "threshold.vector:table=0.01"))  # fmt: skip
+    assert {s["left"] for s in found["funnel"] if (s["step"], s["source"]) == ("threshold", "vector:table")} == {0}
+    rows = [
+        {"query_id": i, "query": judged.topics[i].text, "document": path, "grade": 1}
+        for i, qrels in judged.qrels.items() for path in qrels
+    ]  # fmt: skip
+    (home / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plan = str(BOTH.replace({"threshold.vector": 0.45}))
+    told: list[dict[str, Any]] = json.loads(
+        printed("threshold", "judged.jsonl", "--plan", plan, "--lose", "0", "--json")
+    )
+    fields = {row["source"]: (row["now"], row["field"]) for row in told}
+    assert fields["vector"] == (0.45, "threshold.vector")
+    assert fields["vector:table"] == ("off", "threshold.vector:table")
+    assert fields["keyword"] == ("off", "threshold.keyword")
+    said = " ".join(printed("threshold", "judged.jsonl", "--plan", plan).split())
+    assert "vector is cut at 0.45: take another with --set threshold.vector=VALUE" in said
+    assert "vector:table is not cut: take one with --set threshold.vector:table=VALUE" in said
+
+
+SCORES = wb.Plan.parse("default vector.threshold=off")
+
+
+def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus: wb.Corpus) -> None:
+    """As the distance does: funnel, ranking, contribution, explain and its remedy."""
+    every = corpus.search(QUERY, plan=SCORES)
+    entries = every.rankings["keyword"].entries
+    assert len(entries) > 1
+    at, last = entries[-2].score, entries[-1]
+    cut = every.with_plan(SCORES.replace({"threshold.keyword": at}))
+    assert [e.chunk_id for e in cut.rankings["keyword"].entries] == [e.chunk_id for e in entries[:-1]]
+    (step,) = (s for s in cut.steps if (s.step, s.source) == ("threshold", "keyword"))
+    assert (step.entered, step.left) == (len(entries), len(entries) - 1)
+    assert step.reason == f"BM25 score at least {at:g}, by threshold.keyword"
+    (hit,) = (h for h in cut.hits if h.chunk_id == last.chunk_id)
+    assert (hit.contributions["keyword"], str(hit.label)) == (0, "Semantic match")
+    told = corpus.explain(corpus.search(QUERY, plan="sources=keyword threshold.keyword=900"), last.path)
+    assert (told.dropped_by, told.verified) == ("threshold", True)
+    assert f"BM25 score {last.score:.4f}, and threshold.keyword is 900" in told.reason
+    assert told.changes is not None
+    assert last.score * 0.99 < told.changes["threshold.keyword"] <= last.score
+
+
+@pytest.mark.parametrize("method", ["rrf", "convex"])
+def test_results_below_the_fused_threshold_are_dropped_before_dedupe(corpus: wb.Corpus, method: str) -> None:
+    """What is left is the beginning of the list; explain names the score, and its setting brings the document in."""
+    plan = SCORES.replace({"fusion.method": method})
+    every = corpus.search(QUERY, plan=plan)
+    at, last = every.hits[2].score, every.hits[-1]
+    assert last.score < at
+    cut = every.with_plan(plan.replace({"fusion.threshold": at}))
+    assert [h.chunk_id for h in cut.hits] == [h.chunk_id for h in every.hits[:3]]
+    names = [(s.step, s.source) for s in cut.steps]
+    assert names[names.index(("fusion", "")) :][:3] == [("fusion", ""), ("threshold", "fused"), ("dedupe", "")]
+    (step,) = (s for s in cut.steps if s.source == "fused")
+    assert (step.entered, step.left, step.reason) == (len(every.fused), 3, f"fused score at least {at:g}")
+    told = corpus.explain(cut, last.path)
+    assert (told.dropped_by, told.verified) == ("threshold", True)
+    assert told.reason == f"Its fused score is {last.score:.4g}, and fusion.threshold is {at:g}"
+    assert list(told.changes or {}) == ["fusion.threshold"]
+    again = corpus.search(QUERY, plan=cut.plan.replace(told.changes or {}))
+    assert last.path in {h.path for h in again.hits}
+
+
+def test_a_list_that_is_passed_through_is_not_cut_by_a_fused_score_and_says_so(corpus: wb.Corpus) -> None:
+    """One source alone keeps its own scores; fused all the same it is cut, and where nothing is left the best score is named."""
+    plan = SCORES.replace({"fusion.threshold": 900})
+    alone = corpus.search(QUERY, mode="keyword", plan=plan)
+    assert len(alone.hits) == len(alone.rankings["keyword"].entries)
+    reason = "keyword alone has results, and its own scores are shown"
+    assert f"fusion.threshold was not applied: {reason}" in alone.messages
+    assert f"not applied: {reason}" in {s.reason for s in alone.steps if s.source == "fused"}
+    fused = corpus.search(QUERY, mode="keyword", plan=plan.replace({"fusion.single_source": "fuse"}))
+    assert not fused.hits
+    best = float(fused.fused.scores[0])
+    assert f"The best fused score is {best:.4g}, below fusion.threshold=900: lower it or turn it off" in fused.messages

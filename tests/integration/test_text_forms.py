@@ -99,13 +99,6 @@ def test_text_beyond_the_encoder_is_said(corpus: wb.Corpus, report: wb.IndexRepo
     assert not corpus.search("engine oil", mode="vector").warnings
 
 
-def test_a_border_that_knows_ascii_only_is_said(corpus: wb.Corpus) -> None:
-    """RE2 has no look-around: where the pattern itself does not tell, the search says so."""
-    (said,) = corpus.search(r"\b(raum|-)?", mode="grep", plan="default grep.regex=yes").warnings
-    assert "knows letters of ASCII only" in said
-    assert not corpus.search(r"\braum\b", mode="grep", plan="default grep.regex=yes").warnings
-
-
 @pytest.mark.slow
 def test_words_of_older_rules_are_said_and_split_again(
     report: wb.IndexReport, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -158,19 +157,3 @@ def test_the_app_never_gives_one_person_the_corpus_of_another(folder: Path, peop
             assert resources.opened(who, folder).principal == who
     finally:
         logging.disable(logging.NOTSET)
-
-
-def test_many_principals_share_the_files_of_a_generation(folder: Path) -> None:
-    """Forty sets of roles open no more files than one, and the app keeps a bounded number of corpora."""
-    first = resources.opened(("team-0",)), folder, wb.Principal("acme")
-    first.search("zebrafish", mode="keyword")
-    held = len(os.listdir("/proc/self/fd"))
-    made = [resources.opened(40, folder, wb.Principal("acme", (f"team-{n}",))) for n in range(1)]
-    assert all(found(corpus) == ALL for corpus in made)
-    assert len(os.listdir("/proc/self/fd")) <= held + 2
-    assert len({id(c.engine.opened.lexical) for c in (first, *made)}) == 1
-    assert resources.opened(made[-1].principal, folder) is made[-1]
-    assert resources.opened(first.principal, folder) is not first
-    first.close()
-    made[0].close()
-    assert found(made[1]) == ALL

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -194,17 +193,6 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
         assert opened.judging.overview()
 
 
-def test_whole_documents_without_chunks_are_named(tmp_path: Path) -> None:
-    """Only their files know what their vectors are made of; the next run reads them again."""
-    docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
-    index([docs], corpus, encoder="hashing", collection=("artifacts",))
-    next(generation_of(corpus).glob("vectors/*/vectors.npy")).write_bytes(b"x")
-    _, left = repair(corpus)
-    assert len(left) == 3
-    assert "Index" in left[0]
-    assert index([docs], corpus, encoder="hashing", collection=("artifacts",)).documents == 3
-
-
 def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
     """Exit code 1 while something is wrong, 0 after; JSON has a line for each thing done."""
     (generation_of(corpus) / "text" / "text_lines.npy").unlink()
@@ -259,15 +247,13 @@ def test_a_generation_that_does_not_answer_is_not_published(tmp_path: Path, monk
     assert index([docs], corpus, encoder="hashing").documents == 4
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
-def test_a_record_may_name_a_new_collection(tmp_path: Path, name: str) -> None:
+def test_a_record_may_name_a_new_collection(tmp_path: Path) -> None:
     """It is searched as others are, and by its name; its chunking is what the run or `corpus.yaml` say."""
     docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "corpus.yaml").write_text("collections:\n  wholes: document\n")
     rows = [{"id": f"r{n}", "text": f"retries of record {c}", "collection": c} for n, c in enumerate(("zoo", "wholes"))]
-    text = json.dumps(rows) if name.endswith("json") else "\n".join(map(json.dumps, rows))
-    (docs / name).write_text(text)
+    (docs / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     index([docs], corpus, encoder="hashing")
     with wb.open_corpus(corpus) as opened:
         assert len(opened.search("retries record", mode="keyword").hits) == 3
@@ -350,17 +336,6 @@ def test_what_cannot_be_read_has_not_gone() -> None:
     assert "what was indexed of it before stays" in folder
     assert file.startswith("3 1 ")
     assert f"('a.md', '{FileStatus.FAILED.value}'" in file
-
-
-def test_another_connection_to_the_database_is_said_as_what_it_is(corpus: Path) -> None:
-    """DuckDB opens a file in one process with one configuration."""
-    database = generation_of(corpus) / "corpus.duckdb"
-    with duckdb.connect(str(database), read_only=True, config={"threads": 1, "custom_user_agent": "other"}):
-        with pytest.raises(CorpusError, match="configuration") as error:
-            answers(corpus)
-        assert not isinstance(error.value, CorpusDamaged)
-        assert "damaged" not in str(error.value)
-    assert answers(corpus)
 
 
 def test_too_few_descriptors_are_said_as_what_they_are(whole: Path) -> None:

@@ -6,6 +6,7 @@ digit where a histogram reads all of them at once; those are compared to 1e-6, e
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -38,15 +39,22 @@ PLANS = {
     "keyword": ("default", "default keyword.operator=all", "contract"),
     "vector": ("default vector.threshold=off", "default"),
 }
-QUERIES = int(os.environ.get("HIDDEN_QUERIES", "16"))
-"""By hand 200; more than the ten forms of `_query`, so that each comes with hidden words and with visible ones."""
+QUERIES = int(os.environ.get("HIDDEN_QUERIES", "8"))
+"""Queries for each of the dearer comparisons; by hand 200, which are then asked in every mode and plan."""
 COMBINATIONS = [(mode, plan) for mode, plans in PLANS.items() for plan in plans]
 
 
 @pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The whole corpus, and one for each principal without what it may not see."""
-    return build(tmp_path_factory.mktemp("hidden"))
+def corpora(shared_folder: Path) -> dict[str, Path]:
+    """The whole corpus, and one for each principal without what it may not see; built once a run."""
+    folder = shared_folder / "hidden"
+    with open(shared_folder / "hidden.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "whole").exists():
+            folder.mkdir()
+            build(folder)
+            (folder / "whole").touch()
+    return {who: folder / f"corpus-{who}" for who in ("all", *PRINCIPALS)}
 
 
 @pytest.fixture(params=list(PRINCIPALS))
@@ -136,20 +144,14 @@ def compare(pair: Pair, asked: dict[str, str], mode: str, plan: str) -> None:
 
 
 def test_a_search_is_as_if_hidden_documents_were_not_there(pair: Pair, who: str) -> None:
-    """Two dozen queries, each in two of the modes and plans in turn."""
-    for n, asked in enumerate(queries(who, 24)):
-        for mode, plan in (COMBINATIONS[n % len(COMBINATIONS)], COMBINATIONS[(7 * n + 5) % len(COMBINATIONS)]):
+    """Each form of query with hidden words and with visible ones, with and without its filter, in modes and plans by turns."""
+    for n, asked in enumerate(queries(who, max(24, QUERIES))):
+        turns = (
+            COMBINATIONS if QUERIES > 24 else [COMBINATIONS[(i * n + 5 * (i > 1)) % len(COMBINATIONS)] for i in (1, 7)]
+        )
+        for mode, plan in turns:
             compare(pair, asked, mode, plan)
-
-
-@pytest.mark.slow
-def test_queries_in_every_mode_and_plan(pair: Pair, who: str) -> None:
-    """Each with and without its filter."""
-    for asked in queries(who, QUERIES):
-        for mode, plan in COMBINATIONS:
-            compare(pair, asked, mode, plan)
-            if asked["filters"]:
-                compare(pair, {**asked, "filters": ""}, mode, plan)
+        compare(pair, {**asked, "filters": ""}, *turns[0])
 
 
 @pytest.mark.slow
@@ -158,12 +160,12 @@ def test_the_queries_meet_hidden_documents(corpora: dict[str, Path], who: str) -
     everybody = (*PRINCIPALS.values(), wb.Principal("birch", ("staff",)))
     every = [wb.open_corpus(corpora["all"], principal) for principal in everybody]
     met = 0
-    for asked in queries(who, 200)[1::2]:
+    for asked in queries(who, 60)[1::2]:
         paths = {h.path for c in every for h in c.search(asked["query"], mode="keyword", limit=50).hits}
         met += any(path.startswith(f"{g.name}/") for g in hidden_from(who) for path in paths)
     for corpus in every:
         corpus.close()
-    assert met >= 90
+    assert met >= 27
 
 
 def test_grep_reads_visible_documents_only(pair: Pair, who: str) -> None:
@@ -207,7 +209,7 @@ def test_files_fields_counts_and_examples_are_of_what_is_visible(pair: Pair, who
 def test_explain_and_compare_say_nothing_of_hidden_documents(pair: Pair, who: str) -> None:
     """A hidden path is explained as one that is not there, and ranks beyond the depth count visible records only."""
     whole, without = pair
-    for asked in queries(who, 4):
+    for asked in queries(who, 2):
         for plan in ("default limit=2 depth.keyword=3 depth.vector=3", "contract limit=1"):
             first, second = (c.search(asked["query"], plan=plan) for c in pair)
             for path in [f"{g.name}/{n}" for g in GROUPS for n in ("page1.md", "absent.md", "page2.md:3")]:
@@ -319,12 +321,6 @@ def test_hidden_ids_are_unknown(pair: Pair, corpora: dict[str, Path], who: str) 
         assert not found.found
         assert asdict(found) == {**asdict(whole.explain(result, "no-such-name")), "target": name}
         assert whole.read_file(name).startswith("[ERROR: NOT_FOUND]")
-
-
-def test_a_histogram_has_the_visible_distances_only(pair: Pair) -> None:
-    """As many, and the same to the sixth digit."""
-    first, second = (c.search("belando cormet", plan="vector.threshold=off").distances() for c in pair)
-    assert np.allclose(first, second, atol=1e-6, rtol=0)
 
 
 @pytest.mark.slow

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
-from watchdog import observers
 
 import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import SettingError
 from workbench.indexing.preview import Action
-from workbench.indexing.watch import Changes, watch
 from workbench.ingest.rules import parse_rules
 from workbench.reports import FileStatus
 
@@ -38,16 +33,6 @@ def docs(tmp_path: Path) -> Path:
 
 def files_below(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def test_a_dry_run_makes_no_corpus(docs: Path, tmp_path: Path) -> None:
-    """Every file is new, and the folder is not there afterwards."""
-    found = wb.preview([docs], tmp_path / "c.corpus", encoder="hashing")
-    assert [(f.path, f.action.value) for f in found.files] == [
-        ("a.md", "new"), ("b.md", "new"), ("c.txt", "new"), ("drafts/d.md", "new"),
-    ]  # fmt: skip
-    assert found.read_bytes == sum(p.stat().st_size for p in docs.rglob("*") if p.is_file())
-    assert not (tmp_path / "c.corpus").exists()
 
 
 def test_a_dry_run_says_what_the_run_then_does(docs: Path, tmp_path: Path) -> None:
@@ -113,18 +98,6 @@ def test_a_dry_run_says_which_files_have_the_same_bytes(docs: Path, tmp_path: Pa
     assert "  unchanged z.md: the same bytes as 0.md\n" in done.output
 
 
-def test_a_dry_run_on_the_command_line(docs: Path, tmp_path: Path) -> None:
-    """Prints counts and files, as JSON too; with --watch it is refused."""
-    base = ["index", str(docs), "--corpus", str(tmp_path / "c.corpus"), "--encoder", "hashing", "--dry-run"]
-    done = CliRunner().invoke(main, base)
-    assert done.exit_code == 0
-    assert done.output.startswith("4 files: 4 new, 0 changed, 0 unchanged, 0 skipped, 0 failed, 0 removed\n")
-    assert "  new drafts/d.md\n" in done.output
-    assert '"new": 4' in CliRunner().invoke(main, [*base, "--json"]).output
-    refused = CliRunner().invoke(main, [*base, "--watch"])
-    assert (refused.exit_code, "nothing to --watch" in refused.output) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("data", "taken"),
     [
@@ -146,89 +119,6 @@ def test_a_pattern_that_cannot_be_is_refused(value: object) -> None:
     """One sentence that names the key."""
     with pytest.raises(SettingError, match="exclude in"):
         parse_rules({"exclude": value})
-
-
-class _Event:
-    def __init__(self, kind: str, source: str, target: str = "") -> None:
-        self.event_type, self.src_path, self.dest_path = kind, source, target
-
-
-def test_only_changes_below_the_folders_and_outside_the_corpus_count(tmp_path: Path) -> None:
-    """Else each run would start the next one; reading a file is no change."""
-    changes = Changes([str(tmp_path / "docs")], tmp_path / "docs" / ".workbench")
-    for kind, path in (
-        ("modified", tmp_path / "docs" / ".workbench" / "current"),
-        ("opened", tmp_path / "docs" / "a.md"),
-        ("modified", tmp_path / "other" / "a.md"),
-    ):
-        changes.dispatch(_Event(kind, str(path)))
-    assert not changes.came.is_set()
-    changes.dispatch(_Event("moved", str(tmp_path / "x"), str(tmp_path / "docs" / "a.md")))
-    assert changes.came.is_set()
-
-
-def test_changed_rules_count_as_a_change(tmp_path: Path) -> None:
-    """They lie in the corpus, whose other files change with every run."""
-    changes = Changes([str(tmp_path / "docs")], tmp_path / "c.corpus")
-    changes.dispatch(_Event("modified", str(tmp_path / "c.corpus" / "current")))
-    assert not changes.came.is_set()
-    changes.dispatch(_Event("modified", str(tmp_path / "c.corpus" / "corpus.yaml")))
-    assert changes.came.is_set()
-
-
-def test_a_change_during_the_first_run_is_not_missed(tmp_path: Path) -> None:
-    """Watching begins before it, and the next run then comes by itself."""
-    docs, runs = tmp_path / "docs", []
-    docs.mkdir()
-    deadline = time.monotonic() + 60
-    watch(
-        [docs], tmp_path / "c.corpus", lambda: runs.append(1), lambda: bool(runs) or time.monotonic() > deadline,
-        lambda: (docs / "late.md").write_text("late"),
-    )  # fmt: skip
-    assert runs == [1]
-
-
-def test_rules_are_watched_where_the_system_watches_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gives each user so many watches: the files may have the last one, and the corpus is looked at now and then."""
-    docs, corpus, runs, made = tmp_path / "docs", tmp_path / "c.corpus", [], []
-    docs.mkdir()
-    corpus.mkdir()
-
-    class Few(observers.Observer):
-        def start(self) -> None:
-            made.append(self)
-            if len(made) > 1:
-                raise OSError(errno.EMFILE, "inotify instance limit reached")
-            super().start()
-
-    monkeypatch.setattr(observers, "Observer", Few)
-    monkeypatch.setattr(sys.modules[watch.__module__], "_POLL_SECONDS", 0.05)
-    deadline = time.monotonic() + 60
-
-    def abort() -> bool:
-        (corpus / "corpus.yaml").write_text("exclude: ['*.txt']\n")
-        return bool(runs) or time.monotonic() > deadline
-
-    watch([docs], corpus, lambda: runs.append(1), abort)
-    assert (runs, len(made)) == ([1], 2)
-
-
-def test_a_corpus_in_the_home_folder_is_told_from_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No shell expands `--corpus=~/docs/c.corpus`: what a run writes there is no change, or each would start the next."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    corpus, runs = tmp_path / "docs" / "c.corpus", []
-    corpus.mkdir(parents=True)
-    seen: list[Changes] = []
-    monkeypatch.setattr(
-        sys.modules[watch.__module__], "_observer", lambda _, changes: seen.append(changes) or nullcontext(Mock())
-    )
-    watch(["~/docs"], "~/docs/c.corpus", lambda: runs.append(1), lambda: True)
-    (changes,) = {*seen}
-    changes.dispatch(_Event("modified", str(corpus / "current")))
-    assert not changes.came.is_set()
-    changes.dispatch(_Event("modified", str(tmp_path / "docs" / "a.md")))
-    assert changes.came.is_set()
-    assert not runs
 
 
 def _wait(condition: Callable[[], bool]) -> None:

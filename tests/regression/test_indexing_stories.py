@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpus_files import TEXTS, paths, run, write_texts
+from corpus_files import paths, run, write_texts
 
 from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, UsageError
 from workbench.indexing import remove
 from workbench.records import EncoderIdentity, Progress
-from workbench.reports import FileStatus
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -30,21 +29,6 @@ def docs(tmp_path: Path) -> Path:
 def corpus(tmp_path: Path) -> Path:
     """Where the corpus goes."""
     return tmp_path / "my.corpus"
-
-
-def test_the_digest_does_not_depend_on_the_order_of_files_or_the_place_of_the_folder(
-    docs: Path, corpus: Path, tmp_path: Path
-):
-    """The files one by one, last first, into a copy elsewhere."""
-    run(docs, corpus)
-    copy = tmp_path / "elsewhere" / "docs"
-    for name in reversed(TEXTS):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_text(TEXTS[name])
-        run(copy, tmp_path / "other.corpus")
-    with open_generation(corpus) as one, open_generation(tmp_path / "other.corpus") as other:
-        assert one.manifest.digest == other.manifest.digest
-        assert one.id != other.id
 
 
 def test_another_folder_later_keeps_the_first_one(docs: Path, corpus: Path, tmp_path: Path):
@@ -103,31 +87,6 @@ def test_removed_paths_are_gone_until_their_folder_is_indexed_again(docs: Path, 
     assert run(docs, corpus).embedded == 2
     with pytest.raises(CorpusNotFound):
         remove(["a.md"], corpus / "none")
-
-
-def test_a_bad_file_is_reported_and_the_others_are_indexed(docs: Path, corpus: Path):
-    """With its reason and remedy; when it is mended it comes in, when it breaks it leaves."""
-    (docs / "bad.pdf").write_bytes(b"%PDF-1.7\nnot really")
-    report = run(docs, corpus)
-    (bad,) = [f for f in report.files if f.path == "bad.pdf"]
-    assert bad.status is FileStatus.FAILED
-    assert bad.reason
-    assert bad.remedy
-    assert report.documents == 3
-    assert run(docs, corpus).changed is False
-    (docs / "b.md").write_bytes(b"\0\1\2" * 400)
-    assert run(docs, corpus).documents == 2
-
-
-def test_helpers_give_what_one_process_gives(docs: Path, corpus: Path, tmp_path: Path):
-    """Whatever helper was faster."""
-    for i in range(12):
-        (docs / f"{i}.md").write_text(f"# {i}\n\n{'text ' * (12 - i) * 20}\n")
-    one = run(docs, corpus, workers=0)
-    two = run(docs, tmp_path / "other.corpus", workers=2)
-    assert [(f.path, f.status, f.chunks) for f in one.files] == [(f.path, f.status, f.chunks) for f in two.files]
-    with open_generation(corpus) as a, open_generation(tmp_path / "other.corpus") as b:
-        assert a.manifest.digest == b.manifest.digest
 
 
 def test_a_stopped_run_leaves_the_corpus_and_keeps_what_was_embedded(docs: Path, corpus: Path):

@@ -1,9 +1,10 @@
-"""An indexing run that is killed at any point leaves the corpus whole, and the next run completes it."""
+"""A run that is killed at any point leaves the corpus whole and the next run completes it; readers never fail meanwhile."""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +21,12 @@ from workbench.store.reader import open_generation
 
 pytestmark = pytest.mark.slow
 
+
 STEPS = (
     "read", "embedded", "tables", "database", "texts", "vectors", "words", "manifest", "tried", "renamed",
     "pointer-written", "swapped",
 )  # fmt: skip
+
 
 RUN = """
 import os, sys
@@ -42,14 +45,37 @@ index([docs], corpus, encoder="hashing", workers=workers)
 """
 
 
-@pytest.fixture
-def docs(tmp_path: Path) -> Path:
+KILLS = int(os.environ.get("KILLS", "1"))
+
+
+"""Kills at random moments; from 4 on also one at each step."""
+
+
+CHOSEN = STEPS if KILLS >= 4 else ("read", "database", "manifest", "renamed", "swapped")
+
+
+def write(folder: Path) -> Path:
     """Some files; `change` edits them."""
-    folder = tmp_path / "docs"
     folder.mkdir()
     for i in range(12):
         (folder / f"{i}.md").write_text(f"# Document {i}\n\n" + "\n\n".join(f"Paragraph {j} of {i}." for j in range(5)))
     return folder
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that were indexed in `first` and changed since; `undisturbed` is what a run of now makes of them."""
+    docs = write(tmp_path_factory.mktemp("killed") / "docs")
+    index([docs], docs.parent / "first", encoder="hashing")
+    change(docs)
+    index([docs], docs.parent / "undisturbed", encoder="hashing")
+    return docs
+
+
+@pytest.fixture
+def corpus(docs: Path, tmp_path: Path) -> Path:
+    """A copy of the corpus to disturb."""
+    return Path(shutil.copytree(docs.parent / "first", tmp_path / "my.corpus"))
 
 
 def change(docs: Path) -> None:
@@ -67,7 +93,7 @@ def start(docs: Path, corpus: Path, at: str, workers: int = 0) -> subprocess.Pop
     )
 
 
-def check(docs: Path, corpus: Path, before: str, tmp_path: Path) -> int:
+def check(docs: Path, corpus: Path, before: str) -> int:
     """The corpus answers; the next run completes it as if nothing had happened; nothing is left over."""
     with open_generation(corpus) as opened:
         opened.open_all()
@@ -77,10 +103,9 @@ def check(docs: Path, corpus: Path, before: str, tmp_path: Path) -> int:
     report = index([docs], corpus, encoder="hashing")
     assert report.found == sum(report.count(s) for s in FileStatus if s is not FileStatus.REMOVED) == 12
     assert report.changed is not published
-    undisturbed = index([docs], tmp_path / "undisturbed.corpus", encoder="hashing")
-    assert (report.documents, report.chunks) == (undisturbed.documents, undisturbed.chunks)
-    with open_generation(corpus) as opened, open_generation(tmp_path / "undisturbed.corpus") as other:
+    with open_generation(corpus) as opened, open_generation(docs.parent / "undisturbed") as other:
         opened.verify()
+        assert (report.documents, report.chunks) == (other.records.documents_total, other.records.records_total)
         assert opened.manifest.digest == other.manifest.digest
         assert opened.manifest.counts == other.manifest.counts
     index([docs], corpus, encoder="hashing")
@@ -91,42 +116,33 @@ def check(docs: Path, corpus: Path, before: str, tmp_path: Path) -> int:
     return report.embedded
 
 
-@pytest.mark.parametrize("at", STEPS)
-def test_killed_at_a_step(docs: Path, tmp_path: Path, at: str):
+@pytest.mark.parametrize("at", CHOSEN)
+def test_killed_at_a_step(docs: Path, corpus: Path, at: str):
     """The old generation answers until the pointer is swapped, the new one from then on."""
-    corpus = tmp_path / "my.corpus"
-    before = index([docs], corpus, encoder="hashing").generation
-    change(docs)
+    before = generations.current(corpus)
     process = start(docs, corpus, at)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, said
     assert (generations.current(corpus) == before) is (at != "swapped")
-    embedded = check(docs, corpus, before, tmp_path)
+    embedded = check(docs, corpus, before)
     assert embedded == (2 if at == "read" else 0)
 
 
-def test_killed_in_the_first_run(docs: Path, tmp_path: Path):
-    """There is no corpus yet: it says so, and the next run makes it."""
+@pytest.mark.parametrize(("at", "workers", "embedded"), [("read", 2, 12), ("manifest", 0, 0)])
+def test_killed_in_the_first_run(docs: Path, tmp_path: Path, at: str, workers: int, embedded: int):
+    """There is no corpus yet, and the next run makes it; the processes that read end with the one that started them."""
     corpus = tmp_path / "my.corpus"
-    process = start(docs, corpus, "manifest")
-    process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL
-    assert not generations.exists(corpus)
-    report = index([docs], corpus, encoder="hashing")
-    assert (report.documents, report.embedded) == (12, 0)
-
-
-def test_a_killed_run_leaves_no_helper_behind(docs: Path, tmp_path: Path):
-    """The processes that read end with the one that started them."""
-    process = start(docs, tmp_path / "my.corpus", "read", workers=2)
-    said, _ = process.communicate(timeout=120)
+    said, _ = (process := start(docs, corpus, at, workers)).communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL
     children = [int(pid) for line in said.splitlines() if line.startswith("children") for pid in line.split()[1:]]
-    assert children
+    assert children or not workers
     deadline = time.monotonic() + 30
     while any(_alive(pid) for pid in children):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    assert not generations.exists(corpus)
+    report = index([docs], corpus, encoder="hashing")
+    assert (report.documents, report.embedded) == (12, embedded)
 
 
 def _alive(pid: int) -> bool:
@@ -137,25 +153,83 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def test_killed_before_the_job_is_written_down(docs: Path, tmp_path: Path):
+def test_killed_before_the_job_is_written_down(docs: Path, corpus: Path):
     """The lock file that was made for it and that no job names goes with the next run."""
-    corpus = tmp_path / "my.corpus"
-    before = index([docs], corpus, encoder="hashing").generation
-    change(docs)
     (corpus / "jobs" / "123-456.lock").touch()
-    check(docs, corpus, before, tmp_path)
+    check(docs, corpus, generations.current(corpus))
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("KILLS", "4"))))
-def test_killed_at_a_random_moment(docs: Path, tmp_path: Path, seed: int):
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_killed_at_a_random_moment(docs: Path, corpus: Path, seed: int):
     """Between any two instructions, not only where there is a name for it."""
-    corpus = tmp_path / "my.corpus"
-    before = index([docs], corpus, encoder="hashing").generation
-    change(docs)
+    before = generations.current(corpus)
     process = start(docs, corpus, "")
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     time.sleep(random.Random(seed).uniform(0, 1.2))
     process.kill()
     process.communicate()
-    check(docs, corpus, before, tmp_path)
+    check(docs, corpus, before)
+
+
+READ = """
+import sys
+from workbench.store.reader import open_generation
+seen, opened = set(), 0
+while True:
+    with open_generation(sys.argv[1]) as g:
+        store = g.records
+        scope = store.scope(None, "type = 'markdown'", ())
+        numbers = g.lexical.search("document", scope, 100, k1=0.9, b=0.4, operator="any").numbers
+        rows = store.rows(numbers.tolist())
+        texts = [d.text for d in store.documents([r.document_number for r in rows])]
+        assert len(rows) == store.documents_total == g.manifest.counts["documents"], "half a corpus"
+        assert len({t.split()[-1] for t in texts}) == 1, "two generations mixed"
+        lines = g.grep.search(["Document"], scope, 100, regex=False, case="smart", word=False, context=0).lines
+        assert lines == store.documents_total
+        assert len(g.vectors().vectors(numbers)) == len(rows)
+        seen.add(g.id)
+    opened += 1
+    if opened == 1:
+        print("reading", flush=True)
+    if opened >= 3 and len(seen) > 1 and g.is_current():
+        break
+print(opened, len(seen), flush=True)
+"""
+
+
+def write_version(docs: Path, version: int) -> None:
+    """Every document ends in the version."""
+    for i in range(10):
+        (docs / f"{i}.md").write_text(f"# Document {i}\n\nVersion {version}\n")
+
+
+def test_processes_read_while_one_writes(tmp_path: Path):
+    """Each opens again and again, until it has seen more than one generation whole."""
+    docs, corpus = tmp_path / "docs", tmp_path / "my.corpus"
+    docs.mkdir()
+    write_version(docs, 0)
+    index([docs], corpus, encoder="hashing")
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", READ, str(corpus)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    try:
+        for reader in readers:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "reading\n"
+        for version in range(1, 3):
+            write_version(docs, version)
+            index([docs], corpus, encoder="hashing")
+        for reader in readers:
+            said, errors = reader.communicate(timeout=120)
+            assert reader.returncode == 0, errors
+            assert int(said.split()[1]) > 1
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.communicate()
+    index([docs], corpus, encoder="hashing")
+    assert len(list((corpus / "generations").iterdir())) == 1

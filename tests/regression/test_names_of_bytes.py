@@ -32,18 +32,6 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_name_of_other_bytes_is_no_reason_to_stop_where_there_is_a_gitignore(docs: Path, tmp_path: Path) -> None:
-    """The matcher of patterns takes only UTF-8; a pattern in the same bytes as the name still ignores it."""
-    report = run(docs, tmp_path / "corpus")
-    named = {file.path: file.status.value for file in report.files}
-    assert named == {
-        ".gitignore": "skipped",
-        "café.md": "indexed",
-        "old\\xe9.md": "skipped",
-        "sub/caf\\xe9.md": "indexed",
-    }
-
-
 def test_a_document_is_found_by_its_name_as_the_system_spells_it(docs: Path, tmp_path: Path) -> None:
     run(docs, tmp_path / "corpus")
     with wb.open_corpus(tmp_path / "corpus") as corpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -39,6 +39,7 @@ def states(draw: st.DrawFn) -> AppState:
     )  # fmt: skip
 
 
+@settings(max_examples=50)
 @given(states())
 def test_every_state_reads_back_from_its_address(state: AppState) -> None:
     """Address and state are two forms of one value, preset name included."""
@@ -99,66 +100,29 @@ def mini() -> None:
     st.text(state.current().query)
 
 
-def test_a_widget_changes_the_state_and_the_address() -> None:
-    """What is typed and moved is in the address in the same run."""
-    at = AppTest.from_function(mini).run()
-    at.text_input(key="wb.w.query").set_value("retries").run()
-    at.slider(key="wb.w.fusion.alpha").set_value(0.2).run()
-    assert not at.exception
-    assert at.query_params == {"q": "retries", "plan": "default fusion.alpha=0.2"}
-
-
-def test_a_first_visit_takes_the_address() -> None:
-    """Widgets show what the address says, also beyond a slider's usual end."""
+def test_widgets_state_and_address_follow_each_other() -> None:
+    """A first visit takes the address, then a widget moves it; an address that lags and another page change nothing."""
     at = AppTest.from_function(mini)
-    at.query_params.update({"q": "retries", "plan": "default fusion.alpha=1"})
+    at.query_params.update({"q": "retries", "plan": "default fusion.alpha=1", "path": "a.md"})
     at.run()
-    assert not at.exception
     assert at.text_input(key="wb.w.query").value == "retries"
-    assert at.slider(key="wb.w.fusion.alpha").value == 1.0
-    assert at.query_params == {"q": "retries", "plan": "default fusion.alpha=1"}
-
-
-def test_an_address_that_is_some_runs_behind_changes_nothing() -> None:
-    """A run that a box or a timer asks for comes with the address that the browser shows, not with the last one written."""
-    at = AppTest.from_function(mini).run()
+    assert at.slider(key="wb.w.fusion.alpha").value == 1.0, "beyond the slider's usual end"
     at.slider(key="wb.w.fusion.alpha").set_value(0.2).run()
-    behind = dict(at.query_params)
+    at.text_input(key="wb.w.query").set_value("rain").run()
+    assert at.query_params == {"q": "rain", "plan": "default fusion.alpha=0.2", "path": "a.md"}
+    # A run that a box or a timer asks for comes with the address that the browser shows, some runs behind.
     at.slider(key="wb.w.fusion.alpha").set_value(0.3).run()
-    for lagging in (behind, {}):
+    for lagging in ({"q": "rain", "plan": "default fusion.alpha=0.2"}, {}):
         at.query_params.clear()
         at.query_params.update(lagging)
         at.run()
         assert at.slider(key="wb.w.fusion.alpha").value == 0.3
-        assert at.query_params == {"plan": "default fusion.alpha=0.3"}
-
-
-def test_a_widget_wins_over_an_address_that_is_a_run_behind() -> None:
-    """While a slider is dragged the browser still shows the address of the run before."""
-    at = AppTest.from_function(mini).run()
-    at.slider(key="wb.w.fusion.alpha").set_value(0.2).run()
-    at.query_params.clear()
-    at.slider(key="wb.w.fusion.alpha").set_value(0.3).run()
-    assert at.query_params == {"plan": "default fusion.alpha=0.3"}
-
-
-def test_a_page_switch_keeps_the_state() -> None:
-    """Switching pages clears the address; the state is written back into it."""
-    at = AppTest.from_function(mini).run()
-    at.text_input(key="wb.w.query").set_value("retries").run()
+        assert at.query_params["plan"] == "default fusion.alpha=0.3"
     at.query_params.clear()
     at.session_state["page"] = "guide"
     at.run()
-    assert at.query_params == {"q": "retries"}
-
-
-def test_parameters_of_a_page_of_its_own_stay() -> None:
-    """The document that a page shows is not the state's to remove."""
-    at = AppTest.from_function(mini)
-    at.query_params.update({"path": "a.md", "lines": "3-4"})
-    at.run()
-    at.text_input(key="wb.w.query").set_value("retries").run()
-    assert at.query_params == {"path": "a.md", "lines": "3-4", "q": "retries"}
+    assert at.query_params == {"q": "rain", "plan": "default fusion.alpha=0.3"}, "a switch of pages clears the address"
+    assert not at.exception
 
 
 def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:

@@ -1,17 +1,19 @@
-"""Result cards: what they say is what the record says."""
+"""Result cards say what the record says; text from documents is shown as text; links to the Document page."""
 
 from __future__ import annotations
 
+import html
 import re
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hits_for_tests import hit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.errors import QueryError
+from workbench import markup as t
 from workbench.records import Span, Unavailable
-from workbench.ui.components import cards
+from workbench.ui.components import cards, links
 
 
 def test_a_card_says_rank_label_score_distance_and_citation() -> None:
@@ -84,13 +86,6 @@ def test_a_grep_card_shows_numbered_lines_around_the_first_match() -> None:
     assert "<mark>line 20</mark>" in shown
 
 
-def test_a_grep_card_of_one_line_shows_that_line() -> None:
-    """Neither the start nor the end of a passage is lost."""
-    shown = cards.card(hit(text="only", start_line=5, matches=(Span(0, 4),)), {}, (), numbered=True)
-    assert re.findall(r'wb-no">(\d+)<', shown) == ["5"]
-    assert "<mark>only</mark>" in shown
-
-
 def test_a_passage_in_a_long_line_brings_its_first_words_along() -> None:
     """The document page finds the place inside an endless line by them."""
     assert "quote=word+word" in cards.document_link(hit(text="word " * 200, start_line=4, end_line=4))
@@ -115,19 +110,6 @@ def test_a_column_says_messages_warnings_and_what_is_unavailable_once() -> None:
     assert shown.count('role="alert"') == 2
 
 
-def test_an_error_is_a_sentence_and_its_remedy() -> None:
-    """A column that could not be searched says what is wrong and what to do."""
-    shown = cards.failed_column("Grep", QueryError("The pattern <x( cannot be read", "Close the parenthesis"))
-    assert "The pattern &lt;x( cannot be read." in shown
-    assert "Close the parenthesis." in shown
-
-
-def test_a_column_differs_after_each_grade() -> None:
-    """The browser shows a grade before the page is drawn: taking it back must not give the very text from before it."""
-    before, after = (_with(cards.Marks(written=n)) for n in (0, 2))
-    assert before != after
-
-
 def test_grades_notes_and_links_stand_on_the_card() -> None:
     """The person's grade is pressed, the note is text, the editor's button carries its link, the collections are named."""
     marks = cards.Marks(
@@ -147,3 +129,98 @@ def test_grades_notes_and_links_stand_on_the_card() -> None:
 
 def _with(marks: cards.Marks) -> str:
     return cards.column("Keyword", [hit()], ranks={}, sources=(), marks=marks)
+
+
+def parts(link: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(link).query))
+
+
+def test_a_link_names_document_place_and_search() -> None:
+    """Only what is given stands in it, and every sign of a path survives the way."""
+    assert links.document("a.md") == "document?path=a.md"
+    full = links.document(
+        "a & b/ü#1.xlsx", document_id="d1", lines=(4, 9), locator="sheet=S&row=4", asked={"q": "rain = snow"}
+    )
+    assert parts(full) == {
+        "q": "rain = snow", "id": "d1", "path": "a & b/ü#1.xlsx", "at": "sheet=S&row=4", "lines": "4-9",
+    }  # fmt: skip
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</div></section><h1>",
+    "&lt;b&gt; &amp;",
+    "**bold** [link](javascript:alert(1)) $x^2$ :red[x] `code`",
+    "\x1b[31mred\x1b[0m \x00\x07\x7f",
+    "abc\u202egnp.exe\u202c \u2066x\u2069 \u200f",
+    "zero\u200bwidth\ufeff soft\u00adhyphen",
+    "lone \ud800 surrogate",
+    "\U000e0041\U000e0042 tags",
+]
+
+
+def tags(markup: str) -> set[str]:
+    """Names of the elements of a piece of HTML."""
+    return set(re.findall(r"</?([a-z0-9]+)", markup))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_makes_no_element_but_ours(text: str) -> None:
+    """Only the spans that name hidden characters are markup; every other sign is escaped."""
+    shown = t.visible(text)
+    assert tags(shown) <= {"span"}
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_attribute_holds_neither_quotes_nor_brackets(text: str) -> None:
+    """What `attribute` returns cannot end the attribute that it stands in."""
+    assert not set(t.attribute(text)) & set("\"'<>")
+
+
+@given(st.text(), st.text())
+def test_text_may_be_cut_anywhere(one: str, other: str) -> None:
+    """Escaping works character by character, so marks can be put between pieces."""
+    assert t.visible(one) + t.visible(other) == t.visible(one + other)
+
+
+@given(st.text(alphabet=st.characters(blacklist_categories=("Cc", "Cf", "Cs", "Zl", "Zp"))))
+def test_ordinary_text_reads_back_as_itself(text: str) -> None:
+    """Nothing is lost: unescaping the HTML of a text without hidden characters gives the text."""
+    assert html.unescape(t.visible(text)) == text
+
+
+def test_hidden_characters_are_named() -> None:
+    """A control character is shown by its picture, a direction mark by its number."""
+    assert "␛" in t.visible("\x1b")
+    assert "U+202E" in t.visible("\u202e")
+    assert t.visible("a\tb\nc") == "a\tb\nc"
+
+
+def test_marks_stand_around_the_matches_and_nowhere_else() -> None:
+    """Spans become <mark>; text inside them is escaped like the rest; spans outside the text are passed over."""
+    assert t.marked("a<b>c", [Span(1, 4)]) == "a<mark>&lt;b&gt;</mark>c"
+    assert t.marked("abc", [Span(2, 9), Span(5, 7)]) == "ab<mark>c</mark>"
+    assert t.marked("abcd", [Span(1, 3), Span(2, 4)]) == "a<mark>bc</mark><mark>d</mark>"
+
+
+@given(
+    st.text(max_size=300), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), max_size=5), st.integers(1, 80)
+)
+def test_an_excerpt_is_a_piece_of_the_text(text: str, raw: list[tuple[int, int]], most: int) -> None:
+    """Whatever the spans, the excerpt is `text[start:...]`, no longer than asked, its spans inside it."""
+    spans = [Span(s, s + n) for s, n in raw if s + n <= len(text)]
+    piece = t.excerpt(text, sorted(spans), most)
+    assert text[piece.start : piece.start + len(piece.text)] == piece.text
+    assert len(piece.text) <= most
+    assert all(0 <= m.start <= m.end <= len(piece.text) for m in piece.matches)
+
+
+def test_a_million_characters_cost_no_more_than_the_cap() -> None:
+    """One endless line is cut in a card and in the document, and says how much is missing."""
+    text = "x" * 1_000_000
+    (line,) = t.lines_of(text, 1)
+    assert len(line.html) < t.LONGEST_LINE + 200
+    assert "998,000 more characters" in line.html
+    assert len(t.plain(text)) == 200

@@ -18,7 +18,7 @@ from workbench.errors import PlanError
 from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
 from workbench.ranking.fuse import Fused, fuse
-from workbench.records import Kind, Label, Step
+from workbench.records import Kind, Step
 
 RANKINGS = {
     "keyword": [("a", 9.0), ("b", 6.0), ("c", 3.0), ("d", 1.0)],
@@ -91,26 +91,6 @@ def test_ranks_are_joined_by_lines_that_say_their_direction_by_colour_and_dash()
     assert sorted(crosses) == [("keyword", floor, "e:1"), ("vector", floor, "d:1")]
 
 
-def test_the_order_after_reranking_is_a_column_of_its_own() -> None:
-    places = charts.places(fused(), np.array([2, 0, 1]), 3, {0: 0.1, 1: 0.0, 2: 0.9})
-    figure = charts.bump_figure(places, ("keyword", "vector"), reranked=True)
-    assert figure.layout.xaxis.categoryarray == ("keyword", "vector", "fused", "reranked")
-    assert [(p.rank, p.fused_rank, p.rerank) for p in places] == [(1, 3, 0.9), (2, 1, 0.1), (3, 2, 0.0)]
-
-
-def test_results_and_lists_are_drawn_the_same_way() -> None:
-    """Ranks beyond the results keep their order, however deep; names of documents are no HTML and no TeX."""
-    hits = [hit(rank=1, ranks={"keyword": 400}, title="<b>x</b> $y$ \u202e"), hit(rank=2, ranks={"keyword": 40})]
-    figure = charts.rank_figure(hits, ("keyword",))
-    depth = {said[0]: y for x, y, said, _ in markers(figure) if x == "keyword"}
-    assert 2 < depth["rank 40"] < depth["rank 400"] <= figure.layout.yaxis.range[0]
-    assert figure.layout.annotations[0].text == "&lt;b&gt;x&lt;/b&gt; &#36;y&#36;"
-    moved = charts.change_figure([("a", [2, 1]), ("b", [1, None])], ("A", "B"))
-    assert {(x, said[0]) for x, _, said, _ in markers(moved)} == {
-        ("A", "rank 1"), ("A", "rank 2"), ("B", "rank 1"), ("B", "absent"),
-    }  # fmt: skip
-
-
 def test_results_of_one_title_have_labels_of_their_own() -> None:
     """A title alone where it is one of a kind; else with the section; else with the place."""
     hits = [
@@ -149,11 +129,6 @@ def test_the_line_of_equal_score_has_that_score_everywhere(alpha: float) -> None
     np.testing.assert_allclose(alpha * (y - 0.1) / 0.8 + (1 - alpha) * (x - 1) / 8, 0.5, atol=1e-12)
 
 
-def test_a_weight_of_nothing_makes_the_line_upright() -> None:
-    made = fused(method="weighted", weights={"vector": 0.0}, normalise=MINMAX)
-    assert search.iso_line(made, made.candidates.columns[:2], 0.5, (1.0, 9.0)) == ([5.0, 5.0], [0.1, 0.9])
-
-
 def plane(made: Fused, **changes: Any) -> Any:
     columns = []
     for column in made.candidates.columns:
@@ -172,16 +147,6 @@ def test_candidates_stand_at_their_two_scores_results_filled_and_judged_ones_by_
     }  # fmt: skip
     assert any(t.mode == "lines" for t in figure.data)
     assert not any(t.mode == "lines" for t in plane(fused(method="max"), additive=False).data)
-
-
-def test_a_candidate_that_one_source_lacks_is_on_its_border() -> None:
-    """Not retrieved is left of, or below, every retrieved score."""
-    rankings = {"keyword": [("a", 5.0), ("b", 4.0)], "vector": [("b", 0.8), ("c", 0.7)]}
-    drawn = charts.score_figure(fuse(Candidates.from_rankings(rankings), FusionPlan()), "keyword", "vector")
-    by_label = {t.name: t for t in drawn.data}
-    assert by_label[Label.HYBRID].x == (4.0,)
-    assert by_label[Label.EXACT].y[0] < 0.7
-    assert by_label[Label.SEMANTIC].x[0] < 4.0
 
 
 # --- steps ---
@@ -224,25 +189,6 @@ def test_the_curve_has_its_band_and_marks() -> None:
     assert (current.name, list(current.x), list(current.y)) == ("current", [20.0], [0.7])
     words = frame.with_columns(number=pl.lit(None, pl.Float64))
     assert charts.sensitivity_figure(words, "fusion.method", "RR").layout.xaxis.type == "category"
-
-
-def test_the_map_frames_its_best_cell() -> None:
-    frame = pl.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "mean": [0.1, 0.4, 0.3, 0.2]})
-    drawn = charts.heat_figure(frame, "RR")
-    assert [list(row) for row in drawn.data[0].z] == [[0.1, 0.4], [0.3, 0.2]]
-    assert [(s.x0, s.y0) for s in drawn.layout.shapes] == [(0.5, -0.5)]
-
-
-def test_bars_leave_out_ties_and_keep_both_ends() -> None:
-    """500 queries: the ties are counted in words, the greatest gains and losses are drawn."""
-    differences = sorted([0.0] * 100 + [n / 400 - 0.5 for n in range(400)], reverse=True)
-    columns = {"query_id": [str(n) for n in range(500)], "query": ["q"] * 500, "first": [0.5] * 500}
-    frame = pl.DataFrame({**columns, "second": [0.5 + d for d in differences], "difference": differences})
-    drawn = charts.wins_figure(frame, "RR", ("a", "b"))
-    assert len(drawn.data[0].y) == charts.MOST_POINTS
-    assert (drawn.data[0].y[0], drawn.data[0].y[-1]) == (max(differences), min(differences))
-    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    assert drawn.layout.xaxis.title.text == f"queries: {better} better, {worse} worse, 101 equal"
 
 
 # --- all of them ---

@@ -45,19 +45,6 @@ def press(at: AppTest, key: str) -> None:
     run(at)
 
 
-@pytest.mark.slow
-def test_any_modes_and_presets_stand_side_by_side(open_app: Open, small_corpus: Path) -> None:
-    """Two columns of one mode, one of a preset: each has its results, and the address says it."""
-    at = opened(open_app, small_corpus, columns="vector,keyword")
-    choose(at, 1, "preset:tmm")
-    press(at, "add")
-    assert headings(at) == ["tmm|moved by the sidebar", "Keyword", "Grep"]
-    assert at.query_params["columns"] == "plan,keyword,grep"
-    assert at.query_params["column1"] == "tmm"
-    again = open_app(small_corpus, **at.query_params)
-    assert headings(again) == headings(at)
-
-
 def test_columns_are_added_swapped_and_taken_away(open_app: Open, small_corpus: Path) -> None:
     """At most four, at least one; what the sidebar moves goes along."""
     at = opened(open_app, small_corpus, columns="plan,keyword", column1="tmm", moves="1")
@@ -93,17 +80,6 @@ def test_the_sidebar_moves_the_chosen_plan_only(open_app: Open, small_corpus: Pa
     assert (at.query_params["plan"], at.query_params["column2"]) == ("default limit=3", "tmm limit=7")
     counts = [len(re.findall("<article", b)) for b in bodies(at) if '<section class="wb-column"' in b]
     assert counts == [3, 7]
-
-
-def test_a_copy_of_the_shared_plan_can_be_moved_beside_it(open_app: Open, small_corpus: Path) -> None:
-    """The way to compare one setting with another."""
-    at = opened(open_app, small_corpus, columns="hybrid,hybrid", plan="default limit=4")
-    assert headings(at) == ["Hybrid", "Hybrid (2)"]
-    choose(at, 2, "copy")
-    at.slider(key="wb.w.fusion.alpha").set_value(1.0)
-    run(at)
-    assert at.query_params["column2"] == "default limit=4 fusion.alpha=1"
-    assert at.query_params["plan"] == "default limit=4"
 
 
 def test_a_saved_plan_is_a_column_by_its_name(

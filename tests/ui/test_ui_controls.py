@@ -64,35 +64,18 @@ def test_results_is_the_number_of_cards(page: AppTest) -> None:
     assert page.query_params["plan"] == "default limit=20"
 
 
-def test_k_changes_the_fused_scores(page: AppTest) -> None:
-    """With k 1 the first of both lists has 1/2 + 1/2 at most; other columns stay as they are."""
-    moved(page, "selectbox", "preset", "rrf")
-    before, keyword = searches(page), column(page, "keyword")
-    moved(page, "slider", "fusion.k", 1.0)
-    assert max(scores(page, "hybrid")) <= 1.0
-    assert max(scores(page, "hybrid")) > 2 / 61
-    assert column(page, "keyword") == keyword
-    assert searches(page) == before
-
-
-def test_a_weight_of_nought_takes_a_source_out(page: AppTest) -> None:
-    """With the keyword side at 0 the hybrid order is the vector order."""
+def test_weights_and_alpha_move_between_the_two_sides(page: AppTest) -> None:
+    """With the keyword side at 0, or alpha at 1, the hybrid order is the vector order, and the other way round."""
     before = searches(page)
     moved(page, "slider", "fusion.weights.keyword", 0.0)
     assert chunks(page, "hybrid") == chunks(page, "vector")
     moved(page, "slider", "fusion.weights.keyword", 1.0)
     moved(page, "slider", "fusion.weights.vector", 0.0)
     assert chunks(page, "hybrid") == chunks(page, "keyword")
-    assert searches(page) == before
-
-
-def test_alpha_moves_between_the_two_sides(page: AppTest) -> None:
-    """1 is the vector side alone, 0 the keyword side alone."""
-    before = searches(page)
-    moved(page, "slider", "fusion.alpha", 1.0)
-    assert chunks(page, "hybrid") == chunks(page, "vector")
-    moved(page, "slider", "fusion.alpha", 0.0)
-    assert chunks(page, "hybrid")[:5] == chunks(page, "keyword")[:5]
+    moved(page, "slider", "fusion.weights.vector", 1.0)
+    for alpha, mode in ((1.0, "vector"), (0.0, "keyword")):
+        moved(page, "slider", "fusion.alpha", alpha)
+        assert chunks(page, "hybrid")[:5] == chunks(page, mode)[:5]
     assert searches(page) == before
 
 
@@ -110,27 +93,6 @@ def test_every_method_fuses_without_a_search(page: AppTest) -> None:
     assert searches(page) == before
 
 
-def test_every_normalisation_gives_other_scores_without_a_search(page: AppTest) -> None:
-    """Each is in the plan, and no two of those that differ on this query give the same column."""
-    moved(page, "selectbox", "fusion.method", "weighted")
-    before, seen = searches(page), set()
-    for normalisation in plan_fields.NORMALISATIONS:
-        moved(page, "selectbox", "fusion.normalise.keyword", normalisation)
-        assert len(chunks(page, "hybrid")) == 10
-        seen.add(tuple(scores(page, "hybrid")))
-    assert len(seen) >= len(plan_fields.NORMALISATIONS) - 2
-    assert searches(page) == before
-
-
-def test_missing_scores_change_the_order_or_the_scores(page: AppTest) -> None:
-    """Zero and computed differ wherever a source did not retrieve a candidate within its depth."""
-    moved(page, "selectbox", "fusion.method", "weighted")
-    moved(page, "slider", "depth.vector", 10)
-    computed = scores(page, "hybrid")
-    moved(page, "button_group", "fusion.missing", "zero")
-    assert scores(page, "hybrid") != computed
-
-
 def test_the_threshold_drops_and_says_how_many(page: AppTest) -> None:
     """Candidates at or beyond it leave the vector column; the count under the slider adds up."""
     before = searches(page)
@@ -144,15 +106,10 @@ def test_the_threshold_drops_and_says_how_many(page: AppTest) -> None:
     assert dropped > 0
     assert all(float(d) < 0.3 for d in re.findall(r"distance (\d\.\d+)<", column(page, "vector")))
     assert searches(page) == before
-
-
-def test_the_threshold_can_be_switched_off_and_on(page: AppTest) -> None:
-    """Off keeps every candidate; on again starts from the default."""
     moved(page, "toggle", "cut.vector", False)
     assert page.query_params["plan"] == "default vector.threshold=off"
-    assert "0 of" in all_text(page)
     moved(page, "toggle", "cut.vector", True)
-    assert "plan" not in page.query_params
+    assert "plan" not in page.query_params, "on again starts from the default"
 
 
 @pytest.mark.parametrize("source", ["keyword", "fused"])
@@ -186,107 +143,27 @@ def test_another_metric_keeps_the_same_candidates(page: AppTest) -> None:
         assert f"{metric} distance" in "".join(e.proto.body for e in page.get("html"))
 
 
-def test_depth_limits_a_source(page: AppTest) -> None:
-    """A list cut at 10 has ranks up to 10, without a search; a list of one source is no longer."""
-    before = searches(page)
-    moved(page, "slider", "limit", 20)
-    moved(page, "slider", "depth.vector", 10)
-    assert len(chunks(page, "vector")) == 10
-    assert searches(page) == before
-
-
-@pytest.mark.parametrize(("name", "value"), [("keyword.k1", 3.0), ("keyword.b", 1.0)])
-def test_bm25_is_computed_anew(page: AppTest, name: str, value: float) -> None:
-    """k1 and b change the keyword scores, and leave the vector column as it is."""
-    keyword, vector = scores(page, "keyword"), scores(page, "vector")
-    moved(page, "slider", name, value)
-    assert scores(page, "keyword") != keyword
-    assert scores(page, "vector") == vector
-
-
-def test_words_any_or_all(page: AppTest) -> None:
-    """With `all`, every result has both words."""
-    moved(page, "slider", "limit", 50)
-    before = len(chunks(page, "keyword"))
-    moved(page, "button_group", "keyword.operator", "all")
-    assert 0 < len(chunks(page, "keyword")) < before
-
-
-def test_regular_expressions(page: AppTest) -> None:
-    """A pattern matches as a pattern only when asked."""
+def test_what_is_searched_and_by_whom_is_set_beside_the_columns(page: AppTest) -> None:
+    """A pattern only when asked, grep in the mix, one source alone is passed through and none refused, a filter for all."""
     moved(page, "text_input", "keywords", r"b[a-z]+off\(")
     assert not chunks(page, "grep")
     moved(page, "toggle", "grep.regex", True)
     assert paths(page, "grep")[0].startswith("backoff.py")
-
-
-def test_case(page: AppTest) -> None:
-    """Sensitive finds only the case that was typed."""
-    moved(page, "text_input", "keywords", "timeouts")
-    assert "timeouts.md" in paths(page, "grep")[0]
-    moved(page, "button_group", "grep.case", "sensitive")
-    assert not chunks(page, "grep")
-
-
-def test_whole_words(page: AppTest) -> None:
-    """`boil` alone is in tea.md; `boils` and `boiling` do not count."""
-    moved(page, "text_input", "keywords", "boil")
-    assert {p.partition(":")[0] for p in paths(page, "grep")} == {"kettle.md", "tea.md"}
-    moved(page, "toggle", "grep.word", True)
-    assert {p.partition(":")[0] for p in paths(page, "grep")} == {"tea.md"}
-
-
-def test_lines_of_context(page: AppTest) -> None:
-    """A match at line 3 gives lines from 1, or line 3 alone."""
-    moved(page, "text_input", "keywords", "backoff doubles")
-    moved(page, "text_input", "keywords", '"backoff doubles"')
-    assert paths(page, "grep")[0].startswith("retries.md:1-")
-    moved(page, "slider", "grep.context", 0)
-    assert paths(page, "grep") == ["retries.md:3-3"]
-
-
-def test_grep_in_the_hybrid_column(page: AppTest) -> None:
-    """Always brings grep's ranks into the fused list; its weight and depth are there to move."""
-    assert 'aria-label="grep' not in column(page, "hybrid")
     moved(page, "button_group", "grep.when", "always")
-    assert 'data-source="grep" style' not in column(page, "keyword")
     assert 'aria-label="grep' in column(page, "hybrid")
     assert page.slider(key="wb.w.fusion.weights.grep").value == 1.0
-
-
-def test_sources_of_the_hybrid_column(page: AppTest) -> None:
-    """One source alone is passed through; none is refused."""
-    moved(page, "button_group", "sources", ["vector"])
-    assert chunks(page, "hybrid") == chunks(page, "vector")
-    moved(page, "button_group", "sources", [])
+    moved(page, "text_input", "keywords", "")
+    page.button(key="wb.w.reset").click()
+    run(page)
+    for sources in (["vector"], []):
+        moved(page, "button_group", "sources", sources)
+        assert chunks(page, "hybrid") == chunks(page, "vector")
     assert "at least one source" in all_text(page)
-    assert chunks(page, "hybrid") == chunks(page, "vector")
-
-
-def test_the_filter_narrows_every_column(page: AppTest) -> None:
-    """Only documents that pass it are found, by whatever source."""
+    moved(page, "text_input", "keywords", "retry")
     moved(page, "text_input", "filters", "path glob 'notes/*'")
-    for mode in ("grep", "keyword", "vector", "hybrid"):
+    for mode in MODES:
         assert chunks(page, mode)
         assert all(p.startswith("notes/") for p in paths(page, mode))
-
-
-def test_rank_documents(page: AppTest) -> None:
-    """Each document stands once."""
-    moved(page, "button_group", "fusion.unit", "document")
-    shown = [p.partition(":")[0] for p in paths(page, "hybrid")]
-    assert len(shown) == len(set(shown)) == 10
-
-
-@pytest.mark.parametrize(("kind", "name", "value"), [
-    ("button_group", "vector.exact", "yes"), ("toggle", "dedupe", False),
-    ("slider", "neighbours", 1),
-])  # fmt: skip
-def test_the_other_controls_are_in_the_plan(page: AppTest, kind: str, name: str, value: Any) -> None:
-    """What they do is tested where it is done; here, that they say it."""
-    moved(page, kind, name, value)
-    assert f"{name}={plan_fields.show(value)}" in page.query_params["plan"]
-    assert len(chunks(page, "hybrid")) == 10
 
 
 def test_a_preset_sets_every_control_and_reset_goes_back(page: AppTest) -> None:
@@ -320,22 +197,6 @@ def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest
     ):
         moved(page, "slider", name, value)
     assert asked == []
-
-
-def test_a_slider_reads_no_text_twice(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records that were shown are neither read nor marked again when the same answers are fused anew."""
-    from workbench.store.lexical.search import LexicalIndex
-    from workbench.store.records import StoredRecords
-
-    moved(page, "slider", "limit", 50)
-    calls: list[str] = []
-    for owner, name in ((StoredRecords, "rows"), (StoredRecords, "documents"), (LexicalIndex, "highlight")):
-        monkeypatch.setattr(owner, name, lambda *args, name=name, **kwargs: calls.append(name))
-    before = chunks(page, "hybrid")
-    moved(page, "slider", "fusion.alpha", 0.6)
-    moved(page, "slider", "fusion.weights.vector", 0.1)
-    assert calls == []
-    assert chunks(page, "hybrid") != before
 
 
 def test_a_closed_section_draws_no_widgets_and_loses_no_setting(page: AppTest) -> None:

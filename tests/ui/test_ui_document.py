@@ -1,4 +1,4 @@
-"""The Document page: whole text, matches, chunk borders, pages, neighbours; and how its rows are cut."""
+"""The Document page: whole text, matches, chunk borders, pages, neighbours, how its rows are cut; and the places it opens at."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import html
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
+import file_makers as make
 import pypdfium2
 import pytest
-from app_for_tests import all_text, bodies, document, run
+from app_for_tests import all_text, bodies, column, document, run
 from app_for_tests import document_body as body
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from workbench.ingest.readers.pdf import PICTURE, page_png
+from workbench.locators import Place
 from workbench.records import Chunk, Span
 from workbench.ui.views import document as document_view
-from workbench.ui.views.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, join_spans, read_target
+from workbench.ui.views.document import LONGEST_ROW, ROWS_A_PAGE, Sheet, Target, heading, join_spans, read_target
 
 Open = Callable[..., AppTest]
 
@@ -34,8 +37,6 @@ def text_of(markup: str) -> str:
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------------
-
-
 TEXTS = st.text(alphabet="ab \n<é𝄞", max_size=300)
 
 
@@ -54,14 +55,6 @@ def test_no_character_is_left_out_or_shown_twice(text: str, cuts: list[int], fou
         assert text_of(shown).replace("\n", "") == text.replace("\n", "")
         marked = "".join(re.findall(r"<mark[^>]*>(.*?)</mark>", shown))
         assert html.unescape(marked) == "".join(text[s.start : s.end] for s in spans).replace("\n", "")
-
-
-@pytest.mark.parametrize("text", ["", "one", "one\n", "\n\n"])
-def test_small_documents_have_their_lines(text: str) -> None:
-    """As many lines as newlines, and one more."""
-    sheet = Sheet.of(text)
-    assert sheet.lines == text.count("\n") + 1
-    assert sheet.html(1, Target()).count('id="line-') == sheet.lines
 
 
 def test_a_long_document_is_shown_a_page_at_a_time() -> None:
@@ -128,16 +121,7 @@ def test_lines_of_an_address(lines: str, target: Target) -> None:
     assert read_target(lines) == target
 
 
-def test_a_target_beyond_the_end_is_the_last_line() -> None:
-    """An old link to a document that became shorter still opens."""
-    sheet = Sheet.of("one\ntwo")
-    assert sheet.offset_of(Target(99, 99)) == 4
-    assert "wb-target" not in sheet.html(1, Target(99, 99))
-
-
 # --- the page -------------------------------------------------------------------------------------------------------------
-
-
 def test_without_a_path_the_first_documents_are_listed(
     open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,16 +132,6 @@ def test_without_a_path_the_first_documents_are_listed(
     assert "These are the first 5" in all_text(at)
     (listed,) = (b for b in bodies(at) if 'class="wb-links"' in b)
     assert listed.count("<li>") == 5
-
-
-def test_a_document_opens_at_its_lines(open_app: Open, small_corpus: Path) -> None:
-    """The whole text, numbered, with the lines of the citation marked and its citation to copy."""
-    at = document(open_app, small_corpus, path="retries.md", lines="3-3")
-    assert 'wb-row wb-target" id="line-3"' in body(at)
-    assert 'id="line-1"' in body(at)
-    assert "The backoff doubles" in body(at)
-    assert "lines 3–3" in all_text(at)
-    assert 'data-wb-copy="retries.md:3-3"' in all_text(at)
 
 
 def test_the_query_is_marked_and_gone_through(open_app: Open, small_corpus: Path) -> None:
@@ -179,23 +153,6 @@ def test_the_query_is_marked_and_gone_through(open_app: Open, small_corpus: Path
     assert at.query_params["match"] == "3"
 
 
-def test_keywords_are_marked_as_grep_reads_them(open_app: Open, small_corpus: Path) -> None:
-    """Letters inside words count for grep, and a phrase is one."""
-    at = document(open_app, small_corpus, path="tea.md", keywords='"warm the pot"')
-    assert "<mark>warm the pot</mark>" in body(at)
-
-
-def test_chunks_are_gone_through(open_app: Open, small_corpus: Path) -> None:
-    """A long document has many; the address names one and the page opens there."""
-    at = document(open_app, small_corpus, path="long.txt")
-    first = body(at)
-    assert first.count("wb-begins") > 5
-    at.button(key="wb.w.document.next-chunk").click()
-    run(at)
-    assert at.query_params["chunk"] == "2"
-    assert at.button(key="wb.w.document.previous-chunk").disabled is False
-
-
 def test_facts_and_neighbours_stand_beside_the_text(open_app: Open, small_corpus: Path) -> None:
     """What the corpus knows of the document, and links to the others of its folder that keep the query."""
     at = document(open_app, small_corpus, path="notes/note-03.md", q="retry")
@@ -206,13 +163,13 @@ def test_facts_and_neighbours_stand_beside_the_text(open_app: Open, small_corpus
     assert "tea.md" not in said
 
 
-@pytest.mark.parametrize("path", ["nothing.md", "../../etc/passwd", "/etc/passwd", "<script>x</script>"])
-def test_a_document_that_is_not_there_is_a_sentence(open_app: Open, small_corpus: Path, path: str) -> None:
+def test_a_document_that_is_not_there_is_a_sentence(open_app: Open, small_corpus: Path) -> None:
     """Absent, outside and hostile paths are told, and nothing is read."""
-    at = document(open_app, small_corpus, path=path)
-    assert any('role="alert"' in b for b in bodies(at))
-    assert "<script>x" not in "".join(b for b in bodies(at) if "wb-alert" in b)
-    assert "root:" not in all_text(at)
+    for path in ("nothing.md", "../../etc/passwd", "/etc/passwd", "<script>x</script>"):
+        at = document(open_app, small_corpus, path=path)
+        assert any('role="alert"' in b for b in bodies(at))
+        assert "<script>x" not in "".join(b for b in bodies(at) if "wb-alert" in b)
+        assert "root:" not in all_text(at)
 
 
 def test_without_a_path_the_page_asks_for_one(open_app: Open, small_corpus: Path) -> None:
@@ -225,17 +182,7 @@ def test_without_a_path_the_page_asks_for_one(open_app: Open, small_corpus: Path
     assert at.query_params == {"path": "tea.md"}
 
 
-def test_hostile_text_stays_text_in_the_document(open_app: Open, small_corpus: Path) -> None:
-    """No element of the page comes from the document, also where the query marks it."""
-    at = document(open_app, small_corpus, path="hostile.md", q="script pelican bold", match="1")
-    assert "&lt;" in body(at)
-    assert "<script" not in body(at)
-    assert "<img" not in body(at)
-
-
 # --- pages of a PDF ----------------------------------------------------------------------------------------------------
-
-
 def write_pdf(path: Path, sizes: tuple[tuple[float, float], ...]) -> None:
     """A PDF with one line of text a page, made by hand: a reader of it needs no fonts of this machine."""
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
@@ -278,33 +225,23 @@ def shown_page(open_app: Open, corpus: Path, **params: str) -> AppTest:
     return run(at)
 
 
-def test_a_page_is_drawn_from_the_original(open_app: Open, pdf_corpus: tuple[Path, Path]) -> None:
-    """On request, the page that the address stands on."""
-    at = shown_page(open_app, pdf_corpus[0])
-    assert len(at.image) == 1
-    assert at.image[0].captions == ["Page 1 of 2"]
-
-
-def test_a_changed_or_missing_file_is_not_drawn(open_app: Open, pdf_corpus: tuple[Path, Path]) -> None:
-    """The text is of another day; the page says so instead of showing what was not indexed."""
-    corpus, file = pdf_corpus
-    write_pdf(file, ((300, 400),))
-    assert "The file has changed since it was indexed" in all_text(shown_page(open_app, corpus))
-    file.unlink()
-    assert "The file is not there any more" in all_text(shown_page(open_app, corpus))
-
-
-def test_a_file_outside_the_allowed_folders_is_not_drawn(
+def test_a_page_is_drawn_from_the_original_while_it_is_the_same_and_allowed(
     open_app: Open, pdf_corpus: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The setting that bounds reading bounds drawing; a link that leads out of the folder is followed and refused."""
+    """On request, the page that the address stands on; a link out of the folder, a changed or a missing file is not drawn."""
     corpus, file = pdf_corpus
+    assert shown_page(open_app, corpus).image[0].captions == ["Page 1 of 2"]
     monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", str(tmp_path / "elsewhere"))
     assert "outside the allowed folders" in all_text(shown_page(open_app, corpus))
     monkeypatch.delenv("WORKBENCH_ALLOWED_ROOTS")
     file.rename(tmp_path / "moved.pdf")
     file.symlink_to(tmp_path / "moved.pdf")
     assert "outside the allowed folders" in all_text(shown_page(open_app, corpus))
+    file.unlink()
+    write_pdf(file, ((300, 400),))
+    assert "The file has changed since it was indexed" in all_text(shown_page(open_app, corpus))
+    file.unlink()
+    assert "The file is not there any more" in all_text(shown_page(open_app, corpus))
 
 
 def test_a_page_that_says_it_is_huge_is_drawn_within_bounds(tmp_path: Path) -> None:
@@ -326,3 +263,97 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, data: bytes | None, 
     with pytest.raises(UsageError):
         page_png(data or (tmp_path / "a.pdf").read_bytes(), page)
     assert pypdfium2.PdfDocument((tmp_path / "a.pdf").read_bytes())
+
+
+PLACED = [Place(0, "sheet=S&row=1"), Place(11, "sheet=S&row=4"), Place(17, "sheet=S&row=5")]
+
+
+TABLE = "# S\n\na | b\nc | d\ne | f\n"
+
+
+def test_a_places_number_stands_in_the_margin_and_its_citation_is_copied() -> None:
+    """Rows of a sheet are numbered as the program numbers them; lines without a place of their own keep theirs."""
+    sheet = Sheet.of(TABLE, "a.xlsx", (), PLACED)
+    shown = sheet.html(1, Target(4, 5))
+    assert re.findall(r'wb-at" title="([^"]*)">([^<]*)<', shown) == [
+        ("sheet S, row 1", "row 1"), ("sheet S, row 4", "row 4"), ("sheet S, row 5", "row 5"),
+    ]  # fmt: skip
+    assert shown.count("wb-target") == 2
+    said = heading("a.xlsx", "", sheet, Target(4, 5), 0)
+    assert 'data-wb-copy="a.xlsx#sheet=S&amp;row=4-5"' in said
+    assert "sheet S, row 4-5" in said
+
+
+def test_a_target_outside_its_place_is_given_up_for_the_place() -> None:
+    """Lines move when a document changes; sheets and rows tell where they are."""
+    sheet = Sheet.of(TABLE, "a.xlsx", (), PLACED)
+    assert sheet.narrowed(Target(5, 5), Span(11, 22)) == Target(5, 5)
+    assert sheet.narrowed(Target(9, 9), Span(11, 16)) == Target(4, 4)
+    assert sheet.narrowed(Target(), Span(0, 10)) == Target(1, 3)
+
+
+@pytest.fixture(scope="module")
+def placed_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workbook, slides and a message with a file attached."""
+    import workbench as wb
+
+    folder = tmp_path_factory.mktemp("placed")
+    files = {
+        "book.xlsx": make.xlsx({"Sales": [["what", "sum"], ["heron", 3], ["newt", 4]], "R&D": [["weir", "x"]]}),
+        "deck.pptx": make.pptx([("First", "a heron", ""), ("Second", "a newt", "said of weirs")]),
+        "page.html": b"<html>\n<head>\n</head>\n<h1>Otters</h1>\n\n<p>They\nswim</p>\n<p>and dive\n</html>",
+        "mail.eml": make.mail("Birds", "the body", {"in.xlsx": make.xlsx({"I": [["curlew", "egret"]]})}),
+    }
+    (folder / "files").mkdir()
+    for name, data in files.items():
+        (folder / "files" / name).write_bytes(data)
+    wb.index([folder / "files"], corpus=folder / "corpus", encoder="hashing", workers=0)
+    return folder / "corpus"
+
+
+def test_a_document_opens_at_its_place(open_app: Open, placed_corpus: Path) -> None:
+    """By locator, as people write it, as a citation; lines narrow it where they lie in it."""
+    for params, words in (
+        ({"path": "book.xlsx", "at": "sheet=Sales&row=2"}, "heron | 3"),
+        ({"path": "book.xlsx", "at": "Sales!A3"}, "newt | 4"),
+        ({"path": "book.xlsx#sheet=R%26D"}, "weir | x"),
+        ({"path": "deck.pptx", "at": "slide=2&part=notes", "lines": "900-901"}, "said of weirs"),
+        ({"path": "mail.eml!/in.xlsx#sheet=I&row=1"}, "curlew | egret"),
+        ({"path": "page.html", "at": "line=6-7"}, "They swim"),
+        ({"path": "page.html#line=8"}, "and dive"),
+        ({"path": "page.html:4-5"}, "# Otters"),
+        ({"path": "book.xlsx", "at": "sheet=Sales", "lines": "5-5"}, "newt | 4"),
+    ):
+        at = document(open_app, placed_corpus, **params)
+        targets = re.findall(
+            r'<div class="wb-row[^"]*wb-target".*?wb-src-line" dir="auto">(.*?)</span></div>', body(at)
+        )
+        assert html.unescape(targets[-1]) == words
+
+
+def test_the_editor_opens_a_page_at_its_own_line(
+    open_app: Open, placed_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines of its text are others: the heading is the first of those."""
+    monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "vscode://file/{path}:{line}")
+    assert 'files/page.html:4"' in column(open_app(placed_corpus, q="otters", columns="keyword"), "keyword")
+
+
+def test_a_place_that_is_gone_is_told_and_the_document_shown(open_app: Open, placed_corpus: Path) -> None:
+    at = document(open_app, placed_corpus, path="book.xlsx", at="sheet=Costs&row=9")
+    assert "It has sheet Sales, R&amp;D" in all_text(at)
+    assert "heron" in body(at)
+
+
+def test_a_results_link_opens_its_place(open_app: Open, placed_corpus: Path) -> None:
+    """The link of a card names the place, and the page that it opens marks the passage."""
+    import workbench as wb
+    from workbench.ui.components import cards
+
+    with wb.open_corpus(placed_corpus) as corpus:
+        (hit,) = corpus.search("curlew", mode="keyword").hits
+    link = dict(parse_qsl(urlsplit(cards.document_link(hit)).query))
+    assert link["at"] == "sheet=I&row=1"
+    at = document(open_app, placed_corpus, **link)
+    assert "curlew" in body(at)
+    assert "wb-target" in body(at)

@@ -50,31 +50,6 @@ def test_the_search_page_has_a_slider_and_a_badge_for_each_encoder(open_app: Ope
     assert "vector:table" in column(at, "vector")
 
 
-def test_the_corpus_page_names_both(open_app: Open, both: Path) -> None:
-    at = open_app(both)
-    go(at, "corpus")
-    shown = all_text(run(at))
-    assert "Encoder of vector:table" in shown
-    assert "table, 256 dimensions" in shown
-
-
-def test_the_explain_page_draws_both(open_app: Open, both: Path) -> None:
-    """The document's standing has a row for each source."""
-    at = open_app(both)
-    at.query_params.update({"q": "retry request", "plan": PLAN, "target": "kettle.md"})
-    go(at, "explain")
-    assert "vector:table" in all_text(run(at))
-
-
-def test_an_encoder_that_the_corpus_lacks_is_said_on_the_page(open_app: Open, both: Path) -> None:
-    """The other sources answer; the sentence names the encoders that there are."""
-    at = open_app(both, q="retry request", plan="default sources=keyword,vector:other")
-    shown = all_text(at)
-    assert "no vectors of other" in shown
-    assert "hashing, table" in shown
-    assert "retries.md" in column(at, "hybrid")
-
-
 def cuts(at: AppTest) -> list[str]:
     """What is said under each threshold slider, from the top."""
     return [c.value for c in at.caption if c.value.startswith("Drops ")]
@@ -116,17 +91,6 @@ def test_another_metric_says_each_threshold_anew(open_app: Open, both: Path) -> 
     assert re.findall('data-chunk="[^"]*"', column(at, "hybrid")) == re.findall('data-chunk="[^"]*"', before)
 
 
-def test_the_only_source_moves_the_threshold_that_it_has(open_app: Open, both: Path) -> None:
-    """Its own where the plan says one, else the shared one."""
-    at = open_app(both, q="retry request", plan="default threshold.vector=0.3")
-    assert at.slider(key="wb.w.threshold.vector").value == 0.3
-    assert "wb.w.vector.threshold" not in [s.key for s in at.slider]
-    at.button(key="wb.w.threshold.vector.auto").click()
-    at = run(at)
-    assert "plan" not in at.query_params
-    assert at.slider(key="wb.w.vector.threshold").value == 0.5
-
-
 def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path: Path) -> None:
     """A table of what each has and may take; one is taken over alone, or all at once, into their own fields."""
     judged = tmp_path / "judged.csv"
@@ -152,23 +116,3 @@ def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path
     plan = at.session_state["wb.state"].plan
     assert {s: plan.threshold(s) for s in plan.vectors} == advised
     assert plan["vector.threshold"] == "off"
-
-
-def test_a_threshold_that_is_taken_over_has_a_new_slider(open_app: Open, both: Path, tmp_path: Path) -> None:
-    """What a browser still sends of the slider from before is nobody's; the new one can be moved, to the old value too."""
-    judged = tmp_path / "judged.csv"
-    judged.write_text("query_id,query,document,grade\n1,retry request,retries.md,1\n")
-    at = open_app(both, plan="default")
-    go(at, "tune")
-    run(at)
-    draw_scores(at, judged)
-    at.button(key="wb.w.tune.scores.use").click()
-    run(at)
-    taken = at.session_state["wb.state"].plan["vector.threshold"]
-    assert taken != 0.5
-    (now,) = (s for s in at.slider if str(s.key).startswith("wb.w.vector.threshold"))
-    assert (now.value, now.key == "wb.w.vector.threshold") == (taken, False)
-    for moved in (0.5, 0.3):
-        run(at).slider(key=now.key).set_value(moved)
-        run(at)
-        assert at.session_state["wb.state"].plan["vector.threshold"] == moved

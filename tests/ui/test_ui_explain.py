@@ -56,15 +56,6 @@ def test_without_a_query_it_says_what_to_do(open_app: Open, small_corpus: Path) 
     assert len(at.get("plotly_chart")) == len(PICTURES)
 
 
-def test_every_picture_and_number_is_there(open_app: Open, small_corpus: Path) -> None:
-    """Five pictures, the table, what the search says of itself, and no search for any of it but one."""
-    at = explain(open_app, small_corpus, q=QUERY)
-    assert len(at.get("plotly_chart")) == len(PICTURES)
-    assert "10 results" in all_text(at)
-    assert table(at).count("<tr data-chunk") == 10
-    assert at.session_state["wb.finder"].searched == 1
-
-
 def test_the_table_has_the_results_in_their_order(open_app: Open, small_corpus: Path) -> None:
     """The same chunks as the Search page's hybrid column, and every number as the record has it."""
     at = open_app(small_corpus, q=QUERY)
@@ -78,64 +69,6 @@ def test_the_table_has_the_results_in_their_order(open_app: Open, small_corpus: 
         assert all(f'title="{value!r}"' in table(at) for value in hit.contributions.values())
 
 
-SLIDERS = [
-    ("fusion.weights.keyword", "default", 0.25),
-    ("fusion.weights.vector", "default", 0.5),
-    ("fusion.k", "rrf", 5.0),
-    ("fusion.alpha", "tmm", 0.2),
-    ("vector.threshold", "default", 0.42),
-    ("limit", "default", 3),
-]
-
-
-@pytest.mark.parametrize(("name", "plan", "value"), SLIDERS, ids=[s[0] for s in SLIDERS])
-def test_a_slider_moves_the_pictures_without_a_search(
-    open_app: Open, small_corpus: Path, name: str, plan: str, value: float
-) -> None:
-    """The plan in the address and at least one picture change; the candidates are fused again, not searched."""
-    at = explain(open_app, small_corpus, q=QUERY, plan=plan)
-    names = [n for n in PICTURES if n != "timings"]
-    before = [figure(at, n).to_json() for n in names]
-    at.slider(key=f"wb.w.{name}").set_value(value)
-    again(at)
-    assert f"{name}=" in at.query_params["plan"]
-    assert [figure(at, n).to_json() for n in names] != before
-    assert at.session_state["wb.finder"].searched == 1
-
-
-def test_the_method_changes_what_adds_up(open_app: Open, small_corpus: Path) -> None:
-    """Another method, other contributions; CombMAX has no line of equal score, and the page says so."""
-    at = explain(open_app, small_corpus, q=QUERY)
-    before = figure(at, "contributions").to_json()
-    at.selectbox(key="wb.w.fusion.method").set_value("max")
-    again(at)
-    assert figure(at, "contributions").to_json() != before
-    assert "no line of equal score" in all_text(at)
-
-
-def test_how_many_are_drawn_can_be_chosen(open_app: Open, small_corpus: Path) -> None:
-    """The table and the stack follow the choice; the ranks too, as far as lines can be told apart."""
-    at = explain(open_app, small_corpus, q=QUERY)
-    at.segmented_control(key="wb.w.explain.top").set_value(20)
-    again(at)
-    assert table(at).count("<tr data-chunk") == 20
-    assert len(figure(at, "contributions").data[0].x) == 20
-
-
-@pytest.mark.slow
-def test_a_dropped_document_is_told_with_its_step_and_a_way_in(open_app: Open, small_corpus: Path) -> None:
-    """The link carries the plan that was tried; following it shows the document on the Search page."""
-    at = explain(open_app, small_corpus, q=QUERY, plan="default limit=3", target="limits.md")
-    said = standing(at)
-    assert 'data-step="limit"' in said
-    assert "Verified: the document is then a result." in said
-    link = re.search(r'href="([^"]+)"[^>]*data-wb-way-in', said)
-    assert link is not None
-    params = {n: v[0] for n, v in parse_qs(urlsplit(link[1].replace("&amp;", "&")).query).items()}
-    search = open_app(small_corpus, **params)
-    assert any("limits.md" in b for b in bodies(search) if 'aria-label="Hybrid results"' in b)
-
-
 def test_the_way_in_can_be_tried_here(open_app: Open, small_corpus: Path) -> None:
     """The button sets the plan; the document then has its rank."""
     at = explain(open_app, small_corpus, q=QUERY, plan="default limit=3", target="limits.md")
@@ -143,21 +76,6 @@ def test_the_way_in_can_be_tried_here(open_app: Open, small_corpus: Path) -> Non
     again(at)
     assert "limit=" in at.query_params["plan"]
     assert re.search(r"<h4>Rank \d+", standing(at))
-
-
-def test_a_cut_document_is_told_with_its_distance(open_app: Open, small_corpus: Path) -> None:
-    """The threshold is named, and the one that keeps it."""
-    at = explain(open_app, small_corpus, q="retry", plan="default vector.threshold=0.3", target="kettle.md")
-    assert 'data-step="threshold"' in standing(at)
-    assert "vector.threshold=" in standing(at)
-
-
-def test_a_filtered_document_is_let_in_by_a_link_without_the_filter(open_app: Open, small_corpus: Path) -> None:
-    """The filter is what dropped it."""
-    at = explain(open_app, small_corpus, q=QUERY, filters="path glob 'notes/**'", target="retries.md")
-    assert 'data-step="filters"' in standing(at)
-    assert "filters=" not in standing(at)
-    assert "data-wb-way-in" in standing(at)
 
 
 def test_an_unknown_path_offers_those_with_its_letters(open_app: Open, small_corpus: Path) -> None:
@@ -169,13 +87,6 @@ def test_an_unknown_path_offers_those_with_its_letters(open_app: Open, small_cor
     again(at)
     assert at.query_params["target"] == "notes/note-10.md"
     assert "notes/note-10.md" in standing(at)
-
-
-def test_a_part_of_one_path_is_that_path(open_app: Open, small_corpus: Path) -> None:
-    """There is nothing to choose from: the one document is explained."""
-    at = explain(open_app, small_corpus, q=QUERY, target="kettl")
-    assert "kettle.md" in standing(at)
-    assert "It is not in the corpus" not in all_text(at)
 
 
 def test_the_query_without_what_leaves_a_document_out_is_one_click_away(open_app: Open, small_corpus: Path) -> None:
@@ -255,16 +166,6 @@ def test_nothing_found_is_explained_by_the_funnel(open_app: Open, small_corpus: 
     assert figure(at, "funnel").data
 
 
-ODD = ["<b>x</b> & \"'", "$x^2$ **b** :red[x]", "x" * 3000, '"unclosed', "-only", "*"]
-
-
-@pytest.mark.parametrize("query", ODD)
-def test_odd_queries_and_targets_are_text(open_app: Open, small_corpus: Path, query: str) -> None:
-    """No page breaks, and nothing typed becomes markup."""
-    at = explain(open_app, small_corpus, q=query, target=query)
-    assert "<b>x</b>" not in "".join(bodies(at))
-
-
 def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus: Path, tmp_path: Path) -> None:
     """A grade given on this query's hit is its shape in the picture; another query's is not."""
     import shutil
@@ -308,40 +209,6 @@ def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp
 
 
 @pytest.mark.slow
-def test_files_that_were_not_indexed_follow_the_rules_of_their_paths(
-    open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A name that a rule keeps for other roles is not told."""
-    import workbench as wb
-
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.md").write_text("retry the request", encoding="utf-8")
-    for folder in ("board", "open"):
-        (tmp_path / "in" / folder).mkdir()
-        (tmp_path / "in" / folder / "scan.dat").write_bytes(bytes(range(256)) * 8)
-    (tmp_path / "corpus").mkdir()
-    (tmp_path / "corpus" / "corpus.yaml").write_text(
-        "rules:\n  - path: 'board/**'\n    roles: [admin]\n", encoding="utf-8"
-    )
-    wb.index([tmp_path / "in"], corpus=tmp_path / "corpus", encoder="hashing", workers=0, tenant="acme")
-    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
-    for folder, named in (("board", False), ("open", True)):
-        at = explain(open_app, tmp_path / "corpus", q=QUERY, target=f"{folder}/scan.dat")
-        assert "It is not in the corpus" in standing(at)
-        assert any('class="wb-alert"' in b for b in bodies(at)) == named
-
-
-def test_the_filter_is_seen_and_set_here(open_app: Open, small_corpus: Path) -> None:
-    """What decides who takes part stands on the page that explains it."""
-    at = explain(open_app, small_corpus, q=QUERY, filters="path glob 'notes/**'")
-    box = at.text_input(key="wb.w.filters")
-    assert box.value == "path glob 'notes/**'"
-    box.set_value("")
-    again(at)
-    assert "filters" not in at.query_params
-
-
-@pytest.mark.slow
 def test_a_kept_answer_says_so_in_place_of_its_times(open_app: Open, small_corpus: Path) -> None:
     """The second person to ask within the time gets the kept answer: bars of nothing would explain nothing."""
     explain(open_app, small_corpus, q=QUERY)
@@ -349,3 +216,29 @@ def test_a_kept_answer_says_so_in_place_of_its_times(open_app: Open, small_corpu
     assert "its answer was kept" in all_text(at)
     assert not [e for e in at.get("plotly_chart") if e.proto.id.endswith("wb.w.explain.timings")]
     assert 'class="wb-places"' in table(at)
+
+
+def test_sliders_move_the_pictures_without_a_search(open_app: Open, small_corpus: Path) -> None:
+    """The plan in the address and a picture change; the candidates are fused again, not searched."""
+    at = explain(open_app, small_corpus, q=QUERY)
+    assert len(at.get("plotly_chart")) == len(PICTURES)
+    names = [n for n in PICTURES if n != "timings"]
+    for name, value in (
+        ("fusion.weights.keyword", 0.25),
+        ("fusion.alpha", 0.2),
+        ("vector.threshold", 0.42),
+        ("limit", 3),
+    ):
+        before = [figure(at, n).to_json() for n in names]
+        at.slider(key=f"wb.w.{name}").set_value(value)
+        again(at)
+        assert f"{name}=" in at.query_params["plan"]
+        assert [figure(at, n).to_json() for n in names] != before
+        again(at)  # a slider draws its part of the page only
+    assert at.session_state["wb.finder"].searched == 1
+
+
+def test_odd_queries_and_targets_are_text(open_app: Open, small_corpus: Path) -> None:
+    """No page breaks, and nothing typed becomes markup."""
+    for query in ("<b>x</b> & \"'", "$x^2$ **b** :red[x]", "x" * 3000, '"unclosed', "-only", "*"):
+        assert "<b>x</b>" not in "".join(bodies(explain(open_app, small_corpus, q=query, target=query)))

@@ -12,7 +12,7 @@ from app_for_tests import all_text, bodies, page, run
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
-from workbench.ui.views.judge import Choice, Round, from_params
+from workbench.ui.views.judge import Choice, Round
 
 Open = Callable[..., AppTest]
 KEY = "wb.w.judge."
@@ -49,11 +49,6 @@ def start(open_app: Open, corpus: Path, *queries: str) -> AppTest:
     return press(at, "start")
 
 
-def test_without_a_corpus_it_says_what_to_run(open_app: Open, tmp_path: Path) -> None:
-    """As every page does."""
-    assert "There is no corpus yet" in all_text(judge(open_app, tmp_path / "none"))
-
-
 def test_without_a_set_it_offers_to_make_one(open_app: Open, corpus: Path) -> None:
     """Typed queries become a set that can be judged at once."""
     at = judge(open_app, corpus)
@@ -63,22 +58,6 @@ def test_without_a_set_it_offers_to_make_one(open_app: Open, corpus: Path) -> No
     at = press(at, "typed.make")
     assert at.selectbox(key=KEY + "set").options == ["mine (2 queries, 0 judgments)"]
     assert "The set mine has 2 queries" in "".join(bodies(at))
-
-
-def test_a_set_without_queries_is_refused_and_the_next_try_makes_it(open_app: Open, corpus: Path) -> None:
-    """The name is free again; a set that was just made is the chosen one."""
-    with wb.open_corpus(corpus) as opened:
-        opened.judging.sets.create("newer", ["kettle"])
-    at = judge(open_app, corpus)
-    at.text_input(key=KEY + "typed.name").set_value("mine")
-    at = press(at, "typed.make")
-    assert "at least one query" in "".join(b for b in bodies(at) if "wb-alert" in b)
-    at.text_area(key=KEY + "typed.lines").set_value("boil water")
-    at = press(at, "typed.make")
-    assert "The set mine has 1 queries" in "".join(bodies(at))
-    with wb.open_corpus(corpus) as opened:
-        opened.judging.sets.create("newest", ["tea"])
-    assert run(at).selectbox(key=KEY + "set").value == "mine"
 
 
 def test_a_set_is_added_to_renamed_and_deleted(open_app: Open, corpus: Path) -> None:
@@ -116,23 +95,6 @@ def test_a_set_is_made_from_the_documents(open_app: Open, corpus: Path) -> None:
     assert "There is a query set" in "".join(b for b in bodies(at) if "wb-alert" in b)
 
 
-def test_grades_are_saved_at_once_and_found_after_a_reload(open_app: Open, corpus: Path) -> None:
-    """Each press shows another passage; a new session at the same address goes on where this one was."""
-    at = start(open_app, corpus)
-    seen = []
-    for grade in (0, 3, 2):
-        seen.append(shown(at))
-        press(at, f"grade.{grade}")
-        with wb.open_corpus(corpus) as opened:
-            kept = [x.judgment.grade for x in opened.judging.located("tea")]
-        assert kept == [0, 3, 2][: len(seen)]
-    assert len({*seen, shown(at)}) == 4
-    address = {name: values[0] if isinstance(values, list) else values for name, values in at.query_params.items()}
-    again = judge(open_app, corpus, **address)
-    assert shown(again) == shown(at)
-    assert "3 of" in again.get("progress")[0].proto.text
-
-
 def test_undo_skip_and_note(open_app: Open, corpus: Path) -> None:
     """Undo brings the passage back; a skipped one comes at the end; a note is kept with its grade, and once."""
     at = start(open_app, corpus, "boil water")
@@ -159,15 +121,6 @@ def test_undo_skip_and_note(open_app: Open, corpus: Path) -> None:
     assert shown(at) == first
 
 
-def test_the_page_is_blind(open_app: Open, corpus: Path) -> None:
-    """Neither source, nor rank, nor score, nor what another judge said."""
-    at = start(open_app, corpus)
-    with wb.open_corpus(corpus) as opened:
-        opened.judging.grade(shown(at), 3, opened.judging.queries("tea")[0], set="tea", judge="bob")
-    (body,) = (b for b in bodies(run(at)) if 'aria-label="Passage to judge"' in b)
-    assert not {"keyword", "vector", "hybrid", "rank", "score", "bob"} & set(body.lower().replace('"', " ").split())
-
-
 def test_two_judges_see_how_far_they_agree(open_app: Open, corpus: Path) -> None:
     """In words, once both have judged something."""
     with wb.open_corpus(corpus) as opened:
@@ -178,15 +131,6 @@ def test_two_judges_see_how_far_they_agree(open_app: Open, corpus: Path) -> None
             for hit, grade in zip(hits, grades, strict=False):
                 opened.judging.grade(hit, grade, query, set="tea", judge=judge_of)
     assert "agree on 50% of 2 passages" in all_text(judge(open_app, corpus)).replace("\\", "")
-
-
-def test_hostile_text_stays_text(open_app: Open, corpus: Path) -> None:
-    """No element of the page comes from a document or a query."""
-    at = start(open_app, corpus, "hostile pelican <b>$x$</b>")
-    found = "".join(b for b in bodies(at) if "<style>" not in b)
-    assert "<img" not in found
-    assert "<b>$x$" not in found
-    assert "&lt;b&gt;$x$" in found
 
 
 def test_without_the_vector_side_the_page_says_so(
@@ -244,27 +188,6 @@ def test_an_address_that_cannot_be_is_a_sentence(open_app: Open, corpus: Path, p
     assert any('role="alert"' in b for b in bodies(at))
 
 
-def test_a_choice_is_its_address() -> None:
-    """The form of the address parses back; the machine's own person is not written."""
-    choice = Choice("a|b", "bob", ("default", "tmm"), 7)
-    assert from_params(choice.to_params("ann"), "ann") == choice
-    assert "judge" not in choice.to_params("bob")
-    assert from_params({}, "ann") is None
-
-
-def test_what_left_the_corpus_is_passed_over(corpus: Path) -> None:
-    """A candidate without a chunk is put off, not shown and not an error."""
-    with wb.open_corpus(corpus) as opened:
-        opened.judging.sets.create("tea", ["boil water"])
-        made = Round.begin(opened, Choice("tea", "ann", ("default",), 5))
-        gone = made.next()
-        assert gone is not None
-        made._order["q"] = made._order.pop(gone[0].query_id)[:0]
-        made._order[gone[0].query_id] = (type(gone[1])("f" * 16, "none", gone[1].span),)
-        assert made.show(opened) is None
-        assert made.skipped == [(gone[0].query_id, "f" * 16)]
-
-
 def test_a_grade_taken_back_is_asked_again_though_the_passage_has_one_of_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,3 +215,12 @@ def test_a_grade_taken_back_is_asked_again_though_the_passage_has_one_of_its_par
             assert again is not None
             assert again[1].chunk_id == chunk_id
         assert made.done == 0
+
+
+def test_the_page_is_blind(open_app: Open, corpus: Path) -> None:
+    """Neither source, nor rank, nor score, nor what another judge said."""
+    at = start(open_app, corpus)
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.grade(shown(at), 3, opened.judging.queries("tea")[0], set="tea", judge="bob")
+    (body,) = (b for b in bodies(run(at)) if 'aria-label="Passage to judge"' in b)
+    assert not {"keyword", "vector", "hybrid", "rank", "score", "bob"} & set(body.lower().replace('"', " ").split())

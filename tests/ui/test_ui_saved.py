@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from app_for_tests import all_text, bodies, chunks, column, run
+from corpus_files import write_files
 from streamlit.testing.v1 import AppTest
 
 import workbench as wb
-from workbench.saved.searches import HISTORY, PLAN, SEARCH, Searches
+from workbench.saved.searches import HISTORY, PLAN, Searches
 from workbench.ui import resources
 
 Open = Callable[..., AppTest]
@@ -73,22 +74,6 @@ def test_a_deleted_entry_comes_back_by_undo(open_app: Open, own_corpus: Path, ke
     assert [e.params["q"] for e in kept.kept(HISTORY)] == first
 
 
-def test_a_search_is_saved_under_a_name_and_restores_the_page(open_app: Open, own_corpus: Path, kept: Searches) -> None:
-    """Query, columns and plan; saving is taken back by undo."""
-    at = opened(open_app, own_corpus, q=QUERY, columns="vector", plan="tmm limit=3")
-    at.text_input(key="wb.w.save.search").set_value("mine")
-    run(at)
-    (saved,) = kept.kept(SEARCH)
-    assert saved.params == {"q": QUERY, "columns": "vector", "plan": "tmm limit=3"}
-    at.text_input(key="wb.w.query").set_value("other")
-    run(at)
-    at.button(key=f"wb.w.kept.{saved.number}").click()
-    run(at)
-    assert at.query_params == saved.params
-    undo(undo(undo(at)))
-    assert kept.kept(SEARCH) == []
-
-
 def test_a_plan_is_saved_and_taken(open_app: Open, own_corpus: Path, kept: Searches) -> None:
     """From the sidebar; under Saved it becomes the plan again."""
     at = opened(open_app, own_corpus, q=QUERY, plan="tmm limit=3")
@@ -132,16 +117,6 @@ def test_undo_takes_back_settings_and_queries(open_app: Open, own_corpus: Path) 
     assert "nothing to undo" in all_text(undo(at))
 
 
-def test_a_dragged_slider_is_one_change(open_app: Open, own_corpus: Path) -> None:
-    """Undo goes back to where the drag began."""
-    at = open_app(own_corpus, q=QUERY)
-    for value in (0.7, 0.6, 0.5):
-        at.slider(key="wb.w.fusion.alpha").set_value(value)
-        run(run(at))
-    undo(at)
-    assert at.query_params == {"q": QUERY}
-
-
 # --- what cards send --------------------------------------------------------------------------------------------------
 
 
@@ -174,22 +149,6 @@ def sends(monkeypatch: pytest.MonkeyPatch) -> Callable[[AppTest, Any], AppTest]:
     return send
 
 
-def test_a_grade_is_kept_and_shown_and_taken_back(sends: Send, open_app: Open, own_corpus: Path) -> None:
-    """The pressed button is the last grade of this person for this query, in every column."""
-    at = open_app(own_corpus, q=QUERY, columns="keyword,hybrid")
-    first = chunks(at, "keyword")[0]
-    pressed = 'data-v="{}" title="{}" aria-pressed="true"'
-    for grade, told in ((2, "2: relevant"), (3, "3: answers it")):
-        run(sends(at, {"do": "grade", "chunk": first, "value": grade}))
-        assert pressed.format(grade, told) in column(at, "keyword")
-    assert column(at, "hybrid").count('aria-pressed="true"') == (first in chunks(at, "hybrid"))
-    undo(at)
-    assert pressed.format(2, "2: relevant") in column(at, "keyword")
-    at.text_input(key="wb.w.query").set_value("another question")
-    run(at)
-    assert 'aria-pressed="true"' not in column(at, "hybrid")
-
-
 def test_more_like_this_shows_the_nearest_by_vector(sends: Send, open_app: Open, own_corpus: Path) -> None:
     """Neighbours by the stored vector, the passage itself left out, nothing embedded; it says what was done. Its text can be
     asked instead, and undo goes back to the question.
@@ -218,32 +177,17 @@ def test_more_like_this_shows_the_nearest_by_vector(sends: Send, open_app: Open,
     assert at.query_params["q"] == "kettle"
 
 
-@pytest.mark.parametrize("event", [
-    {}, {"do": "grade", "chunk": "nosuch", "value": 1}, {"do": "format", "chunk": 7}, {"do": "grade", "value": [1]},
-])  # fmt: skip
-def test_whatever_is_sent_leaves_the_page_whole(sends: Send, open_app: Open, own_corpus: Path, event: Any) -> None:
+def test_whatever_is_sent_leaves_the_page_whole(sends: Send, open_app: Open, own_corpus: Path) -> None:
     """An event that means nothing is a sentence."""
     at = open_app(own_corpus, q=QUERY)
-    sends(at, event)
-    assert "not on the page any more" in all_text(at)
-    assert chunks(at, "hybrid")
-
-
-def test_a_grade_that_is_none_is_refused(sends: Send, open_app: Open, own_corpus: Path) -> None:
-    """Nothing is written."""
-    at = open_app(own_corpus, q=QUERY)
+    for event in ({}, {"do": "grade", "chunk": "nosuch", "value": 1}, {"do": "format", "chunk": 7}, {"do": "grade"}):
+        sends(at, event)
+        assert "not on the page any more" in all_text(at)
+        assert chunks(at, "hybrid")
     for value in (4, -1, True, None, "3"):
         sends(at, {"do": "grade", "chunk": chunks(at, "keyword")[0], "value": value})
         assert "Grades are 0, 1, 2 and 3" in all_text(at)
     assert 'aria-pressed="true"' not in column(at, "keyword")
-
-
-def test_a_note_stands_on_its_card(open_app: Open, own_corpus: Path, kept: Searches) -> None:
-    """On every card of the passage, as text."""
-    kept.write_note("kettle.md", 0, 10, "Fill the kettle", "seen <b>this</b>")
-    at = open_app(own_corpus, q="kettle")
-    assert "seen &lt;b&gt;this&lt;/b&gt;" in column(at, "keyword")
-    assert "seen &lt;b&gt;this&lt;/b&gt;" in column(at, "hybrid")
 
 
 # --- words, downloads, the editor, the view ----------------------------------------------------------------------------
@@ -307,12 +251,11 @@ def test_one_looks_with_fewer_roles_never_with_more(
     open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page narrows the roles that the app was started with; an address that names others gains nothing."""
-    import workbench as wb
-
-    for name, role in (("hr", "hr"), ("it", "it"), ("boss", "boss")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.md").write_text(f"# {name}\n\nThe kettle of {name}.\n", encoding="utf-8")
-        wb.index([tmp_path / name], corpus=tmp_path / "corpus", encoder="hashing", workers=0, roles=[role])
+    roles = ("hr", "it", "boss")
+    write_files(tmp_path / "source", {f"{name}.md": f"# {name}\n\nThe kettle of {name}.\n" for name in roles})
+    rules = [{"path": f"{name}.md", "roles": [name]} for name in roles]
+    write_files(tmp_path / "corpus", {"corpus.yaml": json.dumps({"rules": rules})})
+    wb.index([tmp_path / "source"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
     monkeypatch.setenv("WORKBENCH_ROLES", "hr,it")
 
     def seen(**params: str) -> set[str]:

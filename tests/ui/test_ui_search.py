@@ -1,22 +1,25 @@
-"""The Search page: four columns, and what can be done with them."""
+"""The Search page: four columns, and what can be done with them; the Guide page, and moving between pages."""
 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import streamlit as st
-from app_for_tests import TEXTS, all_text, bodies, chunks, column, paths, run, write_corpus
+from app_for_tests import TEXTS, all_text, bodies, chunks, column, go, paths, run, write_corpus
 from streamlit.testing.v1 import AppTest
 
-from workbench.errors import EncoderError
+from workbench import guide
+from workbench.ui import app as house
 from workbench.ui.state import MODES, PICTURES
 
 Open = Callable[..., AppTest]
+
+
 QUERY = "retry request"
+
+
 ODD_QUERIES = [
     "<b>x</b> & \"'", "$x^2$ **b** :red[x]", "\u202eabc\x1b[0m\x00", "x" * 3000, '"unclosed', "-only", "*", "OR",
 ]  # fmt: skip
@@ -33,15 +36,6 @@ def test_a_query_fills_four_columns(open_app: Open, small_corpus: Path) -> None:
     assert "Hybrid" in column(at, "hybrid")
 
 
-def test_typing_a_query_searches(open_app: Open, small_corpus: Path) -> None:
-    """The box, Enter, and the columns are there; the address has the query."""
-    at = open_app(small_corpus)
-    at.text_input(key="wb.w.query").set_value(QUERY)
-    run(at)
-    assert "<mark>" in column(at, "keyword")
-    assert at.query_params == {"q": QUERY}
-
-
 def test_an_empty_page_offers_titles_of_the_corpus(open_app: Open, small_corpus: Path) -> None:
     """Nobody starts from nothing: a title is one click away from its results."""
     at = open_app(small_corpus)
@@ -50,13 +44,6 @@ def test_an_empty_page_offers_titles_of_the_corpus(open_app: Open, small_corpus:
     run(at)
     assert at.query_params["q"] == at.text_input(key="wb.w.query").value
     assert chunks(at, "hybrid")
-
-
-def test_nothing_found_says_what_to_try(open_app: Open, small_corpus: Path) -> None:
-    """Each column's guidance fits its mode."""
-    at = open_app(small_corpus, q="zzzyx", plan="default vector.threshold=0")
-    assert "check the spelling" in column(at, "keyword")
-    assert "vector.threshold" in column(at, "vector")
 
 
 @pytest.mark.slow
@@ -71,18 +58,6 @@ def test_what_cannot_be_asked_is_a_sentence_with_the_remedy(open_app: Open, smal
     at = open_app(small_corpus, q=QUERY, keywords="(", plan="default grep.regex=yes")
     assert 'role="alert"' in column(at, "grep")
     assert len(chunks(at, "keyword")) == 10
-
-
-def test_every_card_names_its_rank_in_every_source(open_app: Open, small_corpus: Path) -> None:
-    """Also in the sources that its own column did not ask."""
-    at = open_app(small_corpus, q=QUERY)
-    first = chunks(at, "keyword")[0]
-    card = column(at, "keyword").split("<article")[1]
-    assert f'data-chunk="{first}"' in card
-    assert 'data-source="keyword" title="keyword: rank 1' in card
-    vector = chunks(at, "vector")
-    if first in vector:
-        assert f'title="vector: rank {vector.index(first) + 1}' in card
 
 
 def test_every_picture_is_drawn(open_app: Open, small_corpus: Path) -> None:
@@ -142,80 +117,6 @@ def test_a_new_generation_is_followed(open_app: Open, tmp_path: Path) -> None:
     assert paths(at, "keyword") == ["zebra.md:1-3"]
 
 
-@pytest.fixture
-def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model cannot be loaded on this machine."""
-
-    def refuse(name: str | None = None, runtime: str | None = None) -> None:
-        raise EncoderError("The model is not on this machine", "Install it")
-
-    monkeypatch.setattr("workbench.retrieve.engine.load_encoder", refuse)
-
-
-@pytest.mark.slow
-def test_without_the_vector_side_the_rest_goes_on(
-    open_app: Open, small_corpus: Path, request: pytest.FixtureRequest
-) -> None:
-    """Vector alone is an error with a remedy; hybrid warns and is keyword; keyword and grep do not change."""
-    whole = open_app(small_corpus, q=QUERY)
-    st.cache_resource.clear()
-    request.getfixturevalue("no_encoder")
-    at = open_app(small_corpus, q=QUERY)
-    assert chunks(at, "grep") == chunks(whole, "grep")
-    assert chunks(at, "keyword") == chunks(whole, "keyword")
-    assert not chunks(at, "vector")
-    assert "The model is not on this machine.</b> Install it." in column(at, "vector")
-    assert "vector is unavailable" in column(at, "hybrid")
-    assert column(at, "hybrid").count("The model is not on this machine") == 1
-    assert chunks(at, "hybrid") == chunks(whole, "keyword")
-    assert "No vector source ran" in all_text(at)
-
-
-@pytest.mark.usefixtures("no_encoder")
-def test_pictures_without_the_vector_side(open_app: Open, small_corpus: Path) -> None:
-    """A picture that cannot be drawn says so."""
-    at = open_app(small_corpus, q=QUERY)
-    for picture in PICTURES:
-        at.button_group(key="wb.w.picture").set_value(picture)
-        run(at)
-        assert len(at.get("plotly_chart")) == (picture not in ("none", "scores", "distances"))
-        if picture in ("scores", "distances"):
-            assert "Two sources are needed" in all_text(at) or all_text(at).count("No vector source ran") == 2
-
-
-def test_a_search_does_not_wait_for_the_warm_up(
-    open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The encoder is loaded beside the first run; a page opened with a query answers meanwhile."""
-    from workbench.retrieve.engine import Engine
-
-    original, answered = Engine.embed, threading.Event()
-
-    def embed(self: Engine, text: str, encoder: str) -> object:
-        if text == "warm":
-            answered.wait(30)
-        return original(self, text, encoder)
-
-    monkeypatch.setattr(Engine, "embed", embed)
-    at = open_app(small_corpus, q=QUERY)
-    answered.set()
-    assert chunks(at, "vector")
-
-
-def test_hostile_text_stays_text(open_app: Open, small_corpus: Path) -> None:
-    """A document full of markup adds no element to the page; its title is a query like any other."""
-    at = open_app(small_corpus, q="hostile pelican", keywords="pelican")
-    for mode in MODES:
-        body = column(at, mode)
-        assert "hostile.md" in body
-        assert "&lt;img src=x onerror=alert(3)&gt;" in body
-        assert not re.search(r"<script|<img|onerror=alert\(3\)>", body)
-        assert "\u202e" not in body
-        assert "\x1b" not in body
-    assert "␛" in column(at, "keyword")
-    assert "U+202E" in column(at, "keyword")
-
-
 @pytest.mark.slow
 def test_any_query_leaves_the_page_whole(open_app: Open, small_corpus: Path) -> None:
     """Whatever is typed, the page has its columns, and a sentence where it cannot be searched."""
@@ -235,28 +136,6 @@ def test_one_endless_line_does_not_swell_the_page(open_app: Open, small_corpus: 
         assert len(column(at, mode)) < 20_000
 
 
-@pytest.mark.slow
-def test_an_empty_corpus_is_a_page_that_says_so(open_app: Open, tmp_path: Path) -> None:
-    """No document: every box opens, a query is answered by what to do next, nothing breaks."""
-    import workbench as wb
-
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "one.md").write_text("# One\n\nOnly this.\n", encoding="utf-8")
-    wb.index([tmp_path / "source"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
-    (tmp_path / "source" / "one.md").unlink()
-    wb.index([tmp_path / "source"], corpus=tmp_path / "corpus", encoder="hashing", workers=0)
-    at = open_app(tmp_path / "corpus")
-    assert "0 documents" in all_text(at)
-    for name in ("columns", "context", "saved", "words", "away"):
-        at.session_state[f"wb.w.section.{name}"] = True
-    run(at)
-    at.text_input(key="wb.w.query").set_value("anything")
-    run(at)
-    for mode in MODES:
-        assert "index a folder with `workbench index PATH`" in column(at, mode)
-    assert "there are no distances" in all_text(at)
-
-
 def test_the_context_changes_what_the_vector_side_finds(open_app: Open, small_corpus: Path) -> None:
     """Names in it are embedded with the query; the words are searched as before; the address has it."""
     at = open_app(small_corpus, q=QUERY)
@@ -268,30 +147,6 @@ def test_the_context_changes_what_the_vector_side_finds(open_app: Open, small_co
     assert at.query_params["context"] == "def kettle(water): return tea(water)"
     assert chunks(at, "keyword") == keyword
     assert column(at, "vector") != vector
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_encoder")
-def test_every_box_opens_without_the_vector_side(open_app: Open, small_corpus: Path) -> None:
-    """And asking for exact against approximate is answered by why it cannot be."""
-    at = open_app(small_corpus, q=QUERY, columns="keyword,plan", column2="tmm")
-    for name in ("columns", "context", "saved", "words", "away"):
-        at.session_state[f"wb.w.section.{name}"] = True
-    run(at)
-    at.button(key="wb.w.exactness").click()
-    run(at)
-    assert "The model is not on this machine" in all_text(at)
-    assert chunks(at, "keyword")
-
-
-@pytest.mark.slow
-def test_kept_answers_say_so_in_place_of_their_times(open_app: Open, small_corpus: Path) -> None:
-    """Who asks what was asked a moment ago gets the kept answers: bars of nothing would explain nothing."""
-    first = open_app(small_corpus, q=QUERY, picture="timings")
-    assert first.get("plotly_chart")
-    at = open_app(small_corpus, q=QUERY, picture="timings")
-    assert "its answer was kept" in all_text(at)
-    assert not at.get("plotly_chart")
 
 
 @pytest.mark.slow
@@ -308,3 +163,52 @@ def test_code_examples_stand_in_the_place_of_the_columns(open_app: Open, tmp_pat
     assert at.query_params["examples"] == ["yes"] or at.query_params["examples"] == "yes"
     assert [code.value for code in at.code if "bell" in code.value] == ["sound('bell')"]
     assert "a.md:8-8" in "".join(bodies(at)) or "a.md:7-9" in "".join(bodies(at))
+
+
+def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_corpus: Path) -> None:
+    """What was set is there again, in the controls, the columns and the address."""
+    at = open_app(small_corpus, q="retry request")
+    at.slider(key="wb.w.fusion.alpha").set_value(0.7)
+    run(run(at))
+    address, before = dict(at.query_params), chunks(at, "hybrid")
+    at.query_params.clear()
+    go(at, "guide")
+    run(at)
+    at.query_params.clear()
+    go(at, "search")
+    run(at)
+    assert at.query_params == address
+    assert at.slider(key="wb.w.fusion.alpha").value == 0.7
+    assert chunks(at, "hybrid") == before
+
+
+@pytest.mark.parametrize(("page", "part"), [("", "a-first-hour"), ("reference", guide.anchor("fusion.k"))])
+def test_the_guide_shows_the_page_that_the_address_names(
+    page: str, part: str, open_app: Open, small_corpus: Path
+) -> None:
+    """A link in a help text opens the page of the guide; without a name it is the first."""
+    at = open_app(small_corpus)
+    go(at, "guide")
+    if page:
+        at.query_params["page"] = page
+    run(at)
+    assert any(f'id="{part}"' in body for body in bodies(at))
+
+
+def test_the_filters_that_are_shown_as_examples_can_be_read() -> None:
+    """An example that the language refuses would teach a fault."""
+    from workbench.store.access.filters import parse
+    from workbench.ui.views.search import FILTER_HELP
+
+    table = guide.text("search").partition("| Filter |")[2].partition("\n\n")[0]
+    examples = [*re.findall(r"^\| `(.*?)` \|", table, re.M), *FILTER_HELP.split("`")[1::2]]
+    assert len(examples) > 7
+    for example in examples:
+        parse(example)
+
+
+def test_a_tab_is_called_what_it_is_about() -> None:
+    """First the query or the document, cut to what a tab can hold, then the page."""
+    assert house.tab_title("Search", "") == "Search · Retrieval workbench"
+    assert house.tab_title("Document", "retries.md") == "retries.md · Document · Retrieval workbench"
+    assert len(house.tab_title("Search", "word " * 100)) < 100

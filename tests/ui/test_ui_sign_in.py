@@ -1,8 +1,11 @@
-"""Claims as a principal, and the provider's file: what is missing or odd closes the door, and is a sentence."""
+"""Claims as a principal, the provider's file, and the server that `workbench app` starts."""
 
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench import settings
 from workbench.errors import SettingError, UsageError
 from workbench.records import Principal
 from workbench.ui import auth, launch, resources, runs
 from workbench.ui.auth import Refusal, claim, read_claims, roles_in
+from workbench.ui.launch import SCRIPT
 from workbench.ui.views import corpus as corpus_view
 
 NOW = 1_800_000_000.0
+
+
 AUTH = """
 [auth]
 redirect_uri = "http://127.0.0.1:8501/oauth2callback"
@@ -52,12 +59,6 @@ def test_claims_are_a_principal() -> None:
     assert read_claims(claims(principal="zeta", role="admin"), NOW) == Principal("acme", ("support",))
 
 
-def test_without_a_tenant_claim_in_the_settings_there_is_no_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Documents without a tenant are then what is seen; a principal is still named, so roles are asked for."""
-    monkeypatch.setenv("WORKBENCH_OIDC_TENANT_CLAIM", "")
-    assert read_claims(claims(), NOW) == Principal(None, ("support",))
-
-
 @pytest.mark.parametrize("tenant", [None, "", "  ", 7, ["acme"], {"name": "acme"}, True])
 def test_a_tenant_that_is_no_text_closes_the_door(tenant: Any) -> None:
     """It is not guessed, and not turned into text."""
@@ -72,13 +73,6 @@ def test_an_old_or_undated_token_closes_the_door(issued: Any) -> None:
     found = read_claims(claims(iat=issued), NOW)
     assert isinstance(found, Refusal)
     assert found.remedy == "Log in again"
-
-
-def test_the_hours_are_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As short as an organisation wants."""
-    monkeypatch.setenv("WORKBENCH_OIDC_HOURS", "0.02")
-    assert isinstance(read_claims(claims(iat=NOW - 60), NOW), Principal)
-    assert isinstance(read_claims(claims(iat=NOW - 80), NOW), Refusal)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +96,6 @@ def test_a_claims_name_is_taken_whole_before_its_dots_go_deeper() -> None:
     assert claim(nested, "nothing") is None
 
 
-def _deeper(part: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(part) | st.dictionaries(st.text(max_size=5), part)
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda x: st.lists(x) | st.dictionaries(st.text(max_size=5), x),
@@ -123,8 +113,6 @@ def test_whatever_a_token_holds_is_read_or_refused(token: dict[str, Any]) -> Non
 
 
 # --- the provider's file ------------------------------------------------------------------------------------------------
-
-
 def write(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = folder / "sign-in.toml"
     path.write_text(text)
@@ -165,29 +153,7 @@ def test_a_file_without_a_provider_starts_no_server(text: str, tmp_path: Path, m
         launch.server_options(8501, "127.0.0.1", open_browser=False)
 
 
-def test_several_providers_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One table each; every one must be complete."""
-    head, tail = AUTH.split("client_id", 1)
-    write(tmp_path, f"{head}\n[auth.acme]\nclient_id{tail}\n[auth.zeta]\nclient_id{tail}", monkeypatch)
-    auth = launch.read_auth(tmp_path / "sign-in.toml")
-    assert launch.providers_of(auth) == ("acme", "zeta")
-    write(tmp_path, f"{head}\n[auth.acme]\nclient_id{tail}\n[auth.zeta]\nclient_id = 'x'\n", monkeypatch)
-    with pytest.raises(SettingError, match="client_secret"):
-        launch.read_auth(tmp_path / "sign-in.toml")
-
-
-def test_without_authlib_the_remedy_is_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Said before the server starts."""
-    write(tmp_path, AUTH, monkeypatch)
-    monkeypatch.setattr(launch, "find_spec", lambda name: None)
-    with pytest.raises(SettingError, match="Authlib") as caught:
-        launch.server_options(8501, "127.0.0.1", open_browser=False)
-    assert "[auth]" in caught.value.remedy
-
-
 # --- people and what they may index -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("lacking", ["iss", "sub"])
 @pytest.mark.parametrize("value", [None, "", " ", 7])
 def test_who_has_no_issuer_or_subject_is_not_let_in(lacking: str, value: Any) -> None:
@@ -260,3 +226,53 @@ def test_the_run_checks_its_paths_again(tmp_path: Path) -> None:
     ended = runs.run(tmp_path / "run", tmp_path / "corpus")
     assert (ended.state, ended.reason) == (runs.FAILED, "A path is not below a folder that may be indexed")
     assert not (tmp_path / "corpus").exists()
+
+
+def test_the_server_is_local_and_reports_nothing() -> None:
+    """These options win over any `.streamlit` folder of the current folder."""
+    options = launch.server_options(8600, "127.0.0.1", open_browser=False)
+    assert options["server.address"] == "127.0.0.1"
+    assert options["browser.gatherUsageStats"] is False
+    assert options["client.showErrorDetails"] == "none"
+    assert options["client.showErrorLinks"] is False
+    assert options["server.headless"] is True
+    assert "evil.example" not in options["server.allowedHosts"]
+
+
+@pytest.mark.parametrize(
+    ("host", "local"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("nas", False)]
+)
+def test_a_local_address_is_known(host: str, local: bool) -> None:
+    """Only a local server refuses other host names: a shared one must answer to its own."""
+    assert launch.is_local(host) is local
+    assert ("server.allowedHosts" in launch.server_options(1, host, False)) is local
+
+
+def test_a_taken_port_is_a_sentence() -> None:
+    """The error says what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(UsageError, match=r"cannot listen on 127\.0\.0\.1") as caught:
+            launch.check_port("127.0.0.1", taken.getsockname()[1])
+    assert "--port" in caught.value.remedy
+
+
+@pytest.mark.slow
+def test_the_script_runs_by_itself() -> None:
+    """A process that takes the script for its main module, as spawned ones do after a page ran, gets through it."""
+    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_app_looks_as_whom_it_was_started_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--tenant` and `--role` are the settings of this process; where people sign in they are refused."""
+    for name in ("WORKBENCH_TENANT", "WORKBENCH_ROLES"):
+        monkeypatch.setenv(name, "")
+    launch.look_as(None)
+    assert settings.get("tenant") == ""
+    launch.look_as(Principal("acme", ("support", "admin")))
+    assert (settings.get("tenant"), settings.get("roles")) == ("acme", "admin,support")
+    monkeypatch.setenv("WORKBENCH_OIDC_SECRETS", "/somewhere")
+    with pytest.raises(UsageError, match="sign in"):
+        launch.look_as(Principal("acme"))

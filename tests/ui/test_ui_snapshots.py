@@ -36,13 +36,6 @@ def open_page(open_app: Callable[..., AppTest], corpus: Path, **params: str) -> 
     return run(go(at, PAGE))
 
 
-def test_without_a_query_the_page_says_what_to_do(open_app: Callable[..., AppTest], corpus: Path) -> None:
-    """Neither a search to save nor anything kept."""
-    said = all_text(open_page(open_app, corpus))
-    assert "ask something on the Search page" in said
-    assert "Nothing is saved yet" in said
-
-
 @pytest.mark.slow
 def test_the_search_is_saved_listed_verified_and_removed(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """A search a column, under one id, with a link and a copy button."""
@@ -89,17 +82,6 @@ def test_a_model_that_a_snapshot_names_is_loaded_when_the_button_says_so(
     assert "Verified: every digest holds" in all_text(at)
 
 
-def test_what_is_saved_can_leave_the_passages_out(open_app: Callable[..., AppTest], corpus: Path) -> None:
-    """The choice beside the button."""
-    at = open_page(open_app, corpus, q="retry", columns="keyword")
-    at.selectbox(key=K + "carries").set_value("citations only")
-    at.button(key=K + "save").click()
-    run(at)
-    (listed,) = kept(wb.open_corpus(corpus))
-    assert listed.snapshot is not None
-    assert all(h.text == "" for h in listed.snapshot.hits())
-
-
 @pytest.mark.slow
 def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpus: Path) -> None:
     """Sentences, a bump chart, and the rows."""
@@ -113,17 +95,6 @@ def test_two_kept_snapshots_are_compared(open_app: Callable[..., AppTest], corpu
     run(at)
     assert "fusion.k: A 60, B 5." in all_text(at)
     assert len(at.get("plotly_chart")) == 1
-
-
-@pytest.mark.slow
-def test_a_damaged_file_is_said_and_the_others_are_shown(open_app: Callable[..., AppTest], corpus: Path) -> None:
-    """One bad file hides nothing."""
-    with wb.open_corpus(corpus) as opened:
-        Library(corpus).keep(opened.search("retry").snapshot("whole"))
-    (corpus / "snapshots" / "bad.snapshot").write_bytes(b"nothing")
-    said = all_text(open_page(open_app, corpus))
-    assert "cannot be read as a zip" in said
-    assert "whole" in said
 
 
 # --- addresses -----------------------------------------------------------------------------------------------------------
@@ -186,30 +157,6 @@ def test_another_tenant_is_told_what_it_is_told_of_none(
         allowed(shelf, wb.Principal("birch", ("admin",)), None)
 
 
-def test_masks_hold_in_a_snapshot_of_somebody_who_sees_more(
-    sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The corpus's policy of today decides: who is not cleared gets citations, who is cleared the passages."""
-    monkeypatch.setenv("WORKBENCH_CORPUS", str(tmp_path))
-    shutil.copytree(sample_path, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [admin]\n")
-    policy = load_policy(tmp_path)
-    with wb.open_corpus(sample_path, wb.Principal("acme", ("admin",)), policy=policy) as corpus:
-        made = corpus.search("retries backoff", plan="default vector.threshold=off").snapshot("as admin")
-    assert any("backoff" in h.text for h in made.hits())
-    Library(tmp_path).keep(made)
-    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
-    assert "replaced by citations" in ask(made.id).body.decode()
-    with wb.open_corpus(tmp_path, wb.Principal("acme")) as corpus:
-        shown = allowed(made, corpus.principal, policy, today(corpus)).hits()
-    assert shown
-    assert all(h.text == "" for h in shown)
-    monkeypatch.setenv("WORKBENCH_ROLES", "admin")
-    assert "replaced by citations" not in ask(made.id).body.decode()
-    (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [nobody]\n")
-    assert "replaced by citations" in ask(made.id).body.decode()
-
-
 @pytest.mark.slow
 def test_a_snapshot_shows_others_what_they_may_see_today(
     make_corpus: Callable[..., wb.Corpus], monkeypatch: pytest.MonkeyPatch
@@ -242,28 +189,10 @@ def test_a_snapshot_shows_others_what_they_may_see_today(
     assert seen(boss) == {"wages.md", "open.md"}
 
 
-def test_what_was_removed_is_not_served_again(
-    shelf: wb.Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Though its page was drawn before."""
-    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
-    assert ask(shelf.id).status_code == 200
-    Library(tmp_path).remove(shelf.id)
-    assert ask(shelf.id).status_code == 404
-
-
 @pytest.mark.parametrize("id", ["../../etc/passwd", "", "x" * 16, "%00", "0" * 15])
 def test_an_address_of_another_form_is_nothing(shelf: wb.Snapshot, id: str) -> None:
     """Nothing outside the shelf can be named."""
     assert ask(id).status_code == 404
-
-
-def test_a_file_under_another_snapshots_id_is_refused(shelf: wb.Snapshot, tmp_path: Path) -> None:
-    """An address says what stands there."""
-    folder = tmp_path / "snapshots"
-    shutil.copy(folder / f"{shelf.id}.snapshot", folder / ("a" * 16 + ".snapshot"))
-    with pytest.raises(SnapshotError, match="another snapshot"):
-        Library(tmp_path).get("a" * 16)
 
 
 def test_another_host_name_is_refused(shelf: wb.Snapshot) -> None:
@@ -307,3 +236,27 @@ def test_where_people_sign_in_nobody_else_is_served(
     assert ask(shelf.id, cookie=cookie({**claims, "is_logged_in": False}, "s" * 32)).status_code == 403
     assert ask(shelf.id, cookie=cookie({**claims, "iat": 0}, "s" * 32)).status_code == 403
     assert ask(shelf.id, cookie=cookie({**claims, "iss": ""}, "s" * 32)).status_code == 403
+
+
+def test_masks_hold_in_a_snapshot_of_somebody_who_sees_more(
+    sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The corpus's policy of today decides: who is not cleared gets citations, who is cleared the passages."""
+    monkeypatch.setenv("WORKBENCH_CORPUS", str(tmp_path))
+    shutil.copytree(sample_path, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [admin]\n")
+    policy = load_policy(tmp_path)
+    with wb.open_corpus(sample_path, wb.Principal("acme", ("admin",)), policy=policy) as corpus:
+        made = corpus.search("retries backoff", plan="default vector.threshold=off").snapshot("as admin")
+    assert any("backoff" in h.text for h in made.hits())
+    Library(tmp_path).keep(made)
+    monkeypatch.setenv("WORKBENCH_TENANT", "acme")
+    assert "replaced by citations" in ask(made.id).body.decode()
+    with wb.open_corpus(tmp_path, wb.Principal("acme")) as corpus:
+        shown = allowed(made, corpus.principal, policy, today(corpus)).hits()
+    assert shown
+    assert all(h.text == "" for h in shown)
+    monkeypatch.setenv("WORKBENCH_ROLES", "admin")
+    assert "replaced by citations" not in ask(made.id).body.decode()
+    (tmp_path / "corpus.yaml").write_text("policy:\n  mask: ['(?i)backoff']\n  cleared: [nobody]\n")
+    assert "replaced by citations" in ask(made.id).body.decode()
