@@ -14,7 +14,7 @@ from workbench.cli.search import print_result
 from workbench.mcp.answers import search_answer, search_text
 from workbench.snapshot.snapshot import Snapshot
 from workbench.ui.components.cards import column
-from workbench.ui.components.explanation import candidates_table
+from workbench.ui.views.explain import candidates_table
 
 Ranks = dict[tuple[int, str], int]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -25,6 +25,17 @@ OVERLAP_HELP = (
     "Of each two columns: how many results both show, Jaccard (shared over all), and RBO, rank-biased overlap with p 0.9 "
     "(1 is the same order; the top counts most)"
 )
+
+
+FROM_CACHE = (
+    "This search was asked a moment ago and its answer was kept, so no step took time. The field cache_seconds says how "
+    "long answers are kept."
+)
+
+
+def from_cache(timings: Mapping[str, float]) -> bool:
+    """Whether the timings of a result say that nothing was run for it."""
+    return not any(ms for step, ms in timings.items() if step != "total_ms")
 
 
 def overlap_html(found: tuple[Found, ...], plan: Plan) -> str:

@@ -22,7 +22,7 @@ from workbench.plan.fields import OFF, base_of
 from workbench.retrieve.request import sources_of
 from workbench.ui import events, layout, resources
 from workbench.ui import state as app_state
-from workbench.ui.components import boxes, controls, explanation, live, results, sidebar
+from workbench.ui.components import boxes, controls, live, results, sidebar
 from workbench.ui.components.cards import histogram_html
 from workbench.ui.components.controls import PREFIX, lazy
 from workbench.ui.components.results import slots
@@ -202,7 +202,7 @@ def _figures(name: str, main: Found, result: SearchResult, found: tuple[Found, .
     if name == "funnel":
         return [funnel_figure(result.steps)]
     timings = {f.title.lower(): f.result.timings_ms for f in found if f.result is not None}
-    return explanation.FROM_CACHE if all(map(explanation.from_cache, timings.values())) else [timing_figure(timings)]
+    return results.FROM_CACHE if all(map(results.from_cache, timings.values())) else [timing_figure(timings)]
 
 
 def draw(corpus: Corpus) -> None:
