@@ -186,7 +186,7 @@ def _titles(key: str, most: int, _corpus: Corpus) -> tuple[str, ...]:
 
 
 T = TypeVar("T")
-_KEPT, _ROOTS, _WRITTEN = "wb.marks", "wb.roots", "wb.marks.written"
+_KEPT, _WRITTEN = "wb.marks", "wb.marks.written"
 _REFUSED = ("javascript", "data", "vbscript", "blob")
 
 
@@ -270,18 +270,16 @@ def _editor(corpus: Corpus, hits: Mapping[str, Hit]) -> Mapping[str, str]:
     link = editor_pattern()
     if not link:
         return {}
-    roots: dict[tuple[str, str], str] = st.session_state.setdefault(_ROOTS, {})
-    records, generation = corpus.engine.records, corpus.engine.generation
-    scope = records.scope(corpus.principal, None, ())
-    new = {h.document_id for h in hits.values() if (generation, h.document_id) not in roots}
-    numbers = {d: records.find_document(d, scope) for d in sorted(new)}
-    known = [n for n in numbers.values() if n is not None]
-    for document in records.headers(known):
-        roots[(generation, document.document_id)] = document.root
-    made = {}
+    records, ids = corpus.engine.records, frozenset(hit.document_id for hit in hits.values())
+
+    def read() -> Mapping[str, str]:
+        scope = records.scope(corpus.principal, None, ())
+        numbers = [n for d in sorted(ids) if (n := records.find_document(d, scope)) is not None]
+        return {document.document_id: document.root for document in records.headers(numbers)}
+
+    roots, made = once("roots", (corpus.engine.key, ids), read), {}
     for chunk_id, hit in hits.items():
-        root = roots.get((generation, hit.document_id))
-        if root:
+        if root := roots.get(hit.document_id):
             path = quote(f"{root.rstrip('/')}/{hit.path.partition('#')[0]}")
             line = line_of(hit.locator) or hit.start_line
             made[chunk_id] = link.replace("{path}", path).replace("{line}", str(line))

@@ -1,4 +1,4 @@
-"""The Explain page: why the results stand where they stand, and where any other document went.
+"""The Explain page: why each result has its rank, and where any other document went.
 
 The settings that move the pictures are in the sidebar; one of them moved fuses again and searches nothing. The answer is one
 fragment, drawn in the order of what a person looks at: what the search says, where the asked document is, then the pictures,
@@ -59,13 +59,7 @@ _KEY = controls.PREFIX + "explain."
 
 def draw(corpus: Corpus) -> None:
     state = app_state.current()
-    query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
-    with query:
-        controls.text_box("query", "Query", "The query to explain; the Search page has the same one.", kind="search")
-    with keywords:
-        controls.text_box("keywords", "Keywords", search.KEYWORDS_HELP, search.KEYWORDS_EXAMPLE)
-    with filters:
-        controls.text_box("filters", "Filter", search.FILTER_HELP, search.FILTER_EXAMPLE)
+    search.query_line("The query to explain; the Search page has the same one.")
     _settings(state)
     if Asked(state.query, state.keywords, state.filters).blank:
         st.caption("There is no search to explain yet: type a query, or come here from the Search page.")

@@ -46,21 +46,25 @@ FILTER_HELP = (
     "A condition on documents: `type = 'markdown'`, `path glob 'reference/**' and not language = 'fr'`, "
     "`modified >= 2024-01-01`. [Guide](guide?page=search#filters)"
 )
-KEYWORDS_EXAMPLE, FILTER_EXAMPLE = "exact words, for grep", "type = 'markdown'"
 CONTEXT_HELP = (
     "Code or text that you have open: the names in it are added to what the vector side embeds, and to nothing else."
 )
 
 
-def draw_bar(corpus: Corpus, state: AppState) -> None:
-    """Draw the lines; on a narrow screen their parts stand one below the other."""
+def query_line(help: str, example: str = "") -> None:
+    """The boxes of query, keywords and filter."""
     query, keywords, filters = st.columns([5, 3, 3], gap="small", vertical_alignment="bottom")
     with query:
-        controls.text_box("query", "Query", QUERY_HELP, "What finds the right passage?", kind="search")
+        controls.text_box("query", "Query", help, example, kind="search")
     with keywords:
-        controls.text_box("keywords", "Keywords", KEYWORDS_HELP, KEYWORDS_EXAMPLE)
+        controls.text_box("keywords", "Keywords", KEYWORDS_HELP, "exact words, for grep")
     with filters:
-        controls.text_box("filters", "Filter", FILTER_HELP, FILTER_EXAMPLE)
+        controls.text_box("filters", "Filter", FILTER_HELP, "type = 'markdown'")
+
+
+def draw_bar(corpus: Corpus, state: AppState) -> None:
+    """Draw the lines; on a narrow screen their parts stand one below the other."""
+    query_line(QUERY_HELP, "What finds the right passage?")
     plans = resources.saved_plans()
     with st.container(horizontal=True, gap="small", key="wb-boxes"):
         boxes.columns_box(state, plans)
