@@ -225,7 +225,6 @@ class Moved:
 
     Attributes:
         key: Its chunk id in the first snapshot, or in the second where the first lacks it.
-        citation: Path and first line.
         before, after: Its rank in each, from 1; 0 where it is not a result there.
         change: `moved in`, `moved out`, `up 2`, `down 1` or `stays`.
         why: What may have moved it; "" where it stays.
