@@ -535,7 +535,7 @@ class Corpus:
         Raises:
             JudgmentError, PlanError, UsageError.
         """
-        from workbench.evaluate.evaluation import evaluate_plan
+        from workbench.evaluate.evaluation import evaluate
         from workbench.evaluate.run import as_indexed
 
         value = Plan.of(plan)
@@ -548,7 +548,7 @@ class Corpus:
             return self.search(topic.text, keywords, mode=mode, plan=value, filters=filters, bypass_cache=True)
 
         name = str(value) if mode == "hybrid" else f"{mode}: {value}"
-        return evaluate_plan(run, judgments, measures, name=name, progress=progress)
+        return evaluate(run, judgments, measures, name=name, progress=progress)
 
     def evaluate_run(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -207,6 +208,12 @@ class Progress:
     rate: float = 0.0
     seconds_left: float | None = None
     detail: str = ""
+
+    @classmethod
+    def since(cls, begun: float, step: str, done: int, total: int, detail: str = "", before: int = 0) -> Progress:
+        """With the rate since `begun` (`time.monotonic`), when `before` were done."""
+        rate = max(done - before, 1) / max(time.monotonic() - begun, 1e-9)
+        return cls(step, done, total, rate, max(total - done, 0) / rate, detail)
 
 
 ProgressCallback = Callable[[Progress], None]

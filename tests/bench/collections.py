@@ -29,16 +29,16 @@ from workbench.evaluate.measures import needed_depth, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import as_indexed
 from workbench.evaluate.statistics import (
+    CONFIDENCE,
+    RESAMPLES,
     Choice,
     Difference,
-    Pooled,
     best_of,
     choice_difference,
     choice_means,
     deal,
     nested,
     paired_difference,
-    pooled_difference,
 )
 from workbench.evaluate.sweep import score
 from workbench.judgments.qrels import Judgments, load_judgments
@@ -158,6 +158,66 @@ def measure_collection(
         folder.name, digest, len(test), said, columns,
         {second: compared(first, second) for second, first in COMPARED.items()},
         best, {mix: compared(best, mix) for mix in MIXES}, plans[chosen], len(plans), values, choice, test.notes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A difference over several sets of queries, each set counting alike however many queries it has."""
+
+    difference: float
+    low: float
+    high: float
+    better: int
+    worse: int
+    sets: int
+    queries: int
+
+    @property
+    def brief(self) -> str:
+        """In a line, without names."""
+        clear = "clear of 0" if self.low > 0 or self.high < 0 else "not clear of 0"
+        return (
+            f"{self.difference:+.4f}, 95 % interval {self.low:+.4f} to {self.high:+.4f}, {clear}; better on {self.better} "
+            f"of {self.sets} collections, worse on {self.worse} ({self.queries:,} queries)"
+        )
+
+
+def pooled_difference(
+    differences: Sequence[NDArray[np.float64]],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    drawn: Mapping[int, NDArray[np.float64]] | None = None,
+) -> Pooled:
+    """Pool the per-query differences of several sets: the mean of the sets' means, by a stratified percentile bootstrap.
+
+    Args:
+        differences: One float64 (n,) a set, n >= 1.
+        drawn: Position of a set -> bootstrap samples of its mean difference, where its own differences do not say how sure
+            it is: a plan was chosen on the same queries (`choice_means`).
+
+    Raises:
+        UsageError: There is no set, or an empty one.
+    """
+    if not differences or not all(len(d) for d in differences):
+        raise UsageError("There is nothing to pool", "Give at least one set with at least one query")
+    generator = np.random.default_rng(seed)
+    total = np.zeros(resamples)
+    for number, own in enumerate(differences):
+        if drawn is not None and number in drawn:
+            total += generator.choice(drawn[number], resamples)
+            continue
+        step = max(1, (1 << 20) // len(own))
+        for start in range(0, resamples, step):
+            stop = min(resamples, start + step)
+            total[start:stop] += own[generator.integers(0, len(own), (stop - start, len(own)))].mean(axis=1)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(total / len(differences), [tail, 1 - tail])
+    means = [math.fsum(d) / len(d) for d in differences]
+    return Pooled(
+        math.fsum(means) / len(means), float(low), float(high), sum(m > 1e-12 for m in means), sum(m < -1e-12 for m in means),
+        len(means), sum(map(len, differences)),
     )  # fmt: skip
 
 

@@ -102,10 +102,10 @@ def test_a_model_with_several_scores_a_pair_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("/no/such/folder", "There is no cross-encoder folder"),
-        ("./none", "There is no cross-encoder folder"),
-        ("a/b/c", "There is no cross-encoder folder"),
-        ("", "There is no cross-encoder folder"),
+        ("/no/such/folder", "There is no model folder"),
+        ("./none", "There is no model folder"),
+        ("a/b/c", "There is no model folder"),
+        ("", "There is no model folder"),
         ("no name at all!", "is not a model's name"),
         ("cross-encoder/none-such", "HF_HUB_OFFLINE is set"),
         ("none-such", "HF_HUB_OFFLINE is set"),

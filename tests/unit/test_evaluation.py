@@ -23,7 +23,7 @@ from workbench.charts import distribution_figure
 from workbench.cli.main import main
 from workbench.errors import JudgmentError, QueryError, SourceUnavailable, UsageError
 from workbench.evaluate.distribution import Distribution, distribution
-from workbench.evaluate.evaluation import evaluate, lists_of, queries_only, score_run, wins
+from workbench.evaluate.evaluation import evaluate, lists_of, queries_only, score_run
 from workbench.evaluate.measures import describe, parse_measure, parse_measures
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.run import Run, as_judged, document_keys, load_run, make_run
@@ -495,6 +495,6 @@ def test_plans_differ_most_where_their_lists_do(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="does not ask"):
             distribution(Pool(corpus.engine, judged), same)
         one, two = corpus.evaluate(judged, same, "RR"), corpus.evaluate(judged, other, "RR")
-        assert wins(one, two, "RR")["difference"].to_list() == [0.0]
+        assert one.wins(two, "RR")["difference"].to_list() == [0.0]
     with pytest.raises(UsageError, match="no queries"):
         queries_only([" "])

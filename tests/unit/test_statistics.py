@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from bench.collections import pooled_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,6 @@ from workbench.evaluate.statistics import (
     deal,
     nested,
     paired_difference,
-    pooled_difference,
     randomisation_test,
 )
 from workbench.evaluate.sweep import Sweep

@@ -14,7 +14,6 @@ too slow for its time is given up, and the fused order stays.
 from __future__ import annotations
 
 import importlib
-import json
 import threading
 import time
 from collections.abc import Sequence
@@ -26,9 +25,9 @@ import numpy as np
 from workbench import settings
 from workbench.assist.models import Floats
 from workbench.encode.batching import readable
-from workbench.encode.models import offline
+from workbench.encode.models import folder_of, read_json
 from workbench.encode.sentence import quiet
-from workbench.errors import AssistError
+from workbench.errors import AssistError, EncoderError
 
 _CHARACTERS_A_TOKEN = 32
 _LONGEST_INPUT = 8192
@@ -41,9 +40,6 @@ class CrossEncoderReranker:
 
     Args:
         seconds: Time for one call, loading not counted; None is the setting `rerank_timeout_seconds`.
-
-    Raises:
-        AssistError: There is no such model, it is no cross-encoder with one score a pair, or it cannot be loaded.
     """
 
     def __init__(self, model: str, *, seconds: float | None = None) -> None:
@@ -86,44 +82,12 @@ class CrossEncoderReranker:
 
 
 def find(model: str) -> Path:
-    """The folder that a cross-encoder's name stands for; what the hub has is fetched unless HF_HUB_OFFLINE is set.
-
-    Raises:
-        AssistError: There is no such folder, the hub does not know the name, or there is no network.
-    """
-    remedy = "Set rerank.model to a cross-encoder's folder, to endpoint:MODEL, or to off"
-    folder = Path(model).expanduser()
-    if model.strip() and folder.is_dir():
-        return folder.resolve()
-    if (
-        folder.is_absolute()
-        or model.startswith((".", "~"))
-        or model.count("/") > 1
-        or "\\" in model
-        or not model.strip()
-    ):
-        raise AssistError(f"There is no cross-encoder folder {model!r}", remedy)
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    repository = model if "/" in model else f"{_ORGANISATION}/{model}"
+    """The folder that a cross-encoder's name stands for; what the hub has is fetched unless HF_HUB_OFFLINE is set."""
     try:
-        return Path(snapshot_download(repository, local_files_only=True))
-    except HFValidationError as exc:
-        raise AssistError(f"{model!r} is not a model's name", remedy) from exc
-    except LocalEntryNotFoundError as exc:
-        if offline():
-            raise AssistError(
-                f"The cross-encoder {model!r} is not on this machine and HF_HUB_OFFLINE is set", remedy
-            ) from exc
-    try:
-        return Path(
-            snapshot_download(repository, ignore_patterns=["onnx/*", "openvino/*", "*.h5", "*.msgpack", "*.onnx"])
-        )
-    except (HfHubHTTPError, OSError) as exc:
-        unknown = getattr(getattr(exc, "response", None), "status_code", None) in {401, 404}
-        said = f"The hub does not know a model {model!r}" if unknown else f"{model!r} could not be fetched: {exc}"
-        raise AssistError(said, remedy) from exc
+        return folder_of(model, _ORGANISATION, download=True)
+    except EncoderError as exc:
+        remedy = "Set rerank.model to a cross-encoder's folder, to endpoint:MODEL, or to off"
+        raise AssistError(exc.message, remedy) from exc
 
 
 def signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
@@ -134,20 +98,13 @@ def signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 def check_head(model: str, folder: Path) -> None:
     """Refuse a model without a scoring head: the library would make one up from random numbers and only log it."""
-    config, ours = _json(folder / "config.json"), _json(folder / "config_sentence_transformers.json")
+    config, ours = (read_json(folder / name) for name in ("config.json", "config_sentence_transformers.json"))
+    config, ours = (value if isinstance(value, dict) else {} for value in (config, ours))
     kinds = [str(kind) for kind in config.get("architectures") or []]
     if ours.get("model_type") == "CrossEncoder" or any(kind.endswith(_HEADS) for kind in kinds):
         return
     what = f"its configuration says {', '.join(kinds)}" if kinds else "its configuration names no scoring head"
     raise AssistError(f"{model} is not a cross-encoder: {what}", "Choose a model that was trained to score pairs")
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _load(model: str, folder: Path) -> tuple[Any, Any]:

@@ -54,9 +54,6 @@ class Endpoint:
         url: Base URL, up to and without `/chat/completions`; None is the setting `endpoint_url`.
         key: Its key; None is the setting `endpoint_key`; "" sends a placeholder, as local servers expect.
         seconds: Time for a whole call; None is the setting `endpoint_timeout_seconds`.
-
-    Raises:
-        AssistError: No URL is set, it is none, the key cannot be sent, or the client is not installed.
     """
 
     def __init__(
@@ -81,11 +78,7 @@ class Endpoint:
         self._with_temperature = True
 
     def ask(self, instructions: str, data: str) -> str:
-        """The model's answer to one system and one user message, as text.
-
-        Raises:
-            AssistError: The endpoint could not be reached, refused, answered something else, or took too long.
-        """
+        """The model's answer to one system and one user message, as text."""
         messages = [{"role": "system", "content": instructions}, {"role": "user", "content": data}]
         future: Future[str] = Future()
 
@@ -362,11 +355,7 @@ def judging_data(query: str, texts: Sequence[str]) -> str:
 
 
 def read_grades(answer: str, count: int, model: str) -> tuple[int, ...]:
-    """The grades in an answer, each 0 to 3.
-
-    Raises:
-        AssistError: It is not that, or a grade is no whole number from 0 to 3: none of them counts then.
-    """
+    """The grades in an answer, each 0 to 3."""
     given = _read(answer, count, model, "grades", HIGHEST_GRADE, "the model's name")
     if any(grade != int(grade) for grade in given):
         raise _nonsense(model, "has grades that are not whole numbers", "the model's name")
@@ -378,10 +367,6 @@ def read_scores(answer: str, count: int, model: str) -> Floats:
 
     Returns:
         float64 (count,), each in [0, 10].
-
-    Raises:
-        AssistError: It is not that: other text, a number that was not given, given twice or left out, or a score that is no
-            number from 0 to 10.
     """
     return np.array(_read(answer, count, model, "scores", HIGHEST, "rerank.model"), np.float64)
 
@@ -413,11 +398,7 @@ def _read(answer: str, count: int, model: str, name: str, highest: int, field: s
 
 
 def read_rewrite(answer: str, model: str) -> str:
-    """The line of keywords in an answer, its runs of spaces made one.
-
-    Raises:
-        AssistError: It is empty, more than one line, or longer than `REWRITE_CHARACTERS`.
-    """
+    """The line of keywords in an answer, its runs of spaces made one."""
     lines = [" ".join(line.split()) for line in _bare(answer).splitlines() if line.strip()]
     lines = [line.strip("\"'`“”") if len(lines) == 1 else line for line in lines]
     if not lines or not any(character.isalnum() for character in lines[0]):

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from workbench import settings
@@ -49,9 +49,6 @@ class Reranker(Protocol):
         Returns:
             float64 (len(texts),), finite, higher is better. The scale is the reranker's own: scores of one call may be
             compared with each other and with nothing else.
-
-        Raises:
-            AssistError: The reranker could not do it, or not in its time.
         """
 
 
@@ -67,9 +64,6 @@ class Rewriter(Protocol):
 
         Args:
             context: What the person has open, as plain text; "" for nothing.
-
-        Raises:
-            AssistError: The rewriter could not do it, or not in its time.
         """
 
 
@@ -136,24 +130,8 @@ def _terms(text: str, plain: bool) -> list[str]:
 
 BUILT_IN = frozenset({OFF, OVERLAP, ECHO, KEYWORDS})
 """What a plan may name without anything being loaded."""
-_Made = TypeVar("_Made")
 
-RERANKERS = f"`{OVERLAP}`, `{PREFIX}MODEL`, or a cross-encoder's folder or name"
 REWRITERS = f"`{ECHO}`, `{KEYWORDS}`, or `{PREFIX}MODEL`"
-
-
-class _Slot:
-    """One model of this process, and the lock under which it is made."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.state: object = None
-        self.value: Any = None
-
-
-_MOST_KEPT = 4
-_slots: LRUCache[tuple[str, str], _Slot] = LRUCache(_MOST_KEPT)  # the last ones asked for
-_slots_lock = threading.Lock()
 
 
 def may_name(model: str) -> bool:
@@ -172,54 +150,43 @@ def check_named(model: str) -> None:
 
 
 def load_reranker(model: str) -> Reranker:
-    """The reranker that `rerank.model` names. Safe from several threads; all get the same one.
-
-    Raises:
-        AssistError: There is no such model or endpoint, or it cannot be loaded.
-    """
+    """The reranker that `rerank.model` names. Safe from several threads; all get the same one."""
     name = model.strip()
-    if name == OVERLAP:
-        return OverlapReranker()
+    made: Reranker = OverlapReranker()
     if name.startswith(PREFIX):
         from workbench.assist.endpoint import Endpoint, EndpointReranker
 
-        return _kept("rerank", name, _endpoint_state(), lambda: EndpointReranker(Endpoint(name.removeprefix(PREFIX))))
-    from workbench.assist import cross_encoder
+        behind = name.removeprefix(PREFIX)
+        made = _kept("rerank", name, _endpoint_state(), lambda: EndpointReranker(Endpoint(behind)))
+    elif name != OVERLAP:
+        from workbench.assist import cross_encoder
 
-    folder = cross_encoder.find(name)
-    cross_encoder.check_head(name, folder)  # before its files are listed: any folder may be named
-    state = (folder, cross_encoder.signature(folder), settings.get("rerank_timeout_seconds"))
-    return _kept("rerank", name, state, lambda: cross_encoder.CrossEncoderReranker(name))
+        folder = cross_encoder.find(name)
+        cross_encoder.check_head(name, folder)  # before its files are listed: any folder may be named
+        state = (folder, cross_encoder.signature(folder), settings.get("rerank_timeout_seconds"))
+        made = _kept("rerank", name, state, lambda: cross_encoder.CrossEncoderReranker(name))
+    return made
 
 
 def load_rewriter(model: str) -> Rewriter:
-    """The rewriter that `rewrite.model` names. Safe from several threads; all get the same one.
-
-    Raises:
-        AssistError: There is no such rewriter or endpoint.
-    """
+    """The rewriter that `rewrite.model` names. Safe from several threads; all get the same one."""
     name = model.strip()
-    if name == ECHO:
-        return EchoRewriter()
-    if name == KEYWORDS:
-        return KeywordsRewriter()
-    if name.startswith(PREFIX):
-        from workbench.assist.endpoint import Endpoint, EndpointRewriter
+    if name in (ECHO, KEYWORDS):
+        return EchoRewriter() if name == ECHO else KeywordsRewriter()
+    if not name.startswith(PREFIX):
+        raise AssistError(f"There is no rewriter called {name!r}", f"rewrite.model is {REWRITERS}")
+    from workbench.assist.endpoint import Endpoint, EndpointRewriter
 
-        return _kept("rewrite", name, _endpoint_state(), lambda: EndpointRewriter(Endpoint(name.removeprefix(PREFIX))))
-    raise AssistError(f"There is no rewriter called {name!r}", f"rewrite.model is {REWRITERS}")
+    behind = name.removeprefix(PREFIX)
+    made: Rewriter = _kept("rewrite", name, _endpoint_state(), lambda: EndpointRewriter(Endpoint(behind)))
+    return made
 
 
 def _endpoint_state() -> object:
     return tuple(settings.get(name) for name in ("endpoint_url", "endpoint_key", "endpoint_timeout_seconds"))
 
 
-def _kept(seam: str, name: str, state: object, make: Callable[[], _Made]) -> _Made:
-    """What was made under that name if its state is as it was then, else a new one."""
-    with _slots_lock:
-        slot = _slots.setdefault((seam, name), _Slot())
-    with slot.lock:
-        if slot.value is None or slot.state != state:
-            slot.value, slot.state = make(), state
-        value: _Made = slot.value
-        return value
+@cached(LRUCache(4), key=lambda seam, name, state, make: (seam, name, state), condition=threading.Condition())
+def _kept(seam: str, name: str, state: object, make: Callable[[], Any]) -> Any:
+    """What was made under that name if its state is as it was then, else a new one; the last ones asked for are kept."""
+    return make()

@@ -331,8 +331,7 @@ def export(o: Given) -> None:
     QUERIES is a query set, or a file or folder of queries or judgments. Each source goes as deep as --depth. Documents have
     the names that `workbench judge export SET FILE --format trec` gives them.
     """
-    from workbench.evaluate.evaluation import run_plan
-    from workbench.evaluate.run import as_indexed
+    from workbench.evaluate.run import as_indexed, make_run
     from workbench.judgments.judging import own_ids
 
     plan = o.plan()
@@ -342,13 +341,12 @@ def export(o: Given) -> None:
         records = opened.engine.records
         asked = options.read_queries(opened, o.queries, o.split).dropping(o.drop_identical_ids)
         asked = as_indexed(asked, records, records.scope(o.principal, o.filters, ()))
-        made = run_plan(
-            lambda topic: opened.search(
-                topic.text, topic.keywords, mode=o.mode, plan=deep, filters=o.filters, bypass_cache=True
-            ),
+        how = {**o.pick("mode", "filters"), "plan": deep, "bypass_cache": True}
+        made = make_run(
+            lambda topic: opened.search(topic.text, topic.keywords, **how),
             asked,
-            o.depth,
             name=name,
+            depth=o.depth,
             progress=progress,
         )
         known = asked.document_keys
@@ -416,20 +414,9 @@ def tune(o: Given) -> None:
         other = o.judged(o.test or o.judgments, o.test_split, () if of_file else o.judges)
     with o.open() as opened, output.progress_bar(enabled=not o.as_json) as progress:
         try:
+            how = o.pick("baseline", "search", "trials", "mode", "filters", "seed")
             made = opened.sweep(
-                loaded,
-                space,
-                o.measure,
-                o.folds,
-                baseline=o.baseline,
-                measures=o.also,
-                search=o.search,
-                trials=o.trials,
-                test=other,
-                mode=o.mode,
-                filters=o.filters,
-                progress=progress,
-                seed=o.seed,
+                loaded, space, o.measure, o.folds, measures=o.also, test=other, progress=progress, **how
             )
         except KeyboardInterrupt:
             output.say("workbench: Stopped before two queries were done.", err=True)

@@ -59,7 +59,7 @@ def index(o: Given) -> None:
 
     if o.dry_run and o.watching:
         raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
-    how: dict[str, Any] = {name: vars(o)[name] for name in ("tenant", "roles", "sensitivity", "hidden")}
+    how = o.pick("tenant", "roles", "sensitivity", "hidden")
     how |= {"type": o.kind, "encoder": o.encoders or None, "one_chunk_per_document": o.one_chunk}
     collections = o.collections or ("docs",)
     if o.dry_run:

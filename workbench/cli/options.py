@@ -106,6 +106,10 @@ class Given(SimpleNamespace):
         """The text of the file that is open."""
         return self.context_file.read_text(encoding="utf-8", errors="replace") if self.context_file else None
 
+    def pick(self, *names: str) -> dict[str, Any]:
+        """Some of the options, to hand on by their names."""
+        return {name: vars(self)[name] for name in names}
+
     def open(self, corpus: Path | None = None, *, follow: bool = False) -> Corpus:
         """The corpus (or another), open for who asks. Raises as `workbench.open_corpus` does."""
         from workbench.corpus import open_corpus
@@ -128,12 +132,7 @@ class Given(SimpleNamespace):
         return tuple(changed(p, self.changes) for p in (*map(Plan.parse, texts), *map(_plan_of, self.plan_files)))
 
     def judged(self, source: str | Path, split: str | None, judges: Sequence[str] = ()) -> Judgments:
-        """Judgments from a file or folder that is there, else from the query set of that name.
-
-        Raises:
-            JudgmentError: There is neither, or it has no judgments.
-            UsageError: Judges are named, and it is not a query set.
-        """
+        """Judgments from a file or folder that is there, else from the query set of that name."""
         from workbench.judgments.qrels import load_judgments
 
         loaded = None
@@ -188,11 +187,7 @@ def changed(plan: Plan, changes: Iterable[str]) -> Plan:
 
 
 def read_queries(opened: Corpus, source: str, split: str | None) -> Judgments:
-    """Queries to run: of a set, of judgments, or of a file of queries; qrels where the source has them, else empty ones.
-
-    Raises:
-        JudgmentError: There is no such set or file, or it cannot be read.
-    """
+    """Queries to run: of a set, of judgments, or of a file of queries; qrels where the source has them, else empty ones."""
     from workbench.judgments.exchange import holds_judgments
     from workbench.judgments.exchange import read_queries as queries_of
     from workbench.judgments.judging import with_own_ids

@@ -51,18 +51,8 @@ def search(o: Given) -> None:
     plan, context = o.plan(), o.context_text
     with o.open() as opened:
         try:
-            result = opened.search(
-                o.query,
-                keywords=o.keywords,
-                context=context,
-                mode=o.mode,
-                plan=plan,
-                filters=o.filters,
-                limit=o.limit,
-                include_memory=o.include_memory,
-                expand_neighbors=o.expand_neighbors,
-                sensitivity=o.sensitivity,
-            )
+            how = o.pick("keywords", "mode", "filters", "limit", "include_memory", "expand_neighbors", "sensitivity")
+            result = opened.search(o.query, context=context, plan=plan, **how)
         except SourceUnavailable as exc:
             if o.as_json or o.form != "text":
                 raise
@@ -119,7 +109,7 @@ def explain(o: Given) -> None:
     """Explain where TARGET (a path, path:line or chunk id) ranks in the search for QUERY, and what would bring it in."""
     plan = o.plan()
     with o.open() as opened:
-        result = opened.search(o.query, keywords=o.keywords, mode=o.mode, plan=plan, filters=o.filters)
+        result = opened.search(o.query, plan=plan, **o.pick("keywords", "mode", "filters"))
         found = opened.explain(result, o.target)
     if o.as_json:
         output.print_json(asdict(found))
@@ -155,9 +145,7 @@ def _print_explanation(found: Explanation) -> None:
 def grep(o: Given) -> None:
     """Print passages with lines that hold any PATTERN (fixed text unless --regex)."""
     with o.open() as opened:
-        passages = opened.grep(
-            o.pattern, context=o.context, regex=o.regex, case=o.case, word=o.word, filters=o.filters, limit=o.limit
-        )
+        passages = opened.grep(o.pattern, **o.pick("context", "regex", "case", "word", "filters", "limit"))
     if o.as_json:
         output.print_json([{**asdict(p), "citation": p.citation} for p in passages])
     else:

@@ -63,7 +63,7 @@ def save(o: Given) -> None:
 
     if not o.queries and o.judgments is None:
         raise UsageError("There is nothing to save", "Give one or more queries, or --judgments")
-    plan, how = o.plan(), {"mode": o.mode, "filters": o.filters}
+    plan, how = o.plan(), o.pick("mode", "filters")
     with o.open() as opened:
         items: list[Any] = [opened.search(q, keywords=o.keywords, plan=plan, limit=o.limit, **how) for q in o.queries]
         if o.judgments is not None:

@@ -117,12 +117,17 @@ def find(name: str, *, download: bool) -> Model:
     """
     if name.removeprefix(f"{_ORGANISATION}/") in (PACKAGED, PACKAGED.lower()):
         return Model(PACKAGED, _packaged())
+    return Model(name, folder_of(name, _ORGANISATION, download=download))
+
+
+def folder_of(name: str, organisation: str, *, download: bool) -> Path:
+    """The folder of a model by its path or its name on the hub, where the organisation may be left out. Raises EncoderError."""
     folder = Path(name).expanduser()
-    if folder.is_dir():
-        return Model(name, folder.resolve())
+    if name.strip() and folder.is_dir():
+        return folder.resolve()
     if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or "\\" in name or not name.strip():
         raise EncoderError(f"There is no model folder {name!r}", f"Set `encoder` to a folder, or to {PACKAGED}")
-    return Model(name, _from_hub(name if "/" in name else f"{_ORGANISATION}/{name}", name, download))
+    return _from_hub(name if "/" in name else f"{organisation}/{name}", name, download)
 
 
 def _packaged() -> Path:

@@ -9,7 +9,7 @@ judged.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,9 +59,6 @@ class Distribution:
 
         On distances a candidate below the threshold is kept (so it lies just above the last one that must stay); on scores one
         at or above it.
-
-        Raises:
-            UsageError: The share is not from 0 to 1.
         """
         if not 0.0 <= lose < 1.0:
             raise UsageError(f"The share to lose is {lose!r}", "It must be at least 0 and below 1")
@@ -73,11 +70,7 @@ class Distribution:
         return float(self.relevant[may_go])
 
     def advised(self, lose: float = 0.05) -> float:
-        """`threshold` as a person writes it: three digits (four figures for scores), rounded to the side that keeps more.
-
-        Raises:
-            UsageError: As `threshold`.
-        """
+        """`threshold` as a person writes it: three digits (four figures for scores), rounded to the side that keeps more."""
         exact = self.threshold(lose)
         if math.isnan(exact) or exact == 0.0:
             return exact
@@ -102,15 +95,8 @@ class Distribution:
         low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
         edges = np.linspace(low, high if high > low else low + 1e-6, bins + 1)
         counts = [np.histogram(v, edges)[0] for v in (self.relevant, self.judged, self.others)]
-        return pl.DataFrame(
-            {
-                "low": edges[:-1],
-                "high": edges[1:],
-                "relevant": counts[0],
-                "not_relevant": counts[1],
-                "unjudged": counts[2],
-            }
-        )
+        names = ("relevant", "not_relevant", "unjudged")
+        return pl.DataFrame({"low": edges[:-1], "high": edges[1:], **dict(zip(names, counts, strict=True))})
 
 
 def distributions(
@@ -134,7 +120,7 @@ def distributions(
     whole_plan = plan.replace({plan.threshold_to_set(FUSED): OFF})
     needs, (key,) = pool.needs([open_plan])
     names = (*plan.sources, FUSED)
-    parts: dict[str, tuple[list[Floats], ...]] = {name: ([], [], []) for name in names}
+    parts: dict[str, tuple[list[float], ...]] = {name: ([], [], []) for name in names}
     missed = dict.fromkeys(names, 0)
     for n, topic in enumerate(pool.topics, 1):
         if stop is not None and stop():
@@ -144,27 +130,32 @@ def distributions(
         pooled = pool.ask(topic, needs[key], {})
         lists = {} if pooled is None else dict(_lists(pooled, open_plan, whole_plan))
         for name in names:
-            if name not in lists:
-                missed[name] += len(relevant) if name != FUSED else 0
-                continue
-            values, known = _once(lists[name], grades)
-            missed[name] += len(relevant - known)
-            for part, own in zip(parts[name], values, strict=True):
-                part.append(own)
+            best: dict[str, float] = {}  # each key at its best candidate
+            for score, keys in lists.get(name, ()):
+                for known in keys:
+                    best.setdefault(known, score)
+            for known, score in best.items():
+                grade = grades.get(known)
+                parts[name][2 if grade is None else 0 if grade > 0 else 1].append(score)
+            if name in lists or name != FUSED:
+                missed[name] += len(relevant - best.keys())
         if progress is not None:
             progress(Progress("distribution", n, len(pool), detail=topic.text))
-    metric = str(plan["vector.metric"])
-    return {name: _made(name, parts[name], missed[name], metric) for name in names}
+    made = {}
+    for name in names:
+        vector = base_of(name) == "vector"
+        metric = str(plan["vector.metric"])
+        arrays = (np.array(part, np.float64) for part in parts[name])
+        values = [np.sort(to_distance(v, metric)) if vector else np.sort(v) for v in arrays]
+        axis = f"{metric} distance" if vector else _AXES.get(base_of(name), "score")
+        made[name] = Distribution(name, axis, values[0], values[1], values[2], missed[name])
+    return made
 
 
 def distribution(
     pool: Pool, plan: Plan, source: str = "vector", *, progress: Callable[[Progress], None] | None = None
 ) -> Distribution:
-    """One of `distributions`: of a source, or of the fused score (`fused`).
-
-    Raises:
-        UsageError: The plan does not ask that source.
-    """
+    """One of `distributions`: of a source, or of the fused score (`fused`)."""
     if source != FUSED and source not in plan.sources:
         raise UsageError(f"The plan does not ask {source}", "Its sources are " + ", ".join((*plan.sources, FUSED)))
     return distributions(pool, plan, progress=progress)[source]
@@ -176,36 +167,11 @@ def _lists(pooled: Pooled, plan: Plan, fusing: Plan) -> Iterator[tuple[str, list
     for column in candidates.columns:
         rows = np.flatnonzero(column.rank > 0)
         rows = rows[np.argsort(column.rank[rows], kind="stable")]
-        yield column.source, _named(column.score[rows], rows, pooled.keys)
+        yield column.source, _keyed(column.score[rows], rows, pooled)
     outcome = fuse_plan(pooled.retrieved, fusing)
     if outcome.score_kind == FUSED:
-        yield FUSED, _named(outcome.fused.scores, outcome.fused.rows, pooled.keys)
+        yield FUSED, _keyed(outcome.fused.scores, outcome.fused.rows, pooled)
 
 
-def _named(
-    scores: Floats, rows: NDArray[np.int64], keys: Sequence[tuple[str, ...]]
-) -> list[tuple[float, tuple[str, ...]]]:
-    return [(score, keys[row]) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)]
-
-
-def _once(
-    ranked: Iterable[tuple[float, tuple[str, ...]]], grades: Mapping[str, int]
-) -> tuple[tuple[Floats, Floats, Floats], set[str]]:
-    """Scores of relevant, not relevant and unjudged keys, each at its best candidate, and the keys."""
-    found: tuple[list[float], list[float], list[float]] = ([], [], [])
-    seen: set[str] = set()
-    for score, keys in ranked:
-        for key in keys:
-            if key not in seen:
-                seen.add(key)
-                grade = grades.get(key)
-                found[2 if grade is None else 0 if grade > 0 else 1].append(score)
-    return (np.array(found[0]), np.array(found[1]), np.array(found[2])), seen
-
-
-def _made(name: str, parts: tuple[list[Floats], ...], missed: int, metric: str) -> Distribution:
-    joined = [np.concatenate(part) if part else np.zeros(0) for part in parts]
-    vector = base_of(name) == "vector"
-    relevant, judged, others = (np.sort(to_distance(v, metric)) if vector else np.sort(v) for v in joined)
-    axis = f"{metric} distance" if vector else _AXES.get(base_of(name), "score")
-    return Distribution(name, axis, relevant, judged, others, missed)
+def _keyed(scores: Floats, rows: NDArray[np.int64], pooled: Pooled) -> list[tuple[float, tuple[str, ...]]]:
+    return [(score, pooled.keys[row]) for score, row in zip(scores.tolist(), rows.tolist(), strict=True)]

@@ -1,31 +1,29 @@
 """Evaluation: a run and judgments to figures with intervals, coverage and a warning where they say little.
 
-The core knows no service: it takes rankings of document keys (a `Run`), and `evaluate` makes the run with whatever
-function searches. Every figure can be had again from the exported run and qrels with any program that reads them.
+`evaluate` makes the run with whatever function searches; a plan's figures are at its own depth, and `limit` only says how
+many rows a person is shown. Every figure can be had again from the exported run and qrels with any program that reads them.
 
-Measure a plan: run the judged queries and take each result's whole fused list, not only the rows that it shows.
-
-A plan's figures are at its own depth: rankings are cut before fusing as in any search, and `limit` only says how many
-rows a person is shown.
-
-Two plans on the same queries: where they differ, who wins, and how much they agree.
-
-Agreement needs no judgments: the queries on which two plans return the most different lists are the ones worth judging. Where
-there are judgments, the queries sorted by their difference show whether a mean moves by many small steps or a few large ones.
+Two plans on the same queries: `Evaluation.compare` says who wins, the queries sorted by their difference whether a mean moves
+by many small steps or a few large ones, and `Lists` how much two plans agree. Agreement needs no judgments: the queries on
+which two plans return the most different lists are the ones worth judging.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError
-from workbench.evaluate.pool import Pool, ranking_of
-from workbench.judgments.qrels import Judgments
+from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
+from workbench.evaluate.pool import Pool, rankings_of
+from workbench.evaluate.run import Run, make_run, query_frame
+from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
+from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.plan import Plan
 from workbench.ranking.agreement import overlap, rbo
 from workbench.records import Progress
@@ -33,22 +31,7 @@ from workbench.records import Progress
 if TYPE_CHECKING:
     import polars as pl
 
-
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
-from workbench.evaluate.run import Answer, Named, Run, make_run
-from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
-from workbench.judgments.qrels import Topic
-from workbench.retrieve.result import SearchResult
-
-if TYPE_CHECKING:
-    import polars as pl
-
-
+Floats = NDArray[np.float64]
 COVERAGE_DEPTH = 10
 LOW_COVERAGE = 0.5
 
@@ -126,20 +109,16 @@ class Evaluation:
         """One row a judged query: query_id, query, a column a measure, relevant, retrieved, latency_ms, failure."""
         import polars as pl
 
-        topics, run = self.judgments.topics, self.run
-        ids = self.query_ids
-        return pl.DataFrame(
-            {
-                "query_id": pl.Series(ids, dtype=pl.String),
-                "query": pl.Series([topics[i].text if i in topics else None for i in ids], dtype=pl.String),
-                **{m: pl.Series(self.values[:, n], dtype=pl.Float64) for n, m in enumerate(self.measures)},
-                "relevant": pl.Series(
-                    [sum(g > 0 for g in self.judgments.qrels[i].values()) for i in ids], dtype=pl.Int64
-                ),
-                "retrieved": pl.Series([len(run.rankings.get(i, ())) for i in ids], dtype=pl.Int64),
-                "latency_ms": pl.Series([run.latencies_ms.get(i) for i in ids], dtype=pl.Float64),
-                "failure": pl.Series([run.failures.get(i) for i in ids], dtype=pl.String),
-            }
+        run, ids = self.run, self.query_ids
+        relevant = [sum(g > 0 for g in self.judgments.qrels[i].values()) for i in ids]
+        return query_frame(
+            self.judgments,
+            ids,
+            **{m: self.values[:, n] for n, m in enumerate(self.measures)},
+            relevant=pl.Series(relevant, dtype=pl.Int64),
+            retrieved=pl.Series([len(run.rankings.get(i, ())) for i in ids], dtype=pl.Int64),
+            latency_ms=[run.latencies_ms.get(i) for i in ids],
+            failure=pl.Series([run.failures.get(i) for i in ids], dtype=pl.String),
         )
 
     @property
@@ -152,11 +131,7 @@ class Evaluation:
         return Latency(float(times.mean()), float(p50), float(p95), float(times.max()))
 
     def compare(self, other: Evaluation, measure: str | None = None) -> Difference:
-        """Is `other` better than this? On one measure, by default the first that both have.
-
-        Raises:
-            UsageError: The two were judged by different judgments, or the measure was not computed for both.
-        """
+        """Is `other` better than this? On one measure, by default the first that both have."""
         if self.query_ids != other.query_ids or self.judgments.given_digest != other.judgments.given_digest:
             raise UsageError(
                 f"{self.name} and {other.name} were judged by different judgments",
@@ -175,38 +150,31 @@ class Evaluation:
         )
 
     def wins(self, other: Evaluation, measure: str | None = None) -> pl.DataFrame:
-        """One row a query, the greatest gain of `other` over this first: query_id, query, first, second, difference.
+        """One row a query, the greatest gain of `other` over this first: query_id, query, first, second, difference."""
+        if self.query_ids != other.query_ids:
+            raise UsageError("The two evaluations are over different queries", "Evaluate both on the same judgments")
+        measure = self.measures[0] if measure is None else measure
+        return wins(self.judgments, self.query_ids, self.column(measure), other.column(measure))
 
-        Raises:
-            UsageError: The two were judged by different judgments, or the measure was not computed for both.
-        """
 
-        return wins(self, other, self.measures[0] if measure is None else measure)
+def wins(judgments: Judgments, query_ids: Sequence[str], first: Floats, second: Floats) -> pl.DataFrame:
+    """The rows of `Evaluation.wins` from two plans' values, float64 in the order of the query ids."""
+    made = query_frame(judgments, query_ids, first=first, second=second, difference=second - first)
+    return made.sort("difference", descending=True, maintain_order=True)
 
 
 def evaluate(
-    search: Callable[[Topic], Answer],
+    search: Callable[[Topic], Any],
     judgments: Judgments,
     measures: str | Iterable[str] = DEFAULT_MEASURES,
     *,
     name: str = "run",
-    depth: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-    seed: int = 0,
 ) -> Evaluation:
-    """Ask every judged query and measure the answers.
-
-    Args:
-        search: Takes a topic (text, keywords), returns something with `hits`, and `timings_ms` and `warnings` if it has
-            them. How deep it searches is its own affair; `needed_depth(measures)` says how many documents are of use.
-
-    Raises:
-        UsageError: A measure that is unknown.
-        JudgmentError: A judged query without a text.
-    """
+    """Ask every judged query (`make_run`) and measure the answers."""
     names = parse_measures(measures)  # before the work, not after it
     return score_run(
-        make_run(search, judgments, name=name, depth=depth, progress=progress), judgments, names, seed=seed
+        make_run(search, judgments, name=name, depth=needed_depth(names), progress=progress), judgments, names
     )
 
 
@@ -224,26 +192,14 @@ def score_run(
 
     Args:
         name: What to call it; None is the run's own name.
-
-    Raises:
-        UsageError: A measure that is unknown.
     """
     names = parse_measures(measures)
     given = run if isinstance(run, Run) else Run({i: tuple(dict.fromkeys(keys)) for i, keys in run.items()})
-    ids = judgments.query_ids
-    values = compute(given.rankings, judgments.qrels, ids, names)
+    values = compute(given.rankings, judgments.qrels, judgments.query_ids, names)
     coverage = _coverage(given, judgments)
-    return Evaluation(
-        name if name is not None else given.name,
-        names,
-        ids,
-        values,
-        given,
-        judgments,
-        coverage,
-        (*given.warnings, *_warnings(given, judgments, names, coverage)),
-        seed,
-    )
+    warnings = (*given.warnings, *_warnings(given, judgments, names, coverage))
+    title = given.name if name is None else name
+    return Evaluation(title, names, judgments.query_ids, values, given, judgments, coverage, warnings, seed)
 
 
 def _coverage(run: Run, judgments: Judgments) -> Coverage:
@@ -290,61 +246,7 @@ def _warnings(run: Run, judgments: Judgments, measures: tuple[str, ...], coverag
     return said
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    hits: tuple[Named, ...]
-    timings_ms: Mapping[str, float]
-    warnings: tuple[str, ...]
-    cut: bool
-
-
-def evaluate_plan(
-    search: Callable[[Topic], SearchResult],
-    judgments: Judgments,
-    measures: str | Iterable[str],
-    *,
-    name: str,
-    progress: Callable[[Progress], None] | None = None,
-) -> Evaluation:
-    """Ask every judged query by `search` and measure the fused lists.
-
-    Raises:
-        UsageError: A measure that is unknown.
-        JudgmentError: A judged query without a text.
-    """
-    depth = needed_depth(parse_measures(measures))
-    return evaluate(_asking(search), judgments, measures, name=name, depth=depth, progress=progress)
-
-
-def run_plan(
-    search: Callable[[Topic], SearchResult],
-    judgments: Judgments,
-    depth: int,
-    *,
-    name: str,
-    progress: Callable[[Progress], None] | None = None,
-) -> Run:
-    """Ask every query by `search` and keep the first `depth` of each fused list, as documents (or judged passages).
-
-    Raises:
-        JudgmentError: A query without a text.
-    """
-    return make_run(_asking(search), judgments, name=name, depth=depth, progress=progress)
-
-
-def _asking(search: Callable[[Topic], SearchResult]) -> Callable[[Topic], _Answer]:
-    def run(topic: Topic) -> _Answer:
-        result = search(topic)
-        hits = tuple(
-            replace(made[0], alike=tuple(made[1:])) if len(made) > 1 else made[0]
-            for made in ([Named(d, p, span=s) for d, p, s in group] for group in result.alike())
-        )
-        return _Answer(hits, result.timings_ms, result.warnings, result.cut_by_depth)
-
-    return run
-
-
-Floats = NDArray[np.float64]
+# --- lists that differ ---
 
 DEPTH = 100
 
@@ -407,54 +309,13 @@ def lists_of(
     stop: Callable[[], bool] | None = None,
 ) -> Lists:
     """The lists of two plans for every query of a pool, `depth` documents each; those asked before `stop` said so."""
-    needs, keys = pool.needs([first, second])
-    rankings: tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = ({}, {})
-    for n, topic in enumerate(pool.topics, 1):
-        if stop is not None and stop():
-            break
-        kept: dict[tuple[object, ...], object] = {}
-        asked = {key: pool.ask(topic, need, kept) for key, need in needs.items()}  # type: ignore[arg-type]
-        for run, plan, key in zip(rankings, (first, second), keys, strict=True):
-            pooled = asked[key]
-            run[topic.query_id] = () if pooled is None else ranking_of(pool.engine, pooled, plan, depth)
-        if progress is not None:
-            progress(Progress("compare", n, len(pool), detail=topic.text))
+    rankings = rankings_of(pool, (first, second), depth, progress, stop)
     done = pool.judgments if len(rankings[0]) == len(pool) else pool.judgments.subset(rankings[0])
-    return Lists((str(first), str(second)), done, rankings)
-
-
-def wins(first: Evaluation, second: Evaluation, measure: str) -> pl.DataFrame:
-    """One row a query, the greatest gain of the second first: query_id, query, first, second, difference.
-
-    Raises:
-        UsageError: The two were judged by different judgments.
-    """
-    if first.query_ids != second.query_ids:
-        raise UsageError("The two evaluations are over different queries", "Evaluate both on the same judgments")
-    return won(first.judgments, first.query_ids, first.column(measure), second.column(measure))
-
-
-def won(judgments: Judgments, query_ids: Sequence[str], first: Floats, second: Floats) -> pl.DataFrame:
-    """The rows of `wins` from two plans' values, float64 in the order of the query ids."""
-    import polars as pl
-
-    topics = judgments.topics
-    made = pl.DataFrame(
-        {
-            "query_id": pl.Series(query_ids, dtype=pl.String),
-            "query": pl.Series([topics[i].text if i in topics else None for i in query_ids], dtype=pl.String),
-            "first": pl.Series(first, dtype=pl.Float64),
-            "second": pl.Series(second, dtype=pl.Float64),
-            "difference": pl.Series(second - first, dtype=pl.Float64),
-        }
-    )
-    return made.sort("difference", descending=True, maintain_order=True)
+    return Lists((str(first), str(second)), done, (rankings[0], rankings[1]))
 
 
 def queries_only(queries: Sequence[str], name: str = "queries") -> Judgments:
     """Queries without judgments, for comparing plans by agreement alone. Raises UsageError where there are none."""
-    from workbench.judgments.qrels import Topic
-
     texts = list(dict.fromkeys(q.strip() for q in queries if q.strip()))
     if not texts:
         raise UsageError("There are no queries to compare on", "Give at least one")

@@ -94,12 +94,7 @@ Values = Sequence[Any] | Range
 
 
 class Space:
-    """Fields and the values to try.
-
-    Raises:
-        PlanError: An unknown field, or a value outside its bounds.
-        UsageError: Nothing to try.
-    """
+    """Fields and the values to try."""
 
     def __init__(self, base: Plan | str, grid: Mapping[str, Values]) -> None:
         self.base = Plan.of(base)
@@ -187,9 +182,6 @@ def read_space(base: Plan | str, words: Sequence[str]) -> Space:
 
     Values are separated by commas, or by `|` where there is one; `LOW..HIGH` is a range, `LOW..HIGH:STEP` one with steps,
     and `~` at its end spaces it by ratio.
-
-    Raises:
-        UsageError, PlanError: What cannot be read.
     """
     grid: dict[str, Values] = {}
     for word in words:

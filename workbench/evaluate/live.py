@@ -2,10 +2,6 @@
 
 `prepare` retrieves (seconds, with progress); `figure` then takes milliseconds. What a slider cannot do without searching (BM25's
 k1 and b, the collections) raises NeedsSearch, and the caller prepares again.
-
-Judged candidates kept in memory, for plans that come one after another: a slider that moves.
-
-The first plan that needs other candidates retrieves them; after that a plan is a fusion of all queries at once (`pool.Refusion`).
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch, UsageError
+from workbench.evaluate.evaluation import wins
 from workbench.evaluate.measures import Quick, needed_depth, parse_measures, quick, values_of
 from workbench.evaluate.pool import Need, Pool, Pooled, Refusion
 from workbench.evaluate.statistics import bootstrap_interval
@@ -35,11 +32,9 @@ from workbench.retrieve.retrieved import Answer
 if TYPE_CHECKING:
     import polars as pl
 
-
 _KEPT_NEEDS = 4
-
-Tell = Callable[[Progress], None]
-Stop = Callable[[], bool]
+_RESAMPLES = 1_000  # an interval beside a moving slider: rough is enough
+Floats = NDArray[np.float64]
 Queries = Sequence[Pooled | None]
 
 
@@ -47,12 +42,8 @@ class CachedPool:
     """A pool that keeps what it retrieved. Safe from several threads; one retrieves at a time, others measure meanwhile.
 
     Args:
-        pool: The judged queries.
         measures: Names of measures that follow from ranks.
         cutoff: Ranks beyond it do not matter.
-
-    Raises:
-        UsageError: A measure that needs whole lists.
     """
 
     def __init__(self, pool: Pool, measures: Sequence[str], cutoff: int | None) -> None:
@@ -70,44 +61,35 @@ class CachedPool:
 
     def has(self, plan: Plan) -> bool:
         """Whether a plan can be measured without retrieving anything."""
-        needs, (key,) = self.pool.needs([plan])
-        return self._find(key, needs[key]) is not None
+        return self._find(plan)[2] is not None
 
-    def retrieve(self, plan: Plan, tell: Tell | None = None, stop: Stop | None = None) -> None:
+    def retrieve(
+        self, plan: Plan, tell: Callable[[Progress], None] | None = None, stop: Callable[[], bool] | None = None
+    ) -> None:
         """Retrieve what a plan needs, unless it is there. Raises NeedsSearch if it was stopped before the end."""
-        needs, (key,) = self.pool.needs([plan])
         with self._retrieving:
-            if self._find(key, needs[key]) is not None:
+            key, need, kept = self._find(plan)
+            if kept is not None:
                 return
             found: list[Pooled | None] = []
-            for n, topic in enumerate(self.pool.topics):
+            for n, (topic, answers) in enumerate(zip(self.pool.topics, self._answers, strict=True), 1):
                 if stop is not None and stop():
                     raise NeedsSearch("Retrieving the judged queries was stopped", "Start it again")
+                found.append(self.pool.ask(topic, need, answers))
                 # What k1 and b do not change is kept from plan to plan: the vector side.
-                answers = self._answers[n]
-                found.append(self.pool.ask(topic, needs[key], answers))
                 for name in [k for k in answers if str(k[0]).startswith(("keyword", "grep"))]:
                     del answers[name]
                 if tell is not None:
-                    tell(Progress("candidates", n + 1, len(self.pool.topics), detail=topic.text))
+                    tell(Progress("candidates", n, len(self.pool.topics), detail=topic.text))
             with self._lock:
-                self._kept[key] = (needs[key], found, Refusion(self.pool.engine, found, self.cutoff))
+                self._kept[key] = (need, found, Refusion(self.pool.engine, found, self.cutoff))
 
     def warm(self, plan: Plan) -> None:
-        """Make a plan's candidates ready for any method now, rather than at the first move of a slider.
-
-        Raises:
-            NeedsSearch: They were not retrieved.
-        """
+        """Make a plan's candidates ready for any method now, rather than at the first move. Raises NeedsSearch as `values`."""
         self._queries(plan)[1].warm(plan)
 
-    def values(self, plan: Plan) -> NDArray[np.float64]:
-        """Every measure of every judged query under a plan, float64 (queries, measures).
-
-        Raises:
-            NeedsSearch: Its candidates were not retrieved.
-            PlanError: A value outside its bounds.
-        """
+    def values(self, plan: Plan) -> Floats:
+        """Every measure of every judged query under a plan, float64 (queries, measures)."""
         queries, refusion = self._queries(plan)
         check(plan.fusion, sorted({s for q in queries if q is not None for s in q.retrieved.answers}))
         result = np.zeros((len(queries), len(self.measures)))
@@ -118,28 +100,26 @@ class CachedPool:
         return result
 
     def _queries(self, plan: Plan) -> tuple[Queries, Refusion]:
-        """A plan's candidates. Raises NeedsSearch."""
-        needs, (key,) = self.pool.needs([plan])
-        kept = self._find(key, needs[key])
+        kept = self._find(plan)[2]
         if kept is None:
             raise NeedsSearch("The judged queries were not retrieved for this plan", "Retrieve them first")
         return kept
 
-    def _find(self, key: tuple[object, ...], need: Need) -> tuple[Queries, Refusion] | None:
+    def _find(self, plan: Plan) -> tuple[tuple[object, ...], Need, tuple[Queries, Refusion] | None]:
+        """What a plan needs, and its candidates where they are kept."""
+        needs, (key,) = self.pool.needs([plan])
+        need = needs[key]
         with self._lock:
             kept = self._kept.get(key)
         if kept is None:
-            return None
-        have = kept[0].depths
-        # The depth of grep is said even where it only joins.
-        asked = set(need.plan.sources) <= set(kept[0].plan.sources)
-        deep = asked and all(have.get(source, 0) >= depth for source, depth in need.depths.items())
+            return key, need, None
+        have, queries, refusion = kept
+        # The depth of grep is in `depths` even where it only joins.
+        asked = set(need.plan.sources) <= set(have.plan.sources)
+        deep = all(have.depths.get(source, 0) >= depth for source, depth in need.depths.items())
         # Where depths count documents the answers go as deep as that takes.
-        same = need.plan["fusion.unit"] != "document" or kept[0].plan["fusion.unit"] == "document"
-        return kept[1:] if deep and same else None
-
-
-_RESAMPLES = 1_000  # an interval beside a moving slider: rough is enough
+        same = need.plan["fusion.unit"] != "document" or have.plan["fusion.unit"] == "document"
+        return key, need, (queries, refusion) if asked and deep and same else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +198,7 @@ class LiveMeasure:
         """
         self._cache.retrieve(plan, progress, stop)
         if self._start is None:
-            self._start = self._cache.values(plan)[:, 0]
+            self.compare_with(plan)
 
     def warm(self, plan: Plan) -> None:
         """Make what was prepared ready for every fusion method and threshold, so that the first move to one is no slower
@@ -233,24 +213,31 @@ class LiveMeasure:
     def figure(self, plan: Plan) -> LiveFigure:
         """The figure of a plan. Raises NeedsSearch: the plan needs candidates that were not retrieved: `prepare` it."""
         started = time.perf_counter()
-        values = self._cache.values(plan)[:, 0]
-        start = self._start
-        if start is None:
-            raise NeedsSearch("No plan was prepared", "Prepare one first")
+        start, values = self._values(plan)
         values.flags.writeable = False
         low, high = bootstrap_interval(values, resamples=_RESAMPLES)
         moved = values - start
         return LiveFigure(
-            self.measure, math.fsum(values) / len(values), low, high, math.fsum(moved) / len(values),
-            int((moved > 1e-12).sum()), int((moved < -1e-12).sum()), values, (time.perf_counter() - started) * 1000.0,
-        )  # fmt: skip
+            measure=self.measure,
+            mean=math.fsum(values) / len(values),
+            low=low,
+            high=high,
+            difference=math.fsum(moved) / len(values),
+            better=int((moved > 1e-12).sum()),
+            worse=int((moved < -1e-12).sum()),
+            values=values,
+            milliseconds=(time.perf_counter() - started) * 1000.0,
+        )
 
     def wins(self, plan: Plan) -> pl.DataFrame:
         """One row a judged query, the greatest gain of a plan first: query_id, query, first (the plan that `difference` is
         against), second, difference; `charts.wins_figure` draws it. Raises NeedsSearch as `figure`.
         """
-        from workbench.evaluate.evaluation import won
+        return wins(self.judgments, self._ids, *self._values(plan))
 
+    def _values(self, plan: Plan) -> tuple[Floats, Floats]:
+        """Each query's value under the plan to compare with, and under this one."""
+        values = self._cache.values(plan)[:, 0]
         if self._start is None:
             raise NeedsSearch("No plan was prepared", "Prepare one first")
-        return won(self.judgments, self._ids, self._start, self._cache.values(plan)[:, 0])
+        return self._start, values

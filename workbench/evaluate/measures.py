@@ -1,24 +1,20 @@
-"""Measures by their text form, computed by ir_measures.
+"""Measures by their text form: `nDCG@10`, `RR`, `R@100`, `P(rel=2)@5`, computed by ir_measures.
 
-A measure is named as everywhere in the field: `nDCG@10`, `RR`, `R@100`, `P(rel=2)@5`. ir_measures computes; this module
-reads the names (its own parser leans on parts of `ast` that newer Pythons warn about or lack), refuses what cannot be
-averaged or computed here, and gives every judged query a value.
+This module reads the names (the library's own parser leans on parts of `ast` that newer Pythons warn about or lack), refuses
+what cannot be averaged or computed here, and gives every judged query a value. The gain of `nDCG` is linear: a document adds
+its grade, divided by log2(rank + 1), as in trec_eval. Another gain is a parameter of the measure:
+`nDCG(gains={1: 1, 2: 3, 3: 7})@10` is the exponential one.
 
-The gain of `nDCG` is linear: a document adds its grade, divided by log2(rank + 1), as in trec_eval. Another gain is a
-parameter of the measure: `nDCG(gains={1: 1, 2: 3, 3: 7})@10` is the exponential one.
-
-The usual measures from the ranks of judged documents alone, for many plans at once.
-
-A sweep knows where each judged document stands under each plan and nothing of the others, which is all that these measures
-read: nDCG (linear gain), RR, R, P, AP and Success, at any cutoff and from any grade on. They are those of `ir_measures`
-and trec_eval, value for value; a test holds them equal. Any other measure is refused here and computed from whole lists.
+`Quick` computes the usual measures for many plans at once, from the ranks of judged documents alone: nDCG (linear gain), RR,
+R, P, AP and Success, at any cutoff and from any grade on. They are those of ir_measures, value for value; a test holds them
+equal. Any other measure is computed from whole lists.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -39,9 +35,6 @@ def parse_measure(text: str) -> Any:
     """The ir_measures measure of a name such as `nDCG@10` or `P(rel=2)@5`; case does not matter.
 
     `str()` of the result is the name's one spelling.
-
-    Raises:
-        UsageError: It is not a measure, or it cannot be computed here, or it is a count that has no mean.
     """
     import ir_measures
 
@@ -85,11 +78,7 @@ def parse_measure(text: str) -> Any:
 
 
 def parse_measures(measures: str | Iterable[str]) -> tuple[str, ...]:
-    """Names in their one spelling, each once, in the order given; a text is split at commas and spaces outside brackets.
-
-    Raises:
-        UsageError: A name that `parse_measure` refuses, or none at all.
-    """
+    """Names in their one spelling, each once, in the order given; a text is split at commas and spaces outside brackets."""
     words = _split(measures) if isinstance(measures, str) else list(measures)
     names = tuple(dict.fromkeys(str(parse_measure(word)) for word in words))
     if not names:
@@ -230,86 +219,37 @@ class Quick:
         Returns:
             float64 (p,).
         """
-        within = ranks > 0
-        if self.cutoff is not None:
-            within &= ranks <= self.cutoff
-        return _COMPUTED[self.name](self, np.where(within, ranks, 0), grades, every)
-
-
-def quick(measure: str) -> Quick | None:
-    """The measure if its values follow from ranks alone, else None. Raises UsageError for an unknown one."""
-    return _quick(measure)
+        within = ranks > 0 if self.cutoff is None else (ranks > 0) & (ranks <= self.cutoff)
+        ranks, none = np.where(within, ranks, 0), np.zeros(len(ranks))
+        if self.name == "nDCG":
+            ideal = np.sort(np.maximum(every, 0))[::-1][: self.cutoff]
+            best = float((ideal / np.log2(np.arange(2, len(ideal) + 2))).sum())
+            gains = np.where(ranks > 0, np.maximum(grades, 0) / np.log2(np.maximum(ranks, 1) + 1.0), 0.0)
+            return np.asarray(gains.sum(axis=1) / best) if best else none
+        relevant = np.where(grades >= self.least, ranks, 0)
+        found = np.count_nonzero(relevant, axis=1).astype(np.float64)
+        total = int(np.count_nonzero(every >= self.least))
+        if not total or not relevant.shape[1]:
+            return none
+        if self.name in ("P", "R"):
+            return np.asarray(found / (total if self.name == "R" else float(self.cutoff or 1)))
+        if self.name == "Success":
+            return np.asarray(found > 0, np.float64)
+        placed = np.sort(np.where(relevant > 0, relevant.astype(np.float64), np.inf), axis=1)
+        if self.name == "RR":
+            return np.asarray(1.0 / placed[:, 0])
+        return np.asarray((np.arange(1, placed.shape[1] + 1) / placed).sum(axis=1) / total)
 
 
 @cache
-def _quick(measure: str) -> Quick | None:
+def quick(measure: str) -> Quick | None:
+    """The measure if its values follow from ranks alone, else None."""
     parsed = parse_measure(measure)
     parameters = dict(parsed.params)
     cutoff, least = parameters.pop("cutoff", None), parameters.pop("rel", 1)
     usual = {"dcg": "log2", "judged_only": False}
     changed = [n for n, v in parameters.items() if v is not None and v != usual.get(n)]
-    if parsed.NAME not in _KNOWN or changed or least < 1:
-        return None
-    return Quick(parsed.NAME, cutoff, int(least))
-
-
-def _ndcg(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
-    ideal = np.sort(np.maximum(every, 0))[::-1][: measure.cutoff]
-    best = float((ideal / np.log2(np.arange(2, len(ideal) + 2))).sum())
-    if best == 0.0:
-        return np.zeros(len(ranks))
-    gains = np.where(ranks > 0, np.maximum(grades, 0) / np.log2(np.maximum(ranks, 1) + 1.0), 0.0)
-    return np.asarray(gains.sum(axis=1) / best)
-
-
-def _relevant(measure: Quick, ranks: Ints, grades: Ints) -> Ints:
-    """Ranks of the relevant ones, 0 elsewhere."""
-    relevant: Ints = np.where(grades >= measure.least, ranks, 0)
-    return relevant
-
-
-def _found(measure: Quick, ranks: Ints, grades: Ints) -> Floats:
-    return np.asarray(np.count_nonzero(_relevant(measure, ranks, grades), axis=1), np.float64)
-
-
-def _reciprocal(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
-    relevant = _relevant(measure, ranks, grades).astype(np.float64)
-    if not relevant.shape[1]:
-        return np.zeros(len(ranks))
-    first = np.where(relevant > 0, relevant, np.inf).min(axis=1)
-    return np.asarray(1.0 / first)
-
-
-def _recall(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
-    total = int(np.count_nonzero(every >= measure.least))
-    return np.asarray(_found(measure, ranks, grades) / total) if total else np.zeros(len(ranks))
-
-
-def _precision(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
-    return np.asarray(_found(measure, ranks, grades) / float(measure.cutoff or 1))
-
-
-def _success(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
-    return (_found(measure, ranks, grades) > 0).astype(np.float64)
-
-
-def _average(measure: Quick, ranks: Ints, grades: Ints, every: Ints) -> Floats:
-    total = int(np.count_nonzero(every >= measure.least))
-    if not total or not ranks.shape[1]:
-        return np.zeros(len(ranks))
-    relevant = _relevant(measure, ranks, grades).astype(np.float64)
-    placed = np.sort(np.where(relevant > 0, relevant, np.inf), axis=1)
-    return np.asarray((np.arange(1, placed.shape[1] + 1) / placed).sum(axis=1) / total)
-
-
-_COMPUTED: Mapping[str, Callable[[Quick, Ints, Ints, Ints], Floats]] = {
-    "nDCG": _ndcg,
-    "RR": _reciprocal,
-    "R": _recall,
-    "P": _precision,
-    "Success": _success,
-    "AP": _average,
-}
+    return None if parsed.NAME not in _KNOWN or changed or least < 1 else Quick(parsed.NAME, cutoff, int(least))
 
 
 def values_of(measures: Sequence[Quick], ranks: Ints, grades: Ints, every: Ints) -> Floats:

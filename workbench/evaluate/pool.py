@@ -15,7 +15,7 @@ passages, equal texts among documents that are ranked as documents, or of which 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,10 +30,10 @@ from workbench.plan.plan import Plan
 from workbench.ranking.batch import Batch, Judged, Ready, shared_evidence
 from workbench.ranking.candidates import Candidates
 from workbench.ranking.methods import check
-from workbench.records import Principal, Span
+from workbench.records import Principal, Progress, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import fuse_plan
-from workbench.retrieve.request import Request, check_principal, make_request, sources_of
+from workbench.retrieve.request import check_principal, make_request, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.retrieve.sources import retrieve
 
@@ -122,14 +122,8 @@ class Pool:
     def __len__(self) -> int:
         return len(self.topics)
 
-    # --- what plans need ----------------------------------------------------------------------------------------------
-
     def needs(self, plans: Sequence[Plan]) -> tuple[dict[tuple[object, ...], Need], list[tuple[object, ...]]]:
-        """What must be retrieved for these plans: needs by key, and each plan's key.
-
-        Raises:
-            PrincipalRequired: A plan must know who asks.
-        """
+        """What must be retrieved for these plans: needs by key, and each plan's key."""
         for plan in plans:
             check_principal(plan, self.principal)
         keys = [self._key(plan) for plan in plans]
@@ -167,28 +161,17 @@ class Pool:
         return own
 
     def _is_approximate(self, plan: Plan, source: str) -> bool:
-        """Whether the approximate index may answer: probed once at this depth.
-
-        A deeper search is never answered by it where a shallower one is not.
-        """
-        key = (source, plan["collections"], plan["vector.exact"], plan.depth(source))
-        known = self._approximate.get(key)
-        if known is None:
-            known = False
-            if plan["vector.exact"] != "yes":
-                known = self._probed(plan, source)
-            self._approximate[key] = known
-        return known
-
-    def _probed(self, plan: Plan, source: str) -> bool:
-        try:
-            index = self.engine.vectors(encoder_of(source))
-        except WorkbenchError:
-            return False  # the search will meet the same error, and say it
-        scope = self.engine.records.scope(self.principal, self.filters or None, plan["collections"])
-        return index.approximates(scope, plan.depth(source), plan["vector.exact"])
-
-    # --- asking -------------------------------------------------------------------------------------------------------
+        """Whether the approximate index may answer at this depth; then it does at every greater one, too."""
+        exact, collections, depth = plan["vector.exact"], plan["collections"], plan.depth(source)
+        key = (source, collections, exact, depth)
+        if key not in self._approximate:
+            try:
+                index = None if exact == "yes" else self.engine.vectors(encoder_of(source))
+            except WorkbenchError:
+                index = None  # the search will meet the same error, and say it
+            scope = self.engine.records.scope(self.principal, self.filters or None, collections)
+            self._approximate[key] = index is not None and index.approximates(scope, depth, exact)
+        return self._approximate[key]
 
     def ask(self, topic: Topic, need: Need, kept: dict[tuple[object, ...], Answer]) -> Pooled | None:
         """One query's candidates; None where the query cannot be run.
@@ -198,11 +181,17 @@ class Pool:
             need: What to retrieve.
             kept: Answers to this query by source and its fields; used and added to.
         """
-        request = self._request(topic, need.plan)
-        if request is None:
+        try:
+            request = make_request(
+                topic.text, self.principal, need.plan, keywords=topic.keywords, mode=self.mode, filters=self.filters
+            )
+        except QueryError as exc:
+            self.failures[topic.query_id] = exc.message
             return None
         sources = sources_of(need.plan, self.mode, request.query, request.keywords)
-        keys = {s: (s, need.depths.get(s), *self._answer_key(need.plan, s)) for s in sources}
+        documents = counts_documents(need.plan)
+        fields = {s: tuple(need.plan[name] for name in RETRIEVAL[base_of(s)]) for s in sources}
+        keys = {s: (s, need.depths.get(s), *fields[s], documents) for s in sources}
         given = {s: kept[key] for s, key in keys.items() if key in kept}
         try:
             retrieved = retrieve(self.engine, request, need.depths, given)
@@ -215,17 +204,6 @@ class Pool:
             count = self.unavailable.get(lost.source, (0, ""))[0]
             self.unavailable[lost.source] = (count + 1, f"{lost.reason}. {lost.remedy}")
         return self._pooled(topic, retrieved)
-
-    def _answer_key(self, plan: Plan, source: str) -> tuple[object, ...]:
-        return (*(plan[name] for name in RETRIEVAL[base_of(source)]), counts_documents(plan))
-
-    def _request(self, topic: Topic, plan: Plan) -> Request | None:
-        try:
-            keywords, filters = topic.keywords, self.filters
-            return make_request(topic.text, self.principal, plan, keywords=keywords, mode=self.mode, filters=filters)
-        except QueryError as exc:
-            self.failures[topic.query_id] = exc.message
-            return None
 
     def _pooled(self, topic: Topic, retrieved: Retrieved) -> Pooled:
         columns = retrieved.columns
@@ -453,6 +431,29 @@ def ranking_of(engine: Engine, pooled: Pooled, plan: Plan, most: int) -> tuple[s
         if len(keys) >= most:
             break
     return tuple(keys)[:most]
+
+
+def rankings_of(
+    pool: Pool,
+    plans: Sequence[Plan],
+    most: int,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> list[dict[str, tuple[str, ...]]]:
+    """For each plan, query id -> the first `most` documents; of the queries asked before `stop` said so."""
+    needs, keys = pool.needs(plans)
+    rankings: list[dict[str, tuple[str, ...]]] = [{} for _ in plans]
+    for n, topic in enumerate(pool.topics, 1):
+        if stop is not None and stop():
+            break
+        answers: dict[tuple[object, ...], Answer] = {}
+        asked = {key: pool.ask(topic, need, answers) for key, need in needs.items()}
+        for run, plan, key in zip(rankings, plans, keys, strict=True):
+            pooled = asked[key]
+            run[topic.query_id] = () if pooled is None else ranking_of(pool.engine, pooled, plan, most)
+        if progress is not None:
+            progress(Progress("compare", n, len(pool), detail=topic.text))
+    return rankings
 
 
 def one_by_one(pooled: Pooled, plan: Plan) -> bool:

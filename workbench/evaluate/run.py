@@ -21,45 +21,27 @@ import math
 import re
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import JudgmentError, QueryError, UsageError
-from workbench.judgments.formats import Draft, one_spaced, spoken, text_of, words
+from workbench.judgments.formats import Draft, lines_of, one_spaced, spoken, words
 from workbench.judgments.qrels import JudgedPassage, Judgments, Topic, inherits
 from workbench.records import Progress, Span
+from workbench.retrieve.result import SearchResult
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from workbench.store.records import StoredRecords
     from workbench.store.types import Scope
 
 _RECORD_ID = "record_id"
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _TRIED = 200  # queries whose own documents are read, to decide whether queries are documents
-
-
-class HitLike(Protocol):
-    """What a hit must have to be judged."""
-
-    @property
-    def document_id(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def metadata(self) -> Mapping[str, Any]: ...
-    @property
-    def added(self) -> bool: ...
-
-
-class Answer(Protocol):
-    """What a search returns: hits, best first; `warnings` and `timings_ms` are used where there are any."""
-
-    @property
-    def hits(self) -> Sequence[HitLike]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +100,7 @@ class Run:
         return target
 
 
-def document_names(hit: HitLike) -> tuple[str, ...]:
+def document_names(hit: Any) -> tuple[str, ...]:
     """The names by which judgments may know a hit's document, the most particular first.
 
     The record's own id, the document id, the path, the part after `#` of a record's path, the url.
@@ -128,7 +110,7 @@ def document_names(hit: HitLike) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if name)
 
 
-def document_keys(hits: Sequence[HitLike], known: frozenset[str]) -> tuple[str, ...]:
+def document_keys(hits: Sequence[Any], known: frozenset[str]) -> tuple[str, ...]:
     """Keys of the documents of hits, each once, at its best hit's place."""
     keys: dict[str, None] = {}
     for hit in hits:
@@ -138,15 +120,12 @@ def document_keys(hits: Sequence[HitLike], known: frozenset[str]) -> tuple[str, 
     return tuple(keys)
 
 
-def passage_keys(hits: Sequence[HitLike], passages: Sequence[JudgedPassage]) -> tuple[str, ...]:
+def passage_keys(hits: Sequence[Any], passages: Sequence[JudgedPassage]) -> tuple[str, ...]:
     """Keys of the judged passages that hits have, each once, at its best hit's place.
 
     Args:
         passages: What was judged for the query. Where a hit has several they follow each other in the order of the
             document, and a judged document counts for a hit without a judged passage.
-
-    Raises:
-        UsageError: A hit does not say which characters it is.
     """
     judged: dict[str, list[JudgedPassage]] = {}
     for passage in sorted(passages, key=lambda p: (p.span or Span(-1, -1), p.key)):
@@ -184,10 +163,10 @@ def with_alike(own: Sequence[str], alike: Sequence[str], grades: Mapping[str, in
     return tuple(own) if not grades.keys().isdisjoint(own) else tuple(key for key in alike if key in grades)[:1]
 
 
-def judged_keys(hits: Sequence[HitLike], judgments: Judgments, query_id: str) -> tuple[str, ...]:
+def judged_keys(hits: Sequence[Any], judgments: Judgments, query_id: str) -> tuple[str, ...]:
     """Keys of what hits stand for in the judgments: of passages where passages were judged, else of documents."""
 
-    def keys(some: Sequence[HitLike]) -> tuple[str, ...]:
+    def keys(some: Sequence[Any]) -> tuple[str, ...]:
         if judgments.passages:
             return passage_keys(some, judgments.passages.get(query_id, ()))
         return document_keys(some, judgments.document_keys)
@@ -201,7 +180,7 @@ def judged_keys(hits: Sequence[HitLike], judgments: Judgments, query_id: str) ->
     return tuple(found)
 
 
-def is_own(judgments: Judgments, query_id: str, hit: HitLike) -> bool:
+def is_own(judgments: Judgments, query_id: str, hit: Any) -> bool:
     """Whether a hit is of the query's own document, which is left out."""
     return bool(judgments.drop_identical_ids) and unicodedata.normalize("NFC", query_id) in document_names(hit)
 
@@ -251,7 +230,7 @@ def _plain(text: str) -> str:
 
 
 def make_run(
-    search: Callable[[Topic], Answer],
+    search: Callable[[Topic], Any],
     judgments: Judgments,
     *,
     name: str = "run",
@@ -264,18 +243,17 @@ def make_run(
     others go on. Every other error ends the run: a mean over what did not run is no result.
 
     Args:
+        search: Gives a SearchResult, whose whole fused list counts and not only the rows that it shows; or anything with
+            `hits`, best first, and if wanted `warnings` and `timings_ms`.
         depth: Documents (or judged passages) of each ranking that are kept; None keeps all.
-
-    Raises:
-        JudgmentError: A judged query has no text.
     """
     topics = [judgments.topic(query_id) for query_id in judgments.query_ids]
     rankings: dict[str, tuple[str, ...]] = {}
     latencies: dict[str, float] = {}
     failures: dict[str, str] = {}
-    warned: dict[str, int] = {}
+    warned: Counter[str] = Counter()
     lengths: list[int] = []
-    begun = time.perf_counter()
+    begun = time.monotonic()
     for number, topic in enumerate(topics, 1):
         started = time.perf_counter()
         try:
@@ -286,13 +264,12 @@ def make_run(
             taken = (time.perf_counter() - started) * 1000
             own = getattr(answer, "timings_ms", None) or {}
             latencies[topic.query_id] = float(own.get("total_ms", taken))
-            rankings[topic.query_id] = judged_keys(answer.hits, judgments, topic.query_id)[:depth]
-            lengths.append(len(answer.hits) if getattr(answer, "cut", True) else 0)
-            for warning in dict.fromkeys(map(str, getattr(answer, "warnings", ()))):
-                warned[warning] = warned.get(warning, 0) + 1
+            hits = _fused(answer) if isinstance(answer, SearchResult) else answer.hits
+            rankings[topic.query_id] = judged_keys(hits, judgments, topic.query_id)[:depth]
+            lengths.append(len(hits) if getattr(answer, "cut_by_depth", True) else 0)
+            warned.update(list(dict.fromkeys(map(str, getattr(answer, "warnings", ())))))
         if progress is not None:
-            rate = number / max(time.perf_counter() - begun, 1e-9)
-            progress(Progress("evaluate", number, len(topics), rate, (len(topics) - number) / rate, topic.text))
+            progress(Progress.since(begun, "evaluate", number, len(topics), topic.text))
     warnings = [f"{count} of {len(topics)} queries: {text}" for text, count in warned.items()]
     if failures:
         query_id, reason = next(iter(failures.items()))
@@ -300,6 +277,23 @@ def make_run(
     longest = max(lengths, default=0)
     cut = longest if longest and 2 * lengths.count(longest) >= len(lengths) else None
     return Run(rankings, name, latencies, failures, tuple(warnings), cut)
+
+
+def _fused(result: SearchResult) -> list[Named]:
+    groups = ([Named(d, p, span=s) for d, p, s in group] for group in result.alike())
+    return [replace(first, alike=tuple(others)) if others else first for first, *others in groups]
+
+
+def query_frame(judgments: Judgments, query_ids: Sequence[str], **columns: Any) -> pl.DataFrame:
+    """One row a query: query_id, query, and other columns, of fractions unless they say otherwise."""
+    import polars as pl
+
+    asked = {i: topic.text for i, topic in judgments.topics.items()}
+    texts = {"query_id": query_ids, "query": [asked.get(i) for i in query_ids]}
+    made = {name: pl.Series(values, dtype=pl.String) for name, values in texts.items()}
+    for name, values in columns.items():
+        made[name] = values if isinstance(values, pl.Series) else pl.Series(values, dtype=pl.Float64)
+    return pl.DataFrame(made)
 
 
 # --- runs of other programs: names of documents without texts, measured wherever judgments are of documents ---
@@ -326,9 +320,7 @@ def load_run(path: str | Path, *, name: str | None = None) -> Run:
     found: dict[str, dict[str, tuple[float, int, int]]] = {}
     tags: dict[str, None] = {}
     draft = Draft()
-    for line, row in enumerate(text_of(file).split("\n"), 1):
-        if not row.strip():
-            continue
+    for line, row in lines_of(file):
         head, tail = row.split(None, 2), row.rsplit(None, 3)
         if len(row.split()) < 6:
             draft.fault(file, line, "there are fewer than 6 fields: query, Q0, document, rank, score, name")
@@ -371,33 +363,23 @@ def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = N
         The run; a document that it names in two ways counts at its first place. It warns where queries of the run are not
         among those judged, and counts them.
     """
-    others = dict(also or {})
+    spellings = (_alike, spoken, words, str)  # the most exact last: it goes before the others
     documents: dict[str, str] = {}
-    for spelled in (_alike, spoken, words, str):  # the most exact last: it goes before the others
-        documents |= {spelled(other): key for other, key in others.items()}
-    for spelled in (_alike, spoken, words, str):
-        documents |= {spelled(key): key for key in sorted(judgments.document_keys)}
+    for names in (dict(also or {}), {key: key for key in sorted(judgments.document_keys)}):
+        for spelled in spellings:
+            documents |= {spelled(other): key for other, key in names.items()}
     alike = {_alike(i): i for i in judgments.query_ids}
-    queries = {spelled(i): i for spelled in (spoken, words, str) for i in judgments.query_ids}
+    queries = {spelled(i): i for spelled in spellings[1:] for i in judgments.query_ids}
     answered = {alike[name]: i for i in run.rankings if (name := _alike(i)) in alike}
     answered |= {queries[i]: i for i in run.rankings if i in queries}
-    rankings = {
-        query_id: tuple(
-            dict.fromkeys(
-                document
-                for key in run.rankings[i]
-                if not is_own(
-                    judgments,
-                    query_id,
-                    Named(name := _alike(key), document := documents.get(key, documents.get(name, key))),
-                )
-            )
-        )
-        for query_id, i in answered.items()
-    }
+    rankings: dict[str, tuple[str, ...]] = {}
+    for query_id, i in answered.items():
+        named = {key: documents.get(key, documents.get(_alike(key), _alike(key))) for key in run.rankings[i]}
+        kept = (d for k, d in named.items() if not is_own(judgments, query_id, Named(_alike(k), d)))
+        rankings[query_id] = tuple(dict.fromkeys(kept))
     left = len(run.rankings) - len(rankings)
-    said = (f"{left} of {len(run.rankings)} queries of the run are not judged and were left out",) if left else ()
-    return replace(run, rankings=rankings, warnings=(*run.warnings, *said))
+    warning = (f"{left} of {len(run.rankings)} queries of the run are not judged and were left out",) if left else ()
+    return replace(run, rankings=rankings, warnings=(*run.warnings, *warning))
 
 
 def _alike(name: str) -> str:

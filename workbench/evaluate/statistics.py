@@ -19,7 +19,6 @@ set of queries in seven instead of one in twenty). So `choice_means` chooses aga
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,13 +77,7 @@ def randomisation_test(differences: NDArray[np.float64], *, resamples: int = RES
     if n <= _EXACT_UP_TO:
         patterns = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
         return float((np.abs((1.0 - 2.0 * patterns) @ moving) >= threshold).mean())
-    generator = np.random.default_rng(seed)
-    extreme = 0
-    step = max(1, _BLOCK // n)
-    for start in range(0, resamples, step):
-        signs = generator.integers(0, 2, (min(step, resamples - start), n), dtype=np.int8)
-        extreme += int((np.abs((1.0 - 2.0 * signs) @ moving) >= threshold).sum())
-    return (1 + extreme) / (1 + resamples)
+    return float(randomisation_tests(moving[None, :], resamples=resamples, seed=seed)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +150,6 @@ def paired_difference(
 
     Args:
         first, second: float64 (n,), n at least 1.
-
-    Raises:
-        UsageError: The columns differ in length, or are empty.
     """
     if len(first) != len(second) or not len(first):
         raise UsageError(
@@ -172,66 +162,6 @@ def paired_difference(
     return Difference(
         measure, *names, math.fsum(first) / n, math.fsum(second) / n, math.fsum(differences) / n, low, high,
         randomisation_test(differences, seed=seed), wins, losses, n - wins - losses, n,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Pooled:
-    """A difference over several sets of queries, each set counting alike however many queries it has."""
-
-    difference: float
-    low: float
-    high: float
-    better: int
-    worse: int
-    sets: int
-    queries: int
-
-    @property
-    def brief(self) -> str:
-        """In a line, without names."""
-        clear = "clear of 0" if self.low > 0 or self.high < 0 else "not clear of 0"
-        return (
-            f"{self.difference:+.4f}, 95 % interval {self.low:+.4f} to {self.high:+.4f}, {clear}; better on {self.better} "
-            f"of {self.sets} collections, worse on {self.worse} ({self.queries:,} queries)"
-        )
-
-
-def pooled_difference(
-    differences: Sequence[NDArray[np.float64]],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    drawn: Mapping[int, NDArray[np.float64]] | None = None,
-) -> Pooled:
-    """Pool the per-query differences of several sets: the mean of the sets' means, by a stratified percentile bootstrap.
-
-    Args:
-        differences: One float64 (n,) a set, n >= 1.
-        drawn: Position of a set -> bootstrap samples of its mean difference, where its own differences do not say how sure
-            it is: a plan was chosen on the same queries (`folds.choice_means`).
-
-    Raises:
-        UsageError: There is no set, or an empty one.
-    """
-    if not differences or not all(len(d) for d in differences):
-        raise UsageError("There is nothing to pool", "Give at least one set with at least one query")
-    generator = np.random.default_rng(seed)
-    total = np.zeros(resamples)
-    for number, own in enumerate(differences):
-        if drawn is not None and number in drawn:
-            total += generator.choice(drawn[number], resamples)
-            continue
-        step = max(1, _BLOCK // len(own))
-        for start in range(0, resamples, step):
-            stop = min(resamples, start + step)
-            total[start:stop] += own[generator.integers(0, len(own), (stop - start, len(own)))].mean(axis=1)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(total / len(differences), [tail, 1 - tail])
-    means = [math.fsum(d) / len(d) for d in differences]
-    return Pooled(
-        math.fsum(means) / len(means), float(low), float(high), sum(m > _SAME for m in means), sum(m < -_SAME for m in means),
-        len(means), sum(map(len, differences)),
     )  # fmt: skip
 
 
@@ -306,11 +236,7 @@ class Choice:
 
 
 def deal(queries: int, folds: int, seed: int = 0) -> Ints:
-    """A fold for each query, int64 (queries,): equal in size but for one, shuffled by the seed.
-
-    Raises:
-        UsageError: Fewer than two folds, or more folds than queries.
-    """
+    """A fold for each query, int64 (queries,): equal in size but for one, shuffled by the seed."""
     if folds < 2 or folds > queries:
         raise UsageError(
             f"{queries} queries cannot be dealt into {folds} folds",

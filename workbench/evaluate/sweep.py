@@ -1,13 +1,8 @@
 """Sweep: try many plans on judged queries and say which is better, by how much, on queries that did not choose it.
 
-Candidates are retrieved once a query and fused again for every plan (`score`), so a thousand plans take seconds;
-figures, ties included, are those that `Corpus.evaluate` gives for each plan alone.
-
-Measure many plans on every judged query: some queries at a time, whose candidates are retrieved once and then let go.
-
-So memory does not grow with the queries, and a run that is stopped has all plans' figures on the queries that were done.
-
-What a sweep found: figures of every plan on every query, the choice, and how sure it is.
+Candidates are retrieved once a query and fused again for every plan (`score`), so a thousand plans take seconds; figures,
+ties included, are those that `Corpus.evaluate` gives for each plan alone. Some queries go at a time and their candidates are
+let go, so memory does not grow with the queries, and a run that is stopped has all plans' figures on those that were done.
 
 Two figures of the best plan are told apart: the mean on the queries that chose it, and the held-out one. Only the second is
 what to expect of new queries, so only it is called the result.
@@ -19,7 +14,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +25,8 @@ from workbench.errors import PlanError, UsageError
 from workbench.evaluate.evaluation import LOW_COVERAGE, Evaluation, score_run
 from workbench.evaluate.grid import PRESET, Space, Values, effective, spelled
 from workbench.evaluate.measures import compute, needed_depth, parse_measures, quick, values_of
-from workbench.evaluate.pool import Pool, Pooled, Refusion, ranking_of
-from workbench.evaluate.run import Run
+from workbench.evaluate.pool import Pool, Pooled, Refusion, ranking_of, rankings_of
+from workbench.evaluate.run import Run, query_frame
 from workbench.evaluate.statistics import (
     Choice,
     Difference,
@@ -59,10 +54,6 @@ Floats = NDArray[np.float64]
 _ROWS = 1 << 16  # of candidates that are fused together
 
 
-class Stopped(Exception):
-    """A signal inside this package: a sweep was stopped; what was measured is in the values."""
-
-
 def score(
     pool: Pool,
     plans: Sequence[Plan],
@@ -72,51 +63,38 @@ def score(
     *,
     tell: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
-) -> None:
-    """Fill the figures of p plans.
+) -> bool:
+    """Fill the figures of p plans; False where `stop` or Ctrl-C ended it before the last query.
 
     Args:
-        pool: The judged queries.
-        plans: p plans.
         measures: m names in their one spelling.
         depth: Documents of a ranking that are looked at.
         values: float64 (p, queries, m), changed in place; a query without a NaN is done already.
         tell: Called after each query.
         stop: Asked before each query.
-
-    Raises:
-        Stopped: `stop` said so, or Ctrl-C came.
     """
     needs, keys = pool.needs(plans)
     members = {key: np.array([n for n, own in enumerate(keys) if own == key], np.int64) for key in needs}
     left = [n for n in range(len(pool)) if np.isnan(values[:, n]).any()]
     begun = time.monotonic()
     block: list[tuple[int, dict[tuple[object, ...], Pooled | None]]] = []
-
-    def measure() -> None:
-        _measure(pool, block, plans, members, measures, depth, values)
-        block.clear()
-
     try:
         for done, n in enumerate(left, 1):
             if stop is not None and stop():
                 raise KeyboardInterrupt
             answers: dict[tuple[object, ...], Answer] = {}
             block.append((n, {key: pool.ask(pool.topics[n], need, answers) for key, need in needs.items()}))
-            rows = (len(q.keys) for _, asked in block for q in asked.values() if q is not None)
-            if sum(rows) > _ROWS or done == len(left):
-                measure()
+            rows = sum(len(q.keys) for _, asked in block for q in asked.values() if q is not None)
+            if rows > _ROWS or done == len(left):
+                _measure(pool, block, plans, members, measures, depth, values)
+                block.clear()
             if tell is not None:
-                rate = done / max(time.monotonic() - begun, 1e-9)
-                tell(
-                    Progress(
-                        "sweep", len(pool) - len(left) + done, len(pool), rate, (len(left) - done) / rate,
-                        pool.topics[n].text,
-                    )
-                )  # fmt: skip
+                before = len(pool) - len(left)
+                tell(Progress.since(begun, "sweep", before + done, len(pool), pool.topics[n].text, before))
     except KeyboardInterrupt:
-        measure()
-        raise Stopped from None
+        _measure(pool, block, plans, members, measures, depth, values)
+        return False
+    return True
 
 
 def _measure(
@@ -129,32 +107,24 @@ def _measure(
     values: Floats,
 ) -> None:
     """Every plan's figures on some queries."""
-    fast = [(m, q) for m, q in enumerate(map(quick, measures)) if q is not None]
-    slow = [m for m, name in enumerate(measures) if quick(name) is None]
-    columns = np.array([m for m, _ in fast], np.int64)
+    fast = {m: q for m, name in enumerate(measures) if (q := quick(name)) is not None}
+    slow = [m for m in range(len(measures)) if m not in fast]
     made = np.zeros((len(plans), len(block), len(measures)))  # written at once: Ctrl-C leaves no query half done
     for key, places in members.items():
         queries = [asked[key] for _, asked in block]
         group = [plans[n] for n in places.tolist()]
-        if fast:
-            for at, positions, ranks in Refusion(pool.engine, queries, depth).ranks(group):
-                pooled = queries[at]
-                if pooled is not None:
-                    every = np.array(list(pool.judgments.qrels[pooled.query_id].values()), np.int64)
-                    own = values_of([q for _, q in fast], ranks, pooled.grades, every)
-                    made[places[positions][:, None], at, columns] = own
-        for at, pooled in enumerate(queries):
-            if slow and pooled is not None:
-                figures = _by_lists(pool, pooled, group, [measures[m] for m in slow], depth)
+        for at, positions, ranks in Refusion(pool.engine, queries, depth).ranks(group) if fast else ():
+            if (pooled := queries[at]) is not None:
+                grades = np.array(list(pool.judgments.qrels[pooled.query_id].values()), np.int64)
+                own = values_of(list(fast.values()), ranks, pooled.grades, grades)
+                made[places[positions][:, None], at, list(fast)] = own
+        for at, pooled in enumerate(queries if slow else ()):
+            if pooled is not None:  # whole lists, measured as if each plan were a query
+                lists = {str(n): ranking_of(pool.engine, pooled, p, depth) for n, p in enumerate(group)}
+                qrels = dict.fromkeys(lists, pool.judgments.qrels[pooled.query_id])
+                figures = compute(lists, qrels, list(lists), [measures[m] for m in slow])
                 made[places[:, None], at, slow] = figures
     values[:, [n for n, _ in block]] = made
-
-
-def _by_lists(pool: Pool, pooled: Pooled, plans: Sequence[Plan], measures: list[str], depth: int) -> Floats:
-    """Measures that need whole lists: every plan's list of the query, as if each plan were a query."""
-    names = [str(p) for p in range(len(plans))]
-    lists = {name: ranking_of(pool.engine, pooled, p, depth) for name, p in zip(names, plans, strict=True)}
-    return compute(lists, dict.fromkeys(names, pool.judgments.qrels[pooled.query_id]), names, measures)
 
 
 NOT_USED = "not used"
@@ -201,11 +171,8 @@ class Sweep:
     seconds: float = 0.0
     seed: int = 0
 
-    # --- the choice -------------------------------------------------------------------------------------------------
-
     @property
     def measure(self) -> str:
-        """The measure that chose."""
         return self.measures[0]
 
     @property
@@ -250,17 +217,6 @@ class Sweep:
         return paired_difference(self.measure, names, first, second, seed=self.seed)
 
     @cached_property
-    def in_sample(self) -> Difference:
-        """The best plan against the baseline on the queries that chose it: flattering, for comparison only."""
-        return paired_difference(
-            self.measure,
-            (str(self.baseline), str(self.best)),
-            self.column()[0],
-            self.column()[self.best_index],
-            seed=self.seed,
-        )
-
-    @cached_property
     def oracle(self) -> float:
         """Mean of each query's best plan: what choosing a plan for each query could give at most."""
         return math.fsum(self.column().max(axis=0).tolist()) / len(self.query_ids)
@@ -295,8 +251,6 @@ class Sweep:
         same = counts[self.best_index]
         return f"{same} of {len(self.choice.chosen)} folds chose the same plan as all queries together"
 
-    # --- frames -----------------------------------------------------------------------------------------------------
-
     def frame(self, most: int | None = 20) -> pl.DataFrame:
         """One row a plan, best mean first: rank, plan, changes (what differs from the baseline), mean, low, high
         (95 % interval of the mean), difference to the baseline, wins, losses, ties, p (paired randomisation test) and p_holm
@@ -308,23 +262,30 @@ class Sweep:
 
         means, column = self.means(), self.column()
         differences = column - column[0]
+        wins, losses = (np.count_nonzero(part > 1e-12, axis=1).tolist() for part in (differences, -differences))
         p, adjusted = self._tests
-        order = sorted(range(len(self.plans)), key=lambda n: (-means[n], n))
-        rows = []
-        for rank, n in enumerate(order[:most], 1):
-            low, high = bootstrap_interval(column[n], seed=self.seed)
-            wins, losses = int((differences[n] > 1e-12).sum()), int((differences[n] < -1e-12).sum())
+        rows: list[dict[str, Any]] = []
+        for n in sorted(range(len(self.plans)), key=lambda n: (-means[n], n))[:most]:
+            low, high = _ends(*bootstrap_interval(column[n], seed=self.seed))
             rows.append(
-                (rank, str(self.plans[n]), self.changes(n), float(means[n]), *_ends(low, high), float(means[n] - means[0]),
-                 wins, losses,
-                 len(self.query_ids) - wins - losses, None if n == 0 else float(p[n]), None if n == 0 else float(adjusted[n]))
-            )  # fmt: skip
-        schema = {
-            "rank": pl.Int64, "plan": pl.String, "changes": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-            "difference": pl.Float64, "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "p": pl.Float64,
-            "p_holm": pl.Float64,
-        }  # fmt: skip
-        return pl.DataFrame(rows, schema=schema, orient="row")
+                {
+                    "rank": len(rows) + 1,
+                    "plan": str(self.plans[n]),
+                    "changes": self.changes(n),
+                    "mean": float(means[n]),
+                    "low": low,
+                    "high": high,
+                    "difference": float(means[n] - means[0]),
+                    "wins": wins[n],
+                    "losses": losses[n],
+                    "ties": len(self.query_ids) - wins[n] - losses[n],
+                    "p": float(p[n]) if n else None,
+                    "p_holm": float(adjusted[n]) if n else None,
+                }
+            )
+        texts, numbers = ("plan", "changes"), ("rank", "wins", "losses", "ties")
+        kinds = {name: pl.String if name in texts else pl.Int64 if name in numbers else pl.Float64 for name in rows[0]}
+        return pl.DataFrame(rows, schema=kinds)
 
     def changes(self, n: int) -> str:
         """What differs between a plan and the baseline, as `field=value` words; `baseline` where nothing does."""
@@ -347,20 +308,17 @@ class Sweep:
         """
         import polars as pl
 
-        column, topics = self.column(), self.before.judgments.topics
-        held = [None] * len(self.query_ids) if self.choice is None else self.choice.held_out.tolist()
-        most = column.argmax(axis=0)
-        return pl.DataFrame(
-            {
-                "query_id": pl.Series(self.query_ids, dtype=pl.String),
-                "query": pl.Series([topics[i].text if i in topics else None for i in self.query_ids], dtype=pl.String),
-                "baseline": pl.Series(column[0], dtype=pl.Float64),
-                "best": pl.Series(column[self.best_index], dtype=pl.Float64),
-                "held_out": pl.Series(held, dtype=pl.Float64),
-                "difference": pl.Series(column[self.best_index] - column[0], dtype=pl.Float64),
-                "oracle": pl.Series(column.max(axis=0), dtype=pl.Float64),
-                "oracle_plan": pl.Series([str(self.plans[n]) for n in most.tolist()], dtype=pl.String),
-            }
+        column = self.column()
+        most = column.argmax(axis=0).tolist()
+        return query_frame(
+            self.before.judgments,
+            self.query_ids,
+            baseline=column[0],
+            best=column[self.best_index],
+            held_out=[None] * len(self.query_ids) if self.choice is None else self.choice.held_out,
+            difference=column[self.best_index] - column[0],
+            oracle=column.max(axis=0),
+            oracle_plan=pl.Series([str(self.plans[n]) for n in most], dtype=pl.String),
         )
 
     def sensitivity(self, field: str, at: Plan | str | None = None, measure: str | None = None) -> pl.DataFrame:
@@ -383,11 +341,8 @@ class Sweep:
             rows.append(
                 (plan_fields.show(value), _number(value), float(self.means(measure)[n]), *_ends(low, high), marks)
             )
-        schema = {
-            "value": pl.String, "number": pl.Float64, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-            "marks": pl.String,
-        }  # fmt: skip
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        schema = dict.fromkeys(("value", "number", "mean", "low", "high", "marks"), pl.Float64)
+        return pl.DataFrame(rows, schema={**schema, "value": pl.String, "marks": pl.String}, orient="row")
 
     def beside(self, field: str, at: Plan | str | None = None, measure: str | None = None) -> pl.DataFrame:
         """The current, best and default plan where they are not on the curve of `sensitivity`, since they have other settings
@@ -463,8 +418,6 @@ class Sweep:
         """A value as a heat map names it."""
         return NOT_USED if without_effect(self.plans[n], _fields(self.plans[n], name)[0]) else plan_fields.show(value)
 
-    # --- to take away -----------------------------------------------------------------------------------------------
-
     def to_yaml(self) -> str:
         """The best plan as a plan file, with what it was tuned on as comments."""
         lines = [
@@ -515,8 +468,6 @@ def _number(value: Any) -> float | None:
 SEARCHES = ("grid", "random")
 FEW_QUERIES = 10
 
-Tell = Callable[[Progress], None]
-
 
 def sweep(
     engine: Engine,
@@ -535,152 +486,116 @@ def sweep(
     filters: str | None = None,
     principal: Principal | None = None,
     drop_identical_ids: bool | None = None,
-    progress: Tell | None = None,
+    progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     seed: int = 0,
 ) -> Sweep:
     """Try plans and choose one.
 
     Args:
-        engine: The pinned generation.
-        judgments: Queries and graded documents to tune on.
         grid: Field -> values (or a `Range`), as `grid.Space` reads them.
-        measure: The measure that chooses.
         folds: Folds of queries for the held-out figure; 0 has none.
         plan: The plan whose fields are varied.
         baseline: The plan that the result is compared with; None is `plan`.
-        measures: More measures to compute beside it.
+        measures: More measures to compute beside the one that chooses.
         search: grid (every combination) or random (`trials` of them).
-        trials: How many plans a random search tries.
         test: Other judgments: baseline and best plan are measured on them, and that is the reported difference.
-        mode, filters, principal: As in `Corpus.search`.
-        drop_identical_ids: As in `Corpus.evaluate`.
-        progress: Called now and then.
+        mode, filters, principal, drop_identical_ids: As in `Corpus.evaluate`.
         stop: Asked before each query; True ends the sweep with what is done.
         seed: Seed of folds, draws, intervals and tests.
 
     Returns:
         The sweep; where it was stopped (also by Ctrl-C) after some queries, of those, and it says so.
-
-    Raises:
-        UsageError, PlanError, JudgmentError: What was asked cannot be.
-        KeyboardInterrupt: Ctrl-C came before enough was done to say anything.
     """
     started = time.monotonic()
     if search not in SEARCHES:
         raise UsageError(f"There is no search called {search!r}", "The searches are " + ", ".join(SEARCHES))
     names = parse_measures([measure, *([measures] if isinstance(measures, str) and measures else measures)])
+    depth = needed_depth(names)
     space = grid if isinstance(grid, Space) else Space(plan, grid)
     first = Plan.of(baseline) if baseline is not None else space.base
-    count = len(judgments)
-    folds = 0 if folds < 2 else folds
-    fold_of = deal(count, folds, seed) if folds else None
-    judgments, test = judgments.dropping(drop_identical_ids), test and test.dropping(drop_identical_ids)
-    pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
-    depth = needed_depth(names)
-    plans, skipped, combinations = _plans(space, first, search, trials, seed)
-    values = np.full((len(plans), count, len(names)), np.nan)
-    complete = True
-    try:
-        score(pool, plans, names, depth, values, tell=progress, stop=stop)
-    except Stopped:
-        complete = False
-    return _sweep(
-        pool, space, plans, names, values, fold_of, skipped, combinations, complete,
-        test=test, search=search, seed=seed, depth=depth, started=started,
-    )  # fmt: skip
+    fold_of = deal(len(judgments), folds, seed) if folds >= 2 else None
 
+    def pool_of(judged: Judgments) -> Pool:
+        return Pool(engine, judged, principal=principal, mode=mode, filters=filters)
 
-def _plans(
-    space: Space, first: Plan, search: str, trials: int, seed: int
-) -> tuple[tuple[Plan, ...], dict[str, int], int]:
-    """The baseline and every different plan, in order; what is no plan, by reason; and the number of combinations."""
-    made: dict[Plan, None] = {first: None}
-    skipped: dict[str, int] = {}
-    combinations = 0
-    for combination in space.combinations() if search == "grid" else space.drawn(trials, seed):
-        combinations += 1
-        try:
-            made.setdefault(space.plan(combination))
-        except PlanError as exc:
-            skipped[exc.message] = skipped.get(exc.message, 0) + 1
-    if len(made) == 1 and skipped:
-        raise PlanError(f"No combination is a plan: {next(iter(skipped))}", "Change the fields and values")
-    return tuple(made), skipped, combinations
-
-
-def _sweep(
-    pool: Pool,
-    space: Space,
-    plans: tuple[Plan, ...],
-    names: tuple[str, ...],
-    values: Any,
-    fold_of: Any,
-    skipped: Mapping[str, int],
-    combinations: int,
-    complete: bool,
-    *,
-    test: Judgments | None,
-    search: str,
-    seed: int,
-    depth: int,
-    started: float,
-) -> Sweep:
-    judgments = pool.judgments
+    pool = pool_of(judgments.dropping(drop_identical_ids))
+    combinations = list(space.combinations() if search == "grid" else space.drawn(trials, seed))
+    plans, skipped = _plans(space, first, combinations)
+    values = np.full((len(plans), len(pool), len(names)), np.nan)
+    complete = score(pool, plans, names, depth, values, tell=progress, stop=stop)
     done = np.flatnonzero(~np.isnan(values).any(axis=(0, 2)))
     warnings = [*pool.warnings, *space.idle()]
     if len(done) < len(pool):
         if len(done) < 2:
             raise KeyboardInterrupt
         warnings.append(f"Stopped: figures are over {len(done)} of {len(pool)} queries")
-        judgments = judgments.subset([judgments.query_ids[n] for n in done.tolist()])
-        values = values[:, done]
-        fold_of = None if fold_of is None else fold_of[done]
-        if fold_of is not None and len(np.unique(fold_of)) < int(fold_of.max()) + 1:
+        pool = pool_of(pool.judgments.subset([pool.judgments.query_ids[n] for n in done.tolist()]))
+        values, fold_of = values[:, done], None if fold_of is None else fold_of[done]
+        if fold_of is not None and len(np.unique(fold_of)) < folds:
             fold_of = None
-        pool = Pool(pool.engine, judgments, principal=pool.principal, mode=pool.mode, filters=pool.filters)
-    choice: Choice | None = None if fold_of is None else nested(values[:, :, 0], fold_of)
+    choice = None if fold_of is None else nested(values[:, :, 0], fold_of)
     if choice is None and test is None:
         warnings.append("Nothing was held out: the figure is on the queries that chose the plan, and flatters it")
-    if len(judgments) < FEW_QUERIES:
-        warnings.append(f"{len(judgments)} queries are too few to tell plans apart")
-    made = Sweep(
-        space, plans, names, judgments.query_ids, values, choice, _NOTHING, _NOTHING, search=search,
-        combinations=combinations, skipped=skipped, complete=complete, seed=seed,
-    )  # fmt: skip
-    before, after = _evaluations(pool, [made.baseline, made.best], names, depth, seed)
+    if len(pool) < FEW_QUERIES:
+        warnings.append(f"{len(pool)} queries are too few to tell plans apart")
+    two = (plans[0], plans[best_of(values[:, :, 0], np.ones(len(pool), bool))])
+    before, after = _evaluations(pool, two, names, depth, seed)
+    test_before = test_after = None
     if test is not None:
-        other = Pool(pool.engine, test, principal=pool.principal, mode=pool.mode, filters=pool.filters)
-        test_before, test_after = _evaluations(other, [made.baseline, made.best], names, depth, seed)
-        made = replace(made, test_before=test_before, test_after=test_after)
+        other = pool_of(test.dropping(drop_identical_ids))
+        test_before, test_after = _evaluations(other, two, names, depth, seed)
         warnings += other.warnings
     if after.coverage.judged < LOW_COVERAGE:
         warnings.append(
             f"Only {after.coverage.judged:.0%} of the best plan's first ten are judged (baseline: "
             f"{before.coverage.judged:.0%}); a plan that finds what nobody judged looks worse than it is: judge more"
         )
-    warnings += [w for w in judgments.notes if w not in warnings]
-    return replace(made, before=before, after=after, warnings=tuple(warnings), seconds=time.monotonic() - started)
+    warnings += [w for w in pool.judgments.notes if w not in warnings]
+    return Sweep(
+        space=space,
+        plans=plans,
+        measures=names,
+        query_ids=pool.judgments.query_ids,
+        values=values,
+        choice=choice,
+        before=before,
+        after=after,
+        test_before=test_before,
+        test_after=test_after,
+        search=search,
+        combinations=len(combinations),
+        skipped=skipped,
+        complete=complete,
+        warnings=tuple(warnings),
+        seconds=time.monotonic() - started,
+        seed=seed,
+    )
+
+
+def _plans(
+    space: Space, first: Plan, combinations: Iterable[Mapping[str, Any]]
+) -> tuple[tuple[Plan, ...], dict[str, int]]:
+    """The baseline and every different plan, in order, and what is no plan, by reason."""
+    made: dict[Plan, None] = {first: None}
+    skipped: Counter[str] = Counter()
+    for combination in combinations:
+        try:
+            made.setdefault(space.plan(combination))
+        except PlanError as exc:
+            skipped[exc.message] += 1
+    if len(made) == 1 and skipped:
+        raise PlanError(f"No combination is a plan: {next(iter(skipped))}", "Change the fields and values")
+    return tuple(made), dict(skipped)
 
 
 def _evaluations(
-    pool: Pool, plans: list[Plan], names: tuple[str, ...], depth: int, seed: int
+    pool: Pool, plans: tuple[Plan, Plan], names: tuple[str, ...], depth: int, seed: int
 ) -> tuple[Evaluation, Evaluation]:
     """Whole rankings of two plans, for coverage, exports and comparisons."""
-    needs, keys = pool.needs(plans)
-    rankings: list[dict[str, tuple[str, ...]]] = [{}, {}]
-    for topic in pool.topics:
-        asked = {key: pool.ask(topic, need, {}) for key, need in needs.items()}
-        for run, plan, key in zip(rankings, plans, keys, strict=True):
-            pooled = asked[key]
-            run[topic.query_id] = () if pooled is None else ranking_of(pool.engine, pooled, plan, max(depth, 10))
+    measures = tuple(dict.fromkeys((*names, "Judged@10")))
     first, second = (
-        score_run(
-            Run(run, str(plan)), pool.judgments, (*names, *(m for m in ("Judged@10",) if m not in names)), seed=seed
-        )
-        for run, plan in zip(rankings, plans, strict=True)
+        score_run(Run(run, str(plan)), pool.judgments, measures, seed=seed)
+        for run, plan in zip(rankings_of(pool, plans, max(depth, 10)), plans, strict=True)
     )
     return first, second
-
-
-_NOTHING: Any = None

@@ -10,6 +10,8 @@ nothing can be told from that.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,9 +57,6 @@ def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") ->
 
     Returns:
         At most 1; NaN for no items, or where both used one and the same grade only.
-
-    Raises:
-        UsageError: The two differ in length, or there are no such weights.
     """
     if len(first) != len(second):
         raise UsageError(f"One judge graded {len(first)} items, the other {len(second)}", "Give the same items")
@@ -67,7 +66,7 @@ def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") ->
     if not n:
         return math.nan
     observed = math.fsum(_cost(a, b, weights) for a, b in zip(first, second, strict=True)) / n
-    left, right = _counts(first), _counts(second)
+    left, right = Counter(first), Counter(second)
     expected = math.fsum(_cost(a, b, weights) * x * y for a, x in left.items() for b, y in right.items()) / n**2
     return 1.0 - observed / expected if expected else math.nan
 
@@ -82,7 +81,7 @@ def fleiss(items: Sequence[Sequence[int]]) -> float:
     if not used:
         return math.nan
     total = sum(map(len, used))
-    shares = [count / total for count in _counts([g for grades in used for g in grades]).values()]
+    shares = [count / total for count in Counter([g for grades in used for g in grades]).values()]
     expected = math.fsum(share**2 for share in shares)
     return (observed(used) - expected) / (1 - expected) if len(shares) > 1 else math.nan
 
@@ -92,7 +91,7 @@ def observed(items: Sequence[Sequence[int]]) -> float:
     used = [grades for grades in items if len(grades) > 1]
     if not used:
         return math.nan
-    return math.fsum(math.fsum(c * (c - 1) for c in _counts(g).values()) / (len(g) * (len(g) - 1)) for g in used) / len(
+    return math.fsum(math.fsum(c * (c - 1) for c in Counter(g).values()) / (len(g) * (len(g) - 1)) for g in used) / len(
         used
     )
 
@@ -102,9 +101,6 @@ def agreement(items: Sequence[Mapping[str, int]], judges: Sequence[str] | None =
 
     Args:
         judges: The judges to compare; None is all. Two are compared by Cohen's kappa, more by Fleiss'.
-
-    Raises:
-        UsageError: Fewer than two judges.
     """
     names = tuple(sorted({j for grades in items for j in grades} if judges is None else set(judges)))
     if len(names) < 2:
@@ -135,21 +131,6 @@ def _cost(a: int, b: int, weights: str) -> float:
     return float(abs(a - b) if weights == "linear" else (a - b) ** 2)
 
 
-def _counts(grades: Sequence[int]) -> dict[int, int]:
-    counted: dict[int, int] = {}
-    for grade in sorted(grades):
-        counted[grade] = counted.get(grade, 0) + 1
-    return counted
-
-
 def _word(kappa: float) -> str:
-    for limit, word in (
-        (0.0, "worse than chance"),
-        (0.2, "slight"),
-        (0.4, "fair"),
-        (0.6, "moderate"),
-        (0.8, "substantial"),
-    ):
-        if kappa < limit or (limit and kappa <= limit):
-            return word
-    return "almost perfect"
+    names = ("slight", "fair", "moderate", "substantial", "almost perfect")
+    return "worse than chance" if kappa < 0 else names[bisect_left((0.2, 0.4, 0.6, 0.8), kappa)]

@@ -16,7 +16,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,9 @@ from workbench.errors import JudgmentError, UsageError
 from workbench.judgments import formats
 from workbench.judgments.formats import qrels_to_trec, words
 from workbench.judgments.judging import Judging, Located, anchors, with_own_ids
-from workbench.judgments.log import LONGEST_JUDGE, LONGEST_NOTE, Anchor, Judgment
+from workbench.judgments.log import LONGEST_JUDGE, LONGEST_NOTE, Judgment
 from workbench.judgments.qrels import load_judgments
-from workbench.judgments.query_sets import JUDGING, Query, checked
+from workbench.judgments.query_sets import JUDGING, Query, add_queries, checked
 from workbench.locators import whole_number
 from workbench.markup import cell
 from workbench.saved.database import time_of
@@ -40,7 +40,7 @@ COLUMNS = (
     "query_id", "query", "keywords", "document", "root", "start", "end", "quote", "grade", "judge", "time", "note",
 )  # fmt: skip
 _OWN = {"quote", "judge"}
-_TABLES = {".csv", ".jsonl", ".ndjson"}
+_TABLES = {".csv", *formats.JSONL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,6 @@ def import_queries(judging: Judging, path: str | Path, name: str) -> tuple[int, 
 
     Returns:
         How many queries the file has, and how many of them were new.
-
-    Raises:
-        JudgmentError: Lines cannot be read (the message names them), or an id is there with another text.
     """
     queries = read_queries(Path(path))
     return len(queries), judging.sets.add(name, queries, make=True, note="Imported", by=judging.judge)
@@ -101,8 +98,7 @@ def read_queries(file: Path) -> tuple[Query, ...]:
     elif suffix in _TABLES:
         rows = list(formats.json_rows(file, draft))
     else:
-        lines = enumerate(formats.text_of(file).split("\n"), 1)
-        rows = [(line, {"text": text}) for line, text in lines if text.strip()]
+        rows = [(line, {"text": text}) for line, text in formats.lines_of(file)]
     for line, row in rows:
         text = formats.first_of(row, formats.TEXT_NAMES)
         try:
@@ -120,9 +116,9 @@ def read_queries(file: Path) -> tuple[Query, ...]:
 
 def holds_judgments(file: Path) -> bool:
     """Whether a file looks like judgments: a reader of the wrong kind would name lines that are right."""
-    if file.suffix.lower() not in {".csv", ".jsonl", ".ndjson", ".txt"}:
+    if file.suffix.lower() not in {*_TABLES, ".txt"}:
         return True
-    lines = [line for line in formats.text_of(file).split("\n") if line.strip()]
+    lines = [line for _, line in formats.lines_of(file)]
     if file.suffix.lower() == ".txt":
         return 2 * sum(re.fullmatch(r"\s*\S+\s+\S+\s+.+\s[+-]?\d+\s*", line) is not None for line in lines) > len(lines)
     words = set(re.findall(r"\w+", lines[0].lower())) if lines else set()
@@ -143,9 +139,6 @@ def import_judgments(
     Args:
         name: The set; None is the file's or folder's name.
         judge: Whose judgments they are, where the file does not say; None is `imported`.
-
-    Raises:
-        JudgmentError: Lines cannot be read (the message names them), or do not fit the set. Nothing is imported then.
     """
     source = Path(path)
     own = _read_own(source, judge or IMPORTED) if source.suffix.lower() in _TABLES and source.is_file() else None
@@ -164,7 +157,7 @@ def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence
     found, unknown = anchors(judging, names)
     with judging.sets.database.writing(JUDGING) as db:
         number = judging.sets.found_or_made(db, name, "Imported", judging.judge)
-        new_queries = judging.sets.add_in(db, number, name, queries)
+        new_queries = add_queries(db, number, name, queries)
         known = {
             r["query_id"] for r in db.execute("SELECT query_id FROM judging_queries WHERE set_number = ?", (number,))
         }
@@ -177,7 +170,8 @@ def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence
         before = {_identity(j): j.grade for j in judging.log.valid_in(db, number)}
         new = 0
         for row in rows:
-            anchor = _anchor(row, found[row.document])
+            document = found[row.document]
+            anchor = replace(document, root=document.root or row.root, start=row.start, end=row.end, quote=row.quote)
             if before.get((row.query_id, anchor.key, anchor.root, row.judge)) == row.grade:
                 continue
             judging.log.write(db, number, row.query_id, anchor, row.grade, row.judge, row.note, row.time)
@@ -189,21 +183,10 @@ def _identity(judgment: Judgment) -> tuple[str, str, str, str]:
     return judgment.query_id, judgment.anchor.key, judgment.anchor.root, judgment.judge
 
 
-def _anchor(row: _Row, document: Anchor) -> Anchor:
-    return Anchor(
-        document.path, document.root or row.root, document.tenant, row.start, row.end, row.quote, document.roles,
-        document.sensitivity, document.document_id,
-    )  # fmt: skip
-
-
 def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
     """Queries and judgments of our own form; None where the file is of another."""
     draft = formats.Draft()
-    if file.suffix.lower() == ".csv":
-        needed = (formats.QUERY_ID_NAMES, formats.DOCUMENT_NAMES, formats.GRADE_NAMES)
-        rows: list[tuple[int, Mapping[str, Any]]] = list(formats.csv_rows(file, draft, needed))
-    else:
-        rows = list(formats.json_rows(file, draft))
+    rows = list(formats.judged_rows(file, draft))
     if not any(_OWN & set(row) for _, row in rows):
         return None
     made: list[_Row] = []
@@ -228,7 +211,7 @@ def _row(row: Mapping[str, Any], query_id: str, judge: str) -> tuple[list[str], 
     faults = []
     named = next((str(row[n]) for n in formats.DOCUMENT_NAMES if row.get(n)), "")
     document = unicodedata.normalize("NFC", named)  # a path may begin or end with a space
-    raw = next((row[n] for n in formats.GRADE_NAMES if n in row), "")
+    raw = formats.grade_of(row)
     grade = formats.read_grade(raw)
     if not query_id or not document.strip():
         faults.append("the query id or the document is empty")
@@ -278,10 +261,6 @@ def export_judgments(
 
     Returns:
         Number of judgments written.
-
-    Raises:
-        JudgmentError: There is no such set or form, or nothing is judged.
-        UsageError: A document's name has a tab or a line end inside, or a space around it, and the form is BEIR's.
     """
     if form not in FORMATS:
         raise JudgmentError(f"There is no format {form!r}", "Use " + ", ".join(FORMATS))

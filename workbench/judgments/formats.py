@@ -13,7 +13,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
@@ -31,6 +31,7 @@ QUERY_ID_NAMES = ("query_id", "query-id", "qid", "_id", "id", "topic")
 TEXT_NAMES = ("query", "text", "question", "title")
 """The names of a query's text; beside a document, a title is the document's (`query_text`)."""
 DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
+JSONL = {".jsonl", ".ndjson"}
 _QUERIES = "queries.jsonl"
 TOPICS = ".topics.tsv"
 """The ending of the queries' file that stands beside TREC qrels, in the place of theirs."""
@@ -88,6 +89,21 @@ class Draft:
                 before = self._lines[query_id, document]
                 self.fault(file, line, f"{query_id!r} and {document!r} had grade {grades[document]} in line {before}")
 
+    def add_row(self, file: Path, line: int, row: Mapping[str, Any]) -> None:
+        """Add a judgment with its query's text if it has one, or a query with `relevant`: documents, or documents and grades."""
+        query_id, relevant = id_of(row), row.get("relevant")
+        if relevant is None:
+            text, grades = query_text(row), {first_of(row, DOCUMENT_NAMES): grade_of(row)}
+        else:
+            text = first_of(row, TEXT_NAMES)
+            grades = dict.fromkeys(map(str, relevant), 1) if isinstance(relevant, list) else relevant
+        if text or relevant is not None:
+            self.add_topic(file, line, query_id, text, read_keywords(row))
+        if not isinstance(grades, dict) or not grades:
+            return self.fault(file, line, "relevant is neither a list of documents nor documents with grades")
+        for document, grade in grades.items():
+            self.add_grade(file, line, query_id, clean(document), grade)
+
     def finish(self, source: Path, name: str, complete: bool) -> Judgments:
         """The judgments, or the error; `complete` says that every judged query must have a text."""
         if complete:
@@ -124,18 +140,10 @@ def load(path: Path, *, split: str | None, topics: Path | None, name: str | None
         qrels, queries = path, _queries_near(path)
     queries = topics or queries
     if queries is not None:
-        _reader_of_topics(queries)(queries, draft)
-    suffix = qrels.suffix.lower()
-    if suffix == ".csv":
-        read_csv(qrels, draft)
-    elif suffix in {".jsonl", ".ndjson"}:
-        read_jsonl(qrels, draft)
-    elif suffix == ".tsv":
-        read_beir_qrels(qrels, draft)
-    else:
-        read_trec_qrels(qrels, draft)
-    chosen = name if name is not None else _title(path, split)
-    return draft.finish(qrels, chosen, complete=queries is not None)
+        (read_queries if queries.suffix.lower() in JSONL else read_topics)(queries, draft)
+    for line, row in judged_rows(qrels, draft):
+        draft.add_row(qrels, line, row)
+    return draft.finish(qrels, name if name is not None else _title(path, split), complete=queries is not None)
 
 
 def _title(path: Path, split: str | None) -> str:
@@ -175,7 +183,7 @@ def read_along(file: Path) -> tuple[Path, ...]:
     if file.is_dir():
         return tuple(p for form in ("qrels*", "qrels/*.tsv", "queries*", "topics*", "corpus*") for p in file.glob(form))
     suffix = file.suffix.lower()
-    if suffix in {".csv", ".jsonl", ".ndjson"} or file.name.lower().endswith(TOPICS):
+    if suffix in {".csv", *JSONL} or file.name.lower().endswith(TOPICS):
         return ()
     beir = (file.parent / _QUERIES, file.parent.parent / _QUERIES) if suffix == ".tsv" else ()
     return (file.with_suffix(TOPICS), *beir)
@@ -183,12 +191,6 @@ def read_along(file: Path) -> tuple[Path, ...]:
 
 def _queries_near(file: Path) -> Path | None:
     return next((p for p in read_along(file) if p.is_file()), None)
-
-
-def _reader_of_topics(file: Path) -> Callable[[Path, Draft], None]:
-    if file.suffix.lower() in {".jsonl", ".ndjson"}:
-        return read_queries
-    return read_topics
 
 
 def read_queries(file: Path, draft: Draft) -> None:
@@ -201,16 +203,15 @@ def read_topics(file: Path, draft: Draft) -> None:
     """TREC topics (`<top>` with `<num>` and `<title>`), or lines of id, tab, text; in our own form also tab and keywords."""
     text = text_of(file)
     if file.suffix.lower() == ".tsv" or "<top>" not in text.lower():
-        for line, row in enumerate(text.split("\n"), 1):
-            if row.strip():
-                query_id, tab, words = row.partition("\t")
-                keywords = ""
-                if file.name.lower().endswith(TOPICS):
-                    words, _, keywords = words.partition("\t")
-                if tab:
-                    draft.add_topic(file, line, spoken(query_id.strip()), clean(words), clean(keywords) or None)
-                else:
-                    draft.fault(file, line, "there is no tab between id and text")
+        for line, row in lines_of(file):
+            query_id, tab, words = row.partition("\t")
+            keywords = ""
+            if file.name.lower().endswith(TOPICS):
+                words, _, keywords = words.partition("\t")
+            if tab:
+                draft.add_topic(file, line, spoken(query_id.strip()), clean(words), clean(keywords) or None)
+            else:
+                draft.fault(file, line, "there is no tab between id and text")
         return
     for match in re.finditer(r"<top>(.*?)(?:</top>|(?=<top>)|\Z)", text, re.DOTALL | re.IGNORECASE):
         line = text.count("\n", 0, match.start()) + 1
@@ -222,44 +223,52 @@ def read_topics(file: Path, draft: Draft) -> None:
             draft.add_topic(file, line, number[1], clean(" ".join(title[1].split())), None)
 
 
-def read_beir_qrels(file: Path, draft: Draft) -> None:
+def judged_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows of a file of judgments with their lines, whatever its form: CSV with a header, JSONL, BEIR's `.tsv`, else TREC."""
+    suffix = file.suffix.lower()
+    if suffix == ".csv":
+        yield from csv_rows(file, draft, (QUERY_ID_NAMES, DOCUMENT_NAMES, GRADE_NAMES))
+    elif suffix in JSONL:
+        yield from json_rows(file, draft)
+    else:
+        read = _beir_fields if suffix == ".tsv" else _trec_fields
+        for line, text in lines_of(file):
+            if (fields := read(file, line, text, draft)) is not None:
+                yield line, dict(zip(("query_id", "document", "grade"), fields, strict=True))
+
+
+def _beir_fields(file: Path, line: int, row: str, draft: Draft) -> Sequence[str] | None:
     """BEIR qrels: query id, document key and grade, separated by tabs; the first line may be a header."""
-    for line, row in enumerate(text_of(file).split("\n"), 1):
-        if not row.strip():
-            continue
-        fields = [f.strip() for f in row.split("\t")]
-        if line == 1 and len(fields) == 3 and fields[0].lower() in QUERY_ID_NAMES and read_grade(fields[2]) is None:
-            if fields[2].lower() not in GRADE_NAMES:
-                # A column of another name may run the other way, as Cleverdon's codes do (1 is the best).
-                draft.fault(file, line, f"the third column is called {fields[2]!r}, not score")
-        elif len(fields) != 3:
-            draft.fault(file, line, f"there are {len(fields)} fields between tabs instead of 3")
-        else:
-            draft.add_grade(file, line, fields[0], clean(fields[1]), fields[2])
+    fields = [f.strip() for f in row.split("\t")]
+    if line == 1 and len(fields) == 3 and fields[0].lower() in QUERY_ID_NAMES and read_grade(fields[2]) is None:
+        if fields[2].lower() not in GRADE_NAMES:
+            # A column of another name may run the other way, as Cleverdon's codes do (1 is the best).
+            draft.fault(file, line, f"the third column is called {fields[2]!r}, not score")
+        return None
+    if len(fields) != 3:
+        draft.fault(file, line, f"there are {len(fields)} fields between tabs instead of 3")
+        return None
+    return fields
 
 
-def read_trec_qrels(file: Path, draft: Draft) -> None:
+def _trec_fields(file: Path, line: int, row: str, draft: Draft) -> Sequence[str] | None:
     """TREC qrels: query, iteration, document and grade, separated by spaces; a document key may hold spaces, also as `%20`."""
-    for line, row in enumerate(text_of(file).split("\n"), 1):
-        if not row.strip():
-            continue
-        if _RUN.fullmatch(row):
-            raise JudgmentError(
-                f"{file.name}, line {line}: this is a line of a run (query, Q0, document, rank, score, name), not of qrels",
-                "Give the qrels here: query, iteration, document, grade",
-            )
-        head = row.split(None, 2)
-        tail = head[2].rsplit(None, 1) if len(head) == 3 else []
-        if len(tail) != 2:
-            draft.fault(file, line, "there are fewer than 4 fields: query, iteration, document, grade")
-        else:
-            draft.add_grade(file, line, spoken(head[0]), spoken(clean(tail[0])), tail[1])
+    if _RUN.fullmatch(row):
+        raise JudgmentError(
+            f"{file.name}, line {line}: this is a line of a run (query, Q0, document, rank, score, name), not of qrels",
+            "Give the qrels here: query, iteration, document, grade",
+        )
+    head = row.split(None, 2)
+    tail = head[2].rsplit(None, 1) if len(head) == 3 else []
+    if len(tail) != 2:
+        draft.fault(file, line, "there are fewer than 4 fields: query, iteration, document, grade")
+        return None
+    return spoken(head[0]), spoken(clean(tail[0])), tail[1]
 
 
-def read_csv(file: Path, draft: Draft) -> None:
-    """CSV with a header that names at least query_id, document and grade."""
-    for line, row in csv_rows(file, draft, (QUERY_ID_NAMES, DOCUMENT_NAMES, GRADE_NAMES)):
-        _judgment(file, line, row, draft)
+def lines_of(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank, with their numbers; split on line feeds only (JSON strings may hold U+2028)."""
+    return ((n, line) for n, line in enumerate(text_of(file).split("\n"), 1) if line.strip())
 
 
 def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -299,37 +308,9 @@ def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Itera
         draft.fault(file, line, f"this is not CSV: {str(exc).partition(' - ')[0]}")
 
 
-def read_jsonl(file: Path, draft: Draft) -> None:
-    """JSONL: a judgment a line, or a query a line with `relevant` (a list of documents, or documents and grades)."""
-    for line, row in json_rows(file, draft):
-        relevant = row.get("relevant")
-        if relevant is None:
-            _judgment(file, line, row, draft)
-            continue
-        query_id = id_of(row)
-        draft.add_topic(file, line, query_id, first_of(row, TEXT_NAMES), read_keywords(row))
-        grades = dict.fromkeys(map(str, relevant), 1) if isinstance(relevant, list) else relevant
-        if not isinstance(grades, dict) or not grades:
-            draft.fault(file, line, "relevant is neither a list of documents nor documents with grades")
-            continue
-        for document, grade in grades.items():
-            draft.add_grade(file, line, query_id, clean(document), grade)
-
-
-def _judgment(file: Path, line: int, row: Mapping[str, Any], draft: Draft) -> None:
-    query_id, text = id_of(row), query_text(row)
-    if text:
-        draft.add_topic(file, line, query_id, text, read_keywords(row))
-    grade = next((row[n] for n in GRADE_NAMES if n in row), "")
-    draft.add_grade(file, line, query_id, first_of(row, DOCUMENT_NAMES), grade)
-
-
 def json_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The objects of a JSONL file, with their lines; what is none is a fault."""
-    # Split on line feeds only: JSON strings may hold U+2028, which str.splitlines takes for a line end.
-    for line, row in enumerate(text_of(file).split("\n"), 1):
-        if not row.strip():
-            continue
+    for line, row in lines_of(file):
         try:
             value = json.loads(row, object_pairs_hook=_once)
         except RecursionError:
@@ -401,6 +382,11 @@ def query_text(row: Mapping[str, Any]) -> str:
 def first_of(row: Mapping[str, Any], names: Sequence[str]) -> str:
     """The first of some names' values that is not blank; empty where there is none."""
     return next((clean(row[n]) for n in names if row.get(n) is not None and clean(row[n])), "")
+
+
+def grade_of(row: Mapping[str, Any]) -> Any:
+    """The grade in a row as it is written; empty where it has none."""
+    return next((row[n] for n in GRADE_NAMES if n in row), "")
 
 
 def read_keywords(row: Mapping[str, Any]) -> str | None:

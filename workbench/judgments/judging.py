@@ -13,11 +13,15 @@ the newest grade of a passage counts, of several judges the median, of an even n
 from __future__ import annotations
 
 import getpass
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any
+
+import numpy as np
+from cachetools import LRUCache
 
 from workbench import settings
 from workbench.errors import JudgmentError
@@ -34,16 +38,9 @@ from workbench.store.types import Scope
 
 _BATCH = 500
 _EVERYTHING = Scope()
-_KEPT = 16
 # Pages ask at every run, and counting thousands of judgments takes a good part of a second.
-_overviews: dict[tuple[object, ...], tuple[QuerySet, ...]] = {}
-
-
-class Gradable(Protocol):
-    """What can be graded: a hit of a search, or anything that knows its chunk."""
-
-    @property
-    def chunk_id(self) -> str: ...
+_overviews: LRUCache[tuple[object, ...], tuple[QuerySet, ...]] = LRUCache(16)
+_lock = threading.Lock()
 
 
 def judge_name() -> str:
@@ -98,15 +95,15 @@ class Judging:
     def overview(self) -> tuple[QuerySet, ...]:
         """The sets, the newest first, with the numbers of queries and judgments that the principal sees."""
         seen = (self.sets.database.path, self.records.generation, self.scope.key, self.sets.stamp())
-        kept = _overviews.get(seen)
+        with _lock:
+            kept = _overviews.get(seen)
         if kept is None:
             kept = tuple(
                 replace(s, queries=len(self.queries(s.name)), judgments=self._count(s.name))
                 for s in self.sets.overview()
             )
-            while len(_overviews) >= _KEPT:
-                _overviews.pop(next(iter(_overviews)), None)
-            _overviews[seen] = kept
+            with _lock:
+                _overviews[seen] = kept
         return kept
 
     def _count(self, name: str) -> int:
@@ -115,11 +112,7 @@ class Judging:
         return len(self.locate(valid)) if self.records.masks else len(self._shown([j.anchor for j in valid])[0])
 
     def queries(self, name: str) -> tuple[Query, ...]:
-        """The queries of a set, without those that were made from documents that the principal does not see.
-
-        Raises:
-            JudgmentError: There is no such set.
-        """
+        """The queries of a set, without those that were made from documents that the principal does not see."""
         found = self.sets.queries(name)
         sources = [q.source for q in found if q.source is not None]
         unknown = {
@@ -146,24 +139,17 @@ class Judging:
         return tuple(q for q in found if q.source is None or q.source in allowed)
 
     def _sees(self, number: int) -> bool:
-        """Whether the principal sees a document."""
         seen = self.scope.visible_documents
         return seen is None or bool(seen[number])
 
     def _masked(self, numbers: Sequence[int]) -> bool:
         """Whether the principal sees one of some documents with something masked."""
-        import numpy as np
-
         return bool(self.records.masked(np.array(numbers, np.int64)).any())
 
     # --- grading -------------------------------------------------------------------------------------------------------
 
-    def anchor(self, hit: Gradable | str) -> Anchor:
-        """What a hit, or a chunk id, is a judgment of: its characters, or its whole document where it is one.
-
-        Raises:
-            JudgmentError: It is not in the corpus now, or not for the principal to see.
-        """
+    def anchor(self, hit: Any) -> Anchor:
+        """What a hit, or a chunk id, is a judgment of: its characters, or its whole document where it is one."""
         chunk_id = hit if isinstance(hit, str) else hit.chunk_id
         number = self.records.find_record(chunk_id, self.scope)
         if number is None:
@@ -176,7 +162,7 @@ class Judging:
 
     def grade(
         self,
-        hit: Gradable | str,
+        hit: Any,
         grade: int,
         query: str | Query,
         *,
@@ -192,10 +178,6 @@ class Judging:
 
         Args:
             judge: Who judges; None is this object's judge.
-
-        Raises:
-            JudgmentError: The hit, set or query is not there, or the grade is none.
-            CorpusError: The database cannot be written.
         """
         anchor = self.anchor(hit)
         asked = checked(query if isinstance(query, Query) else Query("", query, keywords))
@@ -224,7 +206,7 @@ class Judging:
     def grades(
         self,
         query: str | Query,
-        hits: Sequence[Gradable],
+        hits: Sequence[Any],
         *,
         keywords: str | None = None,
         set: str = SEARCH,
@@ -240,20 +222,13 @@ class Judging:
         located = [] if wanted is None else self.located(set, wanted, [judge or self.judge])
         if not located:
             return {}
-        by_document: dict[str, list[Located]] = {}
-        for one in reversed(located):
-            by_document.setdefault(one.document_id, []).append(one)
         found: dict[str, Judgment] = {}
         for chunk_id, document_id, span in self.spans(hits):
-            best: tuple[int, Judgment] | None = None
-            for one in by_document.get(document_id, ()):
-                if one.span is None:
-                    continue
-                near = _nearness(span, one)
-                if near and (best is None or near > best[0]):
-                    best = near, one.judgment
-            if best is not None:
-                found[chunk_id] = best[1]
+            best = 0
+            for one in reversed(located):  # the newest first: of judgments as near it counts
+                near = _nearness(span, one) if one.document_id == document_id else 0
+                if near > best:
+                    best, found[chunk_id] = near, one.judgment
         return found
 
     def _query_id(self, name: str, text: str, keywords: str | None) -> str | None:
@@ -262,10 +237,8 @@ class Judging:
         found = next(same, None)
         return None if found is None else found.query_id
 
-    def spans(self, hits: Sequence[Gradable]) -> Iterator[tuple[str, str, Span]]:
+    def spans(self, hits: Sequence[Any]) -> Iterator[tuple[str, str, Span]]:
         """Chunk id, document id and characters of hits, in their order; those that are not to be seen are left out."""
-        import numpy as np
-
         ids = dict.fromkeys(h.chunk_id for h in hits)
         numbers = {i: n for i in ids if (n := self.records.find_record(i, self.scope)) is not None}
         columns = self.records.columns(np.array(list(numbers.values()), np.int64))
@@ -278,11 +251,7 @@ class Judging:
     def located(
         self, name: str, query_id: str | None = None, judges: Sequence[str] | None = None
     ) -> tuple[Located, ...]:
-        """The valid judgments of a set where they stand now, oldest first; those that the principal may see.
-
-        Raises:
-            JudgmentError: There is no such set.
-        """
+        """The valid judgments of a set where they stand now, oldest first; those that the principal may see."""
         return self.locate(self.log.valid(name, query_id, judges))
 
     def locate(self, judgments: Sequence[Judgment]) -> tuple[Located, ...]:
@@ -369,9 +338,6 @@ class Judging:
 
         Args:
             judges: Whose grades count; None is every person's and no machine's.
-
-        Raises:
-            JudgmentError: There is no such set, or it has no judgments of these judges.
         """
         made = to_judgments(set, self.queries(set), self.located(set), judges)
         return made.by_document() if documents else made
@@ -390,10 +356,8 @@ def _nearness(span: Span, one: Located) -> int:
 
 def passage(document: Document, start: int, end: int, quote: str) -> Anchor:
     """What is judged when characters of a document are; 0, 0 and "" for the whole of it."""
-    return Anchor(
-        document.path, document.root, document.tenant, start, end, quote, document.roles, document.sensitivity,
-        document.document_id,
-    )  # fmt: skip
+    access = (document.roles, document.sensitivity, document.document_id)
+    return Anchor(document.path, document.root, document.tenant, start, end, quote, *access)
 
 
 # --- from judgments to qrels: passages judged twice are one, several judges give one grade ---
@@ -428,9 +392,6 @@ def to_judgments(
     Args:
         located: Its judgments, oldest first.
         judges: Whose grades count; None is every person's. Machines count only if named.
-
-    Raises:
-        JudgmentError: Nothing is judged by these judges.
     """
     chosen = [x for x in located if (not x.judgment.machine if judges is None else x.judgment.judge in judges)]
     asked = {q.query_id: q for q in queries}
@@ -449,13 +410,9 @@ def to_judgments(
             key = passage.key if passage.key not in mine else f"{passage.key}@{document_id}"
             mine[key] = _median(list(passage.grades.values()))
             judged.setdefault(query_id, []).append(JudgedPassage(key, document_id, passage.path, passage.span))
-    made = Judgments(
-        {i: q.topic for i, q in asked.items()},
-        qrels,
-        name,
-        (*_notes(chosen, [asked[i] for i in qrels]), *_machines(located, judges)),
-        {i: tuple(found) for i, found in judged.items()},
-    )
+    notes = (*_notes(chosen, [asked[i] for i in qrels]), *_machines(located, judges))
+    kept = {i: tuple(found) for i, found in judged.items()}
+    made = Judgments({i: q.topic for i, q in asked.items()}, qrels, name, notes, kept)
     return made if any(p.span is not None for found in judged.values() for p in found) else made.by_document()
 
 

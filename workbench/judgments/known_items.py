@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from workbench.errors import JudgmentError, UsageError
 from workbench.judgments.judging import Judging, passage
 from workbench.judgments.log import KNOWN_ITEM
-from workbench.judgments.query_sets import JUDGING, Query, Source
+from workbench.judgments.query_sets import JUDGING, Query, Source, add_queries
 from workbench.records import Chunk, Document, Granularity, Span
 from workbench.retrieve.engine import Engine
 from workbench.store.types import Scope
@@ -40,12 +40,9 @@ _LETTERS = re.compile(r"[^\W_]+")
 _MARKUP = re.compile(r"^[\s#>*+\-=~`|]+|[\s#*=~`|]+$")
 # Headings that every second document has tell nobody which one is meant.
 _PLAIN = frozenset(
-    [
-        "introduction", "overview", "summary", "examples", "example", "usage", "notes", "note", "see", "also", "description",
-        "parameters", "returns", "contents", "conclusion", "references", "syntax", "background", "installation", "license",
-        "changelog", "todo", "faq", "about",
-    ]
-)  # fmt: skip
+    "introduction overview summary examples example usage notes note see also description parameters returns contents "
+    "conclusion references syntax background installation license changelog todo faq about".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +68,6 @@ def make_known_items(
 
     Args:
         count: How many at most, 1 to 1,000; fewer where the corpus does not give as many.
-
-    Raises:
-        UsageError: A kind that there is not, or a count out of bounds.
     """
     unknown = [k for k in kinds if k not in KINDS]
     if unknown or not kinds or not 1 <= count <= MOST:
@@ -83,45 +77,65 @@ def make_known_items(
         )
     wanted = list(dict.fromkeys(kinds))
     made: dict[str, list[KnownItem]] = {kind: [] for kind in wanted}
-    said: set[str] = set()
+    texts: set[str] = set()
     # Each document gives one query at most, of the kind of which there are fewest, so that no long document rules.
-    for number, document, chunks in _documents(engine, scope, seed):
-        if sum(map(len, made.values())) >= count:
+    for found in _documents(engine, scope, seed):
+        if len(texts) >= count:
             break
         for kind in sorted(wanted, key=lambda k: (len(made[k]), wanted.index(k))):
-            item = next(
-                (
-                    i
-                    for i in _CANDIDATES[kind](engine, scope, number, document, chunks, seed)
-                    if i.text.lower() not in said
-                ),
-                None,
-            )
-            if item is not None:
-                said.add(item.text.lower())
-                made[kind].append(item)
+            candidates = (c for c in _CANDIDATES[kind](found) if c[0].lower() not in texts)
+            if (candidate := next(candidates, None)) is not None:
+                text, used, chunk = candidate
+                texts.add(text.lower())
+                made[kind].append(KnownItem(text, kind, found.number, used, "" if chunk is None else chunk.chunk_id))
                 break
     return tuple(item for kind in wanted for item in made[kind])
 
 
-def _documents(engine: Engine, scope: Scope, seed: int) -> Iterator[tuple[int, Document, list[Chunk]]]:
-    """Visible documents in the order of the seed, with their chunks of one collection, in order."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A visible document with its chunks of one collection, in order, and in the order of the seed."""
+
+    engine: Engine
+    scope: Scope
+    number: int
+    document: Document
+    chunks: Sequence[Chunk]
+    shuffled: Sequence[Chunk]
+
+    @property
+    def title(self) -> str:
+        return " ".join(self.document.title.split())
+
+
+_Candidate = tuple[str, Span, Chunk | None]
+"""A query's text, its characters in the document, and the chunk that answers it; None for the whole document."""
+
+
+def _place(seed: int, name: str) -> bytes:
+    return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
+
+
+def _documents(engine: Engine, scope: Scope, seed: int) -> Iterator[_Found]:
     visible = scope.visible_documents
     numbers = [n for n in range(engine.records.documents_total) if visible is None or visible[n]]
     ids: dict[int, str] = {}
-    for start in range(0, len(numbers), 5_000):
-        part = numbers[start : start + 5_000]
+    for part in _parts(numbers, 5_000):
         ids.update({n: d.document_id for n, d in zip(part, engine.records.headers(part), strict=True)})
-    numbers.sort(key=lambda n: hashlib.blake2b(f"{seed}\0{ids[n]}".encode(), digest_size=8).digest())
-    for start in range(0, len(numbers), _BATCH):
-        part = numbers[start : start + _BATCH]
+    numbers.sort(key=lambda n: _place(seed, ids[n]))
+    for part in _parts(numbers, _BATCH):
         for number, document in zip(part, engine.records.headers(part), strict=True):
             rows = engine.records.rows(engine.records.records_of(number).tolist())
             chunks = [r.chunk for r in rows if r.chunk.granularity is Granularity.CHUNK]
             first = min((c.collection for c in chunks), default="")
             own = sorted((c for c in chunks if c.collection == first), key=lambda c: (c.start, c.chunk_id))
             if own:
-                yield number, document, own
+                shuffled = sorted(own, key=lambda c: _place(seed, c.chunk_id))
+                yield _Found(engine, scope, number, document, own, shuffled)
+
+
+def _parts(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (numbers[start : start + size] for start in range(0, len(numbers), size))
 
 
 def _telling(text: str) -> bool:
@@ -130,79 +144,58 @@ def _telling(text: str) -> bool:
     return " " in text and 2 <= len(words) <= 15 and len(text) <= 150 and not set(words) <= _PLAIN
 
 
-def _title(
-    engine: Engine, scope: Scope, number: int, document: Document, chunks: Sequence[Chunk], seed: int
-) -> Iterator[KnownItem]:
-    title = " ".join(document.title.split())
-    if document.type != "code" and _telling(title) and not title.endswith("?"):
-        at = chunks[0].text.find(title)
-        used = Span(0, 0) if at < 0 else Span(chunks[0].start + at, chunks[0].start + at + len(title))
-        yield KnownItem(title, "title", number, used)
+def _at(chunk: Chunk, text: str) -> Span:
+    at = chunk.text.find(text)
+    return Span(0, 0) if at < 0 else Span(chunk.start + at, chunk.start + at + len(text))
 
 
-def _heading(
-    engine: Engine, scope: Scope, number: int, document: Document, chunks: Sequence[Chunk], seed: int
-) -> Iterator[KnownItem]:
-    title = " ".join(document.title.split())
-    for chunk in _shuffled(chunks, seed):
+def _title(found: _Found) -> Iterator[_Candidate]:
+    if found.document.type != "code" and _telling(found.title) and not found.title.endswith("?"):
+        yield found.title, _at(found.chunks[0], found.title), None
+
+
+def _heading(found: _Found) -> Iterator[_Candidate]:
+    for chunk in found.shuffled:
         heading = " ".join(chunk.section.split(" > ")[-1].split())
-        if not heading or heading == title or heading.endswith("?"):
+        if not heading or heading == found.title or heading.endswith("?"):
             continue
-        text = heading if _telling(heading) else f"{title} {heading}"
-        if _telling(text) and _first_of_section(chunk, chunks):
-            at = chunk.text.find(heading)
-            used = Span(0, 0) if at < 0 else Span(chunk.start + at, chunk.start + at + len(heading))
-            yield KnownItem(text, "heading", number, used, chunk.chunk_id)
+        text = heading if _telling(heading) else f"{found.title} {heading}"
+        if _telling(text) and next(c for c in found.chunks if c.section == chunk.section) is chunk:
+            yield text, _at(chunk, heading), chunk
 
 
-def _phrase(
-    engine: Engine, scope: Scope, number: int, document: Document, chunks: Sequence[Chunk], seed: int
-) -> Iterator[KnownItem]:
-    for chunk in _shuffled(chunks, seed)[:5]:
+def _phrase(found: _Found) -> Iterator[_Candidate]:
+    for chunk in found.shuffled[:5]:
         for line in re.finditer(r"[^\n]+", chunk.text):
             words = list(_WORD.finditer(line.group()))
             if len(words) < _PHRASE_WORDS + 2 or line.group().lstrip().startswith(("#", "|", "```")):
                 continue
-            frequencies = engine.lexical.frequencies([w.group() for w in words], scope).tolist()
+            frequencies = found.engine.lexical.frequencies([w.group() for w in words], found.scope).tolist()
             rarest = min(range(len(words)), key=lambda i: (frequencies[i] or 1 << 30, i))
             first = max(0, min(rarest - _PHRASE_WORDS // 2, len(words) - _PHRASE_WORDS))
             start, end = words[first].start(), words[first + _PHRASE_WORDS - 1].end()
             text = " ".join(line.group()[start:end].split())
-            if '"' in text or len(text) > 150 or not _only_here(engine, scope, text, number):
+            if '"' in text or len(text) > 150 or not _only_here(found, text):
                 continue
             base = chunk.start + line.start()
-            yield KnownItem(text, "phrase", number, Span(base + start, base + end), chunk.chunk_id)
+            yield text, Span(base + start, base + end), chunk
 
 
-def _only_here(engine: Engine, scope: Scope, phrase: str, number: int) -> bool:
-    found = engine.lexical.search(f'"{phrase}"', scope, 50, k1=0.9, b=0.4, operator="all")
-    owners = engine.records.columns(found.numbers).document_numbers.tolist()
-    return bool(owners) and set(owners) == {number}
+def _only_here(found: _Found, phrase: str) -> bool:
+    hits = found.engine.lexical.search(f'"{phrase}"', found.scope, 50, k1=0.9, b=0.4, operator="all")
+    return set(found.engine.records.columns(hits.numbers).document_numbers.tolist()) == {found.number}
 
 
-def _question(
-    engine: Engine, scope: Scope, number: int, document: Document, chunks: Sequence[Chunk], seed: int
-) -> Iterator[KnownItem]:
-    for chunk in _shuffled(chunks, seed):
+def _question(found: _Found) -> Iterator[_Candidate]:
+    for chunk in found.shuffled:
         for line in re.finditer(r"[^\n]+\?[^\S\n]*[#*_]*[^\S\n]*(?=\n)", chunk.text):
             text = " ".join(_MARKUP.sub("", line.group()).split())
             below = chunk.text[line.end() :].strip()
-            if len(_LETTERS.findall(text)) < 3 or len(text) > 150 or len(_LETTERS.findall(below)) < 5:
-                continue
-            yield KnownItem(
-                text, "question", number, Span(chunk.start + line.start(), chunk.start + line.end()), chunk.chunk_id
-            )
+            if len(_LETTERS.findall(text)) >= 3 and len(text) <= 150 and len(_LETTERS.findall(below)) >= 5:
+                yield text, Span(chunk.start + line.start(), chunk.start + line.end()), chunk
 
 
 _CANDIDATES = {"title": _title, "heading": _heading, "phrase": _phrase, "question": _question}
-
-
-def _shuffled(chunks: Sequence[Chunk], seed: int) -> list[Chunk]:
-    return sorted(chunks, key=lambda c: hashlib.blake2b(f"{seed}\0{c.chunk_id}".encode(), digest_size=8).digest())
-
-
-def _first_of_section(chunk: Chunk, chunks: Sequence[Chunk]) -> bool:
-    return next(c for c in chunks if c.section == chunk.section) is chunk
 
 
 def make_known_item_set(
@@ -215,10 +208,6 @@ def make_known_item_set(
 
     Returns:
         How many queries it has.
-
-    Raises:
-        JudgmentError: There is a set of that name, or the corpus gives no such queries.
-        UsageError: A kind that there is not, or a count out of bounds.
     """
     items = make_known_items(engine, judging.scope, count, kinds, seed)
     if not items:
@@ -228,16 +217,15 @@ def make_known_item_set(
     queries, anchors = [], []
     for number, item in enumerate(items, 1):
         document = documents[item.document_number]
-        source = Source(
-            document.path, item.kind, item.used.start, item.used.end, False, document.root, document.tenant,
-            document.roles, document.sensitivity, document.document_id,
-        )  # fmt: skip
+        whole = passage(document, 0, 0, "")
+        where = {n: getattr(whole, n) for n in ("path", "root", "tenant", "roles", "sensitivity", "document_id")}
+        source = Source(kind=item.kind, start=item.used.start, end=item.used.end, **where)
         queries.append(Query(f"{item.kind}-{number}", item.text, None, source))
-        anchors.append(judging.anchor(item.chunk_id) if item.chunk_id else passage(document, 0, 0, ""))
+        anchors.append(judging.anchor(item.chunk_id) if item.chunk_id else whole)
     note = f"Made from the documents: {', '.join(dict.fromkeys(i.kind for i in items))}; seed {seed}"
     with judging.sets.database.writing(JUDGING) as db:
         made = judging.sets.make(db, name, note, judging.judge)
-        judging.sets.add_in(db, made, name, queries)
+        add_queries(db, made, name, queries)
         for query, anchor in zip(queries, anchors, strict=True):
             judging.log.write(db, made, query.query_id, anchor, GRADE, KNOWN_ITEM)
     return len(items)

@@ -127,10 +127,6 @@ class JudgmentLog:
 
         Args:
             grade: 0 to 3.
-
-        Raises:
-            JudgmentError: The set or query is not there, or the grade is none.
-            CorpusError: The database cannot be written.
         """
         if not any_grade and grade not in GRADES:
             raise JudgmentError(
@@ -158,9 +154,6 @@ class JudgmentLog:
 
         Args:
             time: Seconds since 1970, UTC; None is now.
-
-        Raises:
-            JudgmentError: The judge has no name, or the name or the note is too long.
         """
         judge = " ".join(judge.split())
         if not judge or len(judge) > LONGEST_JUDGE or len(note) > LONGEST_NOTE:
@@ -186,9 +179,6 @@ class JudgmentLog:
 
         Returns:
             What was taken back; None where there is nothing left to take back.
-
-        Raises:
-            JudgmentError: There is no such set.
         """
         with self.database.writing(JUDGING) as db:
             sql = (
@@ -210,11 +200,7 @@ class JudgmentLog:
     def valid(
         self, name: str, query_id: str | None = None, judges: Sequence[str] | None = None
     ) -> tuple[Judgment, ...]:
-        """The judgments of a set that count: the newest of each query, anchor and judge, oldest first.
-
-        Raises:
-            JudgmentError: There is no such set.
-        """
+        """The judgments of a set that count: the newest of each query, anchor and judge, oldest first."""
         with self.database.reading(JUDGING) as db:
             found = self.valid_in(db, self.sets.number(db, name), query_id)
         return tuple(j for j in found if judges is None or j.judge in judges)

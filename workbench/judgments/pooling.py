@@ -21,9 +21,8 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from workbench.assist.endpoint import JUDGING, judging_data, read_grades
+from workbench.assist.endpoint import JUDGING, Endpoint, judging_data, read_grades
 from workbench.errors import AssistError, PlanError, QueryError, UsageError
 from workbench.judgments.judging import Judging
 from workbench.judgments.log import MACHINE, same_passage
@@ -86,10 +85,6 @@ def make_pool(
 
     Args:
         depth: First results of each plan that are taken, 1 to 200.
-
-    Raises:
-        UsageError: There is no plan, or the depth is out of bounds.
-        WorkbenchError: As the search raises.
     """
     if not plans or not 1 <= depth <= LARGEST_DEPTH:
         raise UsageError(
@@ -99,7 +94,7 @@ def make_pool(
     values = [Plan.of(p) for p in plans]
     candidates: dict[str, tuple[Candidate, ...]] = {}
     failures: dict[str, str] = {}
-    begun = time.perf_counter()
+    begun = time.monotonic()
     for number, query in enumerate(queries, 1):
         best: dict[str, tuple[int, Hit]] = {}
         for plan in values:
@@ -116,8 +111,7 @@ def make_pool(
         ]
         candidates[query.query_id] = _once(judging, ordered)
         if progress is not None:
-            rate = number / max(time.perf_counter() - begun, 1e-9)
-            progress(Progress("pool", number, len(queries), rate, (len(queries) - number) / rate, query.text))
+            progress(Progress.since(begun, "pool", number, len(queries), query.text))
     return Pool(tuple(map(str, values)), depth, candidates, failures)
 
 
@@ -136,15 +130,6 @@ def _once(judging: Judging, hits: Sequence[Hit]) -> tuple[Candidate, ...]:
 BATCH = 5
 GIVE_UP = 5
 """After so many failed calls in a row the endpoint is taken to be down."""
-
-
-class Asked(Protocol):
-    """What a chat model must do; `assist.endpoint.Endpoint` does."""
-
-    model: str
-
-    def ask(self, instructions: str, data: str) -> str:
-        """The model's answer as text. Raises AssistError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +156,7 @@ class MachineReport:
 
 def judge_by_machine(
     judging: Judging,
-    model: Asked,
+    model: Endpoint,
     name: str,
     queries: Sequence[Query],
     pool: Pool,
@@ -179,15 +164,11 @@ def judge_by_machine(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> MachineReport:
-    """Let a model grade the candidates of a pool that it has not graded yet; each grade is kept as it comes.
-
-    Raises:
-        JudgmentError, CorpusError: A grade cannot be kept.
-    """
+    """Let a model grade the candidates of a pool that it has not graded yet; each grade is kept as it comes."""
     judge = MACHINE + model.model
     graded = failed = before = asked_about = in_a_row = 0
     reasons: dict[str, int] = {}
-    begun = time.perf_counter()
+    begun = time.monotonic()
     for query in queries:
         candidates = pool.order(query.query_id, judge)
         known = judging.grades(query, candidates, set=name, judge=judge)
@@ -209,15 +190,12 @@ def judge_by_machine(
                     judging.grade(candidate, grade, query, set=name, judge=judge)
                 graded += len(batch)
             if progress is not None:
-                done = before + asked_about
-                rate = asked_about / max(time.perf_counter() - begun, 1e-9)
-                left = max(pool.size - done, 0)
-                progress(Progress("machine", done, pool.size, rate, left / rate, query.text))
+                progress(Progress.since(begun, "machine", before + asked_about, pool.size, query.text, before))
     ordered = tuple(sorted(reasons.items(), key=lambda r: (-r[1], r[0])))
     return MachineReport(judge, pool.size, graded, failed, before, pool.size - graded - failed - before, ordered)
 
 
-def _ask(judging: Judging, model: Asked, query: Query, batch: Sequence[Candidate]) -> tuple[int, ...]:
+def _ask(judging: Judging, model: Endpoint, query: Query, batch: Sequence[Candidate]) -> tuple[int, ...]:
     numbers = [judging.records.find_record(c.chunk_id, judging.scope) for c in batch]
     rows = judging.records.rows([n for n in numbers if n is not None])
     if len(rows) != len(batch):

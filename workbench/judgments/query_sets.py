@@ -156,13 +156,10 @@ class QuerySets:
 
         Returns:
             Its name as kept.
-
-        Raises:
-            JudgmentError: The name is taken, blank or too long, a query is faulty, or there is none.
         """
         with self.database.writing(JUDGING) as db:
             number = self.make(db, name, note, by)
-            if not _add(db, number, name, queries):
+            if not add_queries(db, number, name, queries):
                 raise _empty(name)
         return _clean(name)
 
@@ -190,29 +187,19 @@ class QuerySets:
 
         Returns:
             How many were new.
-
-        Raises:
-            JudgmentError: There is no such set (or no query to make it of), or an id was given before with another text.
         """
         with self.database.writing(JUDGING) as db:
             number = self.found_or_made(db, name, note, by) if make else self.number(db, name)
-            new = _add(db, number, name, queries)
+            new = add_queries(db, number, name, queries)
             if make and not db.execute("SELECT 1 FROM judging_queries WHERE set_number = ?", (number,)).fetchone():
                 raise _empty(name)
         return new
-
-    def add_in(self, db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
-        """`add` inside a transaction of the caller's."""
-        return _add(db, number, name, queries)
 
     def rename(self, name: str, new: str) -> str:
         """Give a set another name.
 
         Returns:
             The name as kept.
-
-        Raises:
-            JudgmentError: There is no such set, or the new name is taken, blank or too long.
         """
         new = _named(new)
         with self.database.writing(JUDGING) as db, _unique(new):
@@ -272,7 +259,8 @@ def _query(row: sqlite3.Row) -> Query:
     return Query(row["query_id"], row["text"], row["keywords"], made_from)
 
 
-def _add(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
+def add_queries(db: sqlite3.Connection, number: int, name: str, queries: Iterable[Query | str]) -> int:
+    """`QuerySets.add` inside a transaction of the caller's."""
     sql = "SELECT query_id, text, keywords, source FROM judging_queries WHERE set_number = ?"
     known = {r["query_id"]: _query(r) for r in db.execute(sql, (number,))}
     position, new = len(known), 0

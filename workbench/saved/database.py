@@ -84,12 +84,7 @@ class Database:
 
     @contextmanager
     def reading(self, *groups: Group) -> Iterator[sqlite3.Connection]:
-        """A connection to read from: every statement sees the same moment.
-
-        Raises:
-            CorpusDamaged: The file is no SQLite file, or is broken.
-            CorpusError: It was written by a newer program, or cannot be read.
-        """
+        """A connection to read from: every statement sees the same moment."""
         if not self.path.exists():
             with self._empty(groups) as db:
                 yield db
@@ -108,13 +103,7 @@ class Database:
 
     @contextmanager
     def writing(self, *groups: Group) -> Iterator[sqlite3.Connection]:
-        """A connection to write with, in one transaction that is on the disk when the block ends; an error undoes all.
-
-        Raises:
-            CorpusNotFound: There is no corpus folder.
-            CorpusLocked: Others wrote for longer than the busy time-out.
-            CorpusDamaged, CorpusError: As `reading`, or it cannot be written.
-        """
+        """A connection to write with, in one transaction that is on the disk when the block ends; an error undoes all."""
         if not self.corpus.is_dir():
             raise CorpusNotFound(f"There is no corpus at {self.corpus}", "Make one with workbench index")
         if not self._writable():
@@ -256,11 +245,7 @@ def open_database(corpus: str | Path) -> Database:
 
 
 def check_database(corpus: Path) -> str:
-    """What is wrong with the structure of a corpus's database; "" where nothing is, or where there is none.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """What is wrong with the structure of a corpus's database; "" where nothing is, or where there is none."""
     if not (corpus / FILE).exists():
         return ""
     database = Database(corpus)
@@ -277,10 +262,6 @@ def repair_database(corpus: Path) -> tuple[str, ...]:
 
     The damaged file gets its second name, in `damaged/`, when the new one has everything. So where a run was killed after that,
     the next one finds both names on one file, and goes on with the new one.
-
-    Raises:
-        CorpusLocked: Others are writing to it.
-        CorpusError: It cannot be read or written.
     """
     path, fresh, aside = corpus / FILE, corpus / f"{FILE}.new", corpus / "damaged"
     kept = next((p for p in aside.glob(f"{FILE}*") if path.exists() and p.samefile(path)), None)

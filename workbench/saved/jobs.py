@@ -50,6 +50,7 @@ COLUMNS = (
     "number", "kind", "state", "paths", "collections", "queued", "started", "ended", "generation", *_COUNTS, "reason", "remedy",
 )  # fmt: skip
 """What a job is shown as, in this order."""
+_TIMES = ("queued", "started", "ended")
 
 JOBS = Group(
     "jobs",
@@ -107,14 +108,10 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """The job as JSON values, its counts beside the rest."""
-        times = {
-            name: None if at is None else at.isoformat()
-            for name, at in (("queued", self.queued), ("started", self.started), ("ended", self.ended))
-        }
-        counts = {name: None if self.counts is None else self.counts[name] for name in _COUNTS}
-        lists = {"state": str(self.state), "paths": list(self.paths), "collections": list(self.collections)}
-        made = {**lists, **times, **counts}
-        return {name: made[name] if name in made else getattr(self, name) for name in COLUMNS}
+        values: dict[str, Any] = {name: getattr(self, name, None) for name in COLUMNS} | (self.counts or {})
+        for name in _TIMES:
+            values[name] = values[name] and values[name].isoformat()
+        return values | {"state": str(self.state), "paths": list(self.paths), "collections": list(self.collections)}
 
 
 class Recorder:
@@ -126,7 +123,7 @@ class Recorder:
 
     def running(self) -> None:
         """The run has the writer's lock."""
-        self._set(state=JobState.RUNNING, started=now())
+        self._set(state=JobState.RUNNING.value, started=now())
 
     def touches(self, access: Mapping[str, Collection[str]]) -> None:
         """Who may see what is below the paths that the run was asked for."""
@@ -138,7 +135,7 @@ class Recorder:
         counts |= {"found": report.found, "documents": report.documents, "chunks": report.chunks}
         counts |= {"embedded": report.embedded, "reused": report.reused}
         named = {f"{name}_count": counts[name] for name in _COUNTS}
-        self._set(state=JobState.DONE, ended=now(), generation=report.generation, **named)
+        self._set(state=JobState.DONE.value, ended=now(), generation=report.generation, **named)
 
     def failed(self, error: BaseException) -> None:
         """The run ended with an error."""
@@ -148,7 +145,7 @@ class Recorder:
             reason, remedy = "It was stopped", _DIED_REMEDY
         else:
             reason, remedy = f"{type(error).__name__}: {error}", "Run `workbench doctor` to see what is wrong"
-        self._set(state=JobState.FAILED, ended=now(), reason=reason, remedy=remedy)
+        self._set(state=JobState.FAILED.value, ended=now(), reason=reason, remedy=remedy)
 
     def _set(self, **values: Any) -> None:
         if not self._number:
@@ -156,9 +153,7 @@ class Recorder:
         assigned = ", ".join(f"{name} = ?" for name in values)
         try:
             with self._database.writing(JOBS) as db:
-                db.execute(
-                    f"UPDATE jobs SET {assigned} WHERE number = ?", (*map(_plain, values.values()), self._number)
-                )
+                db.execute(f"UPDATE jobs SET {assigned} WHERE number = ?", (*values.values(), self._number))
         except CorpusError as exc:
             self.trouble = str(exc)
 
@@ -238,32 +233,19 @@ def list_jobs(corpus: Path) -> list[Job]:
 
 
 def _job(row: sqlite3.Row, dead: bool) -> Job:
+    same = ("number", "kind", "generation", "reason", "remedy")
     counts = {name: row[f"{name}_count"] for name in _COUNTS}
+    times = {n: None if row[n] is None else time_of(row[n]) for n in _TIMES}
+    lists = {name: tuple(json.loads(row[name])) for name in ("paths", "collections")}
+    values: dict[str, Any] = {**{name: row[name] for name in same}, **times, **lists}
     job = Job(
-        number=row["number"],
-        kind=row["kind"],
+        **values,
         state=JobState(row["state"]),
-        paths=tuple(json.loads(row["paths"])),
-        collections=tuple(json.loads(row["collections"])),
-        queued=time_of(row["queued"]),
-        started=_time(row["started"]),
-        ended=_time(row["ended"]),
-        generation=row["generation"],
-        reason=row["reason"],
-        remedy=row["remedy"],
         counts=None if counts["found"] is None else counts,
         access=json.loads(row["access"]) if row["access"] else None,
     )
     died = dead and job.state in _OPEN
     return replace(job, state=JobState.FAILED, reason=_DIED, remedy=_DIED_REMEDY) if died else job
-
-
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else time_of(seconds)
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, StrEnum) else value
 
 
 # --- what a principal may know -----------------------------------------------------------------------------------------------
@@ -305,15 +287,11 @@ def jobs_frame(jobs: Sequence[Job]) -> polars.DataFrame:
     """
     import polars as pl
 
-    time, text, number = pl.Datetime("us", "UTC"), pl.String, pl.Int64
-    lists, times = ("paths", "collections"), ("queued", "started", "ended")
-    rows = [{**job.to_dict(), **{name: getattr(job, name) for name in times}} for job in jobs]
-    texts = ("kind", "state", "generation", "reason", "remedy")
-    schema = {
-        name: pl.List(text) if name in lists else time if name in times else text if name in texts else number
-        for name in COLUMNS
-    }
-    return pl.DataFrame(rows, schema=schema)
+    rows = [{**job.to_dict(), **{name: getattr(job, name) for name in _TIMES}} for job in jobs]
+    schema: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Int64)
+    schema |= dict.fromkeys(("kind", "state", "generation", "reason", "remedy"), pl.String)
+    schema |= dict.fromkeys(("paths", "collections"), pl.List(pl.String))
+    return pl.DataFrame(rows, schema=schema | dict.fromkeys(_TIMES, pl.Datetime("us", "UTC")))
 
 
 def sources_frame(records: StoredRecords, scope: Scope) -> polars.DataFrame:
@@ -322,13 +300,6 @@ def sources_frame(records: StoredRecords, scope: Scope) -> polars.DataFrame:
     """
     import polars as pl
 
-    schema: dict[str, Any] = {
-        "path": pl.String,
-        "kind": pl.String,
-        "documents": pl.Int64,
-        "chunks": pl.Int64,
-        "bytes": pl.Int64,
-        "modified": pl.Datetime("us", "UTC"),
-        "copies": pl.Int64,
-    }
+    schema: dict[str, Any] = {"path": pl.String, "kind": pl.String, "documents": pl.Int64, "chunks": pl.Int64}
+    schema |= {"bytes": pl.Int64, "modified": pl.Datetime("us", "UTC"), "copies": pl.Int64}
     return pl.DataFrame([asdict(source) for source in records.sources(scope)], schema=schema)

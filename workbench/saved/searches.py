@@ -209,9 +209,6 @@ class Searches:
 
         Returns:
             The note's text before, "" where there was none.
-
-        Raises:
-            UsageError: The note is too long.
         """
         text = text.strip()
         if len(text) > LONGEST_NOTE:

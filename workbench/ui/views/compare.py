@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.errors import PlanError
-from workbench.evaluate.evaluation import wins
 from workbench.markup import plain
 from workbench.plan.plan import Plan
 from workbench.plan.presets import PRESETS
@@ -85,7 +84,7 @@ def _found(made: jobs.Compared) -> None:
         f"{agreement}; {judged}."
         + (" Few judged: who finds what nobody judged looks worse." if made.second.coverage.judged < 0.5 else "")
     )
-    frame = wins(made.first, made.second, made.measure)
+    frame = made.first.wins(made.second, made.measure)
     bars, apart = st.columns(2)
     with bars:
         tune.win_bars(frame, made.measure, ("the first", "the second"), (first, second), "compare")

@@ -18,7 +18,6 @@ import streamlit as st
 from workbench.charts import distribution_figure
 from workbench.charts.tuning import heat_figure, sensitivity_figure, wins_figure
 from workbench.evaluate.distribution import Distribution, distributions
-from workbench.evaluate.evaluation import wins
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.sweep import Sweep
 from workbench.markup import plain, visible
@@ -204,7 +203,7 @@ def _bars(made: Sweep) -> None:
     if made.best_index == 0:
         st.caption("The plan that you have is the best one tried.")
         return
-    frame = wins(made.before, made.after, made.measure)
+    frame = made.before.wins(made.after, made.measure)
     win_bars(frame, made.measure, ("the plan now", "the best plan"), (made.baseline, made.best), "tune")
 
 
