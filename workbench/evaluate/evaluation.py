@@ -22,7 +22,7 @@ from workbench.errors import UsageError
 from workbench.evaluate.measures import DEFAULT_MEASURES, compute, needed_depth, parse_measures
 from workbench.evaluate.pool import Pool, rankings_of
 from workbench.evaluate.run import Run, make_run, query_frame
-from workbench.evaluate.statistics import Difference, bootstrap_interval, paired_difference
+from workbench.evaluate.statistics import Difference, bootstrap_interval, known, paired_difference
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.plan import Plan
 from workbench.ranking.agreement import overlap, rbo
@@ -99,8 +99,7 @@ class Evaluation:
 
         rows = []
         for measure in self.measures:
-            low, high = bootstrap_interval(self.column(measure), seed=self.seed)
-            ends = (None, None) if math.isnan(low) else (low, high)
+            ends = known(*bootstrap_interval(self.column(measure), seed=self.seed))
             rows.append((measure, self.mean(measure), *ends, len(self.query_ids)))
         schema = {"measure": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64, "queries": pl.Int64}
         return pl.DataFrame(rows, schema=schema, orient="row")

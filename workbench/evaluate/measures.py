@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from workbench.errors import UsageError
 
 DEFAULT_MEASURES: tuple[str, ...] = ("nDCG@10", "R@100", "RR", "P@10", "AP", "Judged@10")
-NDCG_GAIN = "linear gain: grade / log2(rank + 1), as in trec_eval"
 DEEPEST = 1000
 
 _REMEDY = "Write it like nDCG@10, RR, R@100, P(rel=2)@5, AP, Success@10 or Judged@10"
@@ -126,14 +125,6 @@ def compute(
     except (ValueError, RuntimeError, OSError) as exc:
         raise UsageError(f"The measures {', '.join(measures)} cannot be computed: {exc}", _REMEDY) from exc
     return values
-
-
-def describe(measure: str) -> str:
-    """One line on a measure: what its library says, and the gain where it is an nDCG."""
-    parsed = parse_measure(measure)
-    first = (type(parsed).__doc__ or "").strip().split("\n\n")[0]
-    words = " ".join(first.split())
-    return f"{words} ({NDCG_GAIN})" if parsed.NAME == "nDCG" and "gains" not in parsed.params else words
 
 
 @cache

@@ -60,6 +60,11 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+def known(low: float, high: float) -> tuple[float | None, float | None]:
+    """The ends of an interval for a table; None where no spread can be told."""
+    return (None, None) if math.isnan(low) else (low, high)
+
+
 def randomisation_test(differences: NDArray[np.float64], *, resamples: int = RESAMPLES, seed: int = 0) -> float:
     """Two-sided p of a mean difference under random signs: exact for few differing queries, else sampled.
 

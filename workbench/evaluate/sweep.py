@@ -35,6 +35,7 @@ from workbench.evaluate.statistics import (
     choice_difference,
     deal,
     holm,
+    known,
     nested,
     paired_difference,
     randomisation_tests,
@@ -266,7 +267,7 @@ class Sweep:
         p, adjusted = self._tests
         rows: list[dict[str, Any]] = []
         for n in sorted(range(len(self.plans)), key=lambda n: (-means[n], n))[:most]:
-            low, high = _ends(*bootstrap_interval(column[n], seed=self.seed))
+            low, high = known(*bootstrap_interval(column[n], seed=self.seed))
             rows.append(
                 {
                     "rank": len(rows) + 1,
@@ -339,7 +340,7 @@ class Sweep:
             low, high = bootstrap_interval(self.column(measure)[n], seed=self.seed)
             marks = ",".join(word for word, (place, _) in marked.items() if place == n)
             rows.append(
-                (plan_fields.show(value), _number(value), float(self.means(measure)[n]), *_ends(low, high), marks)
+                (plan_fields.show(value), _number(value), float(self.means(measure)[n]), *known(low, high), marks)
             )
         schema = dict.fromkeys(("value", "number", "mean", "low", "high", "marks"), pl.Float64)
         return pl.DataFrame(rows, schema={**schema, "value": pl.String, "marks": pl.String}, orient="row")
@@ -444,16 +445,12 @@ class Sweep:
             "complete": self.complete, "seconds": self.seconds, "baseline": str(self.baseline), "best": str(self.best),
             "fields": {n: plan_fields.plain(v) for n, v in self.best.changes().items()}, "how": self.how,
             "figure": d.second_mean, "baseline_figure": d.first_mean, "difference": d.difference,
-            "interval": list(_ends(d.low, d.high)), "p": d.p, "wins": d.wins, "losses": d.losses, "ties": d.ties,
+            "interval": list(known(d.low, d.high)), "p": d.p, "wins": d.wins, "losses": d.losses, "ties": d.ties,
             "significant": d.significant, "in_sample": float(self.means()[self.best_index]), "oracle": self.oracle,
             "judged@10": None if math.isnan(self.after.coverage.judged) else self.after.coverage.judged,
             "verdict": self.verdict, "agreement": self.agreement, "warnings": list(self.warnings),
             "top": self.frame(most).to_dicts(),
         }  # fmt: skip
-
-
-def _ends(low: float, high: float) -> tuple[float | None, float | None]:
-    return (None, None) if math.isnan(low) else (low, high)
 
 
 def _fields(plan: Plan, name: str) -> tuple[str, ...]:

@@ -112,23 +112,13 @@ class JudgmentLog:
         self.sets = sets
         self.database: Database = sets.database
 
-    def grade(
-        self,
-        name: str,
-        query_id: str,
-        anchor: Anchor,
-        grade: int,
-        judge: str,
-        note: str = "",
-        *,
-        any_grade: bool = False,
-    ) -> Judgment:
+    def grade(self, name: str, query_id: str, anchor: Anchor, grade: int, judge: str, note: str = "") -> Judgment:
         """Write one judgment; it is on the disk when this returns.
 
         Args:
             grade: 0 to 3.
         """
-        if not any_grade and grade not in GRADES:
+        if grade not in GRADES:
             raise JudgmentError(
                 f"{grade!r} is not a grade", "Grade 0 (not relevant), 1 (related), 2 (relevant) or 3 (answers it)"
             )

@@ -57,18 +57,13 @@ class Pool:
         return sum(map(len, self.candidates.values()))
 
     def order(self, query_id: str, judge: str, seed: int = 0) -> tuple[Candidate, ...]:
-        """A query's candidates in the judge's own order."""
-        return shuffled(self.candidates.get(query_id, ()), query_id, judge, seed)
+        """A query's candidates in an order that depends on seed, query, judge and passage, and on nothing else."""
 
+        def place(candidate: Candidate) -> bytes:
+            key = f"{seed}\0{query_id}\0{judge}\0{candidate.chunk_id}"
+            return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=16).digest()
 
-def shuffled(candidates: Sequence[Candidate], query_id: str, judge: str, seed: int = 0) -> tuple[Candidate, ...]:
-    """Candidates in an order that depends on seed, query, judge and passage, and on nothing else."""
-
-    def place(candidate: Candidate) -> bytes:
-        key = f"{seed}\0{query_id}\0{judge}\0{candidate.chunk_id}"
-        return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=16).digest()
-
-    return tuple(sorted(candidates, key=place))
+        return tuple(sorted(self.candidates.get(query_id, ()), key=place))
 
 
 def make_pool(
