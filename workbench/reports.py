@@ -95,12 +95,10 @@ NO_SUFFIX = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class KindReport:
-    """What a run did with the files of one suffix. `files == read + unchanged + skipped + failed`.
+    """What a run did with the files of one suffix (in lower case with its dot, or `(none)`).
+    `files == read + unchanged + skipped + failed`.
 
     Attributes:
-        kind: Suffix in lower case with its dot, or `(none)`.
-        files: Files found.
-        read, unchanged, skipped, failed: How many of them.
         documents, chunks: What those read and unchanged hold.
         seconds: Time that their readers and the cutting took, of all helpers together.
         reasons: Why files were skipped or failed, and how many for each reason, the most frequent first.

@@ -80,10 +80,16 @@ class Setting:
 _KINDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "yes or no"}
 
 
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
 def _typed(kind: type, raw: Any) -> Any:
     """A text or YAML value as one of the setting's type; nothing is cut off or made up to fit."""
     if kind is bool:
-        return _boolean(raw)
+        text = str(raw).strip().lower()
+        if text not in (*_YES, *_NO):
+            raise ValueError(raw)
+        return text in _YES
     if kind is str:
         if isinstance(raw, (list, dict)) or "\x00" in str(raw):
             raise TypeError(raw)
@@ -92,17 +98,6 @@ def _typed(kind: type, raw: Any) -> Any:
     if isinstance(raw, bool) or (isinstance(raw, float) and raw == raw and value != raw):
         raise ValueError(raw)
     return value
-
-
-def _boolean(raw: Any) -> bool:
-    if isinstance(raw, bool):
-        return raw
-    text = str(raw).strip().lower()
-    if text in {"1", "true", "yes", "on"}:
-        return True
-    if text in {"0", "false", "no", "off", ""}:
-        return False
-    raise ValueError(raw)
 
 
 SETTINGS: tuple[Setting, ...] = (

@@ -45,8 +45,7 @@ def load_encoder(name: str | None = None, runtime: str | None = None) -> Encoder
         name: `hashing`, `all-MiniLM-L6-v2`, a folder or a name on the hub; None is the setting `encoder`.
         runtime: `auto`, `openvino` or `torch`; None is the setting `encoder_runtime`.
 
-    Raises:
-        EncoderError: There is no such model, a package is missing, or it cannot be loaded or run.
+    Raises EncoderError where there is no such model, a package is missing, or it cannot be loaded or run.
     """
     wanted = name or str(settings.get("encoder"))
     how = runtime or str(settings.get("encoder_runtime"))

@@ -80,9 +80,7 @@ def preview(
     abort: Abort | None = None,
 ) -> IndexPreview:
     """Say what `index` with the same arguments would do: every file below `paths`, and those of the corpus that would go.
-
-    Raises:
-        UsageError, EncoderError, CorpusDamaged: As `index` does.
+    Raises as `index` does.
     """
     asked, folder = targets(paths), Path(corpus)
     with closing(load_previous(folder)) as previous:

@@ -48,7 +48,7 @@ def index(
     abort: Abort | None = None,
     wait: bool = False,
 ) -> IndexReport:
-    """Index files and folders into a corpus.
+    """Index files and folders into a corpus; see `workbench.index`. The report's files are those below `paths`.
 
     Args:
         paths: Folders (each a root; what vanished in it is removed) and files.
@@ -59,15 +59,7 @@ def index(
         abort: Asked often; True stops the run. Any other exception, KeyboardInterrupt too, does the same.
         wait: Wait while another process is indexing.
 
-    Returns:
-        The report; its files are those below `paths`.
-
-    Raises:
-        UsageError: A path does not exist, or a setting cannot be.
-        CorpusLocked: Another process is writing, and `wait` is False.
-        IndexingStopped: `abort` said so.
-        EncoderError: The encoder cannot be loaded or run.
-        CorpusDamaged: The old generation cannot be read.
+    Raises UsageError, CorpusLocked, IndexingStopped, EncoderError, and CorpusDamaged where the old generation cannot be read.
     """
     chosen = options or IndexOptions()
     asked = targets(paths)
@@ -132,11 +124,7 @@ def remove(
     """Take files and folders out of a corpus; the files themselves stay, and need not exist.
 
     A path is absolute, relative to the working directory, or as citations show it. Indexing its folder again brings it back.
-
-    Raises:
-        CorpusNotFound: There is no corpus there.
-        UsageError: Nothing in the corpus has one of these paths.
-        CorpusLocked, IndexingStopped, CorpusDamaged: As for `index`.
+    Raises CorpusNotFound, UsageError where nothing in the corpus has one of these paths, and as `index` does.
     """
     folder = Path(corpus)
     if not generations.exists(folder):
