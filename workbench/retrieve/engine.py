@@ -109,7 +109,7 @@ class Engine:
                 records, grep = self.opened.records, self.opened.grep
                 redactor = Redactor(records, grep, self.policy, self._principal)
                 lexical = self.opened.lexical.shown_by(lambda inner: ShownPostings(inner, records, redactor))
-                self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, records, redactor), lexical
+                self._masked = RedactedRecords(records, redactor), RedactedGrep(grep, redactor), lexical
             return self._masked
 
     def vectors(self, encoder: str) -> VectorIndex:

@@ -79,7 +79,7 @@ class StoredRecords:
         access: tuple[tuple[Access, ...], NDArray[np.int32]] | None = None,
         rules: CorpusRules | None = None,
     ) -> None:
-        self._connection = connection
+        self.connection = connection
         self.arrays = columns
         self._manifest = manifest
         self.policy: Policy = policy or SeeAll()
@@ -94,11 +94,6 @@ class StoredRecords:
         self._scopes: LRUCache[str, Scope] = LRUCache(_KEPT_SCOPES)
         self._keys: LRUCache[str, tuple[str, ...]] = LRUCache(_KEPT_SCOPES)
         self._lock = threading.Lock()
-
-    @property
-    def connection(self) -> Database:
-        """The generation's database, read-only: use it through `database.fetch`, a cursor a call."""
-        return self._connection
 
     masks = ""
     """Name of the policy that masks parts of the texts that leave here (`access.redaction`); "" where none does."""
@@ -167,7 +162,7 @@ class StoredRecords:
         names = self.arrays.names["collections"] if filters.uses_collection(node) else []
         statement = filters.select(node, names, keys)
         try:
-            columns = fetch_columns(self._connection, statement.sql, statement.values)
+            columns = fetch_columns(self.connection, statement.sql, statement.values)
         except duckdb.Error as exc:
             raise FilterError(f"The filter {node} cannot be run: {exc}", "Look at its patterns and values") from exc
         return np.stack([np.asarray(columns[f"c{i}"], bool) for i in range(max(1, len(names)))])
@@ -177,7 +172,7 @@ class StoredRecords:
         with self._lock:
             if who in self._keys:
                 return self._keys[who]
-        rows = fetch_columns(self._connection, "SELECT DISTINCT key, document_number FROM fields ORDER BY key")
+        rows = fetch_columns(self.connection, "SELECT DISTINCT key, document_number FROM fields ORDER BY key")
         keys, numbers = rows["key"], rows["document_number"]
         if seen is not None:
             keys = keys[seen[np.asarray(numbers, np.int64)]]
@@ -216,7 +211,7 @@ class StoredRecords:
             principal: Who asks.
         """
         rules, plain_access = self._all_rules, FileRules().access
-        options = fetch(self._connection, "SELECT options FROM roots WHERE root = ? AND whole", [root])
+        options = fetch(self.connection, "SELECT options FROM roots WHERE root = ? AND whole", [root])
         if not options or rules.left_out(path):
             return False
         walked = json.loads(options[0][0])
@@ -224,7 +219,7 @@ class StoredRecords:
             return False
         if walked.get("gitignore", True) and ignores(root, path):
             return False
-        known = fetch(self._connection, "SELECT path, access FROM files WHERE root = ? AND access <> ''", [root])
+        known = fetch(self.connection, "SELECT path, access FROM files WHERE root = ? AND access <> ''", [root])
         if self.scope(principal, None, ()).visible_documents is not None and any(name == path for name, _ in known):
             return False  # it was indexed, and it, or some record of it, is hidden
         if (self._rules or any(access != plain_access for _, access in known)) and any(
@@ -257,7 +252,7 @@ class StoredRecords:
             return []
         wanted = np.asarray(numbers, np.int64)
         sql = f"SELECT {_RECORD} FROM records WHERE number IN (SELECT unnest(?))"
-        stored = {row[0]: row[1:] for row in fetch(self._connection, sql, [wanted.tolist()])}
+        stored = {row[0]: row[1:] for row in fetch(self.connection, sql, [wanted.tolist()])}
         held = {name: column[wanted].tolist() for name, column in self.arrays.records.items()}
         owners = held["document_number"]
         chunk_ids = self.arrays.chunk_ids.take(wanted)
@@ -322,7 +317,7 @@ class StoredRecords:
         wanted = np.asarray(numbers, np.int64)
         text = "text" if texts else "'' AS text"
         sql = f"SELECT {_DOCUMENT}, {text} FROM documents WHERE number IN (SELECT unnest(?))"
-        stored = {row[0]: row[1:] for row in fetch(self._connection, sql, [wanted.tolist()])}
+        stored = {row[0]: row[1:] for row in fetch(self.connection, sql, [wanted.tolist()])}
         held = {name: column[wanted].tolist() for name, column in self.arrays.documents.items()}
         ids, paths, names = self.arrays.document_ids.take(wanted), self.arrays.paths.take(wanted), self.arrays.names
         made = []
@@ -345,7 +340,7 @@ class StoredRecords:
         sql = "SELECT chunk_id, number FROM records WHERE chunk_id IN (SELECT unnest(?))"
         found = {
             str(chunk_id): int(number)
-            for chunk_id, number in fetch(self._connection, sql, [list(chunk_ids)])
+            for chunk_id, number in fetch(self.connection, sql, [list(chunk_ids)])
             if scope.visible is None or scope.visible[number]
         }
         return {chunk_id: found[chunk_id] for chunk_id in chunk_ids if chunk_id in found}
@@ -362,7 +357,7 @@ class StoredRecords:
         sql = "SELECT number FROM documents WHERE path = $1 OR document_id = $1 OR (location = $1 AND $1 <> '')"
         # The system may spell a name in other bytes than those in which paths, and places on the disk, are stored.
         for name in dict.fromkeys((clean(path), relative_path(path))):
-            named = sorted(int(row[0]) for row in fetch(self._connection, sql, [name]))
+            named = sorted(int(row[0]) for row in fetch(self.connection, sql, [name]))
             for number in named:
                 if scope.visible_documents is None or scope.visible_documents[number]:
                     return number
@@ -375,7 +370,7 @@ class StoredRecords:
         a path or id under which the same content was there before; where it could be several of these, the first counts.
         """
         found: dict[str, dict[int, list[int]]] = {}
-        for name, number, place in fetch(self._connection, _NAMED, [list(dict.fromkeys(names))]):
+        for name, number, place in fetch(self.connection, _NAMED, [list(dict.fromkeys(names))]):
             if scope.visible_documents is None or scope.visible_documents[number]:
                 found.setdefault(name, {}).setdefault(place, []).append(int(number))
         return {name: tuple(places[min(places)]) for name, places in found.items()}
@@ -394,14 +389,14 @@ class StoredRecords:
         codes = self.arrays.documents["root"]
         seen = codes if scope.visible_documents is None else codes[scope.visible_documents]
         present = np.bincount(seen, minlength=len(self.arrays.names["roots"])) > 0
-        whole = {row[0] for row in fetch(self._connection, "SELECT root FROM roots WHERE whole")}
+        whole = {row[0] for row in fetch(self.connection, "SELECT root FROM roots WHERE whole")}
         held = {r for r, there in zip(self.arrays.names["roots"], present, strict=True) if there}
         return tuple(sorted(held & whole))
 
     def sources(self, scope: Scope) -> list[Source]:
         """What the visible documents came from: a row for each indexed folder, and for folders of single files, by path."""
         arrays, names = self.arrays, self.arrays.names["roots"]
-        whole = {row[0] for row in fetch(self._connection, "SELECT root FROM roots WHERE whole")}
+        whole = {row[0] for row in fetch(self.connection, "SELECT root FROM roots WHERE whole")}
         codes = arrays.documents["root"]
         seen = np.ones(len(codes), bool) if scope.visible_documents is None else scope.visible_documents
         owners = np.asarray(arrays.records["document_number"], np.int64)
@@ -411,7 +406,7 @@ class StoredRecords:
         chunks = np.bincount(codes[owners], minlength=len(names))
         sizes = np.bincount(codes[seen], weights=arrays.documents["size"][seen], minlength=len(names))
         copies = np.bincount(codes[self._repeated(scope)], minlength=len(names))
-        rows = fetch_columns(self._connection, "SELECT epoch(modified) AS at FROM documents ORDER BY number")
+        rows = fetch_columns(self.connection, "SELECT epoch(modified) AS at FROM documents ORDER BY number")
         times = np.asarray(rows["at"], np.float64)
         made = []
         for code, name in enumerate(names):
@@ -513,7 +508,7 @@ class StoredRecords:
 
     def _cut(self, scope: Scope) -> int:
         own = self._manifest.encoders.get(self._manifest.encoder)
-        rows = fetch(self._connection, CUT_RECORDS, [own.max_tokens]) if own is not None else []
+        rows = fetch(self.connection, CUT_RECORDS, [own.max_tokens]) if own is not None else []
         numbers = np.array([number for (number,) in rows], np.int64)
         return len(numbers) if scope.visible is None else int(np.count_nonzero(scope.visible[numbers]))
 

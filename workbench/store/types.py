@@ -89,6 +89,7 @@ class GrepAnswer:
     Attributes:
         passages: Those that the depth takes.
         numbers: int64 (m,), the record that holds each passage's first matched line; -1 where no allowed record does.
+        documents: int64 (m,), the document of each.
         files: Unique files among all matches found, whatever the depth.
         lines: Matched lines found, whatever the depth.
         complete: False when there are more matched lines than are ranked.
@@ -97,6 +98,7 @@ class GrepAnswer:
 
     passages: tuple[Passage, ...]
     numbers: NDArray[np.int64]
+    documents: NDArray[np.int64]
     files: int
     lines: int
     complete: bool

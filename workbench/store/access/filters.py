@@ -18,7 +18,7 @@ What the fields of a filter mean, and the SQL that it becomes: every value a par
 
 A document-level condition becomes a Boolean expression over `documents d` (never NULL, so that `not` is exactly the
 complement); a key of front matter becomes `d.number IN (SELECT ... FROM fields ...)`. A condition on `collection` concerns
-records: the filter is compiled once for each collection, with those conditions already true or false.
+records: the filter is compiled once for each collection, with its name in those conditions.
 
 A document that lacks a field fulfils no condition on it, and `!=` is `not (... = ...)`, so it fulfils every `!=`. On a list
 (`tags: [a, b]`) a condition holds when it holds for an element. `=` compares text exactly, `contains` without regard to case
@@ -32,13 +32,13 @@ that of the modification time.
 from __future__ import annotations
 
 import difflib
-import operator
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from workbench.errors import FilterError
 
@@ -229,8 +229,7 @@ def _moments(text: str) -> tuple[datetime, datetime]:
     return start, end
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     at: int
@@ -381,7 +380,7 @@ COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, *_TIME, "source", "root", "collection"
 
 _ROOT_NAME = r"regexp_extract(d.root, '[^/]+$')"
 _MOST_NAMES = 60
-_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_ORDER = ("<", "<=", ">", ">=")
 
 
 @dataclass(slots=True)
@@ -468,7 +467,8 @@ def _condition(c: Condition, collection: str) -> Compiled:
         return _any([_condition(Condition(c.field, "=", (value,), c.at), collection) for value in c.values])
     value = c.values[0]
     if c.field == "collection":
-        return Compiled("true" if _holds(collection, c.op, _text_value(c, value)) else "false")
+        named = _text("CAST(? AS VARCHAR)", c, value)
+        return Compiled(named.sql, [collection, *named.values])
     if c.field in ("source", "root"):
         parts = [_text(f"coalesce({sql}, '')", c, value) for sql in ("d.root", _ROOT_NAME)]
         return _any([*parts, _key("source", c, value)] if c.field == "source" else parts)
@@ -556,22 +556,6 @@ def _text_value(c: Condition, value: Value) -> str:
     if not isinstance(value, str) and c.op in _ORDER:
         raise fault(f"compares the text {c.field} with {value!s}", c.at, f"Put it in quotes: '{value!s}'")
     return _nfc(str(value))
-
-
-def _holds(name: str, op: str, text: str) -> bool:
-    """A text condition on a collection's name."""
-    name = _nfc(name)
-    if op == "=":
-        return name == text
-    if op == "contains":
-        return text.lower() in name.lower()
-    if op == "like":
-        return (
-            re.fullmatch("".join({"%": ".*", "_": "."}.get(ch, re.escape(ch)) for ch in text), name, re.S) is not None
-        )
-    if op == "glob":
-        return re.fullmatch(glob_pattern(text), name) is not None
-    return bool(_ORDER[op](name, text))
 
 
 def glob_pattern(glob: str) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from workbench.errors import CorpusError, SettingError
+from workbench.errors import SettingError
 from workbench.ingest.chunking import SEPARATOR
 from workbench.records import Document, Passage, Principal, Span
 from workbench.store.access import filters
@@ -312,9 +312,9 @@ class ShownPostings(PostingsReader):
 class RedactedGrep(MappedGrep):
     """A line index that finds what is not masked."""
 
-    def __init__(self, grep: MappedGrep, records: StoredRecords, redactor: Redactor) -> None:
+    def __init__(self, grep: MappedGrep, redactor: Redactor) -> None:
         vars(self).update(vars(grep))
-        self._records, self._redactor = records, redactor
+        self._redactor = redactor
 
     def text(self, document_number: int) -> str:
         """A document's whole text, masked."""
@@ -339,24 +339,26 @@ class RedactedGrep(MappedGrep):
         most = max(depth, MOST_PASSAGES)
         found = super().search(patterns, scope, most, regex=regex, case=case, word=word, context=context, counts=counts)
         prepared = [prepare(p, regex=regex, case=case, word=word) for p in dict.fromkeys(patterns)]
-        documents = self._redactor.many(self._owners(found, scope))
-        by_id = {redacted.document.document_id: number for number, redacted in documents.items()}
-        kept: list[tuple[Passage, int]] = []
-        for passage, record in zip(found.passages, found.numbers.tolist(), strict=True):
-            number = by_id[passage.document_id]
-            for shown in _masked(passage, documents[number], prepared, context):
-                same = shown.matched_lines[0] == passage.matched_lines[0]
-                kept.append((shown, record) if same else self._held(shown, number, scope))
-        # The order of grep: score down, then path, then line; stable for documents of one path.
-        kept.sort(key=lambda pair: (-pair[0].score, pair[0].path, pair[0].document_id, pair[0].start_line))
-        passages = tuple(passage for passage, _ in kept)
-        numbers = np.array([record for _, record in kept], np.int64)
-        owners = np.array([by_id[p.document_id] for p in passages], np.int64)
+        documents = self._redactor.many(found.documents.tolist())
+        kept: list[tuple[Passage, int, int]] = []
+        for passage, record, owner in zip(
+            found.passages, found.numbers.tolist(), found.documents.tolist(), strict=True
+        ):
+            for shown in _masked(passage, documents[owner], prepared, context):
+                if shown.matched_lines[0] == passage.matched_lines[0]:
+                    kept.append((shown, record, owner))
+                else:
+                    kept.append((*self._held(shown, owner, scope), owner))
+        kept.sort(key=lambda one: (-one[0].score, one[2], one[0].start_line))  # the order of grep
+        passages = tuple(passage for passage, _, _ in kept)
+        numbers = np.array([record for _, record, _ in kept], np.int64)
+        owners = np.array([owner for _, _, owner in kept], np.int64)
         taken = reached(counts, numbers, owners, depth) or len(passages)
         return GrepAnswer(
             passages[:taken],
             numbers[:taken],
-            len({p.document_id for p in passages}),
+            owners[:taken],
+            len(np.unique(owners)),
             sum(len(p.matched_lines) for p in passages),
             found.complete and found.exhausted,
             found.exhausted and taken == len(passages),
@@ -364,29 +366,12 @@ class RedactedGrep(MappedGrep):
 
     def _held(self, passage: Passage, document: int, scope: Scope) -> tuple[Passage, int]:
         """A passage whose first matched line is another one now, with the allowed record that holds that line."""
-        numbers = self._records.records_of(document)
-        if scope.allowed is not None:
-            numbers = numbers[scope.allowed[numbers]]
-        columns, line = self._records.columns(numbers), passage.matched_lines[0]
-        holding = np.flatnonzero((columns.start_lines <= line) & (columns.end_lines >= line))
-        chunks = holding[~columns.whole[holding]]
-        chosen = chunks if len(chunks) else holding
-        if not len(chosen):
-            return replace(passage, chunk_id=""), -1
-        return replace(passage, chunk_id=columns.chunk_ids[chosen[0]]), int(numbers[chosen[0]])
-
-    def _owners(self, found: GrepAnswer, scope: Scope) -> list[int]:
-        """Numbers of the passages' documents: by their records, else by their ids."""
-        held = self._records.columns(found.numbers[found.numbers >= 0])
-        numbers = set(held.document_numbers.tolist())
-        for name in sorted({p.document_id for p in found.passages} - set(held.document_ids)):
-            number = self._records.find_document(name, scope)
-            if number is None:
-                raise CorpusError(
-                    f"The passage's document {name} is not in the corpus", "Run: workbench doctor --verify"
-                )
-            numbers.add(number)
-        return sorted(numbers)
+        text, columns = self._text, self._columns
+        line = int(text.first_lines[document]) + passage.matched_lines[0] - 1
+        start, end = int(text.line_starts[line]), int(text.line_starts[line + 1]) - 1
+        span = text.character_offset(document, start), text.character_offset(document, end)
+        record = columns.holder(document, span, span, scope.allowed)
+        return replace(passage, chunk_id=columns.chunk_ids.take(np.array([record]))[0]), record
 
 
 def _masked(passage: Passage, document: Redacted, patterns: Sequence[GrepPattern], context: int) -> list[Passage]:

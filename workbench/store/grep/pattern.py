@@ -454,7 +454,6 @@ class GrepPattern:
         exact: Whether a line that holds it matches.
         odd: Whether characters beyond ASCII may be a case of one of its letters: the Kelvin sign and the long s.
         program: Instructions that the pattern unfolds to.
-        literal: The bytes to look for, where the pattern is fixed text that need not be whole words; else b"".
         search: Finds the leftmost match; with whole words, the character before and after may be part of it.
         spans: Finds the leftmost match without them.
         note: What it does not do, in a sentence; else "".
@@ -466,7 +465,6 @@ class GrepPattern:
     exact: bool
     odd: bool
     program: int
-    literal: bytes
     search: Search
     spans: Search
     note: str = ""
@@ -581,14 +579,13 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
     needs = _finder(held) if held and "\n" not in held else None
     exact = reading is not None and reading.exact and not word and held in (reading.needs, reading.needs.lower())
     odd = ignore and not {"k", "s"}.isdisjoint(held)
-    literal = b"" if regex or word or any(len(ways) > 1 for ways in letters(pattern)) else pattern.encode("utf-8")
     note = ""
     if reading is not None and reading.ascii_borders:
         note = (
             f"{_shown(pattern)} has a \\b that knows letters of ASCII only, because what stands beside it may or may not be"
             " a word; write it next to a letter, a space or the end of the pattern"
         )
-    return GrepPattern(pattern, ignore, needs, exact, odd, plain.programsize, literal, search, spans, note)
+    return GrepPattern(pattern, ignore, needs, exact, odd, plain.programsize, search, spans, note)
 
 
 def _finder(text: str) -> Search:

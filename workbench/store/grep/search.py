@@ -407,10 +407,7 @@ class PassageWriter:
         """
         found: list[tuple[int, int]] = []
         for pattern in self._patterns:
-            if pattern.literal and (not pattern.ignore or (pattern.literal.isascii() and data.isascii())):
-                found.extend(_occurrences(data, pattern))
-            else:
-                found.extend(self._searched(pattern, offset, offset + len(data), look))
+            found.extend(self._searched(pattern, offset, offset + len(data), look))
         return found if len(self._patterns) == 1 else joined(found)
 
     def _searched(self, pattern: GrepPattern, start: int, end: int, look: int) -> list[tuple[int, int]]:
@@ -427,21 +424,6 @@ class PassageWriter:
             else:
                 at = first + 1
         return found
-
-
-def _occurrences(data: bytes, pattern: GrepPattern) -> list[tuple[int, int]]:
-    """Occurrences of fixed text, exactly RE2's: the bytes are the same, or all of them ASCII."""
-    wanted, size = pattern.literal, len(pattern.literal)
-    if b"\n" in wanted:
-        return []
-    if pattern.ignore:
-        data, wanted = data.lower(), wanted.lower()
-    found: list[tuple[int, int]] = []
-    at = data.find(wanted)
-    while at >= 0:
-        found.append((at, at + size))
-        at = data.find(wanted, at + size)
-    return found
 
 
 def _decoded(data: bytes, matches: list[tuple[int, int]], shift: int = 0) -> tuple[str, tuple[Span, ...]]:
@@ -555,9 +537,10 @@ class MappedGrep:
             taken = len(passages)
             enough = reached(counts, numbers, groups.documents[best[:taken]], depth)
         taken = enough or taken
+        documents = groups.documents[best[:taken]]
         files = int(np.count_nonzero(np.diff(groups.documents))) + 1 if len(groups.documents) else 0
         return GrepAnswer(
-            tuple(passages[:taken]), numbers[:taken], files, len(groups.lines), complete, taken == len(best)
+            tuple(passages[:taken]), numbers[:taken], documents, files, len(groups.lines), complete, taken == len(best)
         )
 
     def _matched(self, pattern: GrepPattern, allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:

@@ -337,10 +337,6 @@ class _Piece(NamedTuple):
     words: tuple[tuple[str, str, _Occurrence], ...]
 
 
-_LONG = 64  # a longer piece is hardly ever met again, and is not kept
-_KEPT = 1 << 14
-
-
 def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
     """Character spans of the text that what the query counts matches, in order; overlapping ones are one.
 
@@ -369,8 +365,7 @@ def _words_of(text: str, wanted: frozenset[str], prefixes: bool) -> _Words:
     by_word: list[tuple[str, _Occurrence]] = []
     position = 0
     for match in tokens.PIECES.finditer(text):
-        said = match[0]
-        piece = _analysed(said) if len(said) <= _LONG else _analysed.__wrapped__(said)
+        piece = _analysed(match[0])
         if prefixes or not wanted.isdisjoint(piece.terms):
             at = match.start()
             for word, term, o in piece.words:
@@ -383,7 +378,7 @@ def _words_of(text: str, wanted: frozenset[str], prefixes: bool) -> _Words:
     return _Words(by_term, by_word)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=1 << 14)
 def _analysed(piece: str) -> _Piece:
     """The words of a piece. Texts repeat their pieces, and most hold nothing that was asked for."""
     parts, wholes, _ = tokens.analyse(piece)
@@ -408,18 +403,15 @@ def _matched(matcher: Matcher, words: _Words) -> Iterable[tuple[int, int]]:
 def _advance(step: Step, words: _Words, state: set[tuple[int, int, int]] | None) -> set[tuple[int, int, int]]:
     after: set[tuple[int, int, int]] = set()
     for path in step:
-        after |= _along(path, words, state)
+        here = state
+        for term in path:
+            found = words.by_term.get(term, [])
+            if here is None:
+                here = {(o.end, o.first, o.last) for o in found}
+                continue
+            begun: dict[int, list[int]] = {}
+            for position, first, _ in here:
+                begun.setdefault(position, []).append(first)
+            here = {(o.end, first, o.last) for o in found for first in begun.get(o.start, ())}
+        after |= here or set()
     return after
-
-
-def _along(path: Path, words: _Words, state: set[tuple[int, int, int]] | None) -> set[tuple[int, int, int]]:
-    for term in path:
-        found = words.by_term.get(term, [])
-        if state is None:
-            state = {(o.end, o.first, o.last) for o in found}
-            continue
-        begun: dict[int, list[int]] = {}
-        for position, first, _ in state:
-            begun.setdefault(position, []).append(first)
-        state = {(o.end, first, o.last) for o in found for first in begun.get(o.start, ())}
-    return state or set()

@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,10 +66,6 @@ class GraphFacts:
     doubling: float = 0.05
     usearch: str = ""
     warning: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
 
 
 def build_graph(
@@ -162,7 +157,7 @@ def build_vectors(
     _write_matrix(folder / MATRIX, blocks, n, identity, _Reporter("vectors", n, progress))
     report = _Reporter("graph", n, progress)
     facts = _build_graph(folder, n, threads, report)
-    record = {"format": FORMAT, "n": n, "identity": asdict(identity), "graph": facts.plain()}
+    record = {"format": FORMAT, "n": n, "identity": asdict(identity), "graph": asdict(facts)}
     with (folder / IDENTITY).open("w", encoding="utf-8") as file:
         file.write(json.dumps(record, indent=1, sort_keys=True) + "\n")
         file.flush()
@@ -214,11 +209,6 @@ def _file_blocks(path: Path) -> Iterator[NDArray[np.float32]]:
         yield np.asarray(matrix[start : start + _BLOCK])
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
 def _build_graph(folder: Path, n: int, threads: int, report: _Reporter) -> GraphFacts:
     target = folder / GRAPH
     target.unlink(missing_ok=True)
@@ -227,7 +217,8 @@ def _build_graph(folder: Path, n: int, threads: int, report: _Reporter) -> Graph
     matrix = np.asarray(np.load(folder / MATRIX, mmap_mode="r"))
     try:
         facts = build_graph(matrix, target, threads=threads, progress=report)
-        _sync(target)
+        with target.open("rb") as file:
+            os.fsync(file.fileno())
         return facts
     except Exception as exc:  # noqa: BLE001  the graph is an extra: whatever fails, the exact vectors answer
         target.unlink(missing_ok=True)
