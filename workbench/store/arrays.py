@@ -133,16 +133,7 @@ class Columns:
             len({documents.shape[1], len(self.digests), len(self.paths), len(self.document_ids)}) != 1
         ):
             raise damaged(folder / "records.npy", "does not fit the other arrays")
-
-    @property
-    def records_total(self) -> int:
-        """Number of records."""
-        return len(self.text_keys)
-
-    @property
-    def documents_total(self) -> int:
-        """Number of documents."""
-        return len(self.digests)
+        self.records_total, self.documents_total = len(self.text_keys), len(self.digests)
 
     def _part(self, array: NDArray[Any], kind: str, document: int) -> NDArray[Any]:
         start = int(self.documents[f"first_{kind}"][document])

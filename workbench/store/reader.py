@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +28,7 @@ from workbench.store import generations
 from workbench.store.access.visibility import Access, Policy
 from workbench.store.arrays import Columns
 from workbench.store.database import Database, fetch
-from workbench.store.generations import DATABASE, Manifest, Pin
+from workbench.store.generations import DATABASE, Pin
 from workbench.store.records import StoredRecords, stored_access
 
 if TYPE_CHECKING:
@@ -127,6 +126,10 @@ class Generation:
         files: Its open files, counted for this object; let go of when it is closed.
         policy: What a sensitivity means for who asks; None shows every sensitivity.
         rules: The corpus's rules of today; None leaves access as it was indexed.
+
+    Attributes:
+        id, folder, manifest: Of the generation.
+        encoders: Key of each vector folder to the encoder that made it.
     """
 
     def __init__(
@@ -135,6 +138,8 @@ class Generation:
         self.corpus = corpus
         self._files = f = files
         self._closed = False
+        self.folder, self.manifest = f.pin.folder, f.pin.manifest
+        self.id, self.encoders = self.manifest.generation, self.manifest.encoders
         try:
             access = None if rules is None else f.access(rules)
             self.records = StoredRecords(f.connection, f.columns, f.pin.manifest, policy, access, rules)
@@ -147,26 +152,6 @@ class Generation:
         with _open_lock:
             self._files.users += 1
         return Generation(self.corpus, self._files, policy, rules)
-
-    @property
-    def id(self) -> str:
-        """Id of the generation."""
-        return self.manifest.generation
-
-    @property
-    def folder(self) -> Path:
-        """Its folder."""
-        return self._files.pin.folder
-
-    @property
-    def manifest(self) -> Manifest:
-        """What it says about itself."""
-        return self._files.pin.manifest
-
-    @property
-    def encoders(self) -> Mapping[str, EncoderIdentity]:
-        """Key of each vector folder to the encoder that made it."""
-        return self.manifest.encoders
 
     @property
     def lexical(self) -> LexicalIndex:
@@ -186,8 +171,7 @@ class Generation:
             if self._files.grep is None:
                 from workbench.store.grep.search import MappedGrep
 
-                text = self.folder / "text"
-                self._files.grep = MappedGrep(text, self._files.columns)
+                self._files.grep = MappedGrep(self.folder / "text", self._files.columns)
             return self._files.grep
 
     def vectors(self, encoder: str = "") -> VectorIndex:
@@ -208,9 +192,10 @@ class Generation:
         for key, identity in self.encoders.items():
             if encoder in (key, identity.name):
                 return key
+        names = ", ".join(identity.name for _, identity in sorted(self.encoders.items())) or "none"
         raise EncoderMismatch(
             f"This corpus has no vectors of {encoder or 'any encoder'}",
-            f"It has those of {_names(self.encoders)}; name them all to add one: workbench index PATH --encoder A --encoder B",
+            f"It has those of {names}; name them all to add one: workbench index PATH --encoder A --encoder B",
         )
 
     def check_encoder(self, identity: EncoderIdentity, encoder: str = "") -> None:
@@ -292,7 +277,3 @@ def check_encoder(stored: EncoderIdentity, given: EncoderIdentity) -> None:
         f"The corpus was embedded with {stored.name} ({stored.digest[:8]}), not with {given.name} ({given.digest[:8]})",
         f"Open it with encoder={stored.name!r}, or index its folders again with encoder={given.name!r}",
     )
-
-
-def _names(encoders: Mapping[str, EncoderIdentity]) -> str:
-    return ", ".join(identity.name for _, identity in sorted(encoders.items())) or "none"

@@ -266,10 +266,11 @@ def group(text: MappedText, matched: Sequence[NDArray[np.int64]], context: int) 
     return Groups(lines, first, after, documents[first], scores)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class PassageWriter:
     """Reads and marks the text of passages.
 
-    Args:
+    Attributes:
         text: The text file.
         columns: Where records, ids, paths and pages are.
         patterns: What is searched for.
@@ -277,29 +278,21 @@ class PassageWriter:
         allowed: Records that may stand for a passage; bool (n,), or None for all.
     """
 
-    def __init__(
-        self,
-        text: MappedText,
-        columns: Columns,
-        patterns: Sequence[GrepPattern],
-        context: int,
-        allowed: NDArray[np.bool_] | None,
-    ) -> None:
-        self._text = text
-        self._columns = columns
-        self._patterns = patterns
-        self._context = context
-        self._allowed = allowed
+    text: MappedText
+    columns: Columns
+    patterns: Sequence[GrepPattern]
+    context: int
+    allowed: NDArray[np.bool_] | None
 
     def write(self, groups: Groups, chosen: NDArray[np.int64]) -> tuple[list[Passage], NDArray[np.int64]]:
         """Some groups as passages with their text, and the record that stands for each (int64, -1: none)."""
-        text, arrays = self._text, self._columns
+        text, arrays = self.text, self.columns
         documents = groups.documents[chosen]
         owners = documents.tolist()
         firsts_of, ends_of = text.first_lines[documents], text.first_lines[documents + 1]
         begins, afters = groups.first[chosen], groups.after[chosen]
-        firsts = np.maximum(firsts_of, groups.lines[begins] - self._context)
-        lasts = np.minimum(ends_of - 1, groups.lines[afters - 1] + self._context)
+        firsts = np.maximum(firsts_of, groups.lines[begins] - self.context)
+        lasts = np.minimum(ends_of - 1, groups.lines[afters - 1] + self.context)
         cut = np.searchsorted(text.long_lines, firsts) != np.searchsorted(text.long_lines, lasts + 1)
         first_bytes, last_bytes = text.line_starts[firsts], text.line_starts[lasts + 1] - 1
         cut |= last_bytes - first_bytes > PASSAGE_CHARACTERS
@@ -318,7 +311,7 @@ class PassageWriter:
                 data = text.data[first_byte:last_byte]
                 shown, marks = _decoded(data, self._matches(data, first_byte, last_byte))
             match, line = self._first_match(owner, matched[0])
-            records.append(arrays.holder(owner, match, line, self._allowed))
+            records.append(arrays.holder(owner, match, line, self.allowed))
             page, place = arrays.page(owner, match[0]), arrays.locator(owner, match[0], match[1])
             numbers = tuple([m - base + 1 for m in matched])
             made.append((first - base + 1, last - base + 1, shown, marks, numbers, page, place))
@@ -332,19 +325,19 @@ class PassageWriter:
 
     def _first_match(self, document: int, line: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """The first match on a line, and the line, as characters of the document."""
-        first, after = (int(byte) for byte in self._text.line_starts[line : line + 2])
+        first, after = (int(byte) for byte in self.text.line_starts[line : line + 2])
         places = (*self._first_bytes(first, after - 1), first, after - 1)
-        start, end, line_start, line_end = (self._text.character_offset(document, byte) for byte in places)
+        start, end, line_start, line_end = (self.text.character_offset(document, byte) for byte in places)
         return (start, end), (line_start, line_end)
 
     def _first_bytes(self, first: int, after: int) -> tuple[int, int]:
         """First and last byte of the first match in a line's bytes, of any pattern."""
-        found = (pattern.spans(self._text.data, first, after) for pattern in self._patterns)
+        found = (pattern.spans(self.text.data, first, after) for pattern in self.patterns)
         return min((match for match in found if match[0] >= 0), default=(first, first))
 
     def _cut_lines(self, first: int, last: int, matched: list[int]) -> tuple[str, tuple[Span, ...]]:
         """A passage with long lines or too much text, cut, and the matches in it."""
-        starts, long_lines = self._text.line_starts, self._text.long_lines
+        starts, long_lines = self.text.line_starts, self.text.long_lines
         place = int(np.searchsorted(long_lines, first))
         pieces: list[str] = []
         spans: list[Span] = []
@@ -365,7 +358,7 @@ class PassageWriter:
                     stop = min(stop, must + 1)
                 else:
                     stop = min(stop, int(np.searchsorted(starts, start + PASSAGE_CHARACTERS - size, side="right")))
-                data = self._text.data[start : int(starts[stop]) - 1]
+                data = self.text.data[start : int(starts[stop]) - 1]
                 piece, inside = _decoded(data, self._matches(data, start, start + len(data)), size)
                 line = stop
             spans.extend(inside)
@@ -375,8 +368,8 @@ class PassageWriter:
 
     def _line(self, line: int, marked: bool, shift: int) -> tuple[str, tuple[Span, ...]]:
         """One long line, cut if it has too many characters, and the matches in it, moved by `shift`."""
-        data = self._text.data
-        start, end = int(self._text.line_starts[line]), int(self._text.line_starts[line + 1]) - 1
+        data = self.text.data
+        start, end = int(self.text.line_starts[line]), int(self.text.line_starts[line + 1]) - 1
         # A character is at most four bytes: decode no more of a huge line than can be shown.
         if end - start <= 4 * LINE_CHARACTERS and len(data[start:end].decode("utf-8")) <= LINE_CHARACTERS:
             shown_line = data[start:end]
@@ -406,16 +399,16 @@ class PassageWriter:
         `data` stands at `offset` in the file, where matches are looked for up to `look`.
         """
         found: list[tuple[int, int]] = []
-        for pattern in self._patterns:
+        for pattern in self.patterns:
             found.extend(self._searched(pattern, offset, offset + len(data), look))
-        return found if len(self._patterns) == 1 else joined(found)
+        return found if len(self.patterns) == 1 else joined(found)
 
     def _searched(self, pattern: GrepPattern, start: int, end: int, look: int) -> list[tuple[int, int]]:
         """Matches by RE2 that begin in bytes `start` to `end`, cut to them and relative to `start`; empty ones left out."""
         found: list[tuple[int, int]] = []
         at = start
         while at < end:
-            first, last = pattern.spans(self._text.data, at, look)
+            first, last = pattern.spans(self.text.data, at, look)
             if first < 0 or first >= end:
                 break
             if last > first:

@@ -19,13 +19,13 @@ ends a line: `a` and `a` with a newline are one line, the empty text is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.records import Progress
+from workbench.records import Progress, ProgressCallback
 from workbench.store.arrays import load_array, map_bytes
 from workbench.store.generations import damaged
 
@@ -62,7 +62,7 @@ class _Column:
         self._raw.unlink()
 
 
-def build_text(folder: Path | str, texts: Iterable[str], progress: Callable[[Progress], None] | None = None) -> int:
+def build_text(folder: Path | str, texts: Iterable[str], progress: ProgressCallback | None = None) -> int:
     """Write the text file and its arrays.
 
     Args:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import tempfile
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from workbench import settings
 from workbench.errors import CorpusError
-from workbench.records import Progress
+from workbench.records import Progress, ProgressCallback
 from workbench.store.database import Database, fetch
 from workbench.store.lexical import tokens
 
@@ -69,7 +69,7 @@ def _makers() -> dict[str, str]:
 def build_words(
     connection: duckdb.DuckDBPyConnection,
     scratch: Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: ProgressCallback | None = None,
     *,
     run_pieces: int = RUN_PIECES,
 ) -> int:
@@ -147,7 +147,7 @@ class _Split:
 
 
 def _read(
-    connection: duckdb.DuckDBPyConnection, target: Path, report: Callable[[Progress], None]
+    connection: duckdb.DuckDBPyConnection, target: Path, report: ProgressCallback
 ) -> tuple[list[str], Ints, Ints]:
     """Split every record; codes go to the target. Returns the distinct pieces and the counts of each record."""
     rows = fetch(connection, "SELECT number, length(context) + length(text) FROM records ORDER BY number")

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import CorpusError
-from workbench.records import EncoderIdentity, Progress
+from workbench.records import EncoderIdentity, Progress, ProgressCallback
 
 Floats32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -124,15 +124,13 @@ FORMAT = 1
 
 _LENGTH_TOLERANCE = 1e-3
 
-Tell = Callable[[Progress], None]
-
 
 def build_vectors(
     folder: Path,
     vectors: Iterable[NDArray[np.float32]] | Path,
     n: int,
     identity: EncoderIdentity,
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
     threads: int = 1,
 ) -> GraphFacts:
     """Write `vectors.npy`, `index.usearch` and `identity.json`.
@@ -154,8 +152,8 @@ def build_vectors(
     """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = _file_blocks(vectors) if isinstance(vectors, Path) else vectors
-    _write_matrix(folder / MATRIX, blocks, n, identity, _Reporter("vectors", n, progress))
-    report = _Reporter("graph", n, progress)
+    _write_matrix(folder / MATRIX, blocks, n, identity, _reporter("vectors", n, progress))
+    report = _reporter("graph", n, progress)
     facts = _build_graph(folder, n, threads, report)
     record = {"format": FORMAT, "n": n, "identity": asdict(identity), "graph": asdict(facts)}
     with (folder / IDENTITY).open("w", encoding="utf-8") as file:
@@ -166,7 +164,7 @@ def build_vectors(
 
 
 def _write_matrix(
-    path: Path, blocks: Iterable[NDArray[np.float32]], n: int, identity: EncoderIdentity, report: _Reporter
+    path: Path, blocks: Iterable[NDArray[np.float32]], n: int, identity: EncoderIdentity, report: Callable[[int], None]
 ) -> None:
     done = 0
     with path.open("wb") as file:
@@ -209,7 +207,7 @@ def _file_blocks(path: Path) -> Iterator[NDArray[np.float32]]:
         yield np.asarray(matrix[start : start + _BLOCK])
 
 
-def _build_graph(folder: Path, n: int, threads: int, report: _Reporter) -> GraphFacts:
+def _build_graph(folder: Path, n: int, threads: int, report: Callable[[int], None]) -> GraphFacts:
     target = folder / GRAPH
     target.unlink(missing_ok=True)
     if n == 0:
@@ -226,16 +224,14 @@ def _build_graph(folder: Path, n: int, threads: int, report: _Reporter) -> Graph
         return GraphFacts(warning=f"The approximate index could not be built ({reason}); exact search answers")
 
 
-class _Reporter:
+def _reporter(step: str, total: int, progress: ProgressCallback | None) -> Callable[[int], None]:
     """Turns a number of rows into a Progress."""
+    begin = time.perf_counter()
 
-    def __init__(self, step: str, total: int, tell: Tell | None) -> None:
-        self._step, self._total, self._tell = step, total, tell
-        self._begin = time.perf_counter()
+    def report(done: int) -> None:
+        if progress is not None:
+            seconds = max(time.perf_counter() - begin, 1e-9)
+            left = seconds * (total - done) / done if done else None
+            progress(Progress(step, done, total, done / seconds, left))
 
-    def __call__(self, done: int) -> None:
-        if self._tell is None:
-            return
-        seconds = max(time.perf_counter() - self._begin, 1e-9)
-        left = seconds * (self._total - done) / done if done else None
-        self._tell(Progress(self._step, done, self._total, done / seconds, left))
+    return report
