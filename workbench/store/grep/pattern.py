@@ -434,6 +434,7 @@ LARGEST_PROGRAM = 100_000
 """Most instructions that a pattern may unfold to, for the same reason."""
 
 _SHOWN = 60
+_SHORTEST = 3
 _LINES = "(?m)"
 _BYTE_ESCAPE = "\\C"
 _ASCII = re.compile(r"[\x00-\x7f]+")
@@ -576,8 +577,9 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
     held = reading.needs if reading is not None else ""
     if ignore:
         held = max(_ASCII.findall(held), key=len, default="").lower()
-    needs = _finder(held) if held and "\n" not in held else None
     exact = reading is not None and reading.exact and not word and held in (reading.needs, reading.needs.lower())
+    # A character or two are in so many lines that looking for them first costs more than it saves.
+    needs = _finder(held) if "\n" not in held and len(held) >= (1 if exact else _SHORTEST) else None
     odd = ignore and not {"k", "s"}.isdisjoint(held)
     note = ""
     if reading is not None and reading.ascii_borders:
