@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.corpora import BenchCorpus
-    from bench.figures import Figure, Goal, Machine, Row, Unmeasured
+    from bench.figures import Figure, Goal, Row, Unmeasured
 
 
 _NARROWEST = 110
@@ -102,8 +102,10 @@ def bench(
         ctx.exit(1)
 
 
-def _plain(here: Machine, corpus: BenchCorpus | None, rows: list[Row | Unmeasured], stopped: bool) -> dict[str, Any]:
-    said: dict[str, Any] = {"machine": here.to_dict(), "corpus": None}
+def _plain(
+    here: dict[str, Any], corpus: BenchCorpus | None, rows: list[Row | Unmeasured], stopped: bool
+) -> dict[str, Any]:
+    said: dict[str, Any] = {"machine": here, "corpus": None}
     if corpus is not None:
         source = corpus.source
         said["corpus"] = {
@@ -116,18 +118,21 @@ def _plain(here: Machine, corpus: BenchCorpus | None, rows: list[Row | Unmeasure
     return {**said, "stopped": stopped, "rows": [row.to_dict() for row in rows]}
 
 
-def _print_address(out: Console, here: Machine, corpus: BenchCorpus) -> None:
+def _print_address(out: Console, here: dict[str, Any], corpus: BenchCorpus) -> None:
     source = corpus.source
-    commit = f", commit {here.commit}" if here.commit else ""
-    versions = ", ".join(f"{name} {version}" for name, version in here.versions.items())
+    commit = f", commit {here['commit']}" if here["commit"] else ""
+    versions = ", ".join(f"{name} {version}" for name, version in here["versions"].items())
     lines = [
-        f"machine  {here.processor}, {here.cores} cores, {here.memory_gb:g} GB, {here.system}; {here.threads} threads",
-        f"program  Python {here.python}, {versions}{commit}",
+        f"machine  {here['processor']}, {here['cores']} cores, {here['memory_gb']:g} GB, {here['system']}; "
+        f"{here['threads']} threads",
+        f"program  Python {here['python']}, {versions}{commit}",
         f"corpus   {source.name}, digest {source.digest[:16]}",
         *(f"         {note}" for note in source.notes),
     ]
-    if here.busy:
-        lines.append(f"note     the machine was busy when this began (load {here.load:.1f}): compare ratios, not times")
+    if here["busy"]:
+        lines.append(
+            f"note     the machine was busy when this began (load {here['load']:.1f}): compare ratios, not times"
+        )
     for line in lines:
         out.print(output.plain(line), soft_wrap=True, markup=False)
     out.print()

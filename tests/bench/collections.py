@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
@@ -45,10 +45,6 @@ from workbench.judgments.qrels import Judgments, load_judgments
 from workbench.plan.plan import Plan
 from workbench.records import Progress
 
-if TYPE_CHECKING:
-    from bench.figures import Machine
-
-
 DEPTH = 1000
 _REFERENCE = {"depth.keyword": DEPTH, "depth.vector": DEPTH, "vector.threshold": "off", "grep.when": "never"}
 BASE = Plan.parse("rrf").replace(_REFERENCE)
@@ -68,14 +64,11 @@ COMPARED = {"rrf5": "rrf60", "tmm.8": "rrf60", "tuned": "rrf60", "default": "rrf
 ALONE = ("keyword", "vector")
 MIXES = ("rrf", "default", "tuned")
 """Plans that are compared with the better source alone."""
-GRID = (
-    "fusion.method=rrf,convex",
-    "fusion.k=5,20,60",
-    "fusion.weights.vector=0.5,1,2",
-    "fusion.alpha=0..1:0.05",
-    "fusion.normalise=tmm,minmax,zscore",
-    "keyword.k1=0.6,0.9,1.4",
-    "keyword.b=0.25,0.4,0.75",
+GRID = tuple(
+    (
+        "fusion.method=rrf,convex fusion.k=5,20,60 fusion.weights.vector=0.5,1,2 fusion.alpha=0..1:0.05 "
+        "fusion.normalise=tmm,minmax,zscore keyword.k1=0.6,0.9,1.4 keyword.b=0.25,0.4,0.75"
+    ).split()
 )
 SPLITS = ("train", "dev")
 """Splits to tune on, the first that is there."""
@@ -321,7 +314,7 @@ def table(
     _print(made, here, measure)
 
 
-def _plain(made: Sequence[Measured], here: Machine, measure: str) -> dict[str, Any]:
+def _plain(made: Sequence[Measured], here: dict[str, Any], measure: str) -> dict[str, Any]:
     rows = [
         {
             "collection": m.name, "digest": m.digest, "queries": m.queries, "plans": m.plans, "tuned_on": m.tuned_on,
@@ -338,7 +331,7 @@ def _plain(made: Sequence[Measured], here: Machine, measure: str) -> dict[str, A
         together[f"{second} minus {first}"] = {
             "difference": p.difference, "low": p.low, "high": p.high, "better": p.better, "worse": p.worse,
         }  # fmt: skip
-    return {"measure": measure, "machine": here.to_dict(), "date": _today(), "collections": rows, "pooled": together}
+    return {"measure": measure, "machine": here, "date": _today(), "collections": rows, "pooled": together}
 
 
 def _difference(d: Difference) -> dict[str, Any]:
@@ -349,7 +342,7 @@ def _today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
-def _print(made: Sequence[Measured], here: Machine, measure: str) -> None:
+def _print(made: Sequence[Measured], here: dict[str, Any], measure: str) -> None:
     import polars as pl
 
     out = output.console()
@@ -358,10 +351,10 @@ def _print(made: Sequence[Measured], here: Machine, measure: str) -> None:
         [{"collection": m.name, "queries": m.queries, **{n: f"{m.mean(n):.3f}" for n in COLUMNS}} for m in made]
     )
     output.print_frame(frame, f"{measure}, one record a document")
-    commit = f", commit {here.commit}" if here.commit else ""
+    commit = f", commit {here['commit']}" if here["commit"] else ""
     lines = [
         _LEGEND,
-        f"{here.processor}, {here.cores} cores; workbench {here.versions['workbench']}{commit}, {_today()}",
+        f"{here['processor']}, {here['cores']} cores; workbench {here['versions']['workbench']}{commit}, {_today()}",
     ]
     for m in made:
         lines += _lines(m)

@@ -95,8 +95,11 @@ class Row:
             "key": self.key,
             "title": self.title,
             "unit": self.unit,
-            **_plain(self.figure),
-            "peers": [{"name": p.name, **_plain(p.figure), "ratio": self.ratio(p), "note": p.note} for p in self.peers],
+            **asdict(self.figure),
+            "peers": [
+                {"name": p.name, **asdict(p.figure or _MISSING), "ratio": self.ratio(p), "note": p.note}
+                for p in self.peers
+            ],
             "goals": [{"goal": g.text, "met": g.met} for g in self.goals],
             "notes": list(self.notes),
         }
@@ -113,10 +116,7 @@ class Unmeasured:
         return {"key": self.key, "unmeasured": self.reason}
 
 
-def _plain(figure: Figure | None) -> dict[str, Any]:
-    if figure is None:
-        return {"p50": None, "p95": None, "best": None, "samples": 0}
-    return {"p50": figure.p50, "p95": figure.p95, "best": figure.best, "samples": figure.samples}
+_MISSING = Figure(None, None, None, 0)  # type: ignore[arg-type]
 
 
 # --- timing ----------------------------------------------------------------------------------------------------------
@@ -161,41 +161,22 @@ def version(package: str) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The machine and the program."""
-
-    processor: str
-    cores: int
-    memory_gb: float
-    system: str
-    python: str
-    load: float
-    threads: int
-    versions: dict[str, str]
-    commit: str
-
-    @property
-    def busy(self) -> bool:
-        """Whether others were using it when the bench began."""
-        return self.load > _BUSY * self.cores
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def describe() -> Machine:
-    return Machine(
-        processor=_processor(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        memory_gb=_memory(),
-        system=f"{platform.system()} {platform.release()}",
-        python=platform.python_version(),
-        load=os.getloadavg()[0],
-        threads=int(settings.get("threads")),
-        versions={"workbench": __version__, **{name: said for name in _PACKAGES if (said := version(name))}},
-        commit=_commit(),
-    )
+def describe() -> dict[str, Any]:
+    """This machine and the program; `busy` where others were using it when the bench began."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    load = os.getloadavg()[0]
+    return {
+        "processor": _processor(),
+        "cores": cores,
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "load": load,
+        "busy": load > _BUSY * cores,
+        "threads": int(settings.get("threads")),
+        "versions": {"workbench": __version__, **{name: said for name in _PACKAGES if (said := version(name))}},
+        "commit": _commit(),
+    }
 
 
 def _processor() -> str:
@@ -206,13 +187,6 @@ def _processor() -> str:
             if name.strip() == "model name":
                 return value.strip()
     return platform.processor() or platform.machine()
-
-
-def _memory() -> float:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (ValueError, OSError):
-        return 0.0
 
 
 def _commit() -> str:

@@ -28,20 +28,7 @@ from urllib.parse import quote
 
 import workbench as wb
 
-WORDS = (
-    "lamp",
-    "bridge",
-    "river",
-    "copper",
-    "signal",
-    "garden",
-    "window",
-    "ladder",
-    "engine",
-    "harbour",
-    "meadow",
-    "pencil",
-)
+WORDS = tuple("lamp bridge river copper signal garden window ladder engine harbour meadow pencil".split())
 PLANS = ("default", "tmm", "rrf", "passages", "contract", "default limit=20")
 _SERVE = (
     "import sys; from workbench.ui.launch import run_app; run_app(sys.argv[1], int(sys.argv[2]), open_browser=False)"

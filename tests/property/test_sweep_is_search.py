@@ -23,14 +23,7 @@ WORDS = ("amber", "bridge", "cedar", "delta", "ember", "fjord", "grove")
 MEASURES = ("nDCG@10", "RR", "R@5", "AP", "nDCG@2")
 SLOW = (*MEASURES, "Judged@10")
 CHOICES: dict[str, list[Any]] = {
-    "sources": [
-        "keyword,vector",
-        "keyword",
-        "vector",
-        "grep,vector",
-        "keyword,vector,vector:table",
-        "vector,vector:table",
-    ],
+    "sources": ("keyword,vector keyword vector grep,vector keyword,vector,vector:table vector,vector:table").split(),
     "fusion.method": ["rrf", "weighted", "convex", "max", "combmnz"],
     "fusion.k": [1, 60],
     "fusion.rank_base": [0, 1],

@@ -157,20 +157,7 @@ def test_the_verdict_of_a_sweep_has_the_choice_in_its_interval() -> None:
 # --- sweep measures --------------------------------------------------------------------------------------------------
 
 
-NAMES = [
-    "nDCG@3",
-    "nDCG@10",
-    "nDCG",
-    "RR",
-    "RR@3",
-    "R@5",
-    "P@3",
-    "AP",
-    "AP@4",
-    "Success@2",
-    "P(rel=2)@5",
-    "R(rel=2)@10",
-]
+NAMES = "nDCG@3 nDCG@10 nDCG RR RR@3 R@5 P@3 AP AP@4 Success@2 P(rel=2)@5 R(rel=2)@10".split()
 
 
 @pytest.mark.slow
