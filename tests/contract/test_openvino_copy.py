@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -176,20 +175,6 @@ def test_a_damaged_copy_is_made_again(tiny: Path, filled: Path, harm: str) -> No
     np.testing.assert_array_equal(encoder.encode_query("retry"), right)
     assert openvino_copy.find_copy(model) is not None
     assert [f.name for f in (filled / "models").iterdir() if f.name.startswith(".")] == []
-
-
-def test_two_processes_may_convert_at_once(tiny: Path, cache: Path) -> None:
-    code = (
-        "import sys; from workbench.encode.load import load_encoder; e = load_encoder(sys.argv[1]);"
-        "print(e.identity.runtime, e.encode_query('retry').tobytes().hex())"
-    )
-    command = [sys.executable, "-c", code, str(tiny)]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) for _ in range(2)]
-    outputs = [process.communicate()[0] for process in running]
-    assert [process.returncode for process in running] == [0, 0]
-    assert outputs[0] == outputs[1]
-    assert outputs[0].startswith("openvino ")
-    assert [f.name for f in (cache / "models").iterdir()] == [only_copy(cache).name]
 
 
 def test_a_cache_that_cannot_be_written_means_torch(tiny: Path, cache: Path) -> None:

@@ -36,7 +36,7 @@ PLACEHOLDERS = {
 """What stands for a value in a text -> the value here."""
 
 VALUES = {
-    "name": "support", "shell(name)": "support", "shlex.quote(name)": "support",
+    "name": "support", "shell(name)": "support", "shlex.quote(name)": "support", "shlex.quote(o.name)": "support",
     "where": "--corpus my.corpus", "place": "--corpus my.corpus",
     "where(corpus)": "--corpus my.corpus", "shlex.quote(str(out))": "plan.yaml", "PACKAGED": "hashing",
     "shlex.quote(missing[0])": "docs/old.md", "shlex.quote(str(built.corpus))": "my.corpus",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.locators import Place, ends_of, joined, locate, locator, pairs_of, spoken
+from workbench.locators import Place, ends_of, joined, line_of, locate, locator, pairs_of, spoken
 from workbench.retrieve.readfile import find_cited, find_place, split_citation
 
 SHEETS = "# Sales\n\na | b\n1 | 2\n\n# R&D\n\nc\nd\n"
@@ -178,3 +178,8 @@ def test_lines_that_are_shown_in_another_order_are_cited_from_the_first_to_the_l
     assert locate(lines, 0, 13) == "line=8-9"
     assert joined("line=1&column=90", "line=1&column=7") == "line=1&column=7-90"
     assert at("line=8-9", text, lines) == "moved\nrow\nrow"
+
+
+def test_an_editor_is_given_the_first_line_of_a_place() -> None:
+    places = ("line=7", "line=7-9", "line=7&column=3-5", "line=7..line=9&column=2", "page=7", "sheet=line&row=7")
+    assert [line_of(place) for place in places] == [7, 7, 7, 7, None, None]

@@ -10,6 +10,7 @@ from corpus_files import write_files
 from file_makers import check_chunks, count_words, cut_file, found
 
 from workbench.ingest import FileRules, Problem, chunk_document
+from workbench.ingest.outline import Outline
 from workbench.ingest.readers.text import markdown_outline
 from workbench.records import Chunk, ChunkKind, Document, Granularity
 
@@ -161,3 +162,13 @@ def test_ids_do_not_depend_on_root_or_order_and_differ_by_tenant_path_collection
     every = [i for result in (plain, *others) for part in result.values() for i in part]
     assert len(every) == len(set(every))
     assert all(len(i) == 16 and int(i, 16) >= 0 for i in every)
+
+
+def test_a_tokenizer_that_counts_wholes_longer_than_their_parts_still_fits() -> None:
+    def superadditive(texts: Sequence[str]) -> list[int]:
+        return [n + n * n // 40 for n in count_words(texts)]
+
+    item = document(words(400) + "\n\n" + "long" * 300)
+    chunks = chunk_document(item, Outline(), "d", Granularity.CHUNK, 40, superadditive)
+    check_chunks(item, chunks)
+    assert max(c.tokens for c in chunks) <= 40

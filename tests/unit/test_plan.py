@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import product
 from typing import Any
 
@@ -287,7 +288,7 @@ def test_every_value_of_every_field_parses_back(field: plan_fields.Field) -> Non
         plan = start.replace({spelled: value})
         assert Plan.parse(str(plan)) == plan
         assert str(Plan.parse(str(plan))) == str(plan)
-        assert Plan.from_yaml(plan.to_yaml()) == plan
+        assert Plan.from_yaml(plan.to_yaml()) == pickle.loads(pickle.dumps(plan)) == plan
         assert changed(start, [f"{spelled}={plan_fields.show(value)}"]) == plan
 
 
