@@ -226,9 +226,10 @@ class Quick:
             return np.asarray(found / (total if self.name == "R" else float(self.cutoff or 1)))
         if self.name == "Success":
             return np.asarray(found > 0, np.float64)
-        placed = np.sort(np.where(relevant > 0, relevant.astype(np.float64), np.inf), axis=1)
+        placed = np.where(relevant > 0, relevant.astype(np.float64), np.inf)
         if self.name == "RR":
-            return np.asarray(1.0 / placed[:, 0])
+            return np.asarray(1.0 / placed.min(axis=1))
+        placed = np.sort(placed, axis=1)
         return np.asarray((np.arange(1, placed.shape[1] + 1) / placed).sum(axis=1) / total)
 
 
