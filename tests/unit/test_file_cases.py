@@ -18,7 +18,7 @@ import file_makers
 import openpyxl
 import pytest
 from file_makers import cut_file, found, ods, odt, pdf, pptx, read, saved, xlsx, zipped
-from test_readers_office_seen import WORD, changed, paragraph, styled, word
+from test_readers_office import WORD, changed, paragraph, styled, word
 
 from workbench.ingest import Problem
 

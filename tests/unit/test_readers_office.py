@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from file_makers import count_words, cut_file, docx, epub, found, odt, pptx, read, saved, xlsx, zipped
+from file_makers import count_words, cut_file, docx, epub, found, odp, ods, odt, pptx, read, saved, xlsx, zipped
+from odf import chart, draw, style, table, text
+from odf.opendocument import OpenDocumentChart, OpenDocumentPresentation, OpenDocumentText, load
 
 from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.package import formatted, plain_number
@@ -181,3 +186,403 @@ def test_entities_of_a_package_are_not_expanded(tmp_path: Path) -> None:
     )
     assert "SECRET" not in document.text
     assert "aaa" not in document.text
+
+
+# --- readers office seen ---------------------------------------------------------------------------------------------
+
+
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def changed(data: bytes, part: str, change: Callable[[str], str], more: dict[str, str] | None = None) -> bytes:
+    """A package with one of its parts changed, and with more parts."""
+    source = zipfile.ZipFile(io.BytesIO(data))
+    files: dict[str, bytes | str] = {name: source.read(name) for name in source.namelist()}
+    files[part] = change(source.read(part).decode("utf-8"))
+    return zipped({**files, **(more or {})})
+
+
+def word(body: str, parts: dict[str, str] | None = None) -> bytes:
+    parts = parts or {}
+    rels = "".join(f'<Relationship Id="r{n}" Type="x/{kind}" Target="{kind}.xml"/>' for n, kind in enumerate(parts))
+    return zipped({
+        "[Content_Types].xml": "<Types/>",
+        "word/document.xml": f"<w:document {WORD}><w:body>{body}</w:body></w:document>",
+        "word/_rels/document.xml.rels": f"<Relationships>{rels}</Relationships>",
+        **{f"word/{kind}.xml": words for kind, words in parts.items()},
+    })  # fmt: skip
+
+
+OPEN = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("style", "table"))
+
+
+def styled(xml: str, styles: str) -> str:
+    xml = xml.replace("<office:automatic-styles/>", "").replace(
+        "<office:document-content ", f"<office:document-content {OPEN} ", 1
+    )
+    return xml.replace("<office:body>", f"<office:automatic-styles>{styles}</office:automatic-styles><office:body>")
+
+
+def paragraph(words: str, properties: str = "", run: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:rPr>{run}</w:rPr><w:t>{words}</w:t></w:r></w:p>"
+
+
+def sections(file: Path) -> list[tuple[str, str]]:
+    items = cut_file(found(file), FileRules(), count_words)
+    return [(c.section, c.text.split("\n")[0]) for item in items if isinstance(item, tuple) for c in item[1]]
+
+
+def test_a_level_that_was_left_out_of_a_numbered_list_counts_as_begun(tmp_path: Path) -> None:
+    levels = "".join(
+        f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for n, text in enumerate(("%1.", "%1.%2.", "%1.%2.%3."))
+    )
+    numbering = f'<w:numbering {WORD}><w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
+    numbering += '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>'
+    body = "".join(
+        paragraph(words, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr>')
+        for level, words in ((0, "a"), (2, "b"), (1, "c"))
+    )
+    (document,), _ = read(saved(tmp_path, "a.docx", word(body, {"numbering": numbering})))
+    assert [line.strip() for line in document.text.strip().split("\n")] == ["1. a", "1.1.1. b", "1.2. c"]
+
+
+def test_a_row_that_starts_late_keeps_its_columns(tmp_path: Path) -> None:
+    def cells(*words: str) -> str:
+        return "".join(f"<w:tc>{paragraph(w)}</w:tc>" for w in words)
+
+    rows = (
+        f"<w:tr>{cells('Name', 'Town')}</w:tr><w:tr><w:trPr><w:gridBefore w:val='1'/></w:trPr>{cells('London')}</w:tr>"
+    )
+    (document,), _ = read(saved(tmp_path, "a.docx", word(f"<w:tbl>{rows}</w:tbl>")))
+    assert document.text == "Name | Town\n| London\n"
+
+
+def test_notes_and_headers_stand_under_no_heading_of_the_body_and_page_numbers_are_none(tmp_path: Path) -> None:
+    styles = f'<w:styles {WORD}><w:style w:styleId="H"><w:name w:val="heading 1"/></w:style></w:styles>'
+    head = f"<w:hdr {WORD}>{paragraph('On every page')}</w:hdr>"
+    foot = f"<w:ftr {WORD}>{paragraph('17')}</w:ftr>"
+    body = paragraph("Last chapter", '<w:pStyle w:val="H"/>') + paragraph("words")
+    file = saved(tmp_path, "a.docx", word(body, {"styles": styles, "header": head, "footer": foot}))
+    assert sections(file) == [("Last chapter", "# Last chapter"), ("", "On every page")]
+
+
+def test_text_that_word_does_not_show_is_left_out_and_said_to_be_there(tmp_path: Path) -> None:
+    file = saved(tmp_path, "a.docx", word(paragraph("seen") + paragraph("unseen", run="<w:vanish/>")))
+    (document,), _ = read(file)
+    assert document.text == "seen\n"
+    assert document.metadata["hidden"] == "text in 1 runs, left out"
+    (plain,), _ = read(saved(tmp_path, "b.docx", docx([("", "seen")])))
+    assert "hidden" not in plain.metadata
+
+
+def test_an_office_file_that_was_saved_as_xml_is_read_as_one(tmp_path: Path) -> None:
+    source = zipfile.ZipFile(io.BytesIO(docx([("Heading 1", "Scope"), ("", "First words.")])))
+
+    def part(name: str) -> str:
+        words = re.sub(r"<\?xml[^>]*\?>", "", source.read(name).decode("utf-8"))
+        return f'<pkg:part pkg:name="/{name}"><pkg:xmlData>{words}</pkg:xmlData></pkg:part>'
+
+    names = ("_rels/.rels", "word/_rels/document.xml.rels", "word/document.xml", "word/styles.xml")
+    broken = '<pkg:part pkg:name="/x.bin"><pkg:binaryData>?</pkg:binaryData></pkg:part>'
+    mark = 'xmlns:pkg="http://schemas.microsoft.com/office/2006/xmlPackage"'
+    text = f"<?xml version='1.0'?><pkg:package {mark}>{''.join(map(part, names))}{broken}</pkg:package>"
+    (document,), problems = read(saved(tmp_path, "a.xml", text))
+    assert (document.type, document.text, problems) == ("word", "# Scope\n\nFirst words.\n", [])
+    assert locate(document.places, document.text.index("First"), len(document.text)) == "paragraph=2"
+
+
+def test_a_table_in_a_text_box_has_no_bars_behind_its_last_words(tmp_path: Path) -> None:
+    row = f"<w:tr><w:tc>{paragraph('in a box')}</w:tc><w:tc>{paragraph('')}</w:tc></w:tr>"
+    box = f"<w:p><w:r><w:txbxContent><w:tbl>{row}</w:tbl></w:txbxContent></w:r></w:p>"
+    (document,), _ = read(saved(tmp_path, "a.docx", word(box)))
+    assert document.text == "in a box\n"
+
+
+def test_a_slide_without_a_title_is_not_put_under_the_title_of_the_one_before(tmp_path: Path) -> None:
+    file = saved(tmp_path, "a.pptx", pptx([("One", "alpha", ""), ("", "beta", "")]))
+    assert sections(file) == [("One", "# One"), ("", "beta")]
+
+
+def test_hidden_slides_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+    data = changed(
+        pptx([("One", "alpha", ""), ("Two", "beta", "")]), "ppt/slides/slide2.xml",
+        lambda xml: xml.replace("<p:sld ", '<p:sld show="0" ', 1),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.pptx", data))
+    assert "# Two (hidden slide)\n\nbeta" in document.text
+    assert document.metadata["hidden"] == "slides 2"
+
+
+def test_numbered_paragraphs_of_a_slide_have_their_numbers(tmp_path: Path) -> None:
+    numbered = '<a:pPr><a:buAutoNum type="alphaLcParenR" startAt="2"/></a:pPr>'
+    data = changed(
+        pptx([("One", "x\ny\nz", "")]), "ppt/slides/slide1.xml",
+        lambda xml: re.sub(r"<a:p>(?=<a:r><a:t>[xy]<)", f"<a:p>{numbered}", xml),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.pptx", data))
+    assert document.text == "# One\n\nb) x\nc) y\nz\n"
+
+
+def test_a_charts_series_are_read_with_their_categories_and_numbers(tmp_path: Path) -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    deck = Presentation()
+    chart = CategoryChartData()
+    chart.categories = ["North", "South"]
+    chart.add_series("Harvest", (1.5, 20))
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 4_000_000, 3_000_000, chart)
+    deck.save(str(tmp_path / "a.pptx"))
+    documents, _ = read(tmp_path / "a.pptx")
+    assert "Harvest: North 1.5, South 20" in documents[0].text
+
+
+def test_text_boxes_on_a_sheet_are_read_after_its_rows(tmp_path: Path) -> None:
+    spaces = 'xmlns:x="urn:x" xmlns:a="urn:a"'
+    words = "<a:p><a:r><a:t>Not </a:t></a:r><a:r><a:t>audited</a:t></a:r></a:p>"
+    box = f"<x:wsDr {spaces}><x:sp><x:txBody>{words}</x:txBody></x:sp></x:wsDr>"
+    rels = '<Relationships><Relationship Id="r1" Type="x/drawing" Target="../drawings/drawing1.xml"/></Relationships>'
+    parts = {"xl/drawings/drawing1.xml": box, "xl/worksheets/_rels/sheet1.xml.rels": rels}
+    data = changed(xlsx({"Sales": [["a", "b"], [1, 2]]}), "xl/worksheets/sheet1.xml", str, parts)
+    (document,), _ = read(saved(tmp_path, "a.xlsx", data))
+    assert document.text.endswith("1 | 2\n\nNot audited\n")
+    assert locate(document.places, document.text.index("Not"), len(document.text)) == "sheet=Sales"
+
+
+def test_hidden_sheets_rows_and_columns_are_read_and_said_to_be_hidden(tmp_path: Path) -> None:
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(xlsx({"Sales": [["a", "b"], [1, 2]], "Costs": [["c", "d"], [3, 4]]})))
+    book["Costs"].sheet_state = "veryHidden"
+    book["Sales"].row_dimensions[2].hidden = True
+    book.save(tmp_path / "a.xlsx")
+    (document,), _ = read(tmp_path / "a.xlsx")
+    assert document.text == "# Sales\n\na | b\n1 | 2\n\n# Costs (hidden sheet)\n\nc | d\n3 | 4\n"
+    assert document.metadata["hidden"] == "rows of Sales; sheet Costs"
+    assert locate(document.places, document.text.index("3 |"), len(document.text)) == "sheet=Costs&row=2"
+
+
+def test_numbered_lists_of_an_opendocument_text_have_their_numbers(tmp_path: Path) -> None:
+    """The second paragraph of an item has none; a list that goes on counts on; bullets stay bullets."""
+    style = (
+        '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-suffix="." style:num-format="1"/>'
+        '<text:list-level-style-number text:level="2" style:num-suffix=")" style:num-format="a"/></text:list-style>'
+    )
+
+    def item(words: str, more: str = "") -> str:
+        return f"<text:list-item><text:p>{words}</text:p>{more}</text:list-item>"
+
+    inner = f"<text:list>{item('c')}</text:list>"
+    lists = f'<text:list text:style-name="L">{item("a", "<text:p>more</text:p>")}{item("b", inner)}</text:list><text:p>x</text:p>'
+    lists += f'<text:list text:style-name="L" text:continue-numbering="true">{item("d")}</text:list>'
+    lists += f"<text:list>{item('e')}</text:list>"
+    data = changed(
+        odt([(0, "@")]), "content.xml",
+        lambda xml: styled(xml.replace("<text:p>@</text:p>", lists), style),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.odt", data))
+    assert [line for line in document.text.split("\n") if line] == [
+        "1. a", "  more", "2. b", "  a) c", "x", "3. d", "- e",
+    ]  # fmt: skip
+
+
+def test_heads_and_feet_of_an_opendocument_text_come_once_at_its_end(tmp_path: Path) -> None:
+    master = "<style:master-page style:name='{}'><style:header><text:p>Minutes</text:p></style:header>"
+    master += "<style:footer><text:p>3</text:p></style:footer></style:master-page>"
+    data = changed(
+        odt([(1, "Chapter"), (0, "words")]), "styles.xml",
+        lambda xml: xml.replace("<office:document-styles ", f"<office:document-styles {OPEN} ").replace(
+            "</office:document-styles>", f"{master.format('A')}{master.format('B')}</office:document-styles>"
+        ),
+    )  # fmt: skip
+    file = saved(tmp_path, "a.odt", data)
+    assert sections(file) == [("Chapter", "# Chapter"), ("", "Minutes")]
+    (document,), _ = read(file)
+    assert locate(document.places, document.text.index("Minutes"), len(document.text)) == "header=1"
+
+
+def test_hidden_sheets_of_an_opendocument_workbook_are_said_to_be_hidden(tmp_path: Path) -> None:
+    style = (
+        '<style:style style:name="h" style:family="table"><style:table-properties table:display="false"/></style:style>'
+    )
+    data = changed(
+        ods({"Sales": [["a", "b"]], "Costs": [["c", "d"]]}), "content.xml",
+        lambda xml: styled(xml, style).replace('table:name="Costs"', 'table:name="Costs" table:style-name="h"'),
+    )  # fmt: skip
+    (document,), _ = read(saved(tmp_path, "a.ods", data))
+    assert "# Sales\n" in document.text
+    assert "# Costs (hidden sheet)\n" in document.text
+    assert document.metadata["hidden"] == "sheet Costs"
+
+
+def test_a_star_inside_a_group_of_rtf_hides_nothing(tmp_path: Path) -> None:
+    """Only at a group's start does it mean that a reader may pass over what it does not know."""
+    text = r"{\rtf1\ansi{\f0\*\cs7 The quick fox}{" + "\n" + r"\*\unknown not read}{\*\generator neither}\par}"
+    (document,), _ = read(saved(tmp_path, "a.rtf", text))
+    assert document.text == "The quick fox\n"
+
+
+def test_an_office_file_as_xml_counts_for_what_may_be_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part carries all namespaces of the whole: a small file comes to many times its size."""
+    mark = 'xmlns:pkg="http://schemas.microsoft.com/office/2006/xmlPackage"'
+    names = " ".join(f'xmlns:n{n}="urn:a:name:space:of:some:length:{n}"' for n in range(300))
+    part = '<pkg:part pkg:name="/word/{}.xml"><pkg:xmlData><a/></pkg:xmlData></pkg:part>'
+    data = f"<pkg:package {mark} {names}>{''.join(part.format(n) for n in range(200))}</pkg:package>"
+    monkeypatch.setenv("WORKBENCH_MAX_UNPACKED_MB", "1")
+    with pytest.raises(ReadError, match="max_unpacked_mb"):
+        read(saved(tmp_path, "a.xml", data))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "part"),
+    [
+        ("a.docx", docx([("", "One."), ("", "Two."), ("", "Three.")]), "word/document.xml"),
+        ("a.odt", odt([(0, "One."), (0, "Two."), (0, "Three.")]), "content.xml"),
+        ("a.pptx", pptx([("One.", "Two.", ""), ("Three.", "Four.", "")]), "ppt/slides/slide1.xml"),
+    ],
+)
+def test_a_part_that_is_cut_short_is_named_while_the_rest_is_read(
+    tmp_path: Path, name: str, data: bytes, part: str
+) -> None:
+    """Reading mends what it can; that words are missing must not be silent. A whole file, and a DOCTYPE, say nothing."""
+    (whole,), nothing = read(saved(tmp_path, name, data))
+    short = changed(data, part, lambda xml: xml[: xml.index("Two.")])
+    (rest,), problems = read(saved(tmp_path, name, short))
+    assert "One." in rest.text
+    assert len(rest.text) < len(whole.text)
+    assert [p.reason for p in problems] == [f"Its part {part} is not well-formed XML: words may be missing"]
+    assert not nothing
+    plain = changed(data, part, lambda xml: re.sub(r"^(<\?xml[^>]*\?>)?", r"\1<!DOCTYPE a>", xml, count=1))
+    assert read(saved(tmp_path, name, plain))[1] == []
+    own = changed(
+        data, part, lambda xml: re.sub(r"^(<\?xml[^>]*\?>)?", r'\1<!DOCTYPE a [<!ENTITY e "x">]>', xml, count=1)
+    )
+    assert [p.reason for p in read(saved(tmp_path, name, own))[1]] == [
+        f"Its part {part} declares entities, which are not followed: words may be missing"
+    ]
+
+
+def test_a_page_that_word_saved_in_one_file_is_read_whatever_its_name(tmp_path: Path) -> None:
+    raw = (
+        'MIME-Version: 1.0\nContent-Type: multipart/related; boundary="b"\n\n'
+        "--b\nContent-Type: text/html\n\n<p>The <b>plan</b>.</p>\n--b--\n"
+    )
+    (page,), problems = read(saved(tmp_path, "plan.doc", raw))
+    assert (page.text, page.type) == ("The plan.\n", "html")
+    assert [p.reason for p in problems] == ["It is not .doc, despite its name: it was read as mail"]
+
+
+# --- readers opendocument --------------------------------------------------------------------------------------------
+
+
+TABLE = [["", "Tons"], ["East", "1.5"], ["West", "2.5"]]
+
+
+def flat(package: bytes) -> bytes:
+    """A packaged file as the one XML file that its program would save it as."""
+    return bytes(load(io.BytesIO(package)).xml())
+
+
+def packed(document: Any) -> bytes:
+    stream = io.BytesIO()
+    document.write(stream)
+    return stream.getvalue()
+
+
+def drawn_chart() -> Any:
+    """A chart of tons by place, with the table that it is drawn from."""
+    made = OpenDocumentChart()
+    whole = chart.Chart(attributes={"class": "chart:bar"})
+    made.chart.addElement(whole)
+    title = chart.Title()
+    title.addElement(text.P(text="Catch of the year"))
+    whole.addElement(title)
+    whole.addElement(chart.PlotArea())
+    held, rows = table.Table(name="local-table"), table.TableRows()
+    for number, words in enumerate(TABLE):
+        row = table.TableRow()
+        for cell in words:
+            made_cell = table.TableCell(valuetype="string")
+            made_cell.addElement(text.P(text=cell))
+            row.addElement(made_cell)
+        head = table.TableHeaderRows()
+        (head if not number else rows).addElement(row)
+        if not number:
+            held.addElement(head)
+    held.addElement(rows)
+    whole.addElement(held)
+    return made
+
+
+def deck_with(inner: Any) -> bytes:
+    deck = OpenDocumentPresentation()
+    layout = style.PageLayout(name="L")
+    deck.automaticstyles.addElement(layout)
+    deck.masterstyles.addElement(style.MasterPage(name="M", pagelayoutname=layout))
+    page, frame = draw.Page(masterpagename="M"), draw.Frame()
+    deck.presentation.addElement(page)
+    frame.addElement(draw.Object(href=deck.addObject(inner)))
+    page.addElement(frame)
+    return packed(deck)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("a.fodt", odt([(1, "Ropes"), (0, "Splice them.")], [["Part", "Count"], ["rope", "12"]], [(0, "The end.")])),
+        ("a.fods", ods({"Sales": [["Item", "Price"], ["Rope", "12"]], "More": [["x", "y"]]})),
+        ("a.fodp", odp([("Winter", "It is cold.", "Say it slowly."), ("Spring", "It thaws.", "")])),
+    ],
+)
+def test_a_file_in_one_piece_is_read_as_the_package_it_stands_for(tmp_path: Path, name: str, package: bytes) -> None:
+    (one,), problems = read(saved(tmp_path, name, flat(package)))
+    (whole,), _ = read(saved(tmp_path, name.replace(".f", "."), package))
+    assert (one.text, one.type, one.places, problems) == (whole.text, whole.type, whole.places, [])
+
+
+def test_one_in_one_piece_that_is_broken_is_named(tmp_path: Path) -> None:
+    data = b'<?xml version="1.0"?><office:document xmlns:office="x" office:mimetype="y"></office:document>'
+    with pytest.raises(ReadError, match="it has no body"):
+        read(saved(tmp_path, "a.fodt", data))
+
+
+def test_a_chart_on_a_slide_is_read_with_its_numbers(tmp_path: Path) -> None:
+    (deck,), _ = read(saved(tmp_path, "a.odp", deck_with(drawn_chart())))
+    assert deck.text == "Catch of the year\nTons: East 1.5, West 2.5\n"
+    assert [place.locator for place in deck.places] == ["slide=1"]
+
+
+def test_a_chart_in_a_text_stands_at_its_paragraph(tmp_path: Path) -> None:
+    document = OpenDocumentText()
+    document.text.addElement(text.P(text="Before."))
+    paragraph, frame = text.P(text="See the chart:"), draw.Frame()
+    frame.addElement(draw.Object(href=document.addObject(drawn_chart())))
+    paragraph.addElement(frame)
+    document.text.addElement(paragraph)
+    (found,), _ = read(saved(tmp_path, "a.odt", packed(document)))
+    assert found.text == "Before.\n\nSee the chart:\n\nCatch of the year\nTons: East 1.5, West 2.5\n"
+    assert found.places[-1].locator == "paragraph=2"
+
+
+def test_a_text_of_another_file_is_read_where_it_is_shown(tmp_path: Path) -> None:
+    inner = OpenDocumentText()
+    inner.text.addElement(text.P(text="Text of another file."))
+    (deck,), _ = read(saved(tmp_path, "a.odp", deck_with(inner)))
+    assert deck.text == "Text of another file.\n"
+
+
+def test_a_formula_is_read_as_its_signs(tmp_path: Path) -> None:
+    content = (
+        '<o:document-content xmlns:o="o" xmlns:t="t" xmlns:d="d" xmlns:x="x"><o:body><o:text><t:p>Area:<d:frame>'
+        '<d:object x:href="./Object 1"/></d:frame></t:p></o:text></o:body></o:document-content>'
+    )
+    parts = {
+        "mimetype": "application/vnd.oasis.opendocument.text",
+        "content.xml": content,
+        "Object 1/content.xml": "<math><mrow><mi>w</mi><mo>×</mo><mi>h</mi></mrow></math>",
+    }
+    (found,), _ = read(saved(tmp_path, "a.odt", zipped(parts)))
+    assert found.text == "Area:\n\nw × h\n"
