@@ -80,6 +80,11 @@ def sentence(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2].strip()} … {line[-_LONGEST // 3 :].strip()}"
 
 
+def counted(number: int, word: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
 def quoted(value: Any) -> str:
     """A value of a file or an argument, for a message: as JSON writes it, or a text in quotes."""
     if isinstance(value, str):

@@ -117,7 +117,6 @@ def build_server(corpus: Corpus | People, plan: Plan | str | None = None) -> Cor
 
 
 def _memory_tools(tools: CorpusTools) -> list[Tool]:
-    """Memories, where the owner lets clients keep and remove them."""
     return [
         _tool(tools.list_memories, "List memories"),
         _tool(tools.remember, "Keep a memory", writes=True),
@@ -190,28 +189,22 @@ async def _stdio(server: CorpusServer) -> None:
 
 def _understood(fault: ValidationError) -> SessionMessage | JSONRPCError:
     """The message of a line that the SDK cannot read, or the error that answers it."""
-    line = next(
-        (e["input"] for e in fault.errors(include_url=False, include_context=False) if isinstance(e["input"], str)), ""
-    )
-    known: str | int | None = None
-    code, said = PARSE_ERROR, "The line is not JSON"
-    try:
-        # Python's reader takes halves of surrogate pairs; they cannot be encoded, and a question mark keeps the rest usable.
-        data = json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        data = None
-        if fault.errors()[0]["type"] != "json_invalid":
-            code, said = INVALID_REQUEST, "The line is not a JSON-RPC message"
-            held = fault.errors()[0]["input"]
-            data = held if isinstance(held, dict) else None
-    else:
-        code, said = INVALID_REQUEST, "The line is not a JSON-RPC message"
+    first = fault.errors(include_url=False, include_context=False)[0]
+    line, data, code, said = first["input"], None, PARSE_ERROR, "The line is not JSON"
+    if first["type"] != "json_invalid":
+        data, code = line, INVALID_REQUEST
+    elif isinstance(line, str):
         try:
+            # Python's reader takes halves of surrogate pairs; they cannot be encoded, and a question mark keeps the rest usable.
+            data = json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
+            code = INVALID_REQUEST
             return SessionMessage(jsonrpc_message_adapter.validate_python(data, by_name=False))
-        except ValidationError:
+        except (ValueError, RecursionError):  # a ValidationError is a ValueError
             pass
-    if isinstance(data, dict) and isinstance(data.get("id"), str | int) and not isinstance(data["id"], bool):
-        known = data["id"]
+    if code == INVALID_REQUEST:
+        said = "The line is not a JSON-RPC message"
+    named = data.get("id") if isinstance(data, dict) else None
+    known = named if isinstance(named, str | int) and not isinstance(named, bool) else None
     return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=said))
 
 
@@ -307,7 +300,6 @@ class People:
             return self._opened[key]
 
     def close(self) -> None:
-        """Close every corpus."""
         for corpus in self._opened.values():
             corpus.close()
 

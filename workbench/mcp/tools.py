@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, BeforeValidator, Field
 
 from workbench.assist.models import may_name
-from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError, sentence
+from workbench.errors import PlanError, QueryError, SourceUnavailable, UsageError, WorkbenchError, counted, sentence
 from workbench.mcp import answers
 from workbench.mcp.answers import (
     MOST_CHARACTERS,
@@ -83,7 +83,6 @@ Limit = Annotated[int | None, Field(ge=1, description="How many results; empty: 
 
 
 def _answering(function: Callable[_P, CallToolResult]) -> Callable[_P, CallToolResult]:
-    """The workbench's errors as the tool's."""
 
     @wraps(function)
     def called(*args: _P.args, **named: _P.kwargs) -> CallToolResult:
@@ -252,7 +251,7 @@ class CorpusTools:
         info, who = self._corpus.info(), self._corpus.principal
         answer = InfoAnswer.model_validate(
             {
-                "status": ", ".join(answers.counted(info[n], n[:-1]) for n in ("documents", "records", "bytes")),
+                "status": ", ".join(counted(info[n], n[:-1]) for n in ("documents", "records", "bytes")),
                 **info,
                 "plan": str(self._plan),
                 "presets": {p.name: p.summary for p in PRESETS},
@@ -346,6 +345,5 @@ def _patterns(query: str, patterns: Sequence[str], regex: bool) -> tuple[str, ..
 
 
 def _result(answer: BaseModel, said: str) -> CallToolResult:
-    """An answer as text and as data."""
     data: dict[str, Any] = answer.model_dump(mode="json")
     return CallToolResult(content=[TextContent(type="text", text=said)], structured_content=data)

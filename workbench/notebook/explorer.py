@@ -107,7 +107,6 @@ class Explorer:
 
     @property
     def figure(self) -> Any:
-        """The plotly FigureWidget on the page."""
         return self._canvas.widget
 
     def move(self, changes: Mapping[str, Any]) -> None:

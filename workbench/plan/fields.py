@@ -35,7 +35,6 @@ def _text_of(value: Any) -> str:
 
 
 def _number(low: float, high: float, whole: bool = False) -> Reader:
-    """A reader of numbers between bounds, both included."""
 
     def read(value: Any) -> Any:
         try:
@@ -75,7 +74,6 @@ def _off_or(read: Reader) -> Reader:
 
 
 def _auto_or(read: Reader) -> Reader:
-    """`auto`, which is None, or what `read` makes of the value."""
     return lambda value: None if value is None or _text_of(value).lower() in {"auto", ""} else read(value)
 
 
@@ -148,7 +146,6 @@ def show(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as YAML and JSON hold it."""
     return value if isinstance(value, (bool, int, float)) else show(value)
 
 
@@ -176,7 +173,6 @@ class Field:
     most: Mapping[str, float] = field(default_factory=dict)
 
     def takes(self, source: str) -> bool:
-        """Whether a family has a value for a source."""
         return base_of(source) in self.bases
 
     def of(self, sources: Iterable[str]) -> tuple[str, ...]:

@@ -347,7 +347,6 @@ def recorded_fields(fields: Mapping[str, Any], edition: int) -> Mapping[str, Any
 
 
 def _from_first(plan: Plan) -> Plan:
-    """A plan of edition 1 in the words of now."""
     said: dict[str, Any] = {}
     if plan["fusion.method"] == "convex":
         said = {name: 1.0 for name, _ in plan if name.startswith("fusion.weights.")}
@@ -452,7 +451,6 @@ def _reason(plan: Plan, field: str, source: str) -> tuple[str, str] | None:
 
 
 def _alone(plan: Plan) -> bool:
-    """Whether no other source can bring a result in a hybrid search."""
     return len(plan.sources) == 1 and (plan.bases() == ("grep",) or not greps(plan))
 
 

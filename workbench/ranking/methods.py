@@ -51,7 +51,6 @@ class Parameters:
 
 
 def rrf(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
-    """Reciprocal rank fusion."""
     k, base = parameters.k, parameters.rank_base
     # An endless rank makes the share exactly 0 where the source did not retrieve the item.
     zero_based = (np.where(e.rank > 0, e.rank - 1.0, np.inf) for e in evidence)
@@ -59,7 +58,6 @@ def rrf(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
 
 
 def weighted(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
-    """Weighted sum of normalised scores."""
     return [weight * e.value for e, weight in zip(evidence, parameters.weights, strict=True)]
 
 
@@ -80,7 +78,6 @@ def convex(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]
 
 
 def maximum(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
-    """CombMAX over the sources that give the item a score."""
     scores = [
         np.where(e.scored & (weight > 0), weight * e.value, -np.inf)
         for e, weight in zip(evidence, parameters.weights, strict=True)
@@ -93,7 +90,6 @@ def maximum(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats
 
 
 def combmnz(evidence: Sequence[Evidence], parameters: Parameters) -> list[Floats]:
-    """CombMNZ."""
     count = sum(
         ((e.rank > 0) & (weight > 0)).astype(np.float64) for e, weight in zip(evidence, parameters.weights, strict=True)
     )

@@ -74,12 +74,10 @@ class Lists:
 
     @property
     def low(self) -> Floats:
-        """Each list's least score, float64 (q,)."""
         return self.each(np.minimum, self.scores)
 
     @property
     def high(self) -> Floats:
-        """Each list's greatest score, float64 (q,)."""
         return self.each(np.maximum, self.scores)
 
     def moments(self) -> tuple[Floats, Floats, Floats]:
@@ -97,7 +95,6 @@ class Lists:
 
 
 def none(lists: Lists) -> Map:
-    """Raw scores as they are."""
     return lambda s, q: s
 
 
@@ -159,7 +156,6 @@ def top(lists: Lists) -> Map:
 
 
 def clip(lists: Lists) -> Map:
-    """Raw scores, negative ones as 0."""
     return lambda s, q: np.maximum(s, 0.0)
 
 

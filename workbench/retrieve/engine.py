@@ -72,7 +72,6 @@ class Engine:
 
     @property
     def generation(self) -> str:
-        """Id of the generation."""
         return self.opened.id
 
     def speaking(self, vocabulary: Vocabulary) -> Engine:
@@ -86,12 +85,10 @@ class Engine:
 
     @property
     def records(self) -> StoredRecords:
-        """Documents and records."""
         return self._shown()[0] if self._masks else self.opened.records
 
     @property
     def grep(self) -> MappedGrep:
-        """The line index."""
         return self._shown()[1] if self._masks else self.opened.grep
 
     @property

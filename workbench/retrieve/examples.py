@@ -175,7 +175,6 @@ def _from_section(
 
 
 def _held(engine: Engine, words: str, text: str) -> int:
-    """How many different words of the query a text holds."""
     try:
         spans = engine.lexical.highlight(words, text)
     except QueryError:
@@ -201,7 +200,6 @@ def _example(
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    """Tags as a list, or as text with commas; each once."""
     parts: Sequence[Any] = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
     return tuple(dict.fromkeys(str(part).strip() for part in parts if str(part).strip()))
 

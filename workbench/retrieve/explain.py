@@ -127,7 +127,6 @@ class Remedy:
 
     @property
     def sentence(self) -> str:
-        """What to do."""
         set_to = ", ".join(f"{name}={value}" for name, value in self.changes.items())
         text = ", and ".join((*self.said, *([f"set {set_to}"] if set_to else [])))
         return text[:1].upper() + text[1:]
@@ -140,7 +139,6 @@ class Remedy:
         )
 
     def fields(self, result: SearchResult) -> dict[str, Any]:
-        """As an explanation of the result has it."""
         sentence = self.sentence
         if not self.verified and self.rank:
             most = int(result.plan["limit.max"])
@@ -277,13 +275,11 @@ class _Places:
         return scope_of(self.engine, self.retrieved.request, source, self.retrieved.scope)
 
     def why_not(self, source: str, number: int, subject: str = "it") -> NoMatch:
-        """Why a keyword source does not match a record."""
         if source not in self._words:
             self._words[source] = self.engine.lexical.occurring(self.retrieved.request.query, self.scope(source))
         return why_not(self._words[source], number, self.plan["keyword.operator"], subject)
 
     def complete(self, source: str) -> Scored:
-        """A source's whole ranking."""
         if source not in self._complete:
             self._complete[source] = self._ask(source)
         return self._complete[source]
@@ -418,7 +414,6 @@ _STEPS = {
 
 
 def _dropped(places: _Places) -> tuple[str, str]:
-    """The step that dropped the record, and why."""
     result, position = places.result, places.position
     if position < 0:
         reasons = [(step, s.reason) for state, step in _STEPS.items() for s in places.standings if s.state == state]
@@ -446,7 +441,6 @@ def _dropped(places: _Places) -> tuple[str, str]:
 
 
 def _path(engine: Engine, number: int) -> str:
-    """The path of a record's document."""
     return engine.records.columns(np.array([number], np.int64)).paths[0]
 
 
@@ -507,7 +501,6 @@ class _Aim:
     chunk_ids: frozenset[str] = frozenset()
 
     def positions(self, result: SearchResult) -> frozenset[int]:
-        """Where it is in the fused list."""
         names = result.fused.chunk_ids if self.chunk_ids else result.fused.document_ids
         return frozenset(n for n, name in enumerate(names) if name in (self.chunk_ids or {self.document_id}))
 

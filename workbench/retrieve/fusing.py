@@ -178,7 +178,6 @@ def _with_strongest(retrieved: Retrieved, plan: Plan, made: Outcome) -> tuple[In
 
 
 def _steps(retrieved: Retrieved, plan: Plan, made: Outcome) -> list[Step]:
-    """The funnel up to dedupe."""
     request, total, left = retrieved.request, len(made.fused.rows), len(made.kept)
     parts = [f"filter {request.filters}"] if request.filters else []
     if request.plan["collections"]:
@@ -201,7 +200,6 @@ def _steps(retrieved: Retrieved, plan: Plan, made: Outcome) -> list[Step]:
 
 
 def own_scores(source: str) -> str:
-    """Why a list has no fused scores."""
     return f"{source} alone has results, and its own scores are shown"
 
 

@@ -26,7 +26,6 @@ _OF_CHUNK = "chunk_id document_id chunk_index start_line end_line page locator s
 
 
 def make_hits(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[Hit, ...]:
-    """The shown rows as hits, best first."""
     rows = outcome.fused.rows[outcome.shown]
     numbers = retrieved.columns.numbers[rows].tolist()
     _read(engine, retrieved, numbers)
@@ -216,7 +215,6 @@ def _page(found: Sequence[tuple[Hit, ChunkRow]], special: Sequence[ChunkRow]) ->
 
 
 def _added(chunk: Chunk, like: Hit) -> Hit:
-    """A row of the page of a hit that no source found."""
     nothing: dict[str, Any] = {"contributions": {}, "ranks": {}, "scores": {}, "counted": {}, "matches": ()}
     return replace(
         like,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.errors import counted
 from workbench.plan.fields import FUSED, OFF, base_of, collection_of
 from workbench.plan.plan import Plan, idle
 from workbench.ranking.candidates import Floats, Ints
@@ -32,13 +33,13 @@ def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], pl
     lone = outcome.score_kind != FUSED
     if retrieved.request.mode == "grep":
         files = sum(a.files for s, a in retrieved.answers.items() if base_of(s) == "grep")
-        where = f"in {_counted(files, 'file')}"
+        where = f"in {counted(files, 'file')}"
     else:
-        where = f"from {_counted(len(outcome.fused.rows), plan['fusion.unit'])} found"
+        where = f"from {counted(len(outcome.fused.rows), plan['fusion.unit'])} found"
     results = sum(not h.added for h in hits)
-    beside = f" with {_counted(len(hits) - results, 'row')} beside" if results < len(hits) else ""
+    beside = f" with {counted(len(hits) - results, 'row')} beside" if results < len(hits) else ""
     characters = sum(len(h.text) for h in hits)
-    said = [f"{_counted(results, 'result')}{beside}, {characters:,} characters, {where}"]
+    said = [f"{counted(results, 'result')}{beside}, {characters:,} characters, {where}"]
     rows = outcome.fused.rows[outcome.shown]
     if masked := retrieved.masked_rows(rows):
         parts = "is shown with a part" if masked == 1 else "are shown with parts"
@@ -201,7 +202,6 @@ def _nothing_allowed(engine: Engine, request: Request) -> tuple[str, ...]:
 
 
 def _no_words(engine: Engine, retrieved: Retrieved, plan: Plan, source: str) -> str:
-    """Why a keyword source found nothing."""
     request, everywhere = retrieved.request, engine.records.scope(retrieved.request.principal, None, ())
     asked = scope_of(engine, request, source, retrieved.scope)
     words, all_words = (engine.lexical.occurring(request.query, scope) for scope in (asked, everywhere))
@@ -210,10 +210,6 @@ def _no_words(engine: Engine, retrieved: Retrieved, plan: Plan, source: str) -> 
 
 _COUNTED = {"type": "types", "language": "languages", "collection": "collections"}
 _MOST_VALUES = 12
-
-
-def _counted(n: int, word: str) -> str:
-    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 # --- why words match nothing -----------------------------------------------------------------------------------------------

@@ -70,7 +70,6 @@ class FileText:
 
     @property
     def asked(self) -> str:
-        """The text at the place that was asked for."""
         return self.text if self.place is None else self.text[self.place.start : self.place.end]
 
 
@@ -362,7 +361,6 @@ def _spans(wanted: str, known: Sequence[Place], looked: _Known) -> tuple[Span, .
 
 
 def _whole(spans: Sequence[Span], text: str) -> Span:
-    """From the first character of some spans to the last that is not blank."""
     start, end = min(s.start for s in spans), max(s.end for s in spans)
     return Span(start, start + len(text[start:end].rstrip()))
 
@@ -480,7 +478,6 @@ def _fits(wanted: str, value: str) -> bool:
 
 
 def _listed(key: str, values: Sequence[str]) -> str:
-    """`row 1 to 40`, `sheet Sales, Costs`; "" for none."""
     names = list(dict.fromkeys(value for value in values if value))
     if not names:
         return ""

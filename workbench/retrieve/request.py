@@ -165,7 +165,6 @@ def check_principal(plan: Plan, principal: Principal | None) -> None:
 
 
 def kind_of(source: str) -> Kind:
-    """Whether a source matches words or meaning."""
     return Kind.SEMANTIC if base_of(source) == "vector" else Kind.LEXICAL
 
 

@@ -255,7 +255,6 @@ class Retrieved:
 
 
 def ranked(candidates: Candidates, column: Column, row: int, rank: int, metric: str) -> Ranked:
-    """A row of a source's list as a record."""
     score = float(column.score[row])
     distance = float(to_distance(score, metric)) if column.kind is Kind.SEMANTIC else None
     names = candidates.chunk_ids[row], candidates.document_ids[row], candidates.paths[row]
@@ -263,7 +262,6 @@ def ranked(candidates: Candidates, column: Column, row: int, rank: int, metric: 
 
 
 def others(shown: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """Paths without the shown one, each once, in order."""
     return tuple(path for path in dict.fromkeys(paths) if path != shown)
 
 

@@ -176,7 +176,6 @@ class _Search:
         self._lock = threading.RLock()
 
     def answer(self, source: str) -> Answer:
-        """One source's answer."""
         scope = scope_of(self._engine, self._request, source, self._scope)
         depth = max(self._plan.depth(source), self._depths.get(source, 0))
         empty = Answer(source, Scored(_NONE, np.zeros(0), 0), depth, True, self._engine.records.count(scope)[1], None)
