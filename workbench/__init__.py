@@ -34,7 +34,7 @@ _PUBLIC = {
     "load_run": "workbench.evaluate.run",
     "open_corpus": "workbench.corpus",
     "preview": "workbench.corpus",
-    "progress_line": "workbench.notebook.progress",
+    "progress_line": "workbench.notebook",
     "remove": "workbench.corpus",
     "Passage": "workbench.records",
     "SearchResult": "workbench.retrieve.result",

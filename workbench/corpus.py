@@ -325,8 +325,7 @@ class Corpus:
                 found again in other generations, and in other corpora of the same documents, however they are cut.
             name: The set; None is the file's or folder's name.
 
-        Raises:
-            JudgmentError: Lines cannot be read (the message names them); nothing is imported then.
+        Raises JudgmentError: Lines cannot be read (the message names them); nothing is imported then.
         """
         from workbench.judgments.exchange import import_judgments
 
@@ -466,8 +465,7 @@ class Corpus:
             filters: A condition on documents.
             limit: Most passages, 1 to 100,000.
 
-        Raises:
-            QueryError: A pattern that cannot be read, or a context or limit outside its bounds.
+        Raises QueryError: A pattern that cannot be read, or a context or limit outside its bounds.
         """
         context, limit = whole(context, "context", 0, 1000), whole(limit, "limit", 1, 100_000)
         patterns = (pattern,) if isinstance(pattern, str) else tuple(pattern)
@@ -532,8 +530,7 @@ class Corpus:
                 measured; None does so where the queries are documents of the corpus, and warns of it.
             progress: Called with a Progress after each query.
 
-        Raises:
-            JudgmentError, PlanError, UsageError.
+        Raises JudgmentError, PlanError, UsageError.
         """
         from workbench.evaluate.evaluation import evaluate
         from workbench.evaluate.run import as_indexed
@@ -566,8 +563,7 @@ class Corpus:
             measures: ir_measures names.
             drop_identical_ids: As in `evaluate`.
 
-        Raises:
-            UsageError: A measure that is unknown.
+        Raises UsageError: A measure that is unknown.
         """
         from workbench.evaluate.evaluation import score_run
         from workbench.evaluate.run import as_indexed, as_judged
@@ -597,8 +593,7 @@ class Corpus:
             **options: plan, baseline, measures, search, trials, test, mode, filters, drop_identical_ids, progress,
                 stop, seed, as `workbench.evaluate.sweep.sweep` has them.
 
-        Raises:
-            JudgmentError, PlanError, UsageError.
+        Raises JudgmentError, PlanError, UsageError.
         """
         from workbench.evaluate.sweep import sweep
 
@@ -684,8 +679,7 @@ def open_corpus(
 ) -> Corpus:
     """Open a corpus for reading; None is the setting `corpus`. Use it with or without `with`.
 
-    Raises:
-        CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
+    Raises CorpusNotFound, CorpusDamaged, EncoderMismatch, PrincipalRequired.
     """
     folder = settings.path_of(settings.get("corpus") if path is None else path)
     return Corpus(folder, principal, follow=follow, encoder=encoder, policy=policy, served=served)
@@ -708,8 +702,7 @@ def index(
         **options: tenant, roles, sensitivity, type, hidden, gitignore, encoder, one_chunk_per_document, workers, as
             `workbench.indexing.IndexOptions` has them; and abort and wait.
 
-    Raises:
-        CorpusLocked, UsageError, EncoderError.
+    Raises CorpusLocked, UsageError, EncoderError.
     """
     from workbench import indexing
 

@@ -81,3 +81,8 @@ def cases(draw: st.DrawFn, cuts: bool = True) -> tuple[Candidates, FusionPlan]:
 
 def with_columns(candidates: Candidates, columns: tuple[Column, ...]) -> Candidates:
     return replace(candidates, columns=columns)
+
+
+def retrieved_rows(candidates: Candidates) -> np.ndarray:
+    """Rows that at least one source retrieved and did not cut, rising: the only ones that fusion ranks."""
+    return np.flatnonzero(np.any([np.zeros(len(candidates), bool), *(c.retrieved for c in candidates.columns)], axis=0))

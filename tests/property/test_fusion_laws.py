@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, with_columns
+from ranking_cases import SOURCES, candidate_sets, cases, column, fusion_plans, retrieved_rows, with_columns
 
 from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.cutting import retrieved_rows, to_depth
+from workbench.ranking.cutting import to_depth
 from workbench.ranking.fuse import Fused, fuse
 
 fast = settings(max_examples=40, deadline=None)

@@ -12,7 +12,7 @@ from app_for_tests import run, write_corpus
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from workbench.plan.controls import SECTIONS
+from workbench.plan.controls import GROUPS
 
 APP = Path(__file__).parents[2] / "workbench" / "ui" / "app.py"
 
@@ -49,7 +49,7 @@ def open_app(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         at = AppTest.from_file(str(APP), default_timeout=30)
         at.query_params.update(params)
         # Closed sections draw no widgets; the tests want all of them.
-        for name in (*SECTIONS, "plan"):
+        for name in (*(g.name for g in GROUPS if not g.expanded), "plan"):
             at.session_state[f"wb.w.section.{name}"] = True
         return run(at)
 

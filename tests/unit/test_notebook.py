@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 
-from workbench.notebook.progress import ProgressLine
+from workbench.notebook import ProgressLine
 from workbench.records import Progress
 
 RRF = "default fusion.method=rrf fusion.k=60 vector.threshold=off"

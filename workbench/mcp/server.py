@@ -216,8 +216,7 @@ def run_http(server: CorpusServer, address: str, say: Callable[[str], None]) -> 
         address: `HOST:PORT`, or `PORT` on this machine alone.
         say: Called with where it listens, and with a warning where others may reach it.
 
-    Raises:
-        UsageError: The address cannot be read, or cannot be listened on.
+    Raises UsageError: The address cannot be read, or cannot be listened on.
     """
     host, port = parse_address(address)
     _check_free(host, port)

@@ -133,8 +133,7 @@ class Explorer:
     def ask(self, query: str) -> None:
         """Search another query under the plan that is there; arrows are then against the start plan on that query.
 
-        Raises:
-            QueryError: It cannot be read.
+        Raises QueryError: It cannot be read.
         """
         first = self._searched(query, self.start)
         self.result = self._searched(query, self.plan)
@@ -414,8 +413,7 @@ def fields_for(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
     """The fields that have a control, in the order of the names, each once: a family without its source has one for each of
     the plan's sources, and `vector.threshold` where the plan asks several vector sources is the threshold of each.
 
-    Raises:
-        PlanError: An unknown field.
+    Raises PlanError: An unknown field.
     """
     made: list[str] = []
     for name in names:

@@ -161,7 +161,3 @@ def cut_words(source: str) -> str:
     """What a threshold cuts by, as in "Cut {...}"."""
     name = {"vector": "a distance", "keyword": "a BM25 score", FUSED: "a fused score"}[base_of(source)]
     return f"at {name}" if base_of(source) == "vector" else f"below {name}"
-
-
-SECTIONS: tuple[str, ...] = tuple(g.name for g in GROUPS if not g.expanded)
-"""Groups that start closed."""

@@ -25,8 +25,7 @@ class Plan:
         values: Dotted field names and values, as text or typed; fields that are not named have their default.
         preset: The preset that the text form is written from; it does not count in comparisons. `rrf` is the field defaults.
 
-    Raises:
-        PlanError: An unknown field, or a value outside its bounds.
+    Raises PlanError: An unknown field, or a value outside its bounds.
     """
 
     __slots__ = ("_items", "_preset", "_values")

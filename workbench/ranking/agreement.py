@@ -36,8 +36,7 @@ def rbo(first: Sequence[str], second: Sequence[str], p: float = 0.9) -> float:
     Returns:
         From 0 (nothing in common) to 1 (the same ranking). 1 for two empty rankings, 0 for one empty one.
 
-    Raises:
-        UsageError: `p` outside its bounds, or an id given twice.
+    Raises UsageError: `p` outside its bounds, or an id given twice.
     """
     if not 0.0 < p < 1.0:
         raise UsageError(f"p is {p!r}", "It must be above 0 and below 1")

@@ -22,8 +22,7 @@ from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Bools, Candidates, Column, Floats, Ints
 from workbench.ranking.cutting import counted, cut_to_depth, cut_to_threshold, document_codes, first_of_each
 from workbench.ranking.evidence import RANK_METHODS, Evidence, tabulate
-from workbench.ranking.methods import Parameters, check, contributions
-from workbench.ranking.order import exact_sum
+from workbench.ranking.methods import Parameters, check, contributions, exact_sum
 from workbench.records import Kind
 
 _BLOCK = 1 << 16  # rows of one block: half a megabyte a column
@@ -133,8 +132,7 @@ class Batch:
         Returns:
             int64 (p, t), from 1; 0 where no source retrieved the document, it is not ranked, or its rank is beyond the cutoff.
 
-        Raises:
-            PlanError, UsageError: As `fuse`; or texts are to be compared where documents are ranked.
+        Raises PlanError, UsageError: As `fuse`; or texts are to be compared where documents are ranked.
         """
         sources = [c.source for c in self.columns]
         groups: dict[tuple[object, ...], list[int]] = {}
@@ -347,23 +345,17 @@ def _ranks_in(scores: Floats, there: Ints, query: Ints, queries: int, wanted: In
     # One line a query: lines are sorted several times as fast as the whole is sorted by two keys.
     lines = np.full((queries, width), np.inf)
     lines[np.arange(width) < counts[:, None]] = -scores[there]
-    order = np.argsort(lines, axis=1)
-    lines = np.take_along_axis(lines, order, axis=1)
-    own, place = query[wanted], np.searchsorted(there, wanted)
-    place = place - begins[own]
-    score = -scores[wanted]
+    own, score = query[wanted], -scores[wanted]
     first, last = np.zeros_like(own), np.zeros_like(own)
-    for line, low, high in zip(
-        lines, *np.searchsorted(own, [np.arange(queries), np.arange(1, queries + 1)]), strict=True
-    ):
+    bounds = np.searchsorted(own, np.arange(queries + 1)).tolist()
+    for line, low, high in zip(np.sort(lines, axis=1), bounds, bounds[1:], strict=False):
         first[low:high], last[low:high] = (line.searchsorted(score[low:high], side) for side in ("left", "right"))
     # Of equal scores the ones that are earlier count.
-    equal = np.maximum(last - first, 1)
-    starts = np.cumsum(equal) - equal
-    at = np.arange(int(equal.sum())) - np.repeat(starts - first, equal)
-    earlier = order[np.repeat(own, equal), np.minimum(at, width - 1)] < np.repeat(place, equal)
-    ties = np.add.reduceat(earlier, starts, dtype=np.int64) if len(starts) else starts
-    return first + np.where(last > first, ties, 0) + 1
+    tied = np.flatnonzero(last - first > 1)
+    place = np.searchsorted(there, wanted[tied]) - begins[own[tied]]
+    earlier = (lines[own[tied]] == score[tied, None]) & (np.arange(width) < place[:, None])
+    first[tied] += earlier.sum(axis=1)
+    return first + 1
 
 
 def shared_evidence(fusion: FusionPlan, sources: Sequence[str]) -> tuple[object, ...]:

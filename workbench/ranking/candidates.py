@@ -79,8 +79,7 @@ class Candidates:
         An id stands for chunk, document and path at once. A source whose name starts with `vector` is semantic unless
         `kinds` says otherwise. Nothing is computed for rows that a source did not retrieve.
 
-        Raises:
-            UsageError: A source ranks an id twice.
+        Raises UsageError: A source ranks an id twice.
         """
         ids = sorted({i for ranking in rankings.values() for i, _ in ranking})
         row = {i: n for n, i in enumerate(ids)}

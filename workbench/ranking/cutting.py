@@ -61,8 +61,7 @@ def to_threshold(candidates: Candidates, source: str, threshold: float | str | N
         threshold: Distance in the metric, strictly below is kept; or score, at or above is kept. None or `off` keeps all.
         metric: `angular`, `cosine`, `l2` or `l2sq`; read of a semantic source only.
 
-    Raises:
-        PlanError: An unknown metric.
+    Raises PlanError: An unknown metric.
     """
     return _with_columns(candidates, lambda c: cut_to_threshold(c, threshold, metric) if c.source == source else c)
 
@@ -116,14 +115,6 @@ def as_holders(column: Column, holder: Ints) -> Column:
     rank[at], score[at], cut[at] = column.rank[best], column.score[best], column.cut[best]
     computed[at] = column.score[best]
     return replace(column, rank=rank, score=score, computed=computed, cut=cut)
-
-
-def retrieved_rows(candidates: Candidates) -> Ints:
-    """Rows that at least one source retrieved and did not cut, int64, rising: the only ones that fusion ranks."""
-    alive = np.zeros(len(candidates), bool)
-    for column in candidates.columns:
-        alive |= column.retrieved
-    return np.flatnonzero(alive)
 
 
 def document_codes(document_ids: tuple[str, ...]) -> Ints:

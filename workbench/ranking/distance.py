@@ -19,10 +19,9 @@ from workbench.ranking.candidates import Floats
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: its formula in words, its largest distance, and both directions (float64 in, float64 out)."""
+    """One metric: its largest distance, and both directions (float64 in, float64 out)."""
 
     name: str
-    formula: str
     largest: float
     distance: Callable[[Floats], Floats]
     cosine: Callable[[Floats], Floats]
@@ -31,10 +30,10 @@ class Metric:
 METRICS: Mapping[str, Metric] = {
     m.name: m
     for m in (
-        Metric("angular", "arccos(cosine) / pi", 1.0, lambda c: np.arccos(c) / np.pi, lambda d: np.cos(d * np.pi)),
-        Metric("cosine", "1 - cosine", 2.0, lambda c: 1.0 - c, lambda d: 1.0 - d),
-        Metric("l2", "square root of 2 - 2 cosine", 2.0, lambda c: np.sqrt(2.0 - 2.0 * c), lambda d: 1.0 - d * d / 2.0),
-        Metric("l2sq", "2 - 2 cosine", 4.0, lambda c: 2.0 - 2.0 * c, lambda d: 1.0 - d / 2.0),
+        Metric("angular", 1.0, lambda c: np.arccos(c) / np.pi, lambda d: np.cos(d * np.pi)),
+        Metric("cosine", 2.0, lambda c: 1.0 - c, lambda d: 1.0 - d),
+        Metric("l2", 2.0, lambda c: np.sqrt(2.0 - 2.0 * c), lambda d: 1.0 - d * d / 2.0),
+        Metric("l2sq", 4.0, lambda c: 2.0 - 2.0 * c, lambda d: 1.0 - d / 2.0),
     )
 }
 
@@ -57,8 +56,7 @@ def to_distance(cosine: ArrayLike, name: str) -> Floats:
     Returns:
         float64 of the same shape, from 0 to the metric's largest distance.
 
-    Raises:
-        PlanError: An unknown metric.
+    Raises PlanError: An unknown metric.
     """
     return metric(name).distance(np.clip(np.asarray(cosine, np.float64), -1.0, 1.0))
 
@@ -66,8 +64,7 @@ def to_distance(cosine: ArrayLike, name: str) -> Floats:
 def to_cosine(distance: ArrayLike, name: str) -> Floats:
     """Cosines of distances: the inverse of `to_distance`, clipped to [-1, 1]; distances are clipped to the metric's range.
 
-    Raises:
-        PlanError: An unknown metric.
+    Raises PlanError: An unknown metric.
     """
     found = metric(name)
     clipped = np.clip(np.asarray(distance, np.float64), 0.0, found.largest)

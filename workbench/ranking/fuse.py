@@ -20,8 +20,7 @@ from workbench.plan.fields import FusionPlan
 from workbench.ranking.candidates import Candidates, Floats, Ints
 from workbench.ranking.cutting import document_codes
 from workbench.ranking.evidence import Table, tabulate
-from workbench.ranking.methods import Parameters, check, contributions
-from workbench.ranking.order import best_first, exact_sum
+from workbench.ranking.methods import Parameters, best_first, check, contributions, exact_sum
 from workbench.records import Kind, Label
 
 _LABELS = (Label.EXACT, Label.SEMANTIC, Label.HYBRID)
@@ -120,8 +119,7 @@ def passthrough(candidates: Candidates, source: str, fusion: FusionPlan | None =
         source: The source; what others say is left out.
         fusion: Read for `unit`, `renumber` and `prefer`: under unit `document` one row a document stays, at its best rank.
 
-    Raises:
-        UsageError: No such source, or a ranked row without a finite score.
+    Raises UsageError: No such source, or a ranked row without a finite score.
     """
     columns = tuple(c for c in candidates.columns if c.source == source)
     if not columns:

@@ -1,4 +1,4 @@
-"""The fusion methods: what each source adds to each item.
+"""The fusion methods: what each source adds to each item; the exact sum of that, and the order of the sums.
 
 Every method is written as contributions, one array a source, whose exact sum is the fused score; so the picture, the table
 and the score can never disagree.
@@ -25,6 +25,7 @@ Parameters may be arrays of shape (p, 1): p plans over m items give contribution
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ import numpy as np
 from workbench.errors import PlanError
 from workbench.plan import fields as plan_fields
 from workbench.plan.fields import FusionPlan
-from workbench.ranking.candidates import Floats
+from workbench.ranking.candidates import Floats, Ints
 from workbench.ranking.evidence import Evidence
 
 Number = float | Floats
@@ -108,6 +109,47 @@ METHODS: Mapping[str, Callable[[Sequence[Evidence], Parameters], list[Floats]]] 
 def contributions(evidence: Sequence[Evidence], method: str, parameters: Parameters) -> list[Floats]:
     """What each source adds to each item: float64 (m,) or (p, m), finite, one array a source."""
     return METHODS[method](evidence, parameters) if evidence else []
+
+
+def best_first(scores: Floats, coverage: Ints) -> Ints:
+    """Positions in the one total order that every list has which leaves a function, int64 (n,): score down, number of sources
+    (coverage) down, row number up.
+
+    Rows are in the order normalised path, start line, chunk id, so the last step settles every tie without comparing a string,
+    the same in every run and process. Scores are float64 (n,), without NaN.
+    """
+    first = np.argsort(-coverage, kind="stable")
+    return first[np.argsort(-scores[first], kind="stable")]
+
+
+def exact_sum(terms: Sequence[Floats]) -> Floats:
+    """Elementwise sum of float64 arrays of one shape, at least one, each element bit-equal to `math.fsum` of its terms.
+
+    A plain `a + b + c` depends on the order of its terms; a fused score must not. Two terms need no care (IEEE addition is
+    correctly rounded and commutes). For more, the rounding error of each step is itself a float (Knuth's two-sum; Ogita,
+    Rump, Oishi: Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26, 2005); where the errors add up without a rounding of
+    their own, sum plus errors is the exact sum, and one last addition rounds it once. The few elements where they do not are
+    summed by `math.fsum` itself.
+    """
+    if len(terms) < 3:
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    total, error = terms[0], np.zeros_like(terms[0])
+    inexact = np.zeros(total.shape, bool)
+    for term in terms[1:]:
+        total, lost = _two_sum(total, term)
+        error, lost = _two_sum(error, lost)
+        inexact |= lost != 0.0
+    result: Floats = total + error
+    for place in zip(*np.nonzero(inexact), strict=True):
+        result[place] = math.fsum(term[place] for term in terms)
+    return result
+
+
+def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The rounded sum and what rounding lost: `a + b == sum + lost` exactly."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
 
 
 def check(fusion: FusionPlan, sources: Sequence[str] = ()) -> None:

@@ -181,8 +181,7 @@ def normalise(name: str, lists: Lists) -> tuple[Floats, Map]:
     Returns:
         The lists' normalised scores, float64 (n,), and the map for scores of rows that are not in them.
 
-    Raises:
-        PlanError: An unknown normalisation.
+    Raises PlanError: An unknown normalisation.
     """
     fit = NORMALISERS.get(name)
     if fit is None:

@@ -71,8 +71,7 @@ class Asked:
 def read_queries(path: Path | str) -> tuple[Asked, ...]:
     """Queries from a file: one a line, or JSON lines with `text` and if wanted `keywords` (a judgments' queries.jsonl).
 
-    Raises:
-        UsageError: The file cannot be read, has no queries, or has a line that is not what its name says.
+    Raises UsageError: The file cannot be read, has no queries, or has a line that is not what its name says.
     """
     file = Path(path)
     try:
@@ -160,8 +159,7 @@ def compare_many(
         plans: Plans or their text forms, the first one to hold the others against; each once.
         **options: What else `compare` takes, such as filters and limit.
 
-    Raises:
-        UsageError: No queries, or a plan given twice.
+    Raises UsageError: No queries, or a plan given twice.
     """
     made = [compare(asked.text, plans, keywords=asked.keywords, **options) for asked in queries]
     if not made:
