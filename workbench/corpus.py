@@ -461,8 +461,6 @@ class Corpus:
             pattern: Fixed text, or several; regular expressions (RE2) with `regex`.
             context: Lines before and after a matched line, 0 to 1,000.
             case: smart, sensitive or ignore.
-            word: Whole words only.
-            filters: A condition on documents.
             limit: Most passages, 1 to 100,000.
 
         Raises QueryError: A pattern that cannot be read, or a context or limit outside its bounds.
@@ -524,8 +522,6 @@ class Corpus:
             judgments: Queries and graded documents; a query's keywords are used where it has some.
             plan: A plan, or its text form.
             measures: ir_measures names.
-            mode: As in `search`.
-            filters: As in `search`.
             drop_identical_ids: Leave the document whose id is the query's out of the query's results before they are
                 measured; None does so where the queries are documents of the corpus, and warns of it.
             progress: Called with a Progress after each query.
@@ -560,8 +556,6 @@ class Corpus:
         Args:
             run: As `wb.load_run` reads it: documents by the names of the judgments, their paths, document ids or own ids.
             judgments: Queries and graded documents; of judged passages the documents, because a run names documents.
-            measures: ir_measures names.
-            drop_identical_ids: As in `evaluate`.
 
         Raises UsageError: A measure that is unknown.
         """
@@ -613,12 +607,8 @@ class Corpus:
         """Judged queries retrieved once, so that `figure(plan)` takes milliseconds: the measure beside a slider.
 
         Args:
-            judgments: Queries and graded documents.
             measure: nDCG, RR, R, P, AP or Success, at any cutoff.
             plan: The plan to retrieve for, and the one that differences are against.
-            mode, filters: As in `search`.
-            drop_identical_ids: As in `evaluate`.
-            progress: Called with a Progress after each query.
 
         Raises:
             UsageError: A measure that needs whole lists.
@@ -641,11 +631,7 @@ class Corpus:
     ) -> Distribution:
         """Where relevant and other candidates lie in one source's distances or scores, to choose a threshold.
 
-        Args:
-            judgments: Queries and graded documents.
-            plan: Whose depth and metric count; its threshold does not.
-            source: One of the plan's sources.
-            progress: Called with a Progress after each query.
+        The plan's depth and metric count, its own threshold does not.
 
         Raises:
             UsageError: The plan does not ask that source.

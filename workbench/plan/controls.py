@@ -91,7 +91,7 @@ GROUPS: tuple[Group, ...] = (
         (
             Slot("keyword.k1", "k1", 0.0, 3.0, 0.05),
             Slot("keyword.b", "b", 0.0, 1.0, 0.05),
-            Slot("keyword.operator", "Words"),
+            Slot("keyword.operator", "Match: any or all words"),
             Slot("keyword.keep_strongest", "Keep the strongest keyword hit"),
         ),
     ),
@@ -103,8 +103,8 @@ GROUPS: tuple[Group, ...] = (
             Slot("grep.case", "Case"),
             Slot("grep.word", "Whole words"),
             Slot("grep.context", "Lines of context", 0, 30, 1),
-            Slot("grep.when", "Grep beside other sources"),
-            Slot("grep.show", "A fused grep hit shows"),
+            Slot("grep.when", "Use grep in hybrid"),
+            Slot("grep.show", "Show grep hits as"),
         ),
     ),
     Group("vector", "Vector", (Slot("vector.exact", "Exact vector search"),)),
@@ -116,9 +116,9 @@ GROUPS: tuple[Group, ...] = (
             Slot("dedupe", "Drop repeated texts"),
             Slot("neighbours", "Neighbours", 0, 5, 1),
             Slot("organise", "Organise"),
-            Slot("fusion.single_source", "One source alone"),
-            Slot("fusion.prefer", "A document is shown by its", shown=_DOCUMENTS),
-            Slot("fusion.renumber", "Count ranks in documents", shown=_DOCUMENTS),
+            Slot("fusion.single_source", "If only one source has results"),
+            Slot("fusion.prefer", "Represent a document by", shown=_DOCUMENTS),
+            Slot("fusion.renumber", "Use document ranks", shown=_DOCUMENTS),
         ),
     ),
     Group(
@@ -136,7 +136,7 @@ GROUPS: tuple[Group, ...] = (
         (
             Slot("principal", "Require a principal"),
             Slot("limit.max", "Largest limit", typed=True),
-            Slot("cache_seconds", "Seconds that a result is kept", typed=True),
+            Slot("cache_seconds", "Result cache (s)", typed=True),
         ),
     ),
 )
