@@ -22,7 +22,7 @@ from endpoint_server import hangs, serving
 import workbench as wb
 from workbench.cli.main import main
 from workbench.corpus import _until
-from workbench.errors import CorpusLocked, IndexingStopped
+from workbench.errors import CorpusLocked, IndexingStopped, PrincipalRequired
 from workbench.plan.plan import Plan
 from workbench.records import Label, Principal
 from workbench.retrieve.request import cache_key, make_request
@@ -156,6 +156,11 @@ def test_the_strongest_hit_keeps_its_document_whichever_chunk_is_shown(make_corp
     last = desk.search("zebra7", "retries", plan=plan + " keyword.keep_strongest=yes").hits[-1]
     assert (last.path, last.label) == ("z.md", Label.STRONGEST)
     assert "zebra7" not in last.text
+
+
+def test_scoped_refuses_an_anonymous_call(make_corpus: Callable[..., wb.Corpus]) -> None:
+    with pytest.raises(PrincipalRequired, match="principal"):
+        make_corpus({"a.md": "apples"}).search("apples", plan="scoped")
 
 
 def test_roles_and_tenants_see_their_own(path: Path) -> None:
