@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from visiting import expect, prepared
+from visiting import expect, prepared, settled
 
 import workbench as wb
 
@@ -34,7 +34,14 @@ def start(page: Any, server: str, name: str, judge: str | None = None) -> None:
         box.fill(judge)
         box.press("Tab")
     page.get_by_role("button", name="Start judging").click()
+    drawn(page)
+
+
+def drawn(page: Any) -> None:
+    """The keys are those of the buttons, the last of which is Undo."""
     expect(page.get_by_label("Passage to judge")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    settled(page)
 
 
 def shown(page: Any) -> str:
@@ -69,7 +76,7 @@ def test_ten_results_judged_by_keyboard_are_all_there_after_a_reload(
     expect(page.get_by_text("10 of", exact=False).first).to_be_visible()
     eleventh = shown(page)
     page.reload()
-    expect(page.get_by_label("Passage to judge")).to_be_visible()
+    drawn(page)
     expect(page.get_by_text("10 of", exact=False).first).to_be_visible()
     assert shown(page) == eleventh
     press(page, "n")

@@ -37,6 +37,7 @@ PLACEHOLDERS = {
 
 VALUES = {
     "name": "support", "shell(name)": "support", "shlex.quote(name)": "support", "shlex.quote(o.name)": "support",
+    "shlex.quote(known_name)": "support", "options": "--corpus my.corpus", "_options(corpus)": "--corpus my.corpus",
     "where": "--corpus my.corpus", "place": "--corpus my.corpus",
     "where(corpus)": "--corpus my.corpus", "shlex.quote(str(out))": "plan.yaml", "PACKAGED": "hashing",
     "shlex.quote(missing[0])": "docs/old.md", "shlex.quote(str(built.corpus))": "my.corpus",

@@ -15,6 +15,7 @@ import workbench as wb
 from workbench.evaluate.run import Run, load_run
 from workbench.judgments import exchange
 from workbench.judgments.formats import spoken, words
+from workbench.judgments.log import Anchor
 from workbench.judgments.query_sets import JUDGING, Query, checked
 
 NAMES = (
@@ -89,7 +90,7 @@ def made_set(corpus: wb.Corpus, drawn: dict[str, Any]) -> str | None:
             hit = chunks[at % len(chunks)]
             anchor = judging.anchor(hit)
             if at % 3 == 0:
-                anchor = exchange.Anchor(anchor.path, anchor.root, anchor.tenant)
+                anchor = Anchor(anchor.path, anchor.root, anchor.tenant)
             if judge.split():
                 judging.log.write(db, number, query.query_id, anchor, grade, judge, note)
     return "drawn" if judging.log.valid("drawn") else None

@@ -141,8 +141,12 @@ def load(path: Path, *, split: str | None, topics: Path | None, name: str | None
     queries = topics or queries
     if queries is not None:
         (read_queries if queries.suffix.lower() in JSONL else read_topics)(queries, draft)
+    tables = {".csv", *JSONL}
     for line, row in judged_rows(qrels, draft):
-        draft.add_row(qrels, line, row)
+        if qrels.suffix.lower() in tables:
+            draft.add_row(qrels, line, row)
+        else:  # a name that TREC's form spells with `%20` at its ends has spaces there
+            draft.add_grade(qrels, line, *row.values())
     return draft.finish(qrels, name if name is not None else _title(path, split), complete=queries is not None)
 
 

@@ -6,6 +6,7 @@ built at the same time. Everything is built from two read-only files: the old ge
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import platform
@@ -299,13 +300,15 @@ def _manifest(
         parts=generations.measure_parts(folder),
         encoders=encoders,
         encoder=next(iter(encoders), ""),
-        packages={
-            "workbench": workbench.__version__,
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in _PACKAGES},
-        },
+        packages=_versions(),
         rules=rules,
     )
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    installed = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"workbench": workbench.__version__, "python": platform.python_version(), **installed}
 
 
 def vector_key(identity: EncoderIdentity) -> str:
