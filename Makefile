@@ -9,7 +9,7 @@ ARGS ?=
 # A test process for each core, four at most; files with slow tests first, and who is done takes work from the others.
 PYTEST ?= $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench table guide notebooks clean
+.PHONY: demo app test test-all test-fast test-slow break-rules lint audit format bench table guide pictures notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/workbench demo $(ARGS)
@@ -59,6 +59,10 @@ table: $(VENV)/.installed-dev
 # Writes what the guide shows of the code's tables: fields, settings, commands, public names, tables of the corpus.
 guide: $(VENV)/.installed-dev
 	$(BIN)/python tests/docs/generated.py
+
+# Takes the guide's pictures of the app on the sample corpus: needs chromium.
+pictures: $(VENV)/.installed-dev
+	PYTHONPATH=tests/browser $(BIN)/python tests/docs/pictures.py $(ARGS)
 
 notebooks: $(VENV)/.installed-dev
 	$(BIN)/jupyter lab notebooks
