@@ -194,7 +194,8 @@ def _layers_off(data: bytes) -> frozenset[str]:
     """Names of the layers that a reader of the file does not see at first; PDFium names those of each text, not their state."""
     if b"/OCProperties" not in data and b"/ObjStm" not in data:
         return frozenset()
-    packed = [_unpacked(data[m.end() :]) for m in _OBJECT_STREAM.finditer(data)]
+    ends = ((m.end(), data.find(b"endstream", m.end())) for m in _OBJECT_STREAM.finditer(data))
+    packed = [_unpacked(data[begin : end if end >= 0 else len(data)]) for begin, end in ends]
     found: set[str] = set()
     for part in (data, *packed) if any(b"/OCProperties" in part for part in (data, *packed)) else ():
         for listed in _OFF.finditer(part):
@@ -212,12 +213,13 @@ def _unpacked(data: bytes) -> bytes:
 
 def _layer_name(number: bytes, data: bytes, packed: Sequence[bytes]) -> Iterator[str]:
     """The name in an object, by itself or in a stream of objects, which begins with their numbers and places."""
-    bodies = [data[m.end() :][:1000] for m in re.finditer(rb"(?<!\d)" + number + rb" \d+ obj\b", data)]
+    bodies = [data[m.end() : m.end() + 1000] for m in re.finditer(rb"(?<!\d)" + number + rb" \d+ obj\b", data)]
     for part in packed:
         head = re.match(rb"[\d\s]*", part)
         pairs = head[0].split() if head is not None else []
         places = [int(at) for own, at in zip(pairs[::2], pairs[1::2], strict=False) if own == number]
-        bodies += [part[len(head[0]) + at :][:1000] for at in places if head is not None]
+        starts = [len(head[0]) + at for at in places] if head is not None else []
+        bodies += [part[start : start + 1000] for start in starts]
     for body in bodies:
         match = _NAME.search(body.partition(b"endobj")[0])
         if match is not None:
