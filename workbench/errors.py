@@ -81,8 +81,9 @@ def sentence(text: str) -> str:
 
 
 def counted(number: int, word: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+    """`1 file`, `1,234 files`; `copy|copies` says the plural where it is more than an s."""
+    one, _, many = word.partition("|")
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def quoted(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from visiting import expect, settled
+from visiting import choose, expect, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -27,12 +27,6 @@ def address(page: Any) -> dict[str, str]:
 
 def region(page: Any, title: str) -> Any:
     return page.get_by_role("region", name=f"{title} results", exact=True)
-
-
-def choose(page: Any, label: str, option: str) -> None:
-    """Take an option of a select box."""
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=option, exact=True).click()
 
 
 def test_a_preset_becomes_a_column_that_the_sidebar_moves(page: Any, server: str, browser: Any) -> None:

@@ -29,6 +29,12 @@ def expect(locator: Any) -> Any:
     return made(locator)
 
 
+def choose(page: Any, label: str, option: str, exact: bool = True) -> None:
+    """Take an option of a select box."""
+    page.get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=option, exact=exact).click()
+
+
 def settled(page: Any) -> None:
     """Wait until the script has run."""
     expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from conftest import ARGUMENTS, CHROMIUM
 from playwright.sync_api import sync_playwright
 from serving import serving
-from visiting import expect, prepared, settled
+from visiting import choose, expect, prepared, settled
 
 import workbench as wb
 from workbench.judgments.exchange import import_judgments
@@ -35,8 +35,7 @@ def charts(page: Any) -> None:
 
 
 def judged(page: Any) -> None:
-    page.get_by_role("combobox", name="Query set").click()
-    page.get_by_role("option", name="sample").click()
+    choose(page, "Query set", "sample", exact=False)
     page.get_by_role("button", name="Start judging").click()
     expect(page.get_by_label("Passage to judge")).to_be_visible()
 

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.cli.options import ANY_PATH, Given, argument, flag, option, several, takes
-from workbench.cli.output import counted, line
-from workbench.errors import UsageError, WorkbenchError
+from workbench.cli.output import line
+from workbench.errors import UsageError, WorkbenchError, counted
 from workbench.reports import FileStatus, IndexReport, by_kind, slowest
 
 if TYPE_CHECKING:

@@ -102,12 +102,6 @@ def highlighted(text: str, matches: Sequence[Span], most: int | None = None) -> 
     return shown + Text("…") if end < len(text) else shown
 
 
-def counted(number: int, word: str) -> str:
-    """`1 file`, `1,234 files`; `copy|copies` says the plural where it is more than an s."""
-    one, _, many = word.partition("|")
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def also(copies: Sequence[str], most: int = 5) -> str:
     """The other paths of a text, the first few by name."""
     more = f" and {len(copies) - most:,} more" if len(copies) > most else ""

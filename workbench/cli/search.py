@@ -11,7 +11,7 @@ from rich.text import Text
 
 from workbench.cli import options, output
 from workbench.cli.options import Given, argument, bounded, flag, option, takes
-from workbench.errors import SourceUnavailable, UsageError
+from workbench.errors import SourceUnavailable, UsageError, counted
 from workbench.records import found_by
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def grep(o: Given) -> None:
         output.print_json([{**asdict(p), "citation": p.citation} for p in passages])
     else:
         output.print_passages(passages)
-        files = output.counted(len({p.path for p in passages}), "file")
-        output.line(f"{output.counted(len(passages), 'passage')} in {files}", "dim", err=True)
+        files = counted(len({p.path for p in passages}), "file")
+        output.line(f"{counted(len(passages), 'passage')} in {files}", "dim", err=True)
     raise SystemExit(0 if passages else 1)
 
 

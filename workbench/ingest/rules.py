@@ -52,9 +52,6 @@ from workbench.settings import read_yaml
 SENSITIVITIES = ("public", "normal", "internal", "confidential", "restricted")
 """The levels, from the least to the most restrictive."""
 
-KEYS = frozenset({"tenant", "roles", "allowed_roles", "sensitivity"})
-"""Front matter keys that are claims about visibility; they do not stay in the metadata."""
-
 _MENTIONED = re.compile(r"(?im)^[\s\"']*(tenant|(allowed[ _-])?roles|sensitivity)[\s\"']*[:=]")
 FILE_NAME = "corpus.yaml"
 QUERY_KEYS = ("synonyms", "stop_words")

@@ -40,7 +40,6 @@ COLUMNS = (
     "query_id", "query", "keywords", "document", "root", "start", "end", "quote", "grade", "judge", "time", "note",
 )  # fmt: skip
 _OWN = {"quote", "judge"}
-_TABLES = {".csv", *formats.JSONL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def read_queries(file: Path) -> tuple[Query, ...]:
     suffix = file.suffix.lower()
     if suffix == ".csv":
         rows: list[tuple[int, Mapping[str, Any]]] = list(formats.csv_rows(file, draft, (formats.TEXT_NAMES,)))
-    elif suffix in _TABLES:
+    elif suffix in formats.TABLES:
         rows = list(formats.json_rows(file, draft))
     else:
         rows = [(line, {"text": text}) for line, text in formats.lines_of(file)]
@@ -116,7 +115,7 @@ def read_queries(file: Path) -> tuple[Query, ...]:
 
 def holds_judgments(file: Path) -> bool:
     """Whether a file looks like judgments: a reader of the wrong kind would name lines that are right."""
-    if file.suffix.lower() not in {*_TABLES, ".txt"}:
+    if file.suffix.lower() not in {*formats.TABLES, ".txt"}:
         return True
     lines = [line for _, line in formats.lines_of(file)]
     if file.suffix.lower() == ".txt":
@@ -141,7 +140,7 @@ def import_judgments(
         judge: Whose judgments they are, where the file does not say; None is `imported`.
     """
     source = Path(path)
-    own = _read_own(source, judge or IMPORTED) if source.suffix.lower() in _TABLES and source.is_file() else None
+    own = _read_own(source, judge or IMPORTED) if source.suffix.lower() in formats.TABLES and source.is_file() else None
     if own is None:
         loaded = load_judgments(source, split=split, topics=topics)
         queries = [Query(t.query_id, t.text, t.keywords) for t in loaded.topics.values()]

@@ -32,6 +32,8 @@ TEXT_NAMES = ("query", "text", "question", "title")
 """The names of a query's text; beside a document, a title is the document's (`query_text`)."""
 DOCUMENT_NAMES = ("document", "path", "doc_id", "document_id", "corpus-id", "docid", "docno", "doc")
 JSONL = {".jsonl", ".ndjson"}
+TABLES = {".csv", *JSONL}
+"""Endings of files whose rows name their columns; in the others the place of a field says what it is."""
 _QUERIES = "queries.jsonl"
 TOPICS = ".topics.tsv"
 """The ending of the queries' file that stands beside TREC qrels, in the place of theirs."""
@@ -141,9 +143,8 @@ def load(path: Path, *, split: str | None, topics: Path | None, name: str | None
     queries = topics or queries
     if queries is not None:
         (read_queries if queries.suffix.lower() in JSONL else read_topics)(queries, draft)
-    tables = {".csv", *JSONL}
     for line, row in judged_rows(qrels, draft):
-        if qrels.suffix.lower() in tables:
+        if qrels.suffix.lower() in TABLES:
             draft.add_row(qrels, line, row)
         else:  # a name that TREC's form spells with `%20` at its ends has spaces there
             draft.add_grade(qrels, line, *row.values())

@@ -27,7 +27,7 @@ from workbench.ingest.encoding import decode
 from workbench.ingest.errors import Problem, ReadError, skip
 from workbench.ingest.readers import html, odf, sheets, slides, word
 from workbench.ingest.readers.base import RESAVE, Member, Parsed, Reader, Source, Unpacking
-from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, parse_xml
+from workbench.ingest.readers.package import Package, attribute, child, descendants, local, opened, parse_text
 
 _REMEDY = "Get the archive again, or unpack what can be unpacked and index that"
 _UNPACK = "Unpack it, and index what is in it"
@@ -51,7 +51,6 @@ _OPEN_KIND = "application/vnd.oasis.opendocument"
 _FLAT = re.compile(
     r"""=["']http://schemas\.microsoft\.com/office/2006/xmlPackage["']|<office:document\s|<(?:\w+:)?wordDocument\s"""
 )
-_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 def _read_zip(source: Source) -> Iterator[Parsed | Member | Problem]:
@@ -265,7 +264,7 @@ def _flat_parts(raw: str) -> Iterator[tuple[str, bytes]]:
     """
     from lxml import etree
 
-    root = parse_xml(_DECLARATION.sub("", raw, count=1).encode("utf-8"))[0]
+    root = parse_text(raw)
     if root is None:
         raise ReadError("It is broken: its XML cannot be read", RESAVE)
     if local(root) == "document":

@@ -26,6 +26,7 @@ from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.outline import Outline, TextWriter
 from workbench.ingest.readers import archives, html, sheets
 from workbench.ingest.readers.base import Member, Parsed, Reader, Source
+from workbench.ingest.readers.package import DECLARATION
 from workbench.ingest.readers.records import read_objects, unescaped
 from workbench.ingest.readers.text import markdown_outline
 from workbench.locators import locator
@@ -35,7 +36,6 @@ _ITEMS = ("item", "entry", "record", "row")
 _BLOCKS = frozenset((*_ITEMS, *"p para div li td th tr ul ol table h1 h2 h3 h4 h5 h6 sec section title".split()))
 _MOST_INLINE = 50
 _TAGS = re.compile(r"<(?:p|br|div|a|b|i|img|ul|li|h\d|table|span|em|strong)\b[^<>]*>", re.IGNORECASE)
-_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _HTML_ROOT = re.compile(r"(?is)^\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype\s+html|<html\b)")
 _PICTURE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=]{400,}")
 _NO_WORDS = re.compile(r"\s*<[\w.]+ object(?: at 0x[0-9a-f]+)?>\s*|\s*<[\w.]+ at 0x[0-9a-f]+>\s*")
@@ -128,7 +128,7 @@ class _Xml:
         parser.CharacterDataHandler = self._words
         parser.EntityDeclHandler = self._entity
         self._open = [_Element("", "", 1)]
-        declaration = _DECLARATION.match(raw)
+        declaration = DECLARATION.match(raw)
         if declaration is not None:  # the declared encoding was that of the bytes; line numbers stay
             raw = "\n" * declaration[0].count("\n") + raw[declaration.end() :]
         parser.Parse(raw.lstrip(" \t"), True)

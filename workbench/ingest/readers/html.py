@@ -456,21 +456,18 @@ def _grid(rows: list[list[Any]]) -> list[list[Any]]:
     left: dict[int, int] = {}  # column -> rows that a cell from above still covers
     for row in rows:
         line: list[Any] = []
-
-        def pass_covered(line: list[Any] = line) -> None:
+        for cell in (*row, None):  # behind the last cell, too, one from above may go on
             while left.get(len(line), 0) > 0:
                 left[len(line)] -= 1
                 line.append(None)
-
-        for cell in row:
-            pass_covered()
+            if cell is None:
+                break
             columns, down = (
                 min(max(whole_number(_attribute(cell, name), 1), 1), _WIDEST) for name in ("colspan", "rowspan")
             )
             for column in range(columns):
                 left[len(line)] = down - 1
                 line.append(None if column else cell)
-        pass_covered()
         found.append(line)
     return found
 

@@ -31,6 +31,8 @@ _CUT_SHORT = frozenset(
     " LTSLASH_REQUIRED NAME_REQUIRED INVALID_CHAR DOCUMENT_EMPTY".split()
 )
 """Faults after which words of a part are missing; strange namespaces and the like cost nothing."""
+DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+"""Of XML that is text already: the encoding that it names was that of the bytes."""
 _REMEDY = "Get the file again, or open it in the program that made it and save it again"
 _FAULTS = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, zlib.error, lzma.LZMAError)
 _EMBEDDED = re.compile(r"(?i)\.(docx|xlsx|pptx|docm|xlsm|pdf|rtf|txt|csv|html?|mht|eml|msg|odt|ods|bin)$")
@@ -152,6 +154,11 @@ def parse_xml(data: bytes) -> tuple[_Element | None, str]:
     return root, "is not well-formed XML" if broken else ""
 
 
+def parse_text(text: str) -> _Element | None:
+    """The tree of XML that is text already; None where nothing of it can be read."""
+    return parse_xml(DECLARATION.sub("", text, count=1).encode("utf-8"))[0]
+
+
 def local(node: Any) -> str:
     """Name of an element without its namespace; "" for an entity, comment or instruction."""
     tag = node.tag
@@ -185,6 +192,11 @@ def descendants(node: Any, *names: str) -> Iterator[Any]:
 
 def text_of(node: Any, *names: str) -> str:
     return "".join(inner.text or "" for inner in descendants(node, *names))
+
+
+def is_on(node: Any) -> bool:
+    """Whether a switch of Office is there and not turned off."""
+    return node is not None and attribute(node, "val") not in ("0", "false", "off")
 
 
 def properties(root: Any) -> tuple[str, str, dict[str, Any]]:
@@ -256,7 +268,7 @@ def _look(node: Any, run: Any, looks: Mapping[str, str]) -> bool:
     elif name == "rStyle":
         kind = looks.get(kind, "")
     elif name == "vanish":
-        kind = "" if kind in ("0", "false", "off") else "hidden"
+        kind = "hidden" if is_on(node) else ""
     elif name != "vertAlign":
         font = attribute(node, "ascii" if name == "rFonts" else "typeface").lower()
     if kind not in ("hidden", "superscript", "subscript") and font not in ("symbol", "wingdings"):
@@ -289,12 +301,10 @@ def _math(node: Any) -> str:
     if name in ("sSup", "msup", "sSub", "msub", "sSubSup", "msubsup") and len(of) > 1:
         marks = {"p": "^", "b": "_"}[name[-1]] if len(of) == 2 else "_^"
         return parts[0] + "".join(f"{mark}{part}" for mark, part in zip(marks, of[1:], strict=False) if part != "()")
+    if name == "msqrt" and len(of) != 1:
+        return f"\u221a({' '.join(parts)})"
     if name in ("rad", "msqrt", "mroot"):
-        return (
-            f"\u221a{of[-1] if name == 'rad' else of[0]}"
-            if len(of) == 1 or name != "msqrt"
-            else f"\u221a({' '.join(parts)})"
-        )
+        return f"\u221a{of[-1] if name == 'rad' else of[0]}"
     if name in ("d", "nary"):
         given = child(node, f"{name}Pr")
         signs = {key: value(given, key) for key in ("chr", "begChr", "endChr") if child(given, key) is not None}

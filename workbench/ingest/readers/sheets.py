@@ -29,7 +29,7 @@ from workbench.ingest.readers.package import (
     embedded,
     local,
     opened,
-    parse_xml,
+    parse_text,
     plain_number,
     properties,
     shown,
@@ -309,7 +309,7 @@ def is_xml_book(raw: str) -> bool:
 
 
 def read_xml_book(raw: str) -> Parsed:
-    root = parse_xml(re.sub(r"^\s*<\?xml[^>]*\?>", "", raw, count=1).encode("utf-8"))[0]
+    root = parse_text(raw)
     writer = TextWriter()
     for sheet in descendants(root, "Worksheet"):
         rows: list[Row] = []

@@ -27,6 +27,7 @@ from workbench.ingest.readers.package import (
     drawn,
     embedded,
     formatted,
+    is_on,
     local,
     opened,
     properties,
@@ -83,8 +84,7 @@ class _Styles:
             elif depth < 9:
                 self.level[key] = depth + 1
             look = child(style, "rPr") if attribute(style, "type") == "character" else None
-            hides = child(look, "vanish") is not None and value(look, "vanish") not in ("0", "false", "off")
-            self.looks[key] = "hidden" if hides else value(look, "vertAlign")
+            self.looks[key] = "hidden" if is_on(child(look, "vanish")) else value(look, "vertAlign")
             number = child(style, "pPr", "numPr")
             if number is not None:
                 self.numbering[key] = _number_of(number)

@@ -45,6 +45,29 @@ _DENSE = 512
 """Bytes a match: with more matches than this, threads only wait for each other."""
 
 
+MOST_LINES = 50_000
+"""Matched lines of one pattern that are ranked: the first ones in (path, line) order."""
+
+MOST_PATTERNS = 100
+
+_THREADS = 2
+
+LINE_CHARACTERS = LONG_LINE
+"""A longer line is cut: a line of context at its end, a matched line around its first match."""
+
+BEFORE_MATCH = 200
+"""Characters kept before the first match of a line that is cut."""
+
+PASSAGE_CHARACTERS = 8000
+"""A passage whose text is longer ends after the line that crosses this, never before its first matched line."""
+
+ELLIPSIS = "…"
+
+# Later matches of a line that is cut are looked for this far beyond what is shown of it, so that a pattern that reads on
+# to the end of the line costs no more for each of its matches.
+_SLACK_BYTES = 1 << 16
+
+
 def verify(text: MappedText, lines: NDArray[np.int64], pattern: GrepPattern) -> NDArray[np.int64]:
     """Those of the given lines (numbers in the file, ascending) that match. Raises QueryError if it takes too long."""
     data, search = text.data, pattern.search
@@ -185,22 +208,6 @@ def _blocks(text: MappedText, documents: NDArray[np.int64] | None, block_bytes: 
                 block, size = [], 0
     if block:
         yield block
-
-
-LINE_CHARACTERS = LONG_LINE
-"""A longer line is cut: a line of context at its end, a matched line around its first match."""
-
-BEFORE_MATCH = 200
-"""Characters kept before the first match of a line that is cut."""
-
-PASSAGE_CHARACTERS = 8000
-"""A passage whose text is longer ends after the line that crosses this, never before its first matched line."""
-
-ELLIPSIS = "…"
-
-# Later matches of a line that is cut are looked for this far beyond what is shown of it, so that a pattern that reads on
-# to the end of the line costs no more for each of its matches.
-_SLACK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -433,14 +440,6 @@ def _clip(data: bytes, offset: int, room: int) -> tuple[str, int]:
     """At most `room` characters of bytes that begin at a character, and the byte offset where they end."""
     text = data[: 4 * room].decode("utf-8", "ignore")[:room]
     return text, offset + len(text.encode("utf-8"))
-
-
-MOST_LINES = 50_000
-"""Matched lines of one pattern that are ranked: the first ones in (path, line) order."""
-
-MOST_PATTERNS = 100
-
-_THREADS = 2
 
 
 class MappedGrep:
