@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from visiting import expect, settled
+from visiting import expect, listening, settled
 
 from workbench.charts.layout import contrast
 
@@ -46,7 +46,7 @@ def test_a_document_is_gone_through_by_keys(page: Any, server: str) -> None:
     """n and p go from match to match, across the pages of a long text; the current one is in view."""
     page.goto(f"{server}/document?{urlencode({'path': 'long.txt', 'q': 'start needlework'})}")
     expect(page.locator(".wb-doc")).to_be_visible()
-    settled(page)
+    listening(page, "Next match")
     page.keyboard.press("n")
     now = page.locator("mark.wb-now")
     expect(now).to_have_text("start")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from visiting import choose, expect, prepared, settled
+from visiting import choose, expect, listening, prepared
 
 import workbench as wb
 
@@ -33,14 +33,8 @@ def start(page: Any, server: str, name: str, judge: str | None = None) -> None:
         box.fill(judge)
         box.press("Tab")
     page.get_by_role("button", name="Start judging").click()
-    drawn(page)
-
-
-def drawn(page: Any) -> None:
-    """The keys are those of the buttons, the last of which is Undo."""
     expect(page.get_by_label("Passage to judge")).to_be_visible()
-    expect(page.get_by_role("button", name="Undo")).to_be_visible()
-    settled(page)
+    listening(page, "Undo")
 
 
 def shown(page: Any) -> str:
@@ -75,7 +69,8 @@ def test_ten_results_judged_by_keyboard_are_all_there_after_a_reload(
     expect(page.get_by_text("10 of", exact=False).first).to_be_visible()
     eleventh = shown(page)
     page.reload()
-    drawn(page)
+    expect(page.get_by_label("Passage to judge")).to_be_visible()
+    listening(page, "Undo")
     expect(page.get_by_text("10 of", exact=False).first).to_be_visible()
     assert shown(page) == eleventh
     press(page, "n")

@@ -40,6 +40,12 @@ def settled(page: Any) -> None:
     expect(page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_attached()
 
 
+def listening(page: Any, button: str) -> None:
+    """Wait until a button is there: from then on its key, and those of the buttons before it, are heard."""
+    expect(page.get_by_role("button", name=button)).to_be_enabled()
+    settled(page)
+
+
 def is_error(said: Any) -> bool:
     """An error of the page. Streamlit first asks below a page's own address where its server is, and gets a 404 there."""
     return said.type == "error" and "/_stcore/" not in said.location["url"]

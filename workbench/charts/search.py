@@ -462,5 +462,5 @@ def timing_figure(timings: Mapping[str, Mapping[str, float]], *, height: int | N
         marker = {"color": source_colour(name), "pattern": {"shape": _PATTERNS.get(step, "")}}
         more = {"name": name, "marker": marker, "hovertemplate": f"{name} %{{x:.1f}} ms<extra></extra>"}
         traces.append(lying([row.get(step, 0.0) for row in timings.values()], list(timings), **more))
-    along = {"title": {"text": "milliseconds (sources run side by side)", "standoff": 12}, "automargin": True}
+    along = {"title": {"text": "milliseconds (sources run side by side)", "standoff": 12}, "automargin": "height"}
     return row_figure(traces, len(timings), height, along, room=30, mode="stack")
