@@ -34,7 +34,7 @@ from workbench.retrieve.result import SearchResult
 from workbench.retrieve.retrieved import with_copies
 from workbench.retrieve.sources import retrieve
 from workbench.settings import path_of
-from workbench.store.access.mask import load_policy
+from workbench.store.access.redaction import load_policy
 from workbench.store.access.visibility import Policy
 from workbench.store.lexical.synonyms import FILES as VOCABULARY_FILES
 from workbench.store.lexical.synonyms import Vocabulary, load_vocabulary, save_vocabulary
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from workbench.evaluate.run import Run
     from workbench.evaluate.sweep import Sweep
     from workbench.indexing import IndexOptions
-    from workbench.indexing.preview import IndexPreview
+    from workbench.indexing.run import IndexPreview
     from workbench.judgments.judging import Judging
     from workbench.judgments.qrels import Judgments, Topic
 

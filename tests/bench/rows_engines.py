@@ -22,7 +22,7 @@ from bench.ground import Ground
 from workbench import settings
 from workbench.records import Progress
 from workbench.store.types import Scope
-from workbench.store.vectors.build import GRAPH, MATRIX
+from workbench.store.vectors import GRAPH, MATRIX
 
 DEPTH = 100
 K1, B = 0.9, 0.4

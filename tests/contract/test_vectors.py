@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import CorpusDamaged, CorpusError
 from workbench.records import EncoderIdentity
+from workbench.store import vectors as vectors_build
 from workbench.store.types import Scope
-from workbench.store.vectors import build as vectors_build
+from workbench.store.vectors import VectorIndex, build_vectors
 from workbench.store.vectors import search as vectors_module
-from workbench.store.vectors.build import build_vectors
-from workbench.store.vectors.search import VectorIndex
 
 Matrix = NDArray[np.float32]
 IDENTITY = EncoderIdentity("hashing", "0" * 64, "hashing 1", 24, 256)

@@ -14,7 +14,7 @@ import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import EncoderError, SourceUnavailable, UsageError
 from workbench.store.lexical.search import LexicalIndex
-from workbench.store.vectors.search import VectorIndex
+from workbench.store.vectors import VectorIndex
 
 Make = Callable[..., wb.Corpus]
 

@@ -16,8 +16,7 @@ import workbench as wb
 from workbench.errors import SettingError
 from workbench.records import Document, Principal
 from workbench.retrieve.messages import format_text
-from workbench.store.access.mask import MaskPatterns, load_policy
-from workbench.store.access.redaction import RedactedGrep, RedactedRecords, ShownPostings
+from workbench.store.access.redaction import MaskPatterns, RedactedGrep, RedactedRecords, ShownPostings, load_policy
 from workbench.store.access.visibility import MASK, SeeAll
 from workbench.store.catalogue import Catalogue
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.records import EncoderIdentity
 from workbench.store.types import Scope
-from workbench.store.vectors.build import build_vectors
-from workbench.store.vectors.search import VectorIndex
+from workbench.store.vectors import VectorIndex, build_vectors
 
 
 @st.composite

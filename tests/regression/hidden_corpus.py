@@ -16,7 +16,7 @@ from pathlib import Path
 
 import workbench as wb
 from workbench.records import Principal
-from workbench.store.access.mask import MaskPatterns
+from workbench.store.access.redaction import MaskPatterns
 
 POLICY = MaskPatterns(hidden=("restricted",), cleared=("admin",))
 SHARED = [f"{a}{b}" for a in ("bel", "cor", "dam", "fen", "gor", "hal") for b in ("ando", "eric", "ilux", "omet")]

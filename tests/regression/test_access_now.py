@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 import workbench as wb
 from workbench.errors import PrincipalRequired, SettingError
 from workbench.records import principal_key
-from workbench.store.access.mask import MaskPatterns
+from workbench.store.access.redaction import MaskPatterns
 from workbench.store.reader import open_generation
 from workbench.ui import resources
 

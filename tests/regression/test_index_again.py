@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import workbench as wb
 from workbench.cli.main import main
 from workbench.errors import SettingError
-from workbench.indexing.preview import Action
+from workbench.indexing.run import Action
 from workbench.ingest.rules import parse_rules
 from workbench.reports import FileStatus
 

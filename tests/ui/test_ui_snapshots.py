@@ -17,7 +17,7 @@ import workbench as wb
 from workbench.errors import SnapshotError
 from workbench.snapshot.page import policy
 from workbench.snapshot.snapshot import Library
-from workbench.store.access.mask import load_policy
+from workbench.store.access.redaction import load_policy
 from workbench.ui import routes
 from workbench.ui.routes import allowed, kept, today
 

@@ -30,7 +30,7 @@ from workbench.demo import (
 from workbench.encode.hashing import HashingEncoder
 from workbench.errors import UsageError
 from workbench.judgments.qrels import load_judgments
-from workbench.store.vectors.build import MATRIX
+from workbench.store.vectors import MATRIX
 
 
 @pytest.mark.slow

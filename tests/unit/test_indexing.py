@@ -13,7 +13,8 @@ from corpus_files import paths, run, write_texts
 from workbench.cli.main import main
 from workbench.errors import CorpusLocked, UsageError
 from workbench.indexing import remove
-from workbench.indexing.roots import Root, salted, targets
+from workbench.indexing.compare import salted, targets
+from workbench.indexing.state import Root
 from workbench.records import Granularity, Principal
 from workbench.reports import FileReport, FileStatus, IndexReport, by_kind
 from workbench.store import generations, locks

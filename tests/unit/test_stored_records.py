@@ -18,7 +18,7 @@ from workbench.errors import FilterError, PrincipalRequired, UsageError
 from workbench.records import Principal
 from workbench.reports import FileStatus
 from workbench.store.access.filters import Date, glob_pattern, parse, select
-from workbench.store.access.mask import MaskPatterns
+from workbench.store.access.redaction import MaskPatterns
 from workbench.store.access.visibility import Access, SeeAll, visible, visible_documents
 from workbench.store.catalogue import Catalogue
 from workbench.store.reader import Generation, open_generation

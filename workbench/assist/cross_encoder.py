@@ -24,8 +24,8 @@ import numpy as np
 
 from workbench import settings
 from workbench.assist.models import Floats
-from workbench.encode.batching import readable
 from workbench.encode.models import folder_of, read_json
+from workbench.encode.protocol import readable
 from workbench.encode.sentence import quiet
 from workbench.errors import AssistError, EncoderError
 

@@ -226,7 +226,7 @@ def export(o: Given) -> None:
     """Write SNAPSHOT in another form, without what its audience may not see; --out FILE.snapshot writes a snapshot."""
     from workbench.snapshot import exports
     from workbench.snapshot.snapshot import SUFFIX
-    from workbench.store.access.mask import MaskPatterns, load_policy
+    from workbench.store.access.redaction import MaskPatterns, load_policy
 
     as_snapshot = o.out is not None and o.out.suffix == SUFFIX and o.form is None
     if o.form is None and not as_snapshot:

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from cachetools import LRUCache
 
 from workbench import settings
-from workbench.encode.batching import Tokens
 from workbench.encode.hashing import IDENTITY, NAME, HashingEncoder
 from workbench.encode.models import Model, find
-from workbench.encode.protocol import Encoder
+from workbench.encode.protocol import Encoder, Tokens
 from workbench.encode.static import StaticEncoder, find_static, static_identity
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity

@@ -31,9 +31,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench import settings
-from workbench.encode.batching import WINDOW, Batch, Tokens, batches, features
 from workbench.encode.models import Model, file_digest, read_digest
-from workbench.encode.protocol import STEP, Encoder, Meter, Vectors, package_version, unit
+from workbench.encode.protocol import (
+    STEP,
+    WINDOW,
+    Batch,
+    Encoder,
+    Meter,
+    Tokens,
+    Vectors,
+    batches,
+    features,
+    package_version,
+    unit,
+)
 from workbench.encode.sentence import SentenceEncoder, quiet
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback

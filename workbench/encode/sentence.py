@@ -17,9 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.encode.batching import WINDOW, readable, same_length
 from workbench.encode.models import Model, offline
-from workbench.encode.protocol import STEP, Encoder, Meter, Vectors, package_version, unit
+from workbench.encode.protocol import (
+    STEP,
+    WINDOW,
+    Encoder,
+    Meter,
+    Vectors,
+    package_version,
+    readable,
+    same_length,
+    unit,
+)
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback
 

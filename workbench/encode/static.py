@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.encode.batching import WINDOW, Tokens
 from workbench.encode.models import Model, read_json
-from workbench.encode.protocol import STEP, Encoder, Meter, Vectors, unit
+from workbench.encode.protocol import STEP, WINDOW, Encoder, Meter, Tokens, Vectors, unit
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback
 

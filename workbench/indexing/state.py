@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from workbench import settings
 from workbench.errors import EncoderError, IndexingStopped
-from workbench.indexing.roots import Root
 from workbench.ingest.rules import CorpusRules, FileRules, load_rules
 from workbench.ingest.walk import FoundFile
 from workbench.records import EncoderIdentity, Granularity, ProgressCallback
@@ -82,6 +81,16 @@ class IndexOptions:
     def encoders(self) -> tuple[str, ...]:
         """The encoders by name; none where the corpus's own are meant."""
         return (self.encoder,) if isinstance(self.encoder, str) else tuple(self.encoder or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """An indexed folder: `whole`, or only files named in it. `options` says how it was walked (JSON)."""
+
+    root: str
+    whole: bool
+    salt: str
+    options: str
 
 
 @dataclass(frozen=True, slots=True)

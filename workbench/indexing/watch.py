@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from workbench.indexing.roots import inside, targets
+from workbench.indexing.compare import inside, targets
 from workbench.indexing.state import Abort
 from workbench.ingest.rules import FILE_NAME
 from workbench.settings import path_of

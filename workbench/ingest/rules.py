@@ -13,7 +13,7 @@ The command's flags are the base. On top come the path rules of the corpus's own
         sensitivity: confidential
       - path: "*.pdf"
         type: report
-    policy:                 # what readers see, asked at every search: see `store.access.mask`
+    policy:                 # what readers see, asked at every search: see `store.access.redaction`
       mask: ['\\d{4}-\\d{4}']
 
 A path is a pattern as in `.gitignore`, matched with the file's path relative to its root. Everything here comes from the

@@ -19,7 +19,7 @@ from workbench.store.access.visibility import Policy
 from workbench.store.lexical.search import LexicalIndex
 from workbench.store.lexical.synonyms import NONE, Vocabulary
 from workbench.store.reader import Generation
-from workbench.store.vectors.search import VectorIndex
+from workbench.store.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep

@@ -30,7 +30,7 @@ from workbench.retrieve.keywords import (
 from workbench.retrieve.request import Request, folded, sources_of
 from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
 from workbench.store.types import Scope, Scored
-from workbench.store.vectors.search import VectorIndex
+from workbench.store.vectors import VectorIndex
 
 # Sources meet here: two cores, and the heavy parts (numpy, RE2, DuckDB, the encoder) release the interpreter's lock.
 # Nothing that runs in it may wait for something else that does.

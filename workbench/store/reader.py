@@ -34,7 +34,7 @@ from workbench.store.records import StoredRecords, stored_access
 if TYPE_CHECKING:
     from workbench.store.grep.search import MappedGrep
     from workbench.store.lexical.search import LexicalIndex
-    from workbench.store.vectors.search import VectorIndex
+    from workbench.store.vectors import VectorIndex
 
 __all__ = ["Generation", "StoredRecords", "check_encoder", "open_generation"]
 
@@ -180,7 +180,7 @@ class Generation:
         self._files.pin.check(f"vectors/{key}/")
         with self._files.lock:
             if key not in self._files.vectors:
-                from workbench.store.vectors.search import VectorIndex
+                from workbench.store.vectors import VectorIndex
 
                 self._files.vectors[key] = VectorIndex(self.folder / "vectors" / key)
             return self._files.vectors[key]

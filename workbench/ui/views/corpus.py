@@ -18,7 +18,7 @@ from workbench.errors import CorpusNotFound, WorkbenchError
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.markup import plain, visible
 from workbench.records import Chunk, Principal
-from workbench.store.access.mask import load_policy
+from workbench.store.access.redaction import load_policy
 from workbench.store.access.visibility import SeeAll, may_know
 from workbench.store.catalogue import Catalogue
 from workbench.ui import auth, layout, resources, runs

@@ -1,1 +1,0 @@
-"""The vectors of one encoder and the nearest of them."""
