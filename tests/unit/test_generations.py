@@ -61,9 +61,8 @@ def test_no_corpus_says_how_to_make_one(tmp_path: Path):
             pin(place)
 
 
-def harm_manifests(folder: Path, change: Callable[[str], str]) -> None:
-    for name in ("manifest.json", "manifest.copy.json"):
-        (folder / name).write_text(change((folder / name).read_text()))
+def harm_manifest(folder: Path, change: Callable[[str], str]) -> None:
+    (folder / "manifest.json").write_text(change((folder / "manifest.json").read_text()))
 
 
 @pytest.mark.parametrize(
@@ -71,8 +70,8 @@ def harm_manifests(folder: Path, change: Callable[[str], str]) -> None:
     [
         (lambda folder: (folder / "part").unlink(), "is missing"),
         (lambda folder: (folder / "part").write_text("longer"), "has 6 bytes instead of 1"),
-        (lambda folder: harm_manifests(folder, lambda text: "{"), "is not as it was written"),
-        (lambda folder: harm_manifests(folder, lambda text: text.replace("2026", "2027")), "does not have the digest"),
+        (lambda folder: harm_manifest(folder, lambda text: "{"), "is not as it was written"),
+        (lambda folder: harm_manifest(folder, lambda text: text.replace("2026", "2027")), "does not have the digest"),
         (lambda folder: (folder / "lock").unlink(), "is missing"),
     ],
 )
@@ -82,16 +81,6 @@ def test_damage_is_named_with_its_remedy(tmp_path: Path, damage, says: str):
     with pytest.raises(CorpusDamaged, match=says) as error:
         pin(tmp_path)
     assert f"workbench doctor --repair --corpus {tmp_path}" in error.value.remedy
-
-
-def test_a_damaged_manifest_has_a_copy(tmp_path: Path):
-    make(tmp_path)
-    for name in ("manifest.json", "manifest.copy.json"):
-        file = Layout(tmp_path).folder("000001-x") / name
-        whole = file.read_text()
-        file.write_text("{")
-        pin(tmp_path).close()
-        file.write_text(whole)
 
 
 def test_a_part_is_compared_with_its_digest_once_and_again_when_somebody_wrote_to_it(tmp_path: Path):
@@ -115,7 +104,7 @@ def test_a_format_of_another_version_is_no_damage(tmp_path: Path):
     make(tmp_path)
     folder = Layout(tmp_path).folder("000001-x")
     newer = replace(Manifest.read(folder), format=99).to_json()
-    harm_manifests(folder, lambda text: newer)
+    harm_manifest(folder, lambda text: newer)
     with pytest.raises(CorpusError, match="format 99") as error:
         pin(tmp_path)
     assert not isinstance(error.value, CorpusDamaged)

@@ -22,8 +22,8 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +32,7 @@ from numpy.typing import NDArray
 
 from workbench import settings
 from workbench.encode.models import Model, file_digest, read_digest
-from workbench.encode.protocol import (
-    STEP,
-    WINDOW,
-    Batch,
-    Encoder,
-    Meter,
-    Tokens,
-    Vectors,
-    batches,
-    features,
-    package_version,
-    unit,
-)
+from workbench.encode.protocol import STEP, WINDOW, Encoder, Meter, Tokens, Vectors, package_version, same_length, unit
 from workbench.encode.sentence import SentenceEncoder, quiet
 from workbench.errors import EncoderError
 from workbench.records import EncoderIdentity, ProgressCallback
@@ -85,6 +73,7 @@ TEXTS = (
 _FORMAT = 2
 _FILES = ("model.xml", "model.bin", "tokenizer.json")
 _RECORD = "record.json"
+_RECORDED = ("dim", "max_tokens", "prompts", "inputs", "runtime", "worst")
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _EXAMPLE = ["A few words.", "And some more words, so that the shorter one is padded."]
 _BATCH = 8
@@ -121,8 +110,8 @@ class Copy:
     folder: Path
     dim: int
     max_tokens: int
-    prompts: tuple[str, str]
-    inputs: tuple[str, ...]
+    prompts: Sequence[str]
+    inputs: Sequence[str]
     runtime: str = ""
     worst: float = -1.0
 
@@ -158,11 +147,7 @@ def find_copy(model: Model) -> Copy | None:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
         if record["format"] != _FORMAT or any(file_digest(folder / name) != record["files"][name] for name in _FILES):
             return None
-        document, query = record["prompts"]
-        return Copy(
-            folder, int(record["dim"]), int(record["max_tokens"]), (document, query), tuple(record["inputs"]),
-            str(record["runtime"]), float(record["worst"]),
-        )  # fmt: skip
+        return Copy(folder, **{name: record[name] for name in _RECORDED})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -179,17 +164,14 @@ def make_copy(model: Model) -> Copy:
             _write(folder, model, encoder)
             if final.exists() and find_copy(model) is None:
                 os.rename(final, Path(building) / "damaged")
-            try:
+            with suppress(OSError):  # another process was first, which is as good
                 os.rename(folder, final)
-            except OSError:
-                if find_copy(model) is None:  # else another process was first, which is as good
-                    raise
+        found = find_copy(model)
     except OSError as exc:
         raise EncoderError(
             f"The copy of {model.name} cannot be written to {final.parent}: {exc}",
             "Make room, or set cache_dir to a folder of yours",
         ) from exc
-    found = find_copy(model)
     if found is None:
         raise EncoderError(f"The copy of {model.name} in {final} is damaged", "Check the disk, then try again")
     return found
@@ -203,14 +185,12 @@ def _write(folder: Path, model: Model, encoder: SentenceEncoder) -> None:
     inputs = convert(encoder.torch_model, folder / "model.xml")
     tokenizer.save(str(folder / "tokenizer.json"))
     identity = encoder.identity
-    copy = Copy(folder, identity.dim, identity.max_tokens, encoder.prompts, tuple(inputs))
+    copy = Copy(folder, identity.dim, identity.max_tokens, encoder.prompts, inputs)
     fast = OpenVINOEncoder(model, copy)
-    record = {
-        "format": _FORMAT, "name": model.name, "dim": copy.dim, "max_tokens": copy.max_tokens, "prompts": copy.prompts,
-        "inputs": inputs, "runtime": fast.identity.runtime, "worst": worst_cosine(reference, fast.encode(TEXTS)),
-        "files": {name: read_digest(folder / name) for name in _FILES},
-    }  # fmt: skip
+    copy = replace(copy, runtime=fast.identity.runtime, worst=worst_cosine(reference, fast.encode(TEXTS)))
     fast.close()
+    record = {name: getattr(copy, name) for name in _RECORDED}
+    record |= {"format": _FORMAT, "name": model.name, "files": {name: read_digest(folder / name) for name in _FILES}}
     (folder / _RECORD).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     for name in (*_FILES, _RECORD):
         with (folder / name).open("rb") as file:
@@ -317,28 +297,31 @@ class OpenVINOEncoder(Encoder):
         with ThreadPoolExecutor(self._threads, thread_name_prefix="encode") as pool:
             for start in range(0, len(texts), WINDOW):
                 cut = self._tokens.cut([self._copy.prompts[0] + text for text in texts[start : start + WINDOW]])
+                lengths = [len(ids) for ids, _ in cut]
                 if not start:  # later windows are taken to be like the first
-                    work = sum(len(ids) for ids, _ in cut) * len(texts) / len(cut)
-                    meter = Meter(progress, STEP, len(texts), work)
-                sorted_batches = list(batches(cut, _BATCH))
-                for batch, vectors in zip(sorted_batches, pool.map(self._infer, sorted_batches), strict=True):
-                    result[[start + row for row in batch.rows]] = vectors
-                    meter.advance(len(batch.rows), work=batch.ids.size)
+                    meter = Meter(progress, STEP, len(texts), sum(lengths) * len(texts) / len(cut))
+                groups = same_length(lengths, _BATCH)
+                vectors_of = pool.map(self._infer, ([cut[row] for row in rows] for rows in groups))
+                for rows, vectors in zip(groups, vectors_of, strict=True):
+                    result[[start + row for row in rows]] = vectors
+                    meter.advance(len(rows), work=len(rows) * lengths[rows[0]])
         return result
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._infer(next(batches(self._tokens.cut([self._copy.prompts[1] + text]), 1)))[0]
+        vector: NDArray[np.float32] = self._infer(self._tokens.cut([self._copy.prompts[1] + text]))[0]
         return vector
 
-    def _infer(self, batch: Batch) -> Vectors:
-        """Vectors of a batch, one stream's work: the interpreter is free meanwhile."""
+    def _infer(self, tokens: Sequence[tuple[list[int], list[int]]]) -> Vectors:
+        """Vectors of texts of one length by their ids and type ids, one stream's work: the interpreter is free meanwhile."""
         loaded = self._open()
+        ids, types = np.array(tokens, np.int64).transpose(1, 0, 2)
+        inputs = dict(zip(_INPUTS, (ids, np.ones_like(ids), types), strict=True))
         try:
             request = self._idle.pop()
         except IndexError:
             request = loaded.create_infer_request()
         try:
-            request.infer(features(batch, self._copy.inputs))
+            request.infer({name: np.ascontiguousarray(inputs[name]) for name in self._copy.inputs})
         except RuntimeError as exc:
             raise _failure(self.identity.name, exc) from exc
         vectors = unit(request.get_output_tensor(0).data)

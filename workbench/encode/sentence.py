@@ -78,8 +78,8 @@ class SentenceEncoder(Encoder):
         lengths = [min(n, self.identity.max_tokens) for n in self.count_tokens([prompt + text for text in texts])]
         meter = Meter(progress, STEP, len(texts), sum(lengths))
         for start in range(0, len(texts), WINDOW):
-            window = sorted(range(start, min(start + WINDOW, len(texts))), key=lambda row: (-lengths[row], row))
-            for rows in same_length(window, lengths, _BATCH):
+            for group in same_length(lengths[start : start + WINDOW], _BATCH):
+                rows = [start + row for row in group]
                 with self._lock:
                     try:
                         vectors = model.encode(

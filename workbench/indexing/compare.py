@@ -200,7 +200,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         if old is not None and not run.read_again and _unchanged(old, item, rules, recipe):
             # One that its reader skipped is skipped again, for the same reason.
             status = FileStatus.UNCHANGED if old.status is FileStatus.INDEXED else old.status
-            run.reports.append((key, FileReport(item.path, status, old.reason, old.remedy)))
+            run.reports[key] = FileReport(item.path, status, old.reason, old.remedy)
             run.kept.add(key)
         elif old is not None and old.status is FileStatus.INDEXED and (reason := _refusal(item.absolute)):
             _keep(run, key, f"The file cannot be read: {reason}", FileStatus.FAILED)
@@ -223,7 +223,7 @@ def compare(run: Run, found: Sequence[FoundFile | SkippedFile], asked: Sequence[
         ):
             run.dropped.add(key)
             if old.status is FileStatus.INDEXED:
-                run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It is no longer there")))
+                run.reports[key] = FileReport(key[1], FileStatus.REMOVED, "It is no longer there")
     return tasks
 
 
@@ -294,7 +294,7 @@ def _keep(run: Run, key: FileKey, reason: str, status: FileStatus) -> None:
             "Give yourself the right to read it, or take it out of the corpus first",
         )
     reason = f"{reason}; what was indexed of it before stays"
-    run.reports.append((key, FileReport(key[1], status, reason, "Give yourself the right to read it, and index again")))
+    run.reports[key] = FileReport(key[1], status, reason, "Give yourself the right to read it, and index again")
 
 
 def _left_out(run: Run, item: SkippedFile, rules: FileRules) -> None:
@@ -303,13 +303,12 @@ def _left_out(run: Run, item: SkippedFile, rules: FileRules) -> None:
     if item.status is FileStatus.FAILED and old is not None and old.status is FileStatus.INDEXED:
         _keep(run, key, item.reason, FileStatus.FAILED)
         return
-    run.reports.append((key, FileReport(item.path, item.status, item.reason, item.remedy)))
+    run.reports[key] = FileReport(item.path, item.status, item.reason, item.remedy)
     if key in run.previous.files:
         run.dropped.add(key)
     run.rows.append(
-        (item.root, item.path, 0, 0, "", "", [], item.status.value, item.reason, item.remedy, 0, 0,
-         rules.access)
-    )  # fmt: skip
+        StoredFile(item.root, item.path, 0, 0, "", "", (), item.status, item.reason, item.remedy, 0, 0, rules.access)
+    )
 
 
 # --- encoders ---
@@ -327,25 +326,23 @@ def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
     Raises:
         EncoderMismatch: They are to be read, and one is not there.
     """
-    held = [vector_key(identity) for _, identity in run.previous.own_encoders]
+    held = list(run.previous.encoders)
     names = {vector_key(identity): name for name, identity in run.encoders}
-    if run.previous.pin is not None:
+    if held:
         main = next(iter(names))
         new = [name for key, name in names.items() if key not in held]
         gone = sorted(identity.name for key, identity in run.previous.encoders.items() if key not in names)
         run.read_again, run.fewer = bool(new) or main != held[0], bool(gone)
-        other = ", ".join(name for name in new if name in gone)
-        added = ", ".join(name for name in new if name not in gone)
-        left = ", ".join(name for name in gone if name not in new)
-        if other:
-            run.warnings.append(f"{other} has other weights now: every text was embedded for it again")
-        if main != held[0] and not (names[main] in new and names[main] in gone):
+        others = [name for name in new if name in gone]
+        if others:
+            run.warnings.append(f"{', '.join(others)} has other weights now: every text was embedded for it again")
+        if main != held[0] and names[main] not in others:
             run.warnings.append(
                 f"The corpus now has the encoder {', '.join(names.values())}: texts without a vector of it were embedded"
             )
-        elif added:
+        elif added := ", ".join(name for name in new if name not in gone):
             run.warnings.append(f"The corpus now has the encoder {added} too: every text was embedded for it")
-        if left:
+        if left := ", ".join(name for name in gone if name not in new):
             run.warnings.append(f"The corpus no longer has the encoder {left}: its vectors are gone")
     budget = min(int(settings.get("chunk_tokens")), run.encoders[0][1].max_tokens)
     for name, identity in run.encoders[1:]:

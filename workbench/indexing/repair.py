@@ -1,7 +1,7 @@
 """Repairing a damaged corpus: what can be made again is made again, what is damaged is set aside and never removed.
 
 The database of a generation is its record: words, lines, columns and vectors are made again from it. Where the database itself is
-damaged, or both copies of the manifest are, the newest other generation that is whole answers, or none; then the folders that
+damaged, or its manifest, the newest other generation that is whole answers, or none; then the folders that
 have to be indexed again are named. Judgments, snapshots and `corpus.yaml` are not touched (judgments are repaired apart).
 """
 
@@ -23,7 +23,7 @@ from workbench.reports import FileStatus, IndexReport
 from workbench.saved.jobs import JobState, list_jobs, recording
 from workbench.store import generations, locks
 from workbench.store.build import publish
-from workbench.store.generations import DATABASE, MANIFEST, MANIFEST_COPY, Layout, Manifest
+from workbench.store.generations import DATABASE, Layout
 
 
 def repair(corpus: Path, *, progress: ProgressCallback | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -68,12 +68,13 @@ def _choose(corpus: Path) -> list[str]:
         wanted = generations.current(corpus)
     newest_first = there[::-1]
     for name in sorted(newest_first, key=lambda name: name != wanted):
-        restored, reason = _record_of(layout.folder(name))
-        done += restored
-        if not reason:
+        try:
+            with closing(generations.hold(layout.folder(name))) as pin:
+                pin.check(DATABASE, again=True)
             chosen = name
             break
-        done.append(f"Generation {name} is set aside in {generations.set_aside(corpus, name)}: {reason}")
+        except CorpusDamaged as exc:
+            done.append(f"Generation {name} is set aside in {generations.set_aside(corpus, name)}: {exc.message}")
     if not chosen:
         layout.pointer.unlink(missing_ok=True)
     elif chosen != wanted or not layout.pointer.is_file():
@@ -81,25 +82,6 @@ def _choose(corpus: Path) -> list[str]:
         older = "" if chosen == there[-1] else ", an older state: index again for what was added since"
         done.append(f"The pointer was missing or damaged, and names generation {chosen} now{older}")
     return done
-
-
-def _record_of(folder: Path) -> tuple[list[str], str]:
-    """Restore a manifest from its copy, or the copy; what was done, and why the generation cannot be built again, or ""."""
-    done = []
-    for name, other in ((MANIFEST, MANIFEST_COPY), (MANIFEST_COPY, MANIFEST)):
-        try:
-            Manifest.read_file(folder / name)
-        except CorpusDamaged:
-            with suppress(CorpusDamaged):
-                text = Manifest.read_file(folder / other).to_json()
-                generations.write_whole(folder / name, text)
-                done.append(f"{folder / name} was damaged, and was written again from its copy")
-    try:
-        with closing(generations.hold(folder)) as pin:
-            pin.check(DATABASE, again=True)
-    except CorpusDamaged as exc:
-        return done, exc.message
-    return done, ""
 
 
 def _indexed(corpus: Path) -> str:

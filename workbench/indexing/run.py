@@ -176,7 +176,7 @@ def _remove(run: Run, paths: Sequence[str | Path]) -> IndexReport:
     run.roots = {path: root for path, root in previous.roots.items() if path in left}
     for key in sorted(run.dropped):
         if previous.files[key].status is FileStatus.INDEXED:
-            run.reports.append((key, FileReport(key[1], FileStatus.REMOVED, "It was taken out")))
+            run.reports[key] = FileReport(key[1], FileStatus.REMOVED, "It was taken out")
     return carry_over(run)
 
 
@@ -359,7 +359,7 @@ def preview(
         copies = _same_bytes(run, tasks)
         files = [
             FilePreview(file.path, Action(file.status), file.reason, file.remedy, copy_of=copies.get(key, ""))
-            for key, file in run.reports
+            for key, file in run.reports.items()
         ]
         for task in tasks:
             key = (task.found.root, task.found.path)

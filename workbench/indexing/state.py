@@ -1,11 +1,11 @@
-"""What an indexing run was asked for, what the corpus held before it, and what it has found out so far."""
+"""What an indexing run knows: its options, the state that it starts from, and what it has found out so far."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,11 +77,6 @@ class IndexOptions:
             tuple(self.collections), self.tenant, tuple(self.roles), self.sensitivity or "normal", self.type or ""
         )
 
-    @property
-    def encoders(self) -> tuple[str, ...]:
-        """The encoders by name; none where the corpus's own are meant."""
-        return (self.encoder,) if isinstance(self.encoder, str) else tuple(self.encoder or ())
-
 
 @dataclass(frozen=True, slots=True)
 class Root:
@@ -104,18 +99,27 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as the generation before recorded it; see `FileReport` for the last five."""
+    """A row of the table `files`: a file as a run found it; see `FileReport` for status to chunks.
 
+    Attributes:
+        recipe: Digest of all that shaped its outcome beside its bytes.
+        access: JSON of the tenant, roles and sensitivity that rules and flags gave to it.
+        same_as: Path of the first file with the same bytes, or ""; no column.
+    """
+
+    root: str
+    path: str
     size: int
     modified_ns: int
     sha256: str
     recipe: str
-    collections: tuple[str, ...]
+    collections: Sequence[str]
     status: FileStatus
     reason: str
     remedy: str
     documents: int
     chunks: int
+    access: str
     same_as: str = ""
 
 
@@ -142,17 +146,11 @@ class Previous:
 
     @property
     def encoders(self) -> Mapping[str, EncoderIdentity]:
-        """Key of each vector folder to the encoder that made it."""
-        return self.pin.manifest.encoders if self.pin is not None else {}
-
-    @property
-    def own_encoders(self) -> tuple[tuple[str, EncoderIdentity], ...]:
-        """Name and identity of the encoders, the corpus's own first."""
+        """Key of each vector folder to the encoder that made it, the corpus's own first."""
         if self.pin is None:
-            return ()
-        main = self.pin.manifest.encoder
-        keys = (main, *sorted(key for key in self.encoders if key != main))
-        return tuple((self.encoders[key].name, self.encoders[key]) for key in keys)
+            return {}
+        own, known = self.pin.manifest.encoder, self.pin.manifest.encoders
+        return {key: known[key] for key in sorted(known, key=lambda key: (key != own, key))}
 
     @property
     def database(self) -> Path | None:
@@ -173,12 +171,11 @@ def load_previous(corpus: Path) -> Previous:
         pin = generations.pin(corpus, whole=False, earlier=True)
         stack.callback(pin.close)
         pin.check(DATABASE)
-        connection = stack.enter_context(closing(open_reading(pin.folder / DATABASE)))
-        files = stored_files(connection)
-        roots = {row[0]: Root(*row) for row in fetch(connection, "SELECT root, whole, salt, options FROM roots")}
-        named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
-        alike = pin.manifest.format == FORMAT and made_alike(connection)
-        connection.close()
+        with closing(open_reading(pin.folder / DATABASE)) as connection:
+            files = stored_files(connection)
+            roots = {row[0]: Root(*row) for row in fetch(connection, "SELECT root, whole, salt, options FROM roots")}
+            named = fetch(connection, "SELECT name, granularity, chunking FROM collections")
+            alike = pin.manifest.format == FORMAT and made_alike(connection)
         stack.pop_all()
     whole = frozenset(name for name, _, chunking in named if chunking == "whole")
     return Previous(pin, files, roots, {name: Granularity(kind) for name, kind, _ in named}, whole, alike)
@@ -186,20 +183,14 @@ def load_previous(corpus: Path) -> Previous:
 
 def stored_files(connection: duckdb.DuckDBPyConnection) -> dict[FileKey, StoredFile]:
     """Every file that a generation knows; of those with the same bytes all but the first by path name that one."""
-    columns = (
-        "size, modified_ns, sha256, recipe, collections, status, reason, remedy, documents, chunks,"
-        " first_value(path) OVER (PARTITION BY CASE WHEN sha256 <> '' AND size > 0 AND documents > 0 THEN sha256 ELSE"
-        " root || chr(0) || path END ORDER BY path, root) AS first"
-    )
+    sql = """SELECT * EXCLUDE (number, first), CASE WHEN first = path THEN '' ELSE first END AS same_as FROM (
+        SELECT *, first_value(path) OVER (PARTITION BY CASE WHEN sha256 <> '' AND size > 0 AND documents > 0 THEN sha256
+        ELSE root || chr(0) || path END ORDER BY path, root) AS first FROM files) ORDER BY path, root"""
+    found = (StoredFile(*row) for row in fetch(connection, sql))
     return {
-        (root, path): StoredFile(
-            size, modified, digest, recipe, tuple(names), FileStatus(status), reason, remedy, documents, chunks,
-            first if first != path else "",
-        )
-        for root, path, size, modified, digest, recipe, names, status, reason, remedy, documents, chunks, first in fetch(
-            connection, f"SELECT root, path, {columns} FROM files ORDER BY path, root"
-        )
-    }  # fmt: skip
+        (file.root, file.path): replace(file, collections=tuple(file.collections), status=FileStatus(file.status))
+        for file in found
+    }
 
 
 def choose_encoders(options: IndexOptions, previous: Previous) -> tuple[tuple[str, EncoderIdentity], ...]:
@@ -207,8 +198,9 @@ def choose_encoders(options: IndexOptions, previous: Previous) -> tuple[tuple[st
 
     A list is exactly what the corpus is to have. One name alone may be the corpus's own: then it keeps the others.
     """
-    held = [name for name, _ in previous.own_encoders]
-    chosen = _known(options.encoders or held or [str(settings.get("encoder"))])
+    held = [identity.name for identity in previous.encoders.values()]
+    asked = [options.encoder] if isinstance(options.encoder, str) else list(options.encoder or ())
+    chosen = _known(asked or held or [str(settings.get("encoder"))])
     if held and [name for name, _ in chosen] == held[:1] and (not options.encoder or isinstance(options.encoder, str)):
         chosen = _known(held)
     return chosen
@@ -243,8 +235,8 @@ class Run:
         dropped: Files of the generation before whose documents are not carried over.
         reports: What became of each file.
         kept: Files that this run met unchanged.
-        rows: Rows of the table `files` for files that were read or left out.
-        read: Files that gave documents.
+        rows: Files that were read or left out.
+        read: Number of files that gave documents.
     """
 
     corpus: Path
@@ -259,11 +251,11 @@ class Run:
     fewer: bool = False
     cutting: Cutting = field(init=False)
     roots: dict[str, Root] = field(default_factory=dict)
-    reports: list[tuple[FileKey, FileReport]] = field(default_factory=list)
+    reports: dict[FileKey, FileReport] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     dropped: set[FileKey] = field(default_factory=set)
     kept: set[FileKey] = field(default_factory=set)
-    rows: list[tuple[object, ...]] = field(default_factory=list)
+    rows: list[StoredFile] = field(default_factory=list)
     read: int = 0
     embedding_seconds: float = 0.0
 
@@ -272,5 +264,6 @@ class Run:
         cls, corpus: Path, options: IndexOptions | None, previous: Previous, tell: ProgressCallback, abort: Abort
     ) -> Run:
         """A run that has found out nothing yet; without options it reads nothing, and the corpus keeps its encoders."""
-        encoders = previous.own_encoders if options is None else choose_encoders(options, previous)
+        own = tuple((identity.name, identity) for identity in previous.encoders.values())
+        encoders = own if options is None else choose_encoders(options, previous)
         return cls(corpus, options or IndexOptions(), tell, abort, previous, load_rules(corpus), encoders)

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import astuple, replace
 from pathlib import Path
 
 from workbench import settings
@@ -57,10 +58,8 @@ def stage_files(run: Run, staging: Staging, tasks: Sequence[Task]) -> None:
             if isinstance(item, Outcome):
                 if doubled:
                     reason = f"{doubled} of its records have the id of another one"
-                    item = Outcome(
-                        item.status, "; ".join(filter(None, (reason, item.reason))),
-                        item.remedy or "Give each record its own id", item.seconds,
-                    )  # fmt: skip
+                    remedy = item.remedy or "Give each record its own id"
+                    item = replace(item, reason="; ".join(filter(None, (reason, item.reason))), remedy=remedy)
                 _finish(run, task, item, documents, chunks)
                 documents = chunks = doubled = 0
                 meter.advance(1, found.path, float(found.size))
@@ -103,13 +102,13 @@ def _finish(run: Run, task: Task, outcome: Outcome, documents: int, chunks: int)
         with suppress(OSError):  # it has gone since it was read: without a digest the next run finds it changed
             digest = digest_of(found)
     run.rows.append(
-        (
-            found.root, found.path, found.size, found.modified_ns, digest, recipe, list(rules.collections),
-            status.value, outcome.reason, outcome.remedy, documents, chunks, rules.access,
+        StoredFile(
+            found.root, found.path, found.size, found.modified_ns, digest, recipe, rules.collections,
+            status, outcome.reason, outcome.remedy, documents, chunks, rules.access,
         )
     )  # fmt: skip
     report = FileReport(found.path, status, outcome.reason, outcome.remedy, documents, chunks, outcome.seconds)
-    run.reports.append(((found.root, found.path), report))
+    run.reports[found.root, found.path] = report
 
 
 def _carried_ids(run: Run) -> set[str]:
@@ -125,15 +124,14 @@ def write(run: Run, staging: Staging) -> IndexReport:
     """Embed what lacks a vector, then build and publish."""
     from workbench.encode.load import load_encoder
 
-    previous, corpus = run.previous, run.corpus
+    previous, corpus, cutting = run.previous, run.corpus, run.cutting
     lost = _lost_vectors(run)
     staging.add("dropped", *sorted(run.dropped))
     staging.flush()
     if lost and previous.database is not None:
         staging.stage_carried(previous.database)
-    staging.add("files", *run.rows)
-    staging.add("roots", *((r.root, r.whole, r.salt, r.options) for _, r in sorted(run.roots.items())))
-    cutting = run.cutting
+    staging.add("files", *(astuple(file)[:-1] for file in run.rows))
+    staging.add("roots", *(astuple(root) for _, root in sorted(run.roots.items())))
     for name in sorted({*cutting.granularities, *staging.collections()}):
         kind = "whole" if cutting.is_whole(name) else "structure"
         staging.add("collections", (name, cutting.granularity(name).value, kind))
@@ -145,14 +143,14 @@ def write(run: Run, staging: Staging) -> IndexReport:
             key = vector_key(identity)
             journal = stack.enter_context(closing(Journal(Layout(corpus).embeddings, identity)))
             journals[key] = identity, journal
-            old = previous.database if key in previous.encoders and key not in lost else None
+            held = previous.encoders.get(key)
             began = time.monotonic()
+            old = previous.database if held is not None and key not in lost else None
             made, found = _embed_missing(run, staging, journal, old, name)
             embedded, reused = embedded + made, reused + found
             if made:
                 run.embedding_seconds += time.monotonic() - began
                 run.warnings += load_encoder(name).notes
-            held = previous.encoders.get(key)
             if held is not None and held.runtime != identity.runtime:
                 run.warnings.append(
                     f"{name} is run by {identity.runtime} now; vectors made by {held.runtime} were kept"
@@ -183,9 +181,9 @@ def _embed_missing(
             window.sort(key=lambda row: (-row[1], row[0]))
             for at in range(0, len(window), _BATCH):
                 check(run.abort)
-                batch = window[at : at + _BATCH]
-                journal.append([row[0] for row in batch], encoder.encode([row[2] for row in batch]))
-                meter.advance(len(batch), name, float(sum(row[1] for row in batch)))
+                hashes, lengths, texts = zip(*window[at : at + _BATCH], strict=True)
+                journal.append(hashes, encoder.encode(texts))
+                meter.advance(len(texts), name, float(sum(lengths)))
                 step("embedded")
         journal.sync()
     return missing, there
@@ -212,11 +210,10 @@ def _lost_vectors(run: Run) -> frozenset[str]:
         names = ", ".join(sorted(run.previous.encoders[key].name for key in lost))
         run.warnings.append(f"The stored vectors of {names} were damaged, and every text was embedded again")
         pin.check(DATABASE, again=True)
-        gone = set(lost_wholes(database)) - run.dropped
-        run.reports = [(key, report) for key, report in run.reports if key not in gone]
         reason = "Its vectors were damaged, and only its file knows their parts"
-        run.reports += [(k, FileReport(k[1], FileStatus.FAILED, reason, f"Index {k[0]} again")) for k in sorted(gone)]
-        run.dropped |= gone
+        for key in set(lost_wholes(database)) - run.dropped:
+            run.reports[key] = FileReport(key[1], FileStatus.FAILED, reason, f"Index {key[0]} again")
+            run.dropped.add(key)
     return lost
 
 
@@ -245,12 +242,12 @@ def report_of(
     nothing changed, and it is the one from before.
     """
     files = run.previous.files if held is None else held
-    counted = []
-    for key, report in run.reports:
-        file = files.get(key)
-        if file is not None and report.status is not FileStatus.REMOVED:
-            report = report.counted(file.documents, file.chunks, file.same_as)
-        counted.append(report)
+    counted = [
+        report.counted(file.documents, file.chunks, file.same_as)
+        if (file := files.get(key)) is not None and report.status is not FileStatus.REMOVED
+        else report
+        for key, report in run.reports.items()
+    ]
     return IndexReport(
         generation=manifest.generation,
         files=tuple(sorted(counted, key=lambda f: (f.path, f.status is FileStatus.REMOVED))),

@@ -100,8 +100,9 @@ def build_generation(
             stores = (None if before is None else np.asarray(np.load(before, mmap_mode="r")), journal.vectors())
             sources = facts.sources[key]
             total = len(np.unique(sources["number"]))
-            made = build_vectors(folder / "vectors" / key, vector_blocks(sources, stores), total, identity, tell)
-            warnings += [made.warning] if made.warning else []
+            warnings.append(
+                build_vectors(folder / "vectors" / key, vector_blocks(sources, stores), total, identity, tell)
+            )
         step("vectors")
     step("words")
     tell(Progress("publish", 0, 1))
@@ -111,7 +112,7 @@ def build_generation(
     step("manifest")
     publish(corpus, folder, manifest)
     tell(Progress("publish", 1, 1))
-    return Built(manifest, facts.carried, facts.text_hashes, tuple(warnings))
+    return Built(manifest, facts.carried, facts.text_hashes, tuple(filter(None, warnings)))
 
 
 class _Cancelled(Exception):
@@ -190,10 +191,10 @@ def _build_database(
 ) -> _Facts:
     """Write `corpus.duckdb` and `records/`."""
     with closing(open_writing(folder / DATABASE)) as connection:
-        database = None if old is None else old.folder / DATABASE
-        for statement in (*schema.attach("staged", staged), *schema.attach("old", database)):
-            connection.execute(statement)
-        statements = schema.build_tables()
+        connection.execute(schema.attach("staged", staged))
+        if old is not None:
+            connection.execute(schema.attach("old", old.folder / DATABASE))
+        statements = schema.build_tables(old is not None)
         for done, statement in enumerate(statements):
             tell(Progress("tables", done, len(statements)))
             connection.execute(statement)
@@ -207,7 +208,6 @@ def _build_database(
             " (SELECT coalesce(sum(size), 0)::BIGINT FROM documents)",
         )
         hashes = fetch(connection, "SELECT DISTINCT text_hash FROM records WHERE granularity = 'chunk'")
-        connection.execute("DETACH staged; DETACH old")
         connection.execute("CHECKPOINT")
     step("database")
     named = dict(zip(("documents", "records", "files", "bytes"), map(int, counts), strict=True))

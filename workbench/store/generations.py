@@ -7,8 +7,8 @@
       writer.lock             held by the one process that writes
       generations/ID/         immutable once published
         lock                  held shared by every reader, exclusively by who removes the folder
-        manifest.json         counts, sizes and digests of the parts, encoders, versions, and a digest of itself; beside
-                              it a copy, and `checked.json`: which files were compared with their digests, and when written
+        manifest.json         counts, sizes and digests of the parts, encoders, versions, and a digest of itself
+        checked.json          which files were compared with their digests, and when written
         corpus.duckdb  records/  text/  vectors/KEY/
       states/NAME             one line each: a generation that is kept under this name (`workbench rollback`)
       damaged/                what `workbench doctor --repair` set aside
@@ -43,14 +43,13 @@ from workbench.locators import whole_number
 from workbench.records import EncoderIdentity
 from workbench.store import locks
 
-FORMAT = 2
+FORMAT = 3
 """Version of the folder's layout and of every table and array in it. Readers refuse another number; an indexing run takes texts
 and vectors over from those in `_EARLIER`."""
-_EARLIER = (1,)
+_EARLIER = (1, 2)
 
 DATABASE = "corpus.duckdb"
 MANIFEST = "manifest.json"
-MANIFEST_COPY = "manifest.copy.json"
 CHECKED = "checked.json"
 
 _STATE = re.compile(r"[\w][\w-]{0,63}")
@@ -119,19 +118,10 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path, *, earlier: bool = False) -> Manifest:
-        """The manifest of a generation's folder, or its copy where that is damaged. Raises CorpusDamaged, CorpusError."""
-        try:
-            return cls.read_file(folder / MANIFEST, earlier=earlier)
-        except CorpusDamaged:
-            if not (folder / MANIFEST_COPY).is_file():
-                raise
-            return cls.read_file(folder / MANIFEST_COPY, earlier=earlier)
-
-    @classmethod
-    def read_file(cls, path: Path, *, earlier: bool = False) -> Manifest:
-        """The manifest in a file. Raises CorpusDamaged where its digest does not hold, CorpusError for another format (`earlier`:
-        but for one of those that an indexing run takes over).
+        """The manifest of a generation's folder. Raises CorpusDamaged where its digest does not hold, CorpusError for another
+        format (`earlier`: but for one of those that an indexing run takes over).
         """
+        path = folder / MANIFEST
         try:
             data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             seal = data.pop("seal", "")  # a manifest that was made before there were seals has none
@@ -224,17 +214,17 @@ class Pin:
     """
 
     def __init__(self, folder: Path, manifest: Manifest, lock: locks.FileLock) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        self._lock = lock
-        self._turns = {name: threading.Lock() for name in manifest.parts}
+        self.folder, self.manifest = folder, manifest
+        self._reading, self._comparing = lock, threading.Lock()
         self._sound: set[str] = set()
-        self._starts: set[str] = set()
-        self._stamps = _read_stamps(folder)
+        try:
+            self._stamps = dict(json.loads((folder / CHECKED).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            self._stamps = {}  # every part is read once more
 
     def close(self) -> None:
         """Let go of the generation."""
-        self._lock.close()
+        self._reading.close()
 
     def check(self, start: str = "", *, again: bool = False, most: int | None = None) -> None:
         """Compare the parts whose names start so with the manifest's digests, each once: nothing is read before it holds.
@@ -242,20 +232,18 @@ class Pin:
         `again` reads every byte, whatever is remembered; `most` leaves larger parts out. Raises CorpusDamaged where a part is
         missing or has another size or digest, CorpusError where it cannot be read.
         """
-        if start in self._starts and not again:
-            return
         read = False
         for name, part in self.manifest.parts.items():
-            if not name.startswith(start) or (most is not None and part.bytes > most):
-                continue
-            with self._turns[name]:
-                if again or name not in self._sound:
+            if name.startswith(start) and (most is None or part.bytes <= most) and (again or name not in self._sound):
+                with self._comparing:
                     self._sound.discard(name)
-                    self._starts.clear()
-                    read |= self._compare(name, part, again)
+                    stamp = _stamp(self.folder / name, part)
+                    if again or self._stamps.get(name) != stamp:
+                        read = True
+                        self._stamps.pop(name, None)
+                        _compare(self.folder / name, part)
+                        self._stamps[name] = stamp
                     self._sound.add(name)
-        if most is None:
-            self._starts.add(start)
         if read:
             _write_stamps(self.folder, self._stamps)
 
@@ -271,21 +259,14 @@ class Pin:
         """What changes when somebody writes to a part. Raises CorpusDamaged where one is missing or has another size."""
         return tuple(tuple(_stamp(self.folder / name, part)) for name, part in self.manifest.parts.items())
 
-    def _compare(self, name: str, part: Part, again: bool) -> bool:
-        """Compare one part, and say whether its bytes were read for that."""
-        path = self.folder / name
-        stamp = _stamp(path, part)
-        if not again and self._stamps.get(name) == stamp:
-            return False
-        self._stamps.pop(name, None)
-        try:
-            digest = file_digest(path)
-        except OSError as exc:
-            raise unreadable(path, exc) from exc
-        if digest != part.sha256:
-            raise damaged(path, "does not have the digest that its manifest says")
-        self._stamps[name] = stamp
-        return True
+
+def _compare(path: Path, part: Part) -> None:
+    try:
+        digest = file_digest(path)
+    except OSError as exc:
+        raise unreadable(path, exc) from exc
+    if digest != part.sha256:
+        raise damaged(path, "does not have the digest that its manifest says")
 
 
 def _stamp(path: Path, part: Part) -> list[int]:
@@ -297,14 +278,6 @@ def _stamp(path: Path, part: Part) -> list[int]:
     if status.st_size != part.bytes:
         raise damaged(path, f"has {status.st_size} bytes instead of {part.bytes}")
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
-
-
-def _read_stamps(folder: Path) -> dict[str, list[int]]:
-    try:
-        stamps = json.loads((folder / CHECKED).read_text(encoding="utf-8"))
-        return stamps if isinstance(stamps, dict) else {}
-    except (OSError, ValueError):
-        return {}  # every part is read once more
 
 
 def _write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
@@ -375,7 +348,7 @@ def measure_parts(folder: Path) -> dict[str, Part]:
     parts = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = path.relative_to(folder).as_posix()
-        if name not in (MANIFEST, MANIFEST_COPY, CHECKED, "lock"):
+        if name not in (MANIFEST, CHECKED, "lock"):
             parts[name] = Part(path.stat().st_size, file_digest(path))
     return parts
 
@@ -393,8 +366,7 @@ def next_number(corpus: Path) -> int:
 
 def complete(built: Path, manifest: Manifest) -> None:
     """Give a built folder its manifest, its lock and what is known of its parts, which were measured just now."""
-    for name in (MANIFEST, MANIFEST_COPY):
-        (built / name).write_text(manifest.to_json(), encoding="utf-8")
+    (built / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     (built / "lock").touch()
     for path in (built, *built.rglob("*")):
         private(path)
@@ -503,6 +475,8 @@ def write_whole(path: Path, text: str, written: str = "") -> None:
     fresh.write_text(text, encoding="utf-8")
     sync(fresh)
     private(fresh)
+    with suppress(FileNotFoundError):
+        os.chmod(fresh, path.stat().st_mode & 0o777)
     if written:
         step(written)
     os.replace(fresh, path)

@@ -118,40 +118,36 @@ class StoredRecords:
         """
         node = filters.parse(where) if where is not None and where.strip() else None
         wanted = sorted(set(collections))
-        who = [principal_key(principal), self.access_name]
-        key = json.dumps([*who, "" if node is None else str(node), wanted])
+        key = json.dumps([principal_key(principal), self.access_name, "" if node is None else str(node), wanted])
         with self._lock:
-            kept = self._scopes.get(key)
-        if kept is not None:
-            return kept
-        made = self._make_scope(principal, node, where or "", wanted, key)
-        with self._lock:
-            self._scopes[key] = made
+            made = self._scopes.get(key)
+        if made is None:
+            made = self._make_scope(principal, node, wanted, key)
+            with self._lock:
+                self._scopes[key] = made
         return made
 
     def _make_scope(
-        self, principal: Principal | None, node: filters.Node | None, text: str, collections: Sequence[str], key: str
+        self, principal: Principal | None, node: filters.Node | None, collections: Sequence[str], key: str
     ) -> Scope:
         seen_documents = visible_documents(self.access, self.access_codes, principal, self.policy)
-        owner = self.arrays.records["document_number"]
+        owner, code = self.arrays.records["document_number"], self.arrays.records["collection"]
         seen = None if seen_documents is None else _frozen(seen_documents[owner])
-        who = json.dumps([principal_key(principal), self.access_name])
-        # One row a collection, or a single row where the filter does not ask for the collection.
-        passed = None if node is None else self._evaluate(node, self._known_keys(who, seen_documents))
-        if passed is None and not collections:
+        if node is None and not collections:
             return Scope(seen, seen, seen_documents, seen_documents, key)
-        code = self.arrays.records["collection"]
         allowed = np.ones(self.records_total, bool) if seen is None else seen.copy()
-        if passed is not None:
-            allowed &= passed[0][owner] if len(passed) == 1 else passed[code, owner]
         if collections:
             names = self.arrays.names["collections"]
             allowed &= np.fromiter((n in collections for n in names), bool, len(names))[code]
-        if collections or (passed is not None and node is not None and filters.uses_collection(node)):
+        passed = None
+        if node is not None:
+            who = json.dumps([principal_key(principal), self.access_name])
+            passed = self._evaluate(node, self._known_keys(who, seen_documents))
+            allowed &= passed[code if len(passed) > 1 else 0, owner]
+        if passed is None or collections or (node is not None and filters.uses_collection(node)):
             allowed_documents = np.zeros(self.documents_total, bool)
             allowed_documents[owner[allowed]] = True
         else:
-            assert passed is not None
             allowed_documents = passed[0] if seen_documents is None else passed[0] & seen_documents
         return Scope(seen, _frozen(allowed), seen_documents, _frozen(allowed_documents), key)
 
@@ -165,7 +161,7 @@ class StoredRecords:
             columns = fetch_columns(self.connection, statement.sql, statement.values)
         except duckdb.Error as exc:
             raise FilterError(f"The filter {node} cannot be run: {exc}", "Look at its patterns and values") from exc
-        return np.stack([np.asarray(columns[f"c{i}"], bool) for i in range(max(1, len(names)))])
+        return np.stack([np.asarray(column, bool) for column in columns.values()])
 
     def _known_keys(self, who: str, seen: NDArray[np.bool_] | None) -> tuple[str, ...]:
         """Front-matter keys that some visible document has, sorted."""

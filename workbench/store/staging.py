@@ -23,6 +23,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 
 from workbench.records import Chunk, Document, EncoderIdentity
 from workbench.store import schema
-from workbench.store.database import fetch, open_reading, open_writing
+from workbench.store.database import fetch, open_reading, open_writing, stream
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,7 +53,7 @@ class Staging:
         self.path = path
         self._connection = open_writing(path)
         for table, columns in schema.STAGED.items():
-            self._connection.execute(schema.created(table, columns))
+            self._connection.execute(f"CREATE TABLE {table} ({columns})")
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schema.STAGED}
         self._held = 0
 
@@ -102,10 +103,15 @@ class Staging:
 
         for name, rows in self._rows.items():
             if rows:
-                kinds = schema.STAGED[name]
-                arrays = map(_arrow, kinds.values(), zip(*rows, strict=True))
-                self._connection.register("batch", pa.Table.from_arrays(list(arrays), names=list(kinds)))
-                self._connection.execute(f"INSERT INTO {name} SELECT * FROM batch")
+                columns = self._connection.sql(f"FROM {name} LIMIT 0").to_arrow_table().schema
+                values = list(zip(*rows, strict=True))
+                try:
+                    batch = pa.Table.from_arrays([*map(pa.array, values, columns.types)], schema=columns)
+                except UnicodeEncodeError:
+                    whole = [[_encodable(value) for value in column] for column in values]
+                    batch = pa.Table.from_arrays([*map(pa.array, whole, columns.types)], schema=columns)
+                self._connection.register("batch", batch)
+                self._connection.execute(f"INSERT INTO {name} FROM batch")
                 self._connection.unregister("batch")
                 rows.clear()
         self._held = 0
@@ -140,7 +146,7 @@ class Staging:
     def _attached(self, old_database: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file's connection, with a generation's database (if there is one) attached as `old`."""
         if old_database is not None:
-            self._connection.execute(*schema.attach("old", old_database))
+            self._connection.execute(schema.attach("old", old_database))
         try:
             yield self._connection
         finally:
@@ -173,15 +179,10 @@ class Staging:
 
     def missing_texts(self, window: int) -> Iterator[list[tuple[str, int, str]]]:
         """Hash, tokens and text of what `find_missing` found, each once, at most `window` at a time."""
-        ((last,),) = fetch(self._connection, "SELECT coalesce(max(row), -1) FROM missing")
-        sql = (
-            "SELECT t.hash, t.tokens, t.text FROM texts t JOIN missing m ON m.row = t.rowid"
-            " WHERE t.rowid BETWEEN $1 AND $2 AND m.row BETWEEN $1 AND $2"
-        )
-        for first in range(0, last + 1, window):
-            rows = fetch(self._connection, sql, [first, first + window - 1])
-            if rows:
-                yield rows
+        sql = "SELECT t.hash, t.tokens, t.text FROM texts t JOIN missing m ON m.row = t.rowid ORDER BY m.row"
+        rows = stream(self._connection, sql, window)
+        while block := list(islice(rows, window)):
+            yield block
 
     def close(self) -> None:
         """Close the file, so that it can be attached."""
@@ -285,21 +286,6 @@ def _record_row(record: Chunk) -> tuple[Any, ...]:
         record.chunk_index, record.start, record.end, record.start_line, record.end_line, record.page, record.section,
         record.context, record.text, text_hash(record.indexed_text), text_key(record.text), record.tokens,
     )  # fmt: skip
-
-
-def _arrow(declared: str, values: Sequence[Any]) -> Any:
-    """A column of a SQL type as an Arrow array."""
-    import pyarrow as pa
-
-    types = {
-        "VARCHAR": pa.string(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "UBIGINT": pa.uint64(),
-        "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(), "TIMESTAMP": pa.timestamp("us"),
-        "VARCHAR[]": pa.list_(pa.string()), "INTEGER[]": pa.list_(pa.int32()),
-    }  # fmt: skip
-    try:
-        return pa.array(values, type=types[declared])
-    except UnicodeEncodeError:
-        return pa.array([_encodable(value) for value in values], type=types[declared])
 
 
 def _encodable(value: Any) -> Any:

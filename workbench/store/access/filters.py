@@ -12,21 +12,17 @@ A condition is `field op value`: `=`, `!=`, `<`, `<=`, `>`, `>=`, `in (...)`, `c
 other characters than letters, digits, `_`, `.` and `-` is put in double quotes. `not` binds tighter than `and`, `and`
 tighter than `or`.
 
-`parse` gives an And, Or, Not or Condition; `str` of it is the canonical text, which serves as cache key.
-
-What the fields of a filter mean, and the SQL that it becomes: every value a parameter, nothing pasted into the text.
-
-A document-level condition becomes a Boolean expression over `documents d` (never NULL, so that `not` is exactly the
-complement); a key of front matter becomes `d.number IN (SELECT ... FROM fields ...)`. A condition on `collection` concerns
-records: the filter is compiled once for each collection, with its name in those conditions.
+`parse` gives an And, Or, Not or Condition; `str` of it is the canonical text, which serves as cache key. `select` turns it into
+SQL in which every value is a parameter. A condition becomes a Boolean expression over `documents d` (never NULL, so that `not` is
+exactly the complement); a key of front matter becomes `d.number IN (SELECT ... FROM fields ...)`. A condition on `collection`
+concerns records: the filter is compiled once for each collection, with its name in those conditions.
 
 A document that lacks a field fulfils no condition on it, and `!=` is `not (... = ...)`, so it fulfils every `!=`. On a list
 (`tags: [a, b]`) a condition holds when it holds for an element. `=` compares text exactly, `contains` without regard to case
 (in a list: a whole element), `like` and `glob` exactly. `path =` takes a glob or a folder (`docs/`) too. Text is compared in
 the form NFC, whatever the form of the document and of the filter; a quoted date on a key of front matter is a date too, for
-every comparison. `source` is the indexed folder, by its whole path or its last name, or the front matter's own `source`. Of a
-document that is there several times, path and folder may be those of any of its copies. `year` is the front matter's year, or
-that of the modification time.
+every comparison. `source` is the indexed folder, by its whole path or its last name, or the front matter's own `source`. `year`
+is the front matter's year, or that of the modification time.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -43,14 +39,18 @@ from typing import NamedTuple
 from workbench.errors import FilterError
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-WORD_OPERATORS = ("in", "contains", "like", "glob")
-_KEYWORDS = frozenset({"and", "or", "not", "true", "false", *WORD_OPERATORS})
+_ORDER = COMPARISONS[2:]
+_WORD_OPERATORS = ("in", "contains", "like", "glob")
+_KEYWORDS = frozenset({"and", "or", "not", "true", "false", *_WORD_OPERATORS})
 _MOST_CHARACTERS = 10_000
 _MOST_DEPTH = 60
+_MOST_NAMES = 60
 _LARGEST = 1e300
+_EXAMPLE = "Write for example type = 'note' and year >= 2024"
 
 _DATE = re.compile(
-    r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:\d{2})?)?)?)?"
+    r"\d{4}(?:-\d{2}(?:-\d{2}(?:[T ](?P<minute>\d{2}:\d{2})(?P<second>:\d{2}(?P<fraction>\.\d{1,6})?)?"
+    r"(?:Z|[+-]\d{2}:\d{2})?)?)?)?"
 )
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -75,7 +75,28 @@ class Date:
     end: datetime = attribute(compare=False, init=False)
 
     def __post_init__(self) -> None:
-        start, end = _moments(self.text)
+        text, match = self.text, _DATE.fullmatch(self.text)
+        if match is None:
+            raise FilterError(f"{text!r} is not a date", "Write for example 2024-05-01")
+        try:
+            start = datetime.fromisoformat(text[:10] + "0000-01-01"[len(text) :] + text[10:])
+            if start.tzinfo is not None:
+                start = start.astimezone(UTC).replace(tzinfo=None)
+        except (ValueError, OverflowError) as exc:
+            raise FilterError(f"There is no date {text}", "Write for example 2024-05-01") from exc
+        try:
+            if len(text) == 4:
+                end = start.replace(year=start.year + 1)
+            elif len(text) == 7:
+                end = (start + timedelta(days=32)).replace(day=1)
+            elif match["minute"] is None:
+                end = start + timedelta(days=1)
+            elif match["second"] is None:
+                end = start + timedelta(minutes=1)
+            else:
+                end = start + (timedelta(seconds=1) if match["fraction"] is None else timedelta(microseconds=1))
+        except (OverflowError, ValueError):  # the last month, or the year 9999
+            end = datetime.max
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "end", end)
 
@@ -88,7 +109,7 @@ Value = str | int | float | bool | Date
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`field op values`: one value, or for `in` at least one. `at` is where it stood in the text, from 0."""
+    """`field op values`: one value, or for `in` at least one. `at` is where it was in the text, from 0."""
 
     field: str
     op: str
@@ -96,23 +117,22 @@ class Condition:
     at: int = attribute(default=0, compare=False)
 
     def __str__(self) -> str:
-        if self.op == "in":
-            return f"{show_field(self.field)} in ({', '.join(map(show_value, self.values))})"
-        return f"{show_field(self.field)} {self.op} {show_value(self.values[0])}"
+        shown = ", ".join(map(show_value, self.values))
+        return f"{show_field(self.field)} {self.op} {f'({shown})' if self.op == 'in' else shown}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Many:
-    parts: tuple[Condition | And | Or | Not, ...]
+class _Group:
+    parts: tuple[Node, ...]
 
     def __post_init__(self) -> None:
-        flat: list[Condition | And | Or | Not] = []
-        for part in self.parts:
-            flat.extend(part.parts if isinstance(part, _Many) and type(part) is type(self) else (part,))
-        object.__setattr__(self, "parts", tuple(flat))
+        parts = (
+            part.parts if isinstance(part, _Group) and type(part) is type(self) else (part,) for part in self.parts
+        )
+        object.__setattr__(self, "parts", tuple(inner for several in parts for inner in several))
 
 
-class And(_Many):
+class And(_Group):
     """Every part holds."""
 
     __slots__ = ()
@@ -121,7 +141,7 @@ class And(_Many):
         return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
 
 
-class Or(_Many):
+class Or(_Group):
     """Some part holds."""
 
     __slots__ = ()
@@ -134,34 +154,32 @@ class Or(_Many):
 class Not:
     """The part does not hold."""
 
-    part: Condition | And | Or | Not
+    part: Node
 
     def __str__(self) -> str:
-        return f"not ({self.part})" if isinstance(self.part, _Many) else f"not {self.part}"
+        return f"not ({self.part})" if isinstance(self.part, _Group) else f"not {self.part}"
 
 
 Node = Condition | And | Or | Not
 
 
 def parse(text: str) -> Node:
-    """Read a filter.
-
-    Raises:
-        FilterError: It cannot be read; the message names the character.
-    """
+    """Read a filter. Raises FilterError, whose message names the character."""
     if len(text) > _MOST_CHARACTERS:
         raise FilterError(f"The filter has {len(text)} characters", f"It may have {_MOST_CHARACTERS}")
-    return _Parser(text).whole()
+    parser = _Parser(text)
+    node = parser.any_of(0)
+    if parser.here.kind != "end":
+        raise parser.unexpected("Join conditions with and, or")
+    return node
 
 
 def conditions(node: Node) -> Iterator[Condition]:
     """Every condition of a filter, left to right."""
     if isinstance(node, Condition):
         yield node
-    elif isinstance(node, Not):
-        yield from conditions(node.part)
     else:
-        for part in node.parts:
+        for part in (node.part,) if isinstance(node, Not) else node.parts:
             yield from conditions(part)
 
 
@@ -181,52 +199,9 @@ def show_value(value: Value) -> str:
     return str(value) if isinstance(value, Date) else repr(value)
 
 
-def as_date(text: str) -> Date | None:
-    """The date that a text is, or None; four digits alone are a number."""
-    if "-" not in text or not _DATE.fullmatch(text):
-        return None
-    try:
-        return Date(text)
-    except FilterError:
-        return None
-
-
-def fault(what: str, at: int, remedy: str) -> FilterError:
+def _fault(what: str, at: int, remedy: str) -> FilterError:
     """The error for something at a place of the filter: `at` counts from 0, people from 1."""
     return FilterError(f"The filter {what} at character {at + 1}", remedy)
-
-
-def _moments(text: str) -> tuple[datetime, datetime]:
-    match = _DATE.fullmatch(text)
-    if match is None:
-        raise FilterError(f"{text!r} is not a date", "Write for example 2024-05-01")
-    year, month, day, hour, minute, second, fraction, zone = match.groups()
-    try:
-        start = datetime(
-            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0),
-            int((fraction or "0").ljust(6, "0")), tzinfo=UTC,
-        )  # fmt: skip
-        if zone and zone != "Z":
-            hours, minutes = int(zone[1:3]), int(zone[4:6])
-            offset = timedelta(hours=hours, minutes=minutes)
-            start += -offset if zone[0] == "+" else offset
-    except (ValueError, OverflowError) as exc:
-        raise FilterError(f"There is no date {text}", "Write for example 2024-05-01") from exc
-    start = start.replace(tzinfo=None)
-    try:
-        if month is None:
-            end = start.replace(year=start.year + 1)
-        elif day is None:
-            end = (start.replace(day=1) + timedelta(days=32)).replace(day=1)
-        elif hour is None:
-            end = start + timedelta(days=1)
-        elif second is None:
-            end = start + timedelta(minutes=1)
-        else:
-            end = start + (timedelta(seconds=1) if fraction is None else timedelta(microseconds=1))
-    except (OverflowError, ValueError):  # the last month, or the year 9999
-        end = datetime.max
-    return start, end
 
 
 class _Token(NamedTuple):
@@ -235,178 +210,129 @@ class _Token(NamedTuple):
     at: int
 
 
+def _tokens(text: str) -> Iterator[_Token]:
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            rest = text[at:].lstrip()
+            what = "has an open quote" if rest[0] in "'\"" else f"has an unexpected {rest[0]!r}"
+            raise _fault(what, len(text) - len(rest), _EXAMPLE)
+        kind = str(match.lastgroup)
+        yield _Token(kind, match[kind], match.start(kind))
+        at = match.end()
+    yield _Token("end", "", end)
+
+
 class _Parser:
     """Recursive descent over the tokens, one method a rule."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(self._scan())
-        self._next = 0
-        self._depth = 0
-
-    def _scan(self) -> Iterator[_Token]:
-        at, end = 0, len(self._text.rstrip())
-        while at < end:
-            match = _TOKEN.match(self._text, at)
-            if match is None:
-                start = at + len(self._text[at:]) - len(self._text[at:].lstrip())
-                what = "has an open quote" if self._text[start] in "'\"" else f"has an unexpected {self._text[start]!r}"
-                raise fault(what, start, "Write for example type = 'note' and year >= 2024")
-            kind = str(match.lastgroup)
-            yield _Token(kind, match.group(kind), match.start(kind))
-            at = match.end()
-        yield _Token("end", "", end)
+        self._left = list(_tokens(text))[::-1]
 
     @property
-    def _here(self) -> _Token:
-        return self._tokens[self._next]
+    def here(self) -> _Token:
+        return self._left[-1]
 
-    def _take(self) -> _Token:
-        token = self._here
-        self._next += token.kind != "end"
-        return token
-
-    def _keyword(self, *names: str) -> str:
-        """Take the next token if it is one of these keywords."""
-        token = self._here
-        if token.kind == "word" and token.text.lower() in names:
-            return self._take().text.lower()
-        return ""
+    def _take(self, kind: str, *texts: str) -> str:
+        """The text of the next token, in small letters, if it is of this kind and one of these texts; it is then taken."""
+        text = self.here.text.lower()
+        if self.here.kind != kind or (texts and text not in texts):
+            return ""
+        self._left.pop()
+        return text
 
     def _expect(self, mark: str, after: str) -> None:
-        if self._here.text != mark or self._here.kind != "mark":
-            raise self._unexpected(f"Write {mark!r} after {after}")
-        self._take()
+        if not self._take("mark", mark):
+            raise self.unexpected(f"Write {mark!r} after {after}")
 
-    def _unexpected(self, remedy: str) -> FilterError:
-        token = self._here
-        return fault("ends too early" if token.kind == "end" else f"has an unexpected {token.text}", token.at, remedy)
+    def unexpected(self, remedy: str) -> FilterError:
+        kind, text, at = self.here
+        return _fault("ends too early" if kind == "end" else f"has an unexpected {text}", at, remedy)
 
-    def whole(self) -> Node:
-        node = self._either()
-        if self._here.kind != "end":
-            raise self._unexpected("Join conditions with and, or")
-        return node
-
-    def _either(self) -> Node:
-        parts = [self._both()]
-        while self._keyword("or"):
-            parts.append(self._both())
+    def any_of(self, depth: int) -> Node:
+        parts = [self._all_of(depth)]
+        while self._take("word", "or"):
+            parts.append(self._all_of(depth))
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
-    def _both(self) -> Node:
-        parts = [self._one()]
-        while self._keyword("and"):
-            parts.append(self._one())
+    def _all_of(self, depth: int) -> Node:
+        parts = [self._one(depth + 1)]
+        while self._take("word", "and"):
+            parts.append(self._one(depth + 1))
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
-    def _one(self) -> Node:
-        self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise fault("is nested too deeply", self._here.at, f"Use at most {_MOST_DEPTH} levels")
-        try:
-            if self._keyword("not"):
-                return Not(self._one())
-            if self._here.kind == "mark" and self._here.text == "(":
-                self._take()
-                node = self._either()
-                self._expect(")", "the conditions in parentheses")
-                return node
-            return self._condition()
-        finally:
-            self._depth -= 1
+    def _one(self, depth: int) -> Node:
+        if depth > _MOST_DEPTH:
+            raise _fault("is nested too deeply", self.here.at, f"Use at most {_MOST_DEPTH} levels")
+        if self._take("word", "not"):
+            return Not(self._one(depth + 1))
+        if self._take("mark", "("):
+            node = self.any_of(depth)
+            self._expect(")", "the conditions in parentheses")
+            return node
+        return self._condition()
 
     def _condition(self) -> Condition | Not:
-        token = self._here
-        if token.kind == "word" and token.text.lower() not in _KEYWORDS:
-            name = token.text
-        elif token.kind == "text" and token.text.startswith('"'):
-            name = token.text[1:-1].replace('""', '"')
-        else:
-            raise self._unexpected("A condition starts with a field, for example type = 'note'")
-        self._take()
-        negated = bool(self._keyword("not"))
-        op = self._keyword(*WORD_OPERATORS)
-        if not op and not negated and self._here.kind == "op":
-            op = {"==": "=", "<>": "!="}.get(self._here.text, self._here.text)
-            self._take()
+        kind, name, at = self.here
+        if kind == "text" and name[0] == '"':
+            name = name[1:-1].replace('""', '"')
+        elif kind != "word" or name.lower() in _KEYWORDS:
+            raise self.unexpected("A condition starts with a field, for example type = 'note'")
+        self._left.pop()
+        negated = self._take("word", "not")
+        op = self._take("word", *_WORD_OPERATORS) or ("" if negated else self._take("op"))
         if not op:
-            raise self._unexpected(f"After a field comes one of {' '.join((*COMPARISONS, *WORD_OPERATORS))}")
-        condition = Condition(name, op, self._values() if op == "in" else (self._value(),), token.at)
+            raise self.unexpected(f"After a field comes one of {' '.join((*COMPARISONS, *_WORD_OPERATORS))}")
+        op = {"==": "=", "<>": "!="}.get(op, op)
+        if op == "in":
+            self._expect("(", "in")
+        values = [self._value()]
+        while op == "in" and self._take("mark", ","):
+            values.append(self._value())
+        if op == "in":
+            self._expect(")", "the values of in")
+        condition = Condition(name, op, tuple(values), at)
         return Not(condition) if negated else condition
 
-    def _values(self) -> tuple[Value, ...]:
-        self._expect("(", "in")
-        values = [self._value()]
-        while self._here.text == "," and self._here.kind == "mark":
-            self._take()
-            values.append(self._value())
-        self._expect(")", "the values of in")
-        return tuple(values)
-
     def _value(self) -> Value:
-        token = self._here
-        if token.kind == "text":
-            value: Value = token.text[1:-1].replace(token.text[0] * 2, token.text[0])
-        elif token.kind == "number":
-            value = float(token.text) if any(c in token.text for c in ".eE") else int(token.text)
+        kind, text, at = self.here
+        value: Value
+        if kind == "text":
+            value = text[1:-1].replace(text[0] * 2, text[0])
+        elif kind == "number":
+            value = float(text) if any(c in text for c in ".eE") else int(text)
             if abs(value) > _LARGEST:
-                raise fault("has a number that is too large", token.at, "Write a smaller one")
-        elif token.kind == "date":
+                raise _fault("has a number that is too large", at, "Write a smaller one")
+        elif kind == "date":
             try:
-                value = Date(token.text)
+                value = Date(text)
             except FilterError as exc:
-                raise fault(f"has no date {token.text}", token.at, exc.remedy) from exc
-        elif token.kind == "word" and token.text.lower() in ("true", "false"):
-            value = token.text.lower() == "true"
-        elif token.kind == "word":
-            raise self._unexpected(f"Put text in quotes: '{token.text}'")
+                raise _fault(f"has no date {text}", at, exc.remedy) from exc
+        elif kind == "word" and text.lower() in ("true", "false"):
+            value = text.lower() == "true"
+        elif kind == "word":
+            raise self.unexpected(f"Put text in quotes: '{text}'")
         else:
-            raise self._unexpected("Write a value: 'text', a number, or a date such as 2024-05-01")
-        self._take()
+            raise self.unexpected("Write a value: 'text', a number, or a date such as 2024-05-01")
+        self._left.pop()
         return value
 
 
 # --- SQL ----------------------------------------------------------------------------------------------------------------
 
-_TEXT = {
-    "type": "d.type", "sensitivity": "d.sensitivity", "path": "d.path", "title": "d.title", "url": "d.url",
-    "language": "d.language", "tenant": "d.tenant",
-}  # fmt: skip
-_NUMBER = {"year": "d.year", "size": "d.size", "characters": "d.characters", "lines": "d.lines"}
-_TIME = {"modified": "d.modified"}
-COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, *_TIME, "source", "root", "collection")))
+_TEXT = ("type", "sensitivity", "path", "title", "url", "language", "tenant")
+_NUMBER = ("year", "size", "characters", "lines")
+COLUMNS = tuple(sorted((*_TEXT, *_NUMBER, "modified", "source", "root", "collection")))
 """Fields that every corpus has."""
 
-_ROOT_NAME = r"regexp_extract(d.root, '[^/]+$')"
-_MOST_NAMES = 60
-_ORDER = ("<", "<=", ">", ">=")
 
-
-@dataclass(slots=True)
-class Compiled:
-    """One SQL expression and its parameters, in order."""
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement and its parameters, in order."""
 
     sql: str
-    values: list[object] = attribute(default_factory=list)
-
-
-def check_fields(node: Node, keys: Collection[str]) -> None:
-    """Refuse fields that are neither columns nor among the visible front-matter `keys`. Raises FilterError."""
-    keys = {_nfc(key) for key in keys}
-    for condition in conditions(node):
-        name = _plain(condition.field)
-        if name in keys or (name in COLUMNS and name == condition.field):
-            continue
-        known = sorted({*COLUMNS, *keys})
-        close = difflib.get_close_matches(name, known, 1)
-        hint = f"Did you mean {close[0]}? " if close else ""
-        more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-        raise fault(
-            f"names the unknown field {condition.field}",
-            condition.at,
-            f"{hint}The fields are {', '.join(known[:_MOST_NAMES])}{more}",
-        )
+    values: list[object]
 
 
 def uses_collection(node: Node) -> bool:
@@ -414,7 +340,7 @@ def uses_collection(node: Node) -> bool:
     return any(c.field == "collection" for c in conditions(node))
 
 
-def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> Compiled:
+def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> Statement:
     """The statement that evaluates a filter: one row a document in number order, one Boolean column a collection.
 
     Args:
@@ -425,137 +351,166 @@ def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> Com
     Raises:
         FilterError: An unknown field, or a value that its field cannot have.
     """
-    check_fields(node, keys)
-    columns = [compile_filter(node, name) for name in collections] or [compile_filter(node, "")]
-    listed = ", ".join(f"{c.sql} AS c{i}" for i, c in enumerate(columns))
-    values = [value for c in columns for value in c.values]
-    return Compiled(f"SELECT {listed} FROM documents d ORDER BY d.number", values)
+    _check_fields(node, {_nfc(key) for key in keys})
+    values: list[object] = []
+    columns = [f"{_Sql(name, values).filter(node)} AS c{i}" for i, name in enumerate(collections or [""])]
+    return Statement(f"SELECT {', '.join(columns)} FROM documents d ORDER BY d.number", values)
 
 
-def compile_filter(node: Node, collection: str) -> Compiled:
-    """One filter as an expression over `documents d`, for records of one collection. Raises FilterError."""
-    if isinstance(node, Condition):
-        if node.op == "!=":
-            return _negate(_condition(Condition(node.field, "=", node.values, node.at), collection))
-        return _condition(node, collection)
-    if isinstance(node, Not):
-        return _negate(compile_filter(node.part, collection))
-    parts = [compile_filter(part, collection) for part in node.parts]
-    word = " AND " if isinstance(node, And) else " OR "
-    return Compiled(f"({word.join(p.sql for p in parts)})", [v for p in parts for v in p.values])
+def _check_fields(node: Node, keys: set[str]) -> None:
+    """Refuse fields that are neither columns nor among the visible front-matter keys. Raises FilterError."""
+    for condition in conditions(node):
+        name = _key_name(condition.field)
+        if name in keys or (name in COLUMNS and name == condition.field):
+            continue
+        known = sorted({*COLUMNS, *keys})
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+        remedy = f"{hint}The fields are {', '.join(known[:_MOST_NAMES])}{more}"
+        raise _fault(f"names the unknown field {condition.field}", condition.at, remedy)
 
 
-def _negate(part: Compiled) -> Compiled:
-    return Compiled(f"(NOT {part.sql})", part.values)
-
-
-def _any(parts: Sequence[Compiled]) -> Compiled:
-    return Compiled(f"({' OR '.join(p.sql for p in parts)})", [v for p in parts for v in p.values])
-
-
-def _plain(name: str) -> str:
+def _key_name(field: str) -> str:
     """`metadata.year` names the front matter's key even where a column has that name."""
-    return _nfc(name.removeprefix("metadata."))
+    return _nfc(field.removeprefix("metadata."))
 
 
 def _nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _condition(c: Condition, collection: str) -> Compiled:
-    if c.op == "in":
-        return _any([_condition(Condition(c.field, "=", (value,), c.at), collection) for value in c.values])
-    value = c.values[0]
-    if c.field == "collection":
-        named = _text("CAST(? AS VARCHAR)", c, value)
-        return Compiled(named.sql, [collection, *named.values])
-    if c.field in ("source", "root"):
-        parts = [_text(f"coalesce({sql}, '')", c, value) for sql in ("d.root", _ROOT_NAME)]
-        return _any([*parts, _key("source", c, value)] if c.field == "source" else parts)
-    if c.field in _TEXT:
-        return _text(_TEXT[c.field], c, value)
-    if c.field in _NUMBER:
-        return _number(_NUMBER[c.field], c, value)
-    if c.field in _TIME:
-        return _time(_TIME[c.field], c, _moment(c, value))
-    return _key(_plain(c.field), c, value)
+class _Sql:
+    """Writes a filter for records of one collection as an expression over `documents d`; its parameters go to `values`."""
+
+    def __init__(self, collection: str, values: list[object]) -> None:
+        self._collection, self._values = collection, values
+
+    def filter(self, node: Node) -> str:
+        if isinstance(node, Condition):
+            if node.op == "!=":
+                return f"(NOT {self._condition(replace(node, op='='), node.values[0])})"
+            if node.op == "in":
+                return _any(self._condition(replace(node, op="="), value) for value in node.values)
+            return self._condition(node, node.values[0])
+        if isinstance(node, Not):
+            return f"(NOT {self.filter(node.part)})"
+        word = " AND " if isinstance(node, And) else " OR "
+        return f"({word.join(map(self.filter, node.parts))})"
+
+    def _given(self, *values: object) -> str:
+        self._values.extend(values)
+        return "?"
+
+    def _condition(self, c: Condition, value: Value) -> str:
+        if c.field == "collection":
+            return self._text(f"CAST({self._given(self._collection)} AS VARCHAR)", c, value)
+        if c.field in ("source", "root"):
+            places = ("coalesce(d.root, '')", "coalesce(regexp_extract(d.root, '[^/]+$'), '')")
+            parts = [self._text(place, c, value) for place in places]
+            return _any([*parts, self._key("source", c, value)] if c.field == "source" else parts)
+        if c.field in _TEXT:
+            return self._text(f"d.{c.field}", c, value)
+        if c.field in _NUMBER:
+            return self._number(f"d.{c.field}", c, value)
+        if c.field == "modified":
+            return self._time("d.modified", c, _moment(c, value))
+        return self._key(_key_name(c.field), c, value)
+
+    def _text(self, sql: str, c: Condition, value: Value) -> str:
+        text, sql = _text_value(c, value), f"nfc_normalize({sql})"
+        if c.op == "contains":
+            test = f"contains(lower({sql}), lower({self._given(text)}))"
+        elif c.op == "glob":
+            test = f"regexp_full_match({sql}, {self._given(glob_pattern(text))})"
+        elif c.op == "=" and c.field == "path" and (text.endswith("/") or any(mark in text for mark in "*?[")):
+            self._given(text, glob_pattern(text + "**" if text.endswith("/") else text))
+            test = f"{sql} = ? OR regexp_full_match({sql}, ?)"
+        else:
+            test = f"{sql} {c.op} {self._given(text)}"
+        return f"coalesce({test}, false)"
+
+    def _number(self, sql: str, c: Condition, value: Value) -> str:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise _fault(f"compares the number {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024")
+        _refuse_text_operators("number", c)
+        return f"coalesce(CAST({sql} AS DOUBLE) {c.op} CAST({self._given(float(value))} AS DOUBLE), false)"
+
+    def _time(self, sql: str, c: Condition, date: Date) -> str:
+        """A date as written is a stretch of time: `=` is within it, `<` before its start, `<=` before its end."""
+        if c.op == "=":
+            self._given(date.start, date.end)
+            return f"coalesce({sql} >= ? AND {sql} < ?, false)"
+        bound = self._given(date.start if c.op in ("<", ">=") else date.end)
+        return f"coalesce({sql} {'<' if c.op in ('<', '<=') else '>='} {bound}, false)"
+
+    def _key(self, key: str, c: Condition, value: Value) -> str:
+        """A condition on a front-matter key: the documents that have a fulfilling value of it."""
+        sql = f"SELECT f.document_number FROM fields f WHERE nfc_normalize(f.key) = {self._given(key)}"
+        return f"(d.number IN ({sql} AND {_any(self._key_tests(c, value))}))"
+
+    def _key_tests(self, c: Condition, value: Value) -> Iterator[str]:
+        """What a value may fulfil: any of these."""
+        compares = c.op in ("=", *_ORDER)
+        date = value if isinstance(value, Date) else _as_date(value) if isinstance(value, str) else None
+        if isinstance(value, bool):
+            if c.op != "=":
+                raise _fault(f"uses {c.op} with {str(value).lower()}", c.at, "Use = or !=")
+            yield f"coalesce(lower(f.text) = {self._given(str(value).lower())}, false)"
+        elif date is not None and compares:
+            yield self._time("f.time", c, date)
+            if c.op == "=" and isinstance(value, str):
+                yield self._text("f.text", c, value)
+        elif isinstance(value, (int, float)) and compares:
+            yield self._number("f.number", c, value)
+            if isinstance(value, int) and 1000 <= value <= 9999:  # a year, where the key holds dates
+                yield self._time("f.time", c, Date(str(value)))
+        elif c.op == "contains":
+            self._given(*[_text_value(c, value)] * 2)
+            text = "lower(nfc_normalize(f.text))"
+            yield f"CASE WHEN f.listed THEN {text} = lower(?) ELSE contains({text}, lower(?)) END"
+        else:
+            yield self._text("f.text", c, value)
 
 
-def _text(sql: str, c: Condition, value: Value) -> Compiled:
-    text, sql = _text_value(c, value), f"nfc_normalize({sql})"
-    if c.op == "contains":
-        return Compiled(f"coalesce(contains(lower({sql}), lower(?)), false)", [text])
-    if c.op == "like":
-        return Compiled(f"coalesce({sql} LIKE ?, false)", [text])
-    if c.op == "glob":
-        return Compiled(f"coalesce(regexp_full_match({sql}, ?), false)", [glob_pattern(text)])
-    if c.op == "=" and c.field == "path" and (text.endswith("/") or any(mark in text for mark in "*?[")):
-        pattern = glob_pattern(text + "**" if text.endswith("/") else text)
-        return Compiled(f"coalesce({sql} = ? OR regexp_full_match({sql}, ?), false)", [text, pattern])
-    return Compiled(f"coalesce({sql} {c.op} ?, false)", [text])
+def _any(parts: Iterator[str] | Sequence[str]) -> str:
+    return f"({' OR '.join(parts)})"
 
 
-def _number(sql: str, c: Condition, value: Value) -> Compiled:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise fault(f"compares the number {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024")
+def _refuse_text_operators(kind: str, c: Condition) -> None:
     if c.op in ("contains", "like", "glob"):
-        raise fault(f"uses {c.op} on the number {c.field}", c.at, "Use =, !=, <, <=, >, >= or in")
-    return Compiled(f"coalesce(CAST({sql} AS DOUBLE) {c.op} CAST(? AS DOUBLE), false)", [float(value)])
-
-
-def _time(sql: str, c: Condition, date: Date) -> Compiled:
-    """A date as written is a stretch of time: `=` is within it, `<` before its start, `<=` before its end."""
-    if c.op == "=":
-        return Compiled(f"coalesce({sql} >= ? AND {sql} < ?, false)", [date.start, date.end])
-    bound = date.start if c.op in ("<", ">=") else date.end
-    return Compiled(f"coalesce({sql} {'<' if c.op in ('<', '<=') else '>='} ?, false)", [bound])
+        raise _fault(f"uses {c.op} on the {kind} {c.field}", c.at, "Use =, !=, <, <=, >, >= or in")
 
 
 def _moment(c: Condition, value: Value) -> Date:
-    if c.op in ("contains", "like", "glob"):
-        raise fault(f"uses {c.op} on the date {c.field}", c.at, "Use =, !=, <, <=, >, >= or in")
-    if isinstance(value, Date):
-        return value
-    if isinstance(value, str) and (date := as_date(value)) is not None:
+    _refuse_text_operators("date", c)
+    date = _as_date(value) if isinstance(value, str) else value
+    if isinstance(date, Date):
         return date
-    raise fault(f"compares the date {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024-05-01")
+    raise _fault(f"compares the date {c.field} with {value!s}", c.at, f"Write for example {c.field} >= 2024-05-01")
 
 
-def _key(key: str, c: Condition, value: Value) -> Compiled:
-    """A condition on a front-matter key: the documents that have a fulfilling value of it."""
-    date = value if isinstance(value, Date) else as_date(value) if isinstance(value, str) else None
-    if isinstance(value, bool):
-        if c.op != "=":
-            raise fault(f"uses {c.op} with {str(value).lower()}", c.at, "Use = or !=")
-        test = Compiled("coalesce(lower(f.text) = ?, false)", [str(value).lower()])
-    elif date is not None and c.op in ("=", *_ORDER):
-        test = _time("f.time", c, date)
-        if c.op == "=" and isinstance(value, str):
-            test = _any([test, _text("f.text", c, value)])
-    elif isinstance(value, (int, float)) and c.op in ("=", *_ORDER):
-        test = _number("f.number", c, value)
-        if isinstance(value, int) and 1000 <= value <= 9999:  # a year, where the key holds dates
-            test = _any([test, _time("f.time", c, Date(str(value)))])
-    elif c.op == "contains":
-        text = _text_value(c, value)
-        test = Compiled(
-            "CASE WHEN f.listed THEN lower(nfc_normalize(f.text)) = lower(?)"
-            " ELSE contains(lower(nfc_normalize(f.text)), lower(?)) END",
-            [text, text],
-        )
-    else:
-        test = _text("f.text", c, value)
-    sql = f"(d.number IN (SELECT f.document_number FROM fields f WHERE nfc_normalize(f.key) = ? AND {test.sql}))"
-    return Compiled(sql, [key, *test.values])
+def _as_date(text: str) -> Date | None:
+    """The date that a text is, or None; four digits alone are a number."""
+    try:
+        return Date(text) if "-" in text else None
+    except FilterError:
+        return None
 
 
 def _text_value(c: Condition, value: Value) -> str:
     """The value as text: numbers and dates as they would be written, so that `contains 2024` works."""
     if isinstance(value, bool):
-        raise fault(f"compares the text {c.field} with {str(value).lower()}", c.at, "Put text in quotes")
+        raise _fault(f"compares the text {c.field} with {str(value).lower()}", c.at, "Put text in quotes")
     if not isinstance(value, str) and c.op in _ORDER:
-        raise fault(f"compares the text {c.field} with {value!s}", c.at, f"Put it in quotes: '{value!s}'")
+        raise _fault(f"compares the text {c.field} with {value!s}", c.at, f"Put it in quotes: '{value!s}'")
     return _nfc(str(value))
+
+
+_GLOB = re.compile(
+    r"(?P<folders>(?:(?<=/)|^)\*\*/)|(?P<all>\*\*)|(?P<some>\*)|(?P<one>\?)|(?P<group>\[!?(?:[^\]/\-]-[^\]/\-]|[^\]/\-])+\])"
+)
+_GLOB_PATTERNS = {"folders": "(?:.*/)?", "all": ".*", "some": "[^/]*", "one": "[^/]"}
 
 
 def glob_pattern(glob: str) -> str:
@@ -563,33 +518,23 @@ def glob_pattern(glob: str) -> str:
 
     `**/` also matches no folder at all: `docs/**/a.md` finds `docs/a.md`.
     """
-    out, i = ["(?s)"], 0
-    while i < len(glob):
-        if glob.startswith("**/", i) and (i == 0 or glob[i - 1] == "/"):
-            out.append("(?:.*/)?")
-            i += 3
-        elif glob.startswith("**", i):
-            out.append(".*")
-            i += 2
-        elif glob[i] == "*":
-            out.append("[^/]*")
-            i += 1
-        elif glob[i] == "?":
-            out.append("[^/]")
-            i += 1
-        elif glob[i] == "[" and (group := _GROUP.match(glob, i)) and _forward(group.group(2)):
-            inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", group.group(2))
-            out.append(f"[{'^/' if group.group(1) else ''}{inside}]")
-            i = group.end()
+    out, at = ["(?s)"], 0
+    while at < len(glob):
+        match = _GLOB.match(glob, at)
+        kind = match.lastgroup if match else None
+        if match and kind == "group" and not _runs_upwards(match[0]):
+            match = None  # `[z-a]` is not a group but these five characters
+        if match is None:
+            out.append(re.escape(glob[at]))
+        elif kind == "group":
+            negated = match[0][1] == "!"
+            inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", match[0][1 + negated : -1])
+            out.append(f"[{'^/' if negated else ''}{inside}]")
         else:
-            out.append(re.escape(glob[i]))
-            i += 1
+            out.append(_GLOB_PATTERNS[str(kind)])
+        at = match.end() if match else at + 1
     return "".join(out)
 
 
-def _forward(group: str) -> bool:
-    """Whether every range of a group runs upwards; `[z-a]` is not a group but these five characters."""
-    return all(low <= high for low, high in re.findall(r"(?s)(.)-(.)", group))
-
-
-_GROUP = re.compile(r"\[(!?)((?:[^\]/\-]-[^\]/\-]|[^\]/\-])+)\]")
+def _runs_upwards(group: str) -> bool:
+    return all(low <= high for low, high in re.findall(r"(?s)(.)-(.)", group[1:-1]))

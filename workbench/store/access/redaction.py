@@ -48,16 +48,16 @@ from numpy.typing import NDArray
 from workbench.errors import SettingError
 from workbench.ingest.chunking import SEPARATOR
 from workbench.ingest.rules import policy_values
-from workbench.records import Document, Passage, Principal, Span
+from workbench.records import Document, Principal
 from workbench.store.access import filters
 from workbench.store.access.visibility import MASK, Policy, holds_one
-from workbench.store.grep.pattern import GrepPattern, Search, compile_re2, matcher, matches, prepare, read_regex
-from workbench.store.grep.search import ELLIPSIS, MappedGrep, reached
+from workbench.store.grep.pattern import GrepPattern, Search, compile_re2, matcher, matches, read_regex
+from workbench.store.grep.search import MappedGrep
 from workbench.store.lexical.query import Matcher, occurrences
 from workbench.store.lexical.search import Postings, PostingsReader
 from workbench.store.lexical.tokens import MARKS
 from workbench.store.records import StoredRecords
-from workbench.store.types import ChunkRow, GrepAnswer, Scope, joined
+from workbench.store.types import ChunkRow, Scope, joined
 
 _LEFT_MARKS = re.compile(f"(?<={MASK})[{MARKS}]+")
 """Marks of a letter that was masked without them."""
@@ -195,8 +195,8 @@ def load_policy(corpus: Path) -> Policy | None:
     )
 
 
-MOST_PASSAGES = 2_000
-"""Passages that are masked and counted for one answer, where fewer are asked for."""
+MOST_LINES = 5_000
+"""Matched lines of one pattern that are ranked where some may be masked: the document of each is read."""
 
 _KEPT = 512
 _KEPT_SCOPES = 32
@@ -467,150 +467,37 @@ class ShownPostings(PostingsReader):
 
 
 class RedactedGrep(MappedGrep):
-    """A line index that finds what is not masked."""
+    """A line index that finds what is not masked: a line that matches only behind a mask is no match."""
 
     def __init__(self, grep: MappedGrep, redactor: Redactor) -> None:
         vars(self).update(vars(grep))
+        self._most_lines = min(self._most_lines, MOST_LINES)
         self._redactor = redactor
 
     def text(self, document_number: int) -> str:
         """A document's whole text, masked."""
         return self._redactor.one(document_number).document.text
 
-    def search(
-        self,
-        patterns: Sequence[str],
-        scope: Scope,
-        depth: int,
-        *,
-        regex: bool,
-        case: str,
-        word: bool,
-        context: int,
-        counts: str = "passages",
-    ) -> GrepAnswer:
-        """As the line index, over masked texts. Raises QueryError.
+    def _shown(self, pattern: GrepPattern, lines: NDArray[np.int64]) -> NDArray[np.int64]:
+        kept: list[int] = []
+        owners = self._text.document_of(lines).tolist()
+        for start in range(0, len(owners), _KEPT // 2):
+            some = slice(start, start + _KEPT // 2)
+            documents = self._redactor.many(owners[some])
+            for line, owner in zip(lines[some].tolist(), owners[some], strict=True):
+                shown = self._masked_line(documents[owner], owner, line)
+                if shown is None or pattern.search(shown, 0, len(shown))[0] >= 0:
+                    kept.append(line)
+        return np.array(kept, np.int64)
 
-        Files and lines are counted over the best `MOST_PASSAGES` passages, or `depth` if that is more.
-        """
-        most = max(depth, MOST_PASSAGES)
-        found = super().search(patterns, scope, most, regex=regex, case=case, word=word, context=context, counts=counts)
-        prepared = [prepare(p, regex=regex, case=case, word=word) for p in dict.fromkeys(patterns)]
-        documents = self._redactor.many(found.documents.tolist())
-        kept: list[tuple[Passage, int, int]] = []
-        for passage, record, owner in zip(
-            found.passages, found.numbers.tolist(), found.documents.tolist(), strict=True
-        ):
-            for shown in _masked(passage, documents[owner], prepared, context):
-                if shown.matched_lines[0] == passage.matched_lines[0]:
-                    kept.append((shown, record, owner))
-                else:
-                    kept.append((*self._held(shown, owner, scope), owner))
-        kept.sort(key=lambda one: (-one[0].score, one[2], one[0].start_line))  # the order of grep
-        passages = tuple(passage for passage, _, _ in kept)
-        numbers = np.array([record for _, record, _ in kept], np.int64)
-        owners = np.array([owner for _, _, owner in kept], np.int64)
-        taken = reached(counts, numbers, owners, depth) or len(passages)
-        return GrepAnswer(
-            passages[:taken],
-            numbers[:taken],
-            owners[:taken],
-            len(np.unique(owners)),
-            sum(len(p.matched_lines) for p in passages),
-            found.complete and found.exhausted,
-            found.exhausted and taken == len(passages),
-        )
+    def _masked_line(self, redacted: Redacted, document: int, line: int) -> bytes | None:
+        """A line as it is shown; None where nothing of it is masked."""
+        first, last = self._text.line_span(document, line)
+        if redacted.masked is None or not redacted.masked[first:last].any():
+            return None
+        return redacted.document.text[first:last].encode()
 
-    def _held(self, passage: Passage, document: int, scope: Scope) -> tuple[Passage, int]:
-        """A passage whose first matched line is another one now, with the allowed record that holds that line."""
-        text, columns = self._text, self._columns
-        line = int(text.first_lines[document]) + passage.matched_lines[0] - 1
-        start, end = int(text.line_starts[line]), int(text.line_starts[line + 1]) - 1
-        span = text.character_offset(document, start), text.character_offset(document, end)
-        record = columns.holder(document, span, span, scope.allowed)
-        return replace(passage, chunk_id=columns.chunk_ids.take(np.array([record]))[0]), record
-
-
-def _masked(passage: Passage, document: Redacted, patterns: Sequence[GrepPattern], context: int) -> list[Passage]:
-    """A passage with masked lines and the matches that are left: none, one, or several where a match between them is gone."""
-    if document.masked is None:
-        return [passage]
-    originals, shown_lines = document.original.split("\n"), document.document.text.split("\n")
-    starts = np.cumsum([0, *(len(line) + 1 for line in originals)])
-    lines: dict[int, str] = {}
-    held: dict[int, tuple[set[int], list[tuple[int, int]]]] = {}
-    for number, line in enumerate(passage.text.split("\n"), passage.start_line):
-        if line == ELLIPSIS or number > len(originals):
-            lines[number] = line
-        elif line == originals[number - 1]:
-            lines[number] = shown_lines[number - 1]
-        else:
-            begin = int(starts[number - 1])
-            masked = document.masked[begin : begin + len(originals[number - 1])]
-            lines[number] = _cut(line, originals[number - 1], masked)
-        if number in passage.matched_lines:
-            holding = _matches(lines[number], patterns)
-            if holding[0]:
-                held[number] = holding
-    groups: list[list[int]] = []
-    for number in held:
-        if groups and number - groups[-1][-1] <= 2 * context:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    return [_part(passage, lines, held, group, context) for group in groups]
-
-
-def _part(
-    passage: Passage,
-    lines: Mapping[int, str],
-    held: Mapping[int, tuple[set[int], list[tuple[int, int]]]],
-    matched: Sequence[int],
-    context: int,
-) -> Passage:
-    """The part of a passage around some matched lines."""
-    # A passage that was cut short shows fewer lines than it spans.
-    first = max(passage.start_line, matched[0] - context)
-    last = min(passage.end_line, matched[-1] + context)
-    shown = [number for number in lines if first <= number <= last]
-    found: set[int] = set()
-    spans, at = [], 0
-    for number in shown:
-        if number in matched:
-            found |= held[number][0]
-            spans += [Span(at + start, at + end) for start, end in held[number][1]]
-        at += len(lines[number]) + 1
-    n = len(matched)
-    return replace(
-        passage,
-        start_line=first,
-        end_line=last,
-        text="\n".join(lines[number] for number in shown),
-        matches=tuple(spans),
-        matched_lines=tuple(matched),
-        score=float(len(found) + n / (n + 1)),
-    )
-
-
-def _cut(piece: str, line: str, masked: NDArray[np.bool_]) -> str:
-    """A piece of a long line: masked where any place of the line that it may come from is masked."""
-    inner = piece.removeprefix(ELLIPSIS).removesuffix(ELLIPSIS)
-    before, after = piece[: piece.find(inner)], piece[piece.find(inner) + len(inner) :]
-    places = list(_occurrences(line, inner)) if inner else []
-    hidden = np.zeros(len(inner), bool) if places else np.ones(len(inner), bool)
-    for at in places:
-        hidden |= masked[at : at + len(inner)]
-    return before + "".join(MASK if gone else c for c, gone in zip(inner, hidden.tolist(), strict=True)) + after
-
-
-def _matches(line: str, patterns: Sequence[GrepPattern]) -> tuple[set[int], list[tuple[int, int]]]:
-    """Which patterns match a line, and where: character spans in order, joined where they overlap."""
-    data = line.encode("utf-8")
-    holding: set[int] = set()
-    found: list[tuple[int, int]] = []
-    for index, pattern in enumerate(patterns):
-        for first, last in matches(data, pattern.spans):
-            holding.add(index)
-            if last > first:
-                found.append((len(data[:first].decode("utf-8")), len(data[:last].decode("utf-8"))))
-    return holding, joined(found)
+    def _line_texts(self, document: int, first: int, last: int) -> Iterator[bytes]:
+        redacted = self._redactor.one(document)
+        for line, data in enumerate(super()._line_texts(document, first, last), first):
+            yield self._masked_line(redacted, document, line) or data

@@ -506,19 +506,19 @@ def matcher(compiled: Any, groups: bool = False) -> Search:
     return plain
 
 
-def matches(data: bytes, search: Search) -> Iterator[tuple[int, int]]:
-    """First and last offsets of the matches in bytes of UTF-8, from left to right, empty ones too.
+def matches(data: bytes, search: Search, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """First and last offsets of the matches in bytes of UTF-8 from `start` to `end`, from left to right, empty ones too.
 
     The next match is looked for where the last one ends: what a pattern takes in beside one match may be beside the next.
     """
-    at = 0
-    while at <= len(data):
-        first, last = search(data, at, len(data))
+    at, end = start, len(data) if end is None else end
+    while at <= end:
+        first, last = search(data, at, end)
         if first < 0:
             return
         yield first, last
         at = max(last, first + 1)
-        while at < len(data) and data[at] & 0xC0 == 0x80:  # never start inside a character
+        while at < end and data[at] & 0xC0 == 0x80:  # never start inside a character
             at += 1
 
 

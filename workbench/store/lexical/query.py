@@ -130,7 +130,8 @@ class ParsedQuery:
     scored: tuple[tuple[Matcher, float], ...]
 
 
-def _parsed(text: str, alternatives: tuple[tuple[Item, ...], ...], excluded: tuple[Item, ...]) -> ParsedQuery:
+def assembled(text: str, alternatives: tuple[tuple[Item, ...], ...], excluded: tuple[Item, ...]) -> ParsedQuery:
+    """The query of these items: which of them count, and what is scored."""
     required = tuple(tuple(i for i in items if not i.stop) or items for items in alternatives)
     weights: dict[Matcher, float] = {}
     for items in required:
@@ -184,7 +185,7 @@ def parse(text: str) -> ParsedQuery:
     wanted = tuple(tuple(items) for items in alternatives if items)
     if excluded and not wanted:
         raise QueryError("The query only says what to leave out", "Add a word to look for")
-    return _parsed(text, wanted, tuple(excluded))
+    return assembled(text, wanted, tuple(excluded))
 
 
 def _lexemes(text: str) -> Iterator[tuple[re.Match[str], list[Item], bool]]:

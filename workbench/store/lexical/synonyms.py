@@ -17,17 +17,16 @@ without accents, so that `retry` covers `retries`.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from workbench import settings
 from workbench.errors import CorpusError, SettingError, quoted
 from workbench.settings import read_yaml
-from workbench.store.lexical.query import Item, Matcher, ParsedQuery, in_quotes, parse
+from workbench.store.generations import write_whole
+from workbench.store.lexical.query import Item, Matcher, ParsedQuery, assembled, in_quotes, parse
 
 FILES = ("synonyms.yaml", "corpus.yaml")
 """Where a vocabulary is read from: the first that exists."""
@@ -123,33 +122,24 @@ def _spoken(parsed: ParsedQuery, vocabulary: Vocabulary) -> Spoken:
         marked = tuple(
             replace(item, stop=True) if not item.quoted and item.matcher in words.stop else item for item in items
         )
-        counts = [item for item in marked if not item.stop]
-        if counts:
+        if not all(item.stop for item in marked):
             dropped.update({m.text: None for m, i in zip(marked, items, strict=True) if m.stop and not i.stop})
         alternatives.append(marked)
-    required = [tuple(i for i in items if not i.stop) or items for items in alternatives]
-    weights: dict[Matcher, float] = {}
+    query = assembled(parsed.text, tuple(alternatives), parsed.excluded)
+    weights = dict(query.scored)
     also: dict[str, None] = {}
     wanted: list[tuple[Item, ...]] = []
-    for items in required:
+    for items in query.required:
         own = {matcher for item in items for matcher, _ in item.scored}
-        for item in items:
-            for matcher, weight in item.scored + (item.beside if len(items) > 1 else ()):
-                weights[matcher] = weights.get(matcher, 0.0) + weight
         singles, runs = _found(items, words)
-        added: dict[Matcher, float] = {}
-        for others in itertools.chain(singles.values(), (others for _, _, others in runs)):
-            for word, other in others:
-                also.setdefault(word)
-                added.update({matcher: weight for matcher, weight in other.scored if matcher not in own})
+        others = [*itertools.chain.from_iterable(singles.values()), *(one for _, _, some in runs for one in some)]
+        also.update(dict.fromkeys(word for word, _ in others))
+        added = {matcher: weight for _, item in others for matcher, weight in item.scored if matcher not in own}
         for matcher, weight in added.items():
             weights[matcher] = weights.get(matcher, 0.0) + weight
         joined = tuple(_either(item, singles.get(n, ())) for n, item in enumerate(items))
-        wanted.append(joined)
-        wanted += _with_runs(joined, runs)
-    query = ParsedQuery(
-        parsed.text, tuple(alternatives), parsed.excluded, tuple(wanted), tuple(sorted(weights.items()))
-    )
+        wanted += [joined, *_with_runs(joined, runs)]
+    query = replace(query, required=tuple(wanted), scored=tuple(sorted(weights.items())))
     return Spoken(query, tuple(also), tuple(dropped))
 
 
@@ -231,15 +221,17 @@ def load_vocabulary(corpus: Path) -> Vocabulary:
 
 def parse_vocabulary(data: Mapping[str, Any], where: str = FILES[0]) -> Vocabulary:
     """A vocabulary from the values under `synonyms` and `stop_words`. Raises SettingError that names `where`."""
-    groups = data.get("synonyms") or []
+    groups, stop = data.get("synonyms") or [], data.get("stop_words") or []
     if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
         raise SettingError(
             f"synonyms in {where} is not a list of lists", "Write one `- [word, other word]` for each group"
         )
-    stop = data.get("stop_words") or []
     if not isinstance(stop, list):
         raise SettingError(f"stop_words in {where} is not a list", "Write `stop_words: [word, word]`")
-    return vocabulary_of([[_word(w, where) for w in group] for group in groups], [_word(w, where) for w in stop], where)
+    for value in itertools.chain(stop, *groups):
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise SettingError(f"{quoted(value)} in {where} is not a word", "Write it in quotes")
+    return vocabulary_of([list(map(str, group)) for group in groups], list(map(str, stop)), where)
 
 
 def vocabulary_of(groups: Sequence[Sequence[str]], stop_words: Sequence[str], where: str = "the page") -> Vocabulary:
@@ -278,35 +270,15 @@ def vocabulary_of(groups: Sequence[Sequence[str]], stop_words: Sequence[str], wh
     return Vocabulary(tuple(cleaned), stop)
 
 
-def _word(value: Any, where: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise SettingError(f"{quoted(value)} in {where} is not a word", "Write it in quotes")
-    return str(value)
-
-
 def save_vocabulary(corpus: Path, vocabulary: Vocabulary) -> None:
-    """Write a vocabulary into `synonyms.yaml`; what `corpus.yaml` holds of one no longer counts.
-
-    Raises:
-        CorpusError: It cannot be written.
-    """
-    import tempfile
-
+    """Write a vocabulary into `synonyms.yaml`; what `corpus.yaml` holds of one no longer counts. Raises CorpusError."""
     import yaml
 
     file = corpus / FILES[0]
     values = {"synonyms": [list(group) for group in vocabulary.synonyms], "stop_words": list(vocabulary.stop_words)}
+    text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, default_flow_style=None, width=10**6)
     try:
-        handle, beside = tempfile.mkstemp(prefix=".synonyms-", suffix=".yaml", dir=corpus)
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            yaml.safe_dump(values, out, sort_keys=False, allow_unicode=True, default_flow_style=None, width=10**6)
-            out.flush()
-            os.fsync(out.fileno())
-        if file.exists():
-            Path(beside).chmod(file.stat().st_mode & 0o777)  # else it stays its owner's only
-        elif not settings.get("corpus_private"):
-            Path(beside).chmod(0o644)
-        Path(beside).replace(file)
+        write_whole(file, text)
     except OSError as exc:
         raise CorpusError(
             f"{file} cannot be written: {exc.strerror or exc}", "Ask for write access to the corpus folder"
