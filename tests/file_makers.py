@@ -6,6 +6,7 @@ import io
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from email.message import EmailMessage
 from itertools import pairwise
@@ -421,8 +422,9 @@ def doc(paragraphs: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> bytes:
     return ole({"WordDocument": bytes(stream) + words, "1Table": table})
 
 
-def xls(sheets: Mapping[str, Sequence[Sequence[str | float | None]]]) -> bytes:
-    bodies = [_sheet(rows) for rows in sheets.values()]
+def xls(sheets: Mapping[str, Sequence[Sequence[str | float | None]]], drawn: Sequence[str] = ()) -> bytes:
+    """A workbook ([MS-XLS]); in each sheet a chart with the first of these words and a box with the second."""
+    bodies = [_sheet(rows, drawn) for rows in sheets.values()]
     head = _record(0x809, struct.pack("<4H2I", 0x600, 5, 0x0DBB, 0x07CC, 0, 6)) + _record(0x42, struct.pack("<H", 1200))
     head += _record(0xE0, struct.pack("<3H14x", 0, 0, 1))
     at = len(head) + sum(12 + 2 * len(name) for name in sheets) + 4
@@ -432,7 +434,7 @@ def xls(sheets: Mapping[str, Sequence[Sequence[str | float | None]]]) -> bytes:
     return ole({"Workbook": (head + _record(0x0A, b"") + b"".join(bodies)).ljust(_CUTOFF, b"\0")})
 
 
-def _sheet(rows: Sequence[Sequence[str | float | None]]) -> bytes:
+def _sheet(rows: Sequence[Sequence[str | float | None]], drawn: Sequence[str] = ()) -> bytes:
     found = _record(0x809, struct.pack("<4H2I", 0x600, 0x10, 0x0DBB, 0x07CC, 0, 6))
     for row, cells in enumerate(rows):
         for column, value in enumerate(cells):
@@ -441,6 +443,13 @@ def _sheet(rows: Sequence[Sequence[str | float | None]]) -> bytes:
                 found += _record(0x204, struct.pack("<4HB", row, column, 0, len(words) // 2, 1) + words)
             elif value is not None:
                 found += _record(0x203, struct.pack("<3Hd", row, column, 0, value))
+    if drawn:
+        chart, box = (words.encode("utf-16-le") for words in drawn)
+        found += _record(0x809, struct.pack("<4H2I", 0x600, 0x20, 0x0DBB, 0x07CC, 0, 6))
+        found += _record(0x100D, struct.pack("<HBB", 0, len(chart) // 2, 1) + chart) + _record(0x0A, b"")
+        found += _record(0x5D, struct.pack("<5H12x2H", 0x15, 0x12, 6, 1, 0, 0, 0))
+        found += _record(0x1B6, struct.pack("<2H6xHH4x", 0, 0, len(box) // 2, 16)) + _record(0x3C, b"\x01" + box)
+        found += _record(0x3C, struct.pack("<4H8x", 0, 0, 0, 0)[:8] + struct.pack("<4H", len(box) // 2, 0, 0, 0))
     return found + _record(0x0A, b"")
 
 
@@ -449,7 +458,11 @@ def _record(kind: int, data: bytes) -> bytes:
 
 
 def ppt(
-    slides: Sequence[tuple[str, str, str]], before: Sequence[tuple[str, str, str]] = (), locked: bool = False
+    slides: Sequence[tuple[str, str, str]],
+    before: Sequence[tuple[str, str, str]] = (),
+    locked: bool = False,
+    hidden: bool = False,
+    chart: bytes = b"",
 ) -> bytes:
     """A presentation ([MS-PPT]): title, body, notes. The title stands in the outline, the body in its shape.
 
@@ -457,14 +470,18 @@ def ppt(
         slides: As they are.
         before: Slides as an earlier save had them; their records are still in the file.
         locked: Say that it is encrypted.
+        hidden: Hide the slides.
+        chart: An OLE file that every slide shows.
     """
     stream, last = _saved(b"", before, 0) if before else (b"", 0)
-    stream, last = _saved(stream, slides, last)
+    stream, last = _saved(stream, slides, last, hidden, chart)
     token = 0xF3D1C4DF if locked else 0xE391C05F
     return ole({"PowerPoint Document": stream, "Current User": _atom(0x0FF6, struct.pack("<3I", 20, token, last))})
 
 
-def _saved(stream: bytes, slides: Sequence[tuple[str, str, str]], last: int) -> tuple[bytes, int]:
+def _saved(
+    stream: bytes, slides: Sequence[tuple[str, str, str]], last: int, hidden: bool = False, chart: bytes = b""
+) -> tuple[bytes, int]:
     """The stream after one more save, and where that save's own record is. Object 1 is the document."""
     places: list[int] = [0]
     listed, notes = b"", b""
@@ -476,15 +493,23 @@ def _saved(stream: bytes, slides: Sequence[tuple[str, str, str]], last: int) -> 
         places.append(len(stream))
         identity = 1000 + number if note else 0
         boxes = _box(_atom(0x0F9E, struct.pack("<I", 0))) + _box(_atom(0x0F9F, struct.pack("<I", 1)), _text(body))
+        boxes += _held(0xF004, _held(0xF011, _atom(0x0BC1, struct.pack("<I", 7)))) if chart else b""
+        show = _atom(0x03F9, struct.pack("<2I2BH4x", 0, 0, 0, 0, 4 * hidden))
         stream += _held(
-            0x03EE, _atom(0x03EF, struct.pack("<12x3I", 0, identity, 0)) + _held(0x040C, _held(0xF002, boxes))
+            0x03EE, _atom(0x03EF, struct.pack("<12x3I", 0, identity, 0)) + show + _held(0x040C, _held(0xF002, boxes))
         )
         if note:
             notes += _atom(0x03F3, struct.pack("<4I4x", len(places) + 1, 0, 0, identity))
             places.append(len(stream))
             stream += _held(0x03F0, _held(0x040C, _box(_atom(0x0F9F, struct.pack("<I", 2)), _text(note))))
+    objects = b""
+    if chart:
+        places.append(len(stream))
+        packed = struct.pack("<I", len(chart)) + zlib.compress(chart)
+        stream += struct.pack("<2HI", 1 << 4, 0x1011, len(packed)) + packed
+        objects = _held(0x0409, _held(0x0FCC, _atom(0x0FC3, struct.pack("<6I", 1, 0, 7, 0, len(places), 0))))
     places[0] = len(stream)
-    stream += _held(0x03E8, _held(0x0FF0, listed, 0) + _held(0x0FF0, notes, 2))
+    stream += _held(0x03E8, objects + _held(0x0FF0, listed, 0) + _held(0x0FF0, notes, 2))
     directory = len(stream)
     stream += _atom(0x1772, struct.pack(f"<{len(places) + 1}I", len(places) << 20 | 1, *places))
     edit = len(stream)

@@ -685,8 +685,8 @@ def index(
         corpus: The corpus folder, made if it is not there; None is the setting `corpus`.
         collection: Named part of the corpus, or several.
         progress: Called with a Progress now and then.
-        **options: tenant, roles, sensitivity, type, hidden, gitignore, encoder, one_chunk_per_document, workers, as
-            `workbench.indexing.IndexOptions` has them; and abort and wait.
+        **options: tenant, roles, sensitivity, type, hidden, gitignore, ocr, encoder, one_chunk_per_document, workers,
+            as `workbench.indexing.IndexOptions` has them; and abort and wait.
 
     Raises CorpusLocked, UsageError, EncoderError.
     """

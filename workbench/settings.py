@@ -130,6 +130,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_nesting", 4, "How deep archives and attachments may lie in one another.", 1, 32),
     Setting("max_read_seconds", 120.0, "Longest that the reader of one file may go without an answer.", 0.1, 86400),
     Setting("max_read_memory_mb", 2048, "Most memory that the reader of one file may take.", 64, 1 << 20),
+    Setting("ocr", False, "Whether words in scanned pages and pictures are recognised; needs the program tesseract."),
+    Setting("ocr_languages", "eng", "Languages of what is recognised, as tesseract names them: `eng`, `deu+eng`."),
     Setting("chunk_tokens", 200, "Most tokens of a chunk, context included.", 16, 8192),
     Setting(
         "allowed_roots",

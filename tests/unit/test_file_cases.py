@@ -55,7 +55,11 @@ def spans(words: str, styles: str) -> bytes:
     return changed(odt([(0, "HERE")]), "content.xml", lambda xml: styled(xml.replace("HERE", words), made))
 
 
-def doc(runs: Sequence[tuple[str, bytes]], paragraphs: Sequence[tuple[str, bytes]] = ()) -> bytes:
+def doc(
+    runs: Sequence[tuple[str, bytes]],
+    paragraphs: Sequence[tuple[str, bytes]] = (),
+    more: Mapping[str, bytes] | None = None,
+) -> bytes:
     """A Word 97 document whose runs and paragraphs have properties ([MS-DOC] 2.9.33 and 2.9.181)."""
     words = "".join(text for text, _ in runs).encode("utf-16-le")
     stream = bytearray(0x400) + words
@@ -89,7 +93,7 @@ def doc(runs: Sequence[tuple[str, bytes]], paragraphs: Sequence[tuple[str, bytes
     font = "Symbol".encode("utf-16-le") + b"\0\0"
     struct.pack_into("<2I", stream, 0x112, len(table), 4 + 40 + len(font))
     table += struct.pack("<2H", 1, 0) + bytes([39 + len(font)]) + bytes(39) + font
-    return file_makers.ole({"WordDocument": bytes(stream), "1Table": table})
+    return file_makers.ole({"WordDocument": bytes(stream), "1Table": table, **(more or {})})
 
 
 def layers() -> bytes:
@@ -159,6 +163,14 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
                        "<table><tr hidden><td>five<td>six<tr><td>a<td style='visibility:hidden'>seven<td>b</table>",
                        ["seen", "a | b"], ["one", "two", "three", "four", "five", "seven"]),
     "hidden in OpenDocument": ("a.odt", spans("seen{S=secret}", 'S text:display="none"'), ["seen"], ["secret"]),
+    "hidden shape on a slide": ("a.pptx", changed(pptx([("Title", "secret", "")]), "ppt/slides/slide1.xml", lambda xml: re.sub(
+        r'(<p:cNvPr id="3")', r'\1 hidden="1"', xml)), ["Title"], ["secret"]),
+    "hidden shape in Word": ("a.docx", word(f"{paragraph('seen')}<w:p><w:r><w:drawing><wp:inline xmlns:wp='wp'><wp:docPr hidden='1' descr='one'/>"
+                             f"<w:txbxContent>{paragraph('secret')}</w:txbxContent></wp:inline></w:drawing></w:r></w:p>"), ["seen"], ["secret", "one"]),
+    "hidden shape on an OpenDocument slide": ("a.odp", changed(file_makers.odp([("Title", "secret", "")]), "content.xml", lambda xml: re.sub(
+        r'<draw:frame ([^>]*class="outline")', r'<draw:frame draw:display="none" \1', xml)), ["Title"], ["secret"]),
+    "hidden in a book": ("a.epub", file_makers.epub({"c.xhtml": "<p>seen</p><p hidden=''>secret</p>"}), ["seen"], ["secret"]),
+    "hidden in the page of a mail": ("a.eml", file_makers.mail("S", "", html="<p>seen</p><p style='display:none'>secret</p>"), ["seen"], ["secret"]),
     "hidden in DOC": ("a.doc", doc([("seen ", b""), ("secret", VANISHED), ("\r", b"")]), ["seen"], ["secret"]),
     "hidden in a PDF": ("a.pdf", layers(), ["seen"], ["secret"]),
     "deleted in DOC": ("a.doc", doc([("Fee is ", b""), ("eleven", DELETED), ("twelve\r", b"")]), ["Fee is twelve"], ["eleven"]),
@@ -178,13 +190,20 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
     "chart sheet": ("a.xlsx", zipped({
         "[Content_Types].xml": "<Types/>", "xl/workbook.xml": '<workbook xmlns:r="r"><sheets><sheet name="C" r:id="r0"/></sheets></workbook>',
         "xl/_rels/workbook.xml.rels": '<R><r Id="r0" Type="x/chartsheet" Target="chartsheets/s.xml"/></R>', "xl/chartsheets/s.xml": "<chartsheet/>",
-        "xl/chartsheets/_rels/s.xml.rels": '<R><r Id="r1" Type="x/drawing" Target="../drawings/d.xml"/></R>', "xl/drawings/d.xml": "<wsDr/>",
+        "xl/chartsheets/_rels/s.xml.rels": '<R><r Id="r1" Type="x/drawing" Target="../drawings/d.xml"/></R>', "xl/drawings/d.xml": "<wsDr><graphicFrame><chart xmlns:r='r' r:id='r1'/></graphicFrame></wsDr>",
         "xl/drawings/_rels/d.xml.rels": '<R><r Id="r1" Type="x/chart" Target="../charts/c.xml"/></R>', "xl/charts/c.xml": CHART}),
         ["Tonnage of quays"], []),
     "box and remark on an OpenDocument sheet": ("a.ods", changed(ods({"S": [["Crate", "Weight"]]}), "content.xml", lambda xml: xml.replace(
         ">Crate</text:p>", '>Crate</text:p><office:annotation><dc:creator xmlns:dc="d">Ann</dc:creator><text:p>check</text:p></office:annotation>'
         '<draw:frame xmlns:draw="d"><draw:text-box><text:p>boxed</text:p></draw:text-box></draw:frame>', 1)),
         ["Crate | Weight\n\nAnn: check\n\nboxed"], []),
+    "chart and box in XLS": ("a.xls", file_makers.xls({"S": [["Crate", 12.0]]}, ("Tonnage of quays", "boxed")), ["Crate | 12", "Tonnage of quays", "boxed"], []),
+    "chart in PPT": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], chart=file_makers.xls({"S": [["North", 12.0]]}, ("Tonnage of quays", "boxed"))),
+                     ["Tonnage of quays", "North"], []),
+    "OpenDocument chart in PPT": ("a.ppt", file_makers.ppt([("Harbour", "body", "")], chart=file_makers.ole({"package_stream": zipped({"content.xml":
+        "<d xmlns:c='c' xmlns:t='t'><c:chart><c:title><t:p>Tonnage</t:p></c:title><c:plot-area/></c:chart></d>"})})), ["Tonnage"], []),
+    "drawn shapes in OpenDocument": ("a.odt", changed(odt([(0, "HERE")]), "content.xml", lambda xml: xml.replace(
+        "HERE", '<draw:custom-shape xmlns:draw="d"><text:p>shape</text:p></draw:custom-shape>after')), ["after", "shape"], ["shapeafter"]),
     # Tables
     "an empty last cell in DOC": ("a.doc", doc([("x\x07\x07\x07\x07b\x07\x07After the table\r", b"")], [("x\x07\x07", b""), ("\x07", ROW), ("\x07b\x07", b""), ("\x07", ROW),
         ("After the table\r", b"")]), ["x\n| b\n\nAfter the table"], []),
@@ -248,6 +267,36 @@ def test_every_word_is_found_as_it_is_shown(tmp_path: Path, case: str) -> None:
         ("a.jsonl", '{"a": 1}\n', 'objects without "text"'),
         ("a.xlsx", formats({"0": "=A1+1"}), "1 of its formulas have no stored result"),
         ("a.xls", "<table><tr><td>a<td>b</table>", "It is not .xls"),
+        ("a.docx", word(paragraph("a"), {"footnotes": "no markup"}), "Its part word/footnotes.xml is not XML"),
+        (
+            "a.docx",
+            changed(word(paragraph("a")), "word/document.xml", str, {"word/embeddings/Old.vsd": "\1\2\3" * 99}),
+            "Old.vsd",
+        ),
+        (
+            "a.epub",
+            changed(
+                file_makers.epub({"c": "<p>a"}),
+                "OEBPS/book.opf",
+                lambda xml: xml.replace(
+                    "</manifest><spine>",
+                    '<item id="p" href="p.svg" media-type="image/svg+xml"/></manifest><spine><itemref idref="p"/>',
+                ),
+            ),
+            "The chapter OEBPS/p.svg is image/svg+xml",
+        ),
+        (
+            "a.mbox",
+            b"lost words\n\nFrom a@b Tue Oct  1 12:34:56 2024\n" + file_makers.mail("S", "a"),
+            "Before its first message",
+        ),
+        ("a.rtf", r"{\rtf1 a{\object{\*\objdata 00112233}}}", "1 of its embedded objects"),
+        ("a.doc", doc([("a\r", b"")], more={"ObjectPool/_1/Equation Native": b"x"}), "A formula that was put into it"),
+        (
+            "a.xlsx",
+            changed(xlsx({"S": [["a"]], "T": [["b"]]}), "xl/worksheets/sheet2.xml", lambda _: ""),
+            "The sheet T is not read: it is missing",
+        ),
     ],
 )
 def test_what_is_read_with_a_loss_is_reported(tmp_path: Path, name: str, data: bytes | str, reason: str) -> None:

@@ -271,7 +271,7 @@ def test_text_that_word_does_not_show_is_left_out_and_said_to_be_there(tmp_path:
     file = saved(tmp_path, "a.docx", word(paragraph("seen") + paragraph("unseen", run="<w:vanish/>")))
     (document,), _ = read(file)
     assert document.text == "seen\n"
-    assert document.metadata["hidden"] == "text in 1 runs, left out"
+    assert document.metadata["hidden"] == "text in 1 places, left out"
     (plain,), _ = read(saved(tmp_path, "b.docx", docx([("", "seen")])))
     assert "hidden" not in plain.metadata
 

@@ -40,10 +40,14 @@ _PATHS = argument("paths", nargs=-1, required=True, type=ANY_PATH)
         "`vector`, each other one is `vector:NAME`; one that is left out goes.",
     ),
     flag("--hidden", help="Index hidden files and folders too."),
+    flag(
+        "--ocr", help="Recognise words in scanned pages and pictures, by tesseract; the setting `ocr` does it always."
+    ),
     flag("--one-chunk", help="Make each document one chunk."),
     flag("--wait", help="Wait while another process is indexing."),
     flag("--strict", help="Exit with 1 when a file failed."),
     flag("--dry-run", help="Say what would happen, and change nothing."),
+    flag("--check-words", help="Compare the words of each file with those that another program finds; change nothing."),
     flag("--watch", "watching", help="Index, then again after every change, until Ctrl-C."),
     flag("--list", "list_files", help="List every file and its status."),
     options.CORPUS,
@@ -59,9 +63,11 @@ def index(o: Given) -> None:
 
     if o.dry_run and o.watching:
         raise UsageError("--dry-run changes nothing, so there is nothing to --watch", "Leave one of the two out")
-    how = o.pick("tenant", "roles", "sensitivity", "hidden")
+    how = o.pick("tenant", "roles", "sensitivity", "hidden", "ocr")
     how |= {"type": o.kind, "encoder": o.encoders or None, "one_chunk_per_document": o.one_chunk}
     collections = o.collections or ("docs",)
+    if o.check_words:
+        raise SystemExit(1 if _check_words(o) and o.strict else 0)
     if o.dry_run:
         _print_preview(preview(o.paths, o.corpus, collections, **how), o)
         return
@@ -263,6 +269,38 @@ def _print_preview(found: IndexPreview, o: Given) -> None:
             line(f"  {action.value}: {len(files) - most:,} more; --list shows them", "dim")
     if not o.list_files:
         _print_skipped(file.reason for file in found.files if file.action is Action.SKIPPED)
+
+
+def _check_words(o: Given) -> int:
+    """Print which files differ, as each is found; how many."""
+    from workbench.ingest import census
+
+    there = census.programs()
+    if not there:
+        remedy = "Install one: apt-get install poppler-utils pandoc libreoffice"
+        raise UsageError(
+            "None of pdftotext, pandoc and soffice is installed, which the words are compared with", remedy
+        )
+    found = []
+    for item in census.check_words(o.paths, exclude=(o.folder,), hidden=o.hidden):
+        found.append(item)
+        if o.as_json:
+            continue
+        if isinstance(item, census.Unread):
+            line(output.one_line(f"  not compared {item.path}: {item.reason}"), "dim")
+        elif item.share > census.ALLOWED:
+            sides = ((f"only {item.program} has", item.missing), ("only the index has", item.more))
+            words = "; ".join(f"{side} {', '.join(some)}" for side, some in sides if some)
+            line(output.one_line(f"  {item.share:.1%} {item.path}: {words}"))
+    compared = [item for item in found if isinstance(item, census.Compared)]
+    differ = [item for item in compared if item.share > census.ALLOWED]
+    if o.as_json:
+        unread = [asdict(item) for item in found if isinstance(item, census.Unread)]
+        output.print_json({"programs": there, "compared": [asdict(item) for item in compared], "not_compared": unread})
+        return len(differ)
+    said = f"{counted(len(compared), 'file')} compared by {', '.join(there)}: {len(differ):,} differ by more than"
+    line(f"{said} {census.ALLOWED:.0%} of their words, {len(found) - len(compared):,} could not be compared")
+    return len(differ)
 
 
 def _watch(o: Given, first: Callable[[], int], once: Callable[[], object]) -> int:

@@ -28,6 +28,7 @@ from workbench.errors import EncoderMismatch, UsageError
 from workbench.indexing.reading import Cutting
 from workbench.indexing.state import FileKey, Previous, Root, Run, StoredFile, Task, check
 from workbench.ingest.chunking import INGEST_VERSION
+from workbench.ingest.readers.ocr import languages
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, SkippedFile, digest_of, relative_path, walk
 from workbench.records import Progress
@@ -237,7 +238,9 @@ def _rules_for(run: Run, item: FoundFile | SkippedFile) -> FileRules:
 
 
 def cutting_for(run: Run, names: Iterable[str]) -> Cutting:
-    """How each collection is cut. Raises UsageError where an existing one would be cut in two ways."""
+    """How each collection is cut. Raises UsageError where an existing one would be cut in two ways, SettingError
+    where words of pictures are to be recognised and cannot be.
+    """
     previous, asked = run.previous, run.options.one_chunk_per_document
     whole = set(previous.whole)
     names = {*names, *run.rules.granularities}
@@ -251,7 +254,8 @@ def cutting_for(run: Run, names: Iterable[str]) -> Cutting:
             )
     granularities = {name: run.rules.granularity(name) for name in sorted(names)}
     budget = min(int(settings.get("chunk_tokens")), run.encoders[0][1].max_tokens)
-    return Cutting(run.encoders[0][0], budget, granularities, frozenset(whole), asked)
+    recognised = languages() if run.options.ocr or settings.get("ocr") else ""
+    return Cutting(run.encoders[0][0], budget, granularities, frozenset(whole), asked, recognised)
 
 
 def recipe_of(run: Run, item: FoundFile, rules: FileRules) -> str:
@@ -260,7 +264,7 @@ def recipe_of(run: Run, item: FoundFile, rules: FileRules) -> str:
     shaped_by = [
         INGEST_VERSION, generations.FORMAT, run.roots[item.root].salt, rules.tenant, rules.roles, rules.sensitivity,
         rules.type, cutting.budget_tokens, run.encoders[0][1].name, run.encoders[0][1].digest,
-        [[n, cutting.granularity(n).value, cutting.is_whole(n)] for n in rules.collections],
+        [[n, cutting.granularity(n).value, cutting.is_whole(n)] for n in rules.collections], cutting.ocr,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(shaped_by).encode()).hexdigest()[:32]
 

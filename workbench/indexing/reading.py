@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
@@ -46,6 +46,7 @@ class Cutting:
             another one.
         whole: Collections with one chunk a document, without context.
         new_whole: Whether a collection that only a record names is such a one.
+        ocr: Languages in which words of pictures are recognised; "": they are not.
     """
 
     encoder: str
@@ -53,6 +54,7 @@ class Cutting:
     granularities: Mapping[str, Granularity] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
     new_whole: bool = False
+    ocr: str = ""
 
     def granularity(self, collection: str) -> Granularity:
         """What a collection's records are."""
@@ -83,15 +85,20 @@ Batch = tuple[tuple[Document, tuple[Record, ...]], ...]
 """Some documents of a file with their records."""
 
 
-def read_task(task: Task, cutting: Cutting, counter: TokenCounter) -> Iterator[Batch | Outcome]:
-    """Read and cut one file: batches, then one outcome. Every failure of the file is an outcome, none an exception."""
+def read_task(
+    task: Task, cutting: Cutting, counter: TokenCounter, alive: Callable[[], None] = lambda: None
+) -> Iterator[Batch | Outcome]:
+    """Read and cut one file: batches, then one outcome. Every failure of the file is an outcome, none an exception.
+
+    `alive` is called while a reader is busy with what takes long.
+    """
     batch: list[tuple[Document, tuple[Record, ...]]] = []
     problems: list[Problem] = []
     held, some = 0, False
     failure: WorkbenchError | None = None
     started, spent = time.perf_counter(), 0.0
     try:
-        for item in read_documents(task.found, task.rules, task.salt):
+        for item in read_documents(task.found, task.rules, task.salt, ocr=cutting.ocr, alive=alive):
             if isinstance(item, Problem):
                 problems.append(item)
                 continue
@@ -264,7 +271,7 @@ class _Helper:
 
     def _answer(self, item: Batch | Outcome | WorkbenchError) -> None:
         self.heard = time.monotonic()
-        if self.job is not None:
+        if self.job is not None and item != ():  # an empty batch says only that it is alive
             self.job.answers.append(item)
             if not isinstance(item, tuple):
                 self.job = None

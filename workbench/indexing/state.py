@@ -56,6 +56,7 @@ class IndexOptions:
         one_chunk_per_document: New collections get one chunk a document, without context.
         hidden: Take hidden files.
         gitignore: Honour `.gitignore`.
+        ocr: Recognise words in scanned pages and pictures; also where the setting `ocr` says so.
         workers: Helper processes that read; None decides by the number of files, 0 reads in this process.
     """
 
@@ -68,6 +69,7 @@ class IndexOptions:
     one_chunk_per_document: bool = False
     hidden: bool = False
     gitignore: bool = True
+    ocr: bool = False
     workers: int | None = None
 
     @property

@@ -47,7 +47,7 @@ def main() -> None:
         while True:
             task = connection.recv()
             assert isinstance(task, Task)
-            for item in read_task(task, cutting, counter):
+            for item in read_task(task, cutting, counter, lambda: connection.send(())):
                 connection.send(item)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return

@@ -21,7 +21,7 @@ from workbench.ingest.outline import Lines, Outline
 from workbench.locators import locate
 from workbench.records import Chunk, ChunkKind, Document, Granularity, Span
 
-INGEST_VERSION = "13"
+INGEST_VERSION = "14"
 """Changes whenever the same bytes would give other documents or chunks; part of the "unchanged?" digest of a file."""
 SEPARATOR = " > "
 """Between the sections of a path."""

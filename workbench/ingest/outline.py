@@ -126,12 +126,13 @@ def separate(spans: Iterable[Span]) -> tuple[Span, ...]:
 class TextWriter:
     """Writes the text of one document and notes its shape and places.
 
-    In all methods `at` is the locator of the words in the original; "": where the text before them is.
+    In all methods `at` is the locator of the words in the original; "": where the text before them is. `hidden` counts what
+    pages within it do not show.
     """
 
     def __init__(self) -> None:
         self._parts: list[str] = []
-        self.length = 0
+        self.length = self.hidden = 0
         self._sections: list[Section] = []
         self._blocks: list[Span] = []
         self._tables: list[Table] = []
@@ -225,7 +226,9 @@ class TextWriter:
     def html(self, source: str, at: str = "") -> None:
         from workbench.ingest.readers.html import html_text  # which uses this module
 
-        self.shaped(*html_text(source), at)
+        text, outline, hidden = html_text(source)
+        self.hidden += hidden
+        self.shaped(text, outline, at)
 
     def shaped(self, text: str, outline: Outline, at: str = "") -> None:
         """Text whose shape is known, without blank lines before it."""
@@ -263,6 +266,12 @@ def raised(before: str, words: str, low: bool = False) -> str:
     if not (words[:1].isdigit() and before[-1:].isdigit()):
         return words
     return ("^" if not low and _TEN.search(before) else " ") + words
+
+
+def left_out(hidden: int, *named: str) -> dict[str, str]:
+    """What the metadata says of hidden things: those that are read all the same, and how much was not."""
+    said = [*filter(None, named), *([f"text in {hidden} places, left out"] if hidden else ())]
+    return {"hidden": "; ".join(said)} if said else {}
 
 
 def trimmed(cells: Sequence[str]) -> Sequence[str]:

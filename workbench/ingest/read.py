@@ -7,7 +7,7 @@ the rest being indexed), whatever library it came from, so that one bad file nev
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,6 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.records import judgments_reason
 from workbench.ingest.rules import FileRules, Visibility, key, narrow, widening
 from workbench.ingest.walk import FoundFile
-from workbench.locators import Place, locator
 from workbench.records import Document
 from workbench.reports import FileStatus
 
@@ -40,18 +39,21 @@ class ReadDocument:
     collections: tuple[str, ...]
 
 
-def read_documents(found: FoundFile, rules: FileRules, salt: str = "") -> Iterator[ReadDocument | Problem]:
+def read_documents(
+    found: FoundFile, rules: FileRules, salt: str = "", *, ocr: str = "", alive: Callable[[], None] = lambda: None
+) -> Iterator[ReadDocument | Problem]:
     """Read one file: each of its documents in order, and each part that was left out.
 
     Args:
         found: The file.
         rules: What it is given.
         salt: Tells this file's root apart where two roots hold the same relative path.
+        ocr, alive: See `Source`.
 
     Raises:
         ReadError: The file gives no documents, and why; `status` says whether it was skipped or failed.
     """
-    yield from _read(Source(found), rules, salt)
+    yield from _read(Source(found, ocr=ocr, alive=alive), rules, salt)
 
 
 def _read(source: Source, rules: FileRules, salt: str) -> Generator[ReadDocument | Problem, None, int]:
@@ -167,7 +169,7 @@ def _document(source: Source, parsed: Parsed, rules: FileRules, salt: str) -> Re
         sha256=record.sha256 if record is not None else source.sha256(),
         metadata=metadata,
         page_starts=parsed.page_starts,
-        places=parsed.places or tuple(Place(at, locator(page=n)) for n, at in enumerate(parsed.page_starts, 1)),
+        places=parsed.places,
     )
     collections = record.collections if record is not None and record.collections else rules.collections
     return ReadDocument(document, parsed.outline, collections)

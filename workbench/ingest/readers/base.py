@@ -160,12 +160,22 @@ class Source:
         limits: What is left to unpack of the file on disk, shared by all members inside it.
         read: How a member says it is read; None: a reader is looked for.
         problems: What was found to be wrong with its parts while it was read, for its reader to report.
+        ocr: Languages in which words of pictures are recognised, as tesseract names them; "": they are not.
+        alive: Called by a reader that is busy for long, so that nobody takes it for one that loops.
     """
 
-    __slots__ = ("_bytes", "_head", "depth", "found", "limits", "problems", "read")
+    __slots__ = ("_bytes", "_head", "alive", "depth", "found", "limits", "ocr", "problems", "read")
 
-    def __init__(self, found: FoundFile, *, limits: Unpacking | None = None) -> None:
+    def __init__(
+        self,
+        found: FoundFile,
+        *,
+        limits: Unpacking | None = None,
+        ocr: str = "",
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
         self.found = found
+        self.ocr, self.alive = ocr, alive
         self.depth = 0
         self.read: ReadFunction | None = None
         self.limits = limits or Unpacking()
@@ -177,7 +187,8 @@ class Source:
         """A member of this file as a source of its own."""
         moment = self.found.modified_ns if member.modified is None else int(member.modified.timestamp() * 1e9)
         path = f"{self.found.path}!/{relative_path(' '.join(member.name.split()))}"
-        source = Source(replace(self.found, path=path, size=len(member.data), modified_ns=moment), limits=self.limits)
+        found = replace(self.found, path=path, size=len(member.data), modified_ns=moment)
+        source = Source(found, limits=self.limits, ocr=self.ocr, alive=self.alive)
         source.depth = self.depth + 1
         source._bytes = member.data
         source.read = member.read

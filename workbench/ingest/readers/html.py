@@ -26,6 +26,7 @@ from workbench.ingest.outline import (
     TextWriter,
     find_header,
     is_number,
+    left_out,
     raised,
     separate,
     trimmed,
@@ -74,8 +75,7 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
     writer.write(_body(root))
     text, outline = writer.finish()
     found = _head(root)
-    if writer.hidden:
-        metadata["hidden"] = f"text in {writer.hidden} places, left out"
+    metadata |= left_out(writer.hidden)
     yield Parsed(
         text,
         "html",
@@ -93,10 +93,11 @@ READER = Reader(
 )
 
 
-def html_text(source: str) -> tuple[str, Outline]:
+def html_text(source: str) -> tuple[str, Outline, int]:
+    """Text, shape, and how many elements with words are not shown."""
     writer = _Writer()
     writer.write(_body(_parsed(source)))
-    return writer.finish()
+    return *writer.finish(), writer.hidden
 
 
 def _parsed(source: str, track: bool = False) -> Any:
@@ -515,6 +516,10 @@ def read_book(source: Source) -> Iterator[Parsed | Member | Problem]:
             part = posixpath.normpath(posixpath.join(folder, unquote(attribute(item, "href"))))
             items[attribute(item, "id")] = (part, attribute(item, "media-type"))
         spine = [items.get(attribute(ref, "idref"), ("", "")) for ref in descendants(book, "itemref")]
+        for part, kind in spine:
+            if kind not in _CHAPTERS:
+                reason = f"The chapter {part} is {kind}, which is not read" if part else "A chapter is not in its list"
+                yield Problem(reason, "Convert the book")
         pages = [part for part, kind in spine if kind in _CHAPTERS]
         encryption = package.xml("META-INF/encryption.xml")
         locked = {attribute(node, "URI") for node in descendants(encryption, "CipherReference")}
@@ -523,8 +528,9 @@ def read_book(source: Source) -> Iterator[Parsed | Member | Problem]:
         writer = TextWriter()
         for part in pages:
             writer.apart()
-            if not package.has(part):
-                yield Problem(f"The chapter {part} is missing", "Get the book again")
+            if part in locked or not package.has(part):
+                why = "protected against copying" if part in locked else "missing"
+                yield Problem(f"The chapter {part} is {why}", "Get the book again")
                 continue
             data = package.read(part)
             writer.html(decode(data, declared_encoding(data[:1024]))[0], locator(part=part))
@@ -537,7 +543,7 @@ def read_book(source: Source) -> Iterator[Parsed | Member | Problem]:
                 found[name] = f"{found[name]}; {words}" if name in found and name != "title" else found.get(name, words)
         title = useful_title(found.pop("title", ""))
         language = found.pop("language", "").partition(";")[0].partition("-")[0].lower()
-        metadata = {_BOOK[name]: words for name, words in found.items()}
+        metadata = {_BOOK[name]: words for name, words in found.items()} | left_out(writer.hidden)
         yield Parsed(text, "book", outline, title, language=language, metadata=metadata, places=places)
 
 

@@ -1,4 +1,4 @@
-"""Images by what is known of them: format, size, and what the camera or its owner wrote into them. No text is recognised."""
+"""Images: format, size, what the camera or its owner wrote into them, and their words where they are to be recognised."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 from workbench.ingest.encoding import clean
 from workbench.ingest.errors import Problem, ReadError
+from workbench.ingest.readers import ocr
 from workbench.ingest.readers.base import Parsed, Reader, Source
+from workbench.locators import Place
 
 _SUFFIXES = frozenset(".png .jpg .jpeg .gif .webp .tif .tiff .bmp .ico".split())
 _MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\x00", b"MM\x00*")
@@ -38,8 +40,18 @@ def _read(source: Source) -> Iterator[Parsed | Problem]:
         raise ReadError(
             "It is broken: it cannot be opened as an image", "Get it again, or leave it out by .gitignore"
         ) from exc
-    lines = [source.name, shape, *(f"{name}: {words}" for name, words in found.items())]
-    yield Parsed("\n".join(lines) + "\n", "image", title=found.get("title", "") or source.name, metadata=dict(found))
+    text = "\n".join([source.name, shape, *(f"{name}: {words}" for name, words in found.items())]) + "\n"
+    places: tuple[Place, ...] = ()
+    if source.ocr:
+        try:
+            words = ocr.recognised(source.bytes(), source)
+        except ReadError as exc:
+            yield Problem(exc.message, exc.remedy)
+        else:
+            places = (Place(len(text) + 1, ocr.place()),) if words else ()
+            text += f"\n{words}\n" if words else ""
+    title = found.get("title", "") or source.name
+    yield Parsed(text, "image", title=title, metadata=dict(found), places=places)
 
 
 READER = Reader("image", _read, _SUFFIXES, sniff=lambda head: head.startswith(_MAGIC), certain=True)

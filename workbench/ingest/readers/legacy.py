@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,8 @@ from typing import Any
 
 from workbench.ingest.encoding import normalise, symbols
 from workbench.ingest.errors import Problem, ReadError, skip
-from workbench.ingest.outline import TextWriter, raised, useful_title
-from workbench.ingest.readers import sheets
+from workbench.ingest.outline import TextWriter, left_out, raised, useful_title
+from workbench.ingest.readers import odf, sheets
 from workbench.ingest.readers.base import LOCKED, Member, Parsed, Reader, Source
 from workbench.ingest.readers.mail import read_outlook
 from workbench.locators import locator
@@ -39,12 +40,21 @@ _ROW = "\x1d"
 _CHARACTER, _PARAGRAPH = 0, 1
 _DELETED, _VANISH, _SYMBOL, _RAISED, _ROW_ENDS = 0x0800, 0x083C, 0x6A09, 0x2A48, 0x2417
 _PACKED = ("\x01Ole10Native", "Package", "CONTENTS")
+_OBJECTS = {
+    "WordDocument": "A document of Word",
+    "PowerPoint Document": "A presentation",
+    "Equation Native": "A formula",
+    "VisioDocument": "A drawing of Visio",
+}
 _PROPERTIES = {2: "title", 3: "subject", 4: "author", 5: "keywords"}
 _DOCUMENT, _SLIDE, _SLIDE_ATOM, _NOTES, _EDIT, _DIRECTORY = 0x03E8, 0x03EE, 0x03EF, 0x03F0, 0x0FF5, 0x1772
+_SHOW, _OBJECT_LIST, _OBJECT_ATOM, _OBJECT_AT, _OBJECT = 0x03F9, 0x0409, 0x0FC3, 0x0BC1, 0x1011
 _LIST, _LISTED, _OUTLINE_TEXT, _KIND, _CHARS, _BYTES, _TEXTBOX = 0x0FF0, 0x03F3, 0x0F9E, 0x0F9F, 0x0FA0, 0x0FA8, 0xF00D
 _SLIDES, _NOTE_PAGES, _NOTES_KIND = 0, 2, 2
 _TITLE_KINDS = frozenset({0, 6})
 _LOCKED_TOKEN = 0xF3D1C4DF
+_DRAWN = -2
+_PACKAGES = ("package_stream", "Package", "EmbeddedOdf")
 _DEEPEST = 32
 _MOST_READ = 4
 """Times the stream's length: a sound file is read about twice, one whose objects share their bytes without end."""
@@ -86,10 +96,16 @@ def _parts(ole: Any, source: Source) -> Iterator[Parsed | Member | Problem]:
         yield from sheets.read_xls(source)
     elif ole.exists("PowerPoint Document"):
         title, metadata = _summary(ole)
-        yield replace(_slides(ole), title=title, metadata=metadata)
+        made = _slides(ole)
+        yield replace(made, title=title, metadata={**metadata, **made.metadata})
     elif not any(entry[-1] in _PACKED for entry in ole.listdir()):
         raise skip("It is an OLE file of a kind that is not read", "Save it as PDF or text")
     for entry in ole.listdir():  # files that were put into a document as they are
+        if len(entry) > 1 and entry[-1] in ("Workbook", "Book"):
+            yield Member(f"{entry[-2]}.xls", ole.openstream(entry).read(), read=sheets.read_xls)
+        elif len(entry) > 1 and entry[-1] in _OBJECTS:
+            reason = f"{_OBJECTS[entry[-1]]} that was put into it is not read"
+            yield Problem(reason, "Save it as a file of its own")
         data = ole.openstream(entry).read() if entry[-1] in _PACKED else b""
         name = f"{entry[-2] if len(entry) > 1 else 'object'}.bin"
         if entry[-1] == "\x01Ole10Native":
@@ -148,16 +164,15 @@ def _word(ole: Any) -> Parsed:
     text, hidden = _Text(stream, tables).shown()
     writer = TextWriter()
     position = 0
-    for name, count in zip(("", "footnote", "header", "", "comment", "endnote", "box"), counts, strict=False):
+    counts = (*counts[:6], counts[6] + counts[7])  # the text boxes of headers are behind those of the text
+    for name, count in zip(("", "footnote", "header", "", "comment", "endnote", "box"), counts, strict=True):
         part, position = text[position : position + max(count, 0)], position + max(count, 0)
         if name:
             writer.apart()
         _write_part(writer, "".join(part), name or "paragraph")
     written, outline, places = writer.finish()
     title, metadata = _summary(ole)
-    if hidden:
-        metadata["hidden"] = f"text in {hidden} runs, left out"
-    return Parsed(written, "word", outline, title, metadata=metadata, places=places)
+    return Parsed(written, "word", outline, title, metadata=metadata | left_out(hidden), places=places)
 
 
 class _Text:
@@ -342,20 +357,30 @@ class _Presentation:
             root = root or document
             self._persisted(self._record(directory, len(data), _DIRECTORY))
             edit = before
-        lists = {r.instance: r for r in self._inside(self._object(root, _DOCUMENT)) if r.kind == _LIST}
+        records = list(self._inside(self._object(root, _DOCUMENT)))
+        lists = {r.instance: r for r in records if r.kind == _LIST}
+        self._embedded: dict[int, int] = {}  # number of an object that is put on slides -> which record holds it
+        for record in (r for held in records if held.kind == _OBJECT_LIST for r in self._inside(held) if r.holds):
+            for atom in (r for r in self._inside(record) if r.kind == _OBJECT_ATOM):
+                _, _, number, _, at, _ = struct.unpack_from("<6I", data, atom.start)
+                self._embedded[number] = at
         self._slides = list(self._listed(lists.get(_SLIDES)))
         self._notes = {item.identity: item for item in self._listed(lists.get(_NOTE_PAGES))}
 
     def parsed(self) -> Parsed:
         writer = TextWriter()
+        hidden: list[str] = []
         for number, listed in enumerate(self._slides, 1):
             at = locator(slide=number)
             slide = self._object(listed.reference)
             texts = list(self._texts(slide, listed.texts)) if slide.kind == _SLIDE else listed.texts
             title = next((words for kind, words in texts if kind in _TITLE_KINDS and words.strip()), "")
+            show = next((r for r in self._inside(slide) if r.kind == _SHOW), None)
+            secret = show is not None and bool(self._data[show.start + 10] & 4)
+            hidden += [str(number)] * secret
             writer.apart()
-            if title:
-                writer.heading(_lines(title), 1, at)
+            if title or secret:
+                writer.heading(f"{_lines(title)}{' (hidden slide)' * secret}", 1, at)
             else:
                 writer.unheaded()
             for _, words in texts:
@@ -366,7 +391,8 @@ class _Presentation:
                 self._spend(len(words))
                 writer.paragraph(_lines(words), locator(slide=number, part="notes"))
         text, outline, places = writer.finish()
-        return Parsed(text, "slides", outline, places=places)
+        metadata = left_out(0, f"slides {', '.join(hidden)}" if hidden else "")
+        return Parsed(text, "slides", outline, metadata=metadata, places=places)
 
     def _notes_of(self, slide: _Record) -> Iterator[str]:
         atom = next((r for r in self._inside(slide) if r.kind == _SLIDE_ATOM), None)
@@ -382,6 +408,10 @@ class _Presentation:
         for record in self._inside(page):
             if record.kind == _TEXTBOX:
                 yield from self._boxed(record, outline)
+            elif record.kind == _OBJECT_AT:
+                held = self._objects.get(self._embedded.get(self._number(record.start), -1), -1)
+                if held >= 0:
+                    yield _DRAWN, self._drawn(self._record(held, len(self._data), _OBJECT))
             elif record.holds and depth < _DEEPEST:
                 yield from self._texts(record, outline, depth + 1)
 
@@ -396,6 +426,24 @@ class _Presentation:
                     yield outline[at]
             elif record.kind in (_CHARS, _BYTES):
                 yield kind, self._words(record)
+
+    def _drawn(self, record: _Record) -> str:
+        """The words of a chart or workbook on a slide: an OLE file of its own, mostly packed."""
+        import olefile
+
+        data = self._data[record.start : record.end]
+        with contextlib.suppress(zlib.error, OSError):
+            data = zlib.decompressobj().decompress(data[4:], _MOST_READ << 22) if record.instance else data
+            self._spend(len(data) // 100)
+            with olefile.OleFileIO(data) as ole:
+                streams = {entry[-1]: entry for entry in ole.listdir()}
+                book = streams.get("Workbook") or streams.get("Book")
+                package = next((streams[name] for name in _PACKAGES if name in streams), None)
+                if book is not None:
+                    return sheets.drawn_words(ole.openstream(book).read())
+                if package is not None:
+                    return odf.chart_words(ole.openstream(package).read())
+        return ""
 
     def _listed(self, held: _Record | None) -> Iterator[_Listed]:
         found: list[_Listed] = []

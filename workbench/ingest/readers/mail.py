@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from workbench.ingest.encoding import decode, normalise
 from workbench.ingest.errors import Problem, ReadError, skip
-from workbench.ingest.outline import TextWriter
+from workbench.ingest.outline import TextWriter, left_out
 from workbench.ingest.readers.base import Member, Parsed, Reader, ReadFunction, Source, Unpacking
 from workbench.ingest.readers.html import html_text
 from workbench.locators import locator, whole_number
@@ -57,6 +57,7 @@ def _mail(writer: TextWriter, headers: Mapping[str, str], kind: str = "mail", se
     metadata = {name.lower(): words for name, words in headers.items() if words and name != "Subject"}
     if sent:
         metadata["date"] = sent
+    metadata |= left_out(writer.hidden)
     return Parsed(text, kind, outline, title=headers["Subject"], metadata=metadata, places=places)
 
 
@@ -269,6 +270,10 @@ def _read_mailbox(source: Source) -> Iterator[Parsed | Member | Problem]:
         raise skip("It holds no messages", "Nothing needs to be done")
     if not starts:
         raise ReadError("It is not a mailbox: no line marks where a message begins", "Give it the name of what it is")
+    if data[: starts[0].start()].strip():
+        yield Problem(
+            "Before its first message is text that belongs to none", "Give it the suffix .txt to have all of it"
+        )
     for number, match in enumerate(starts, 1):
         end = starts[number].start() if number < len(starts) else len(data)
         yield Member(f"{number}.eml", _QUOTED_FROM.sub(rb"\1", data[match.end() : end]))

@@ -7,20 +7,34 @@ Heads and feet of the pages, from `styles.xml`, come once, at the end. Hidden sh
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import TextWriter, raised, trimmed
+from workbench.ingest.outline import TextWriter, left_out, raised, trimmed
 from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
-from workbench.ingest.readers.package import Package, attribute, child, descendants, local, math, opened, properties
+from workbench.ingest.readers.package import (
+    Package,
+    attribute,
+    child,
+    descendants,
+    local,
+    math,
+    opened,
+    parse_xml,
+    properties,
+)
 from workbench.ingest.readers.sheets import Row, column_name, write_sheet
 from workbench.ingest.readers.word import LONGEST_CELL, OpenLists
 from workbench.locators import locator, whole_number
 
 _PASSED = frozenset("tracked-changes note-citation sequence-decls forms annotation-end ruby-text page-number".split())
 _FILES = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp")
-_MOST_REPEATED = 1000
+_SHAPES = tuple("custom-shape rect ellipse circle polygon polyline path connector line measure caption".split())
+_MOST_REPEATED, _LARGEST_CHART = 1000, 1 << 24
 _CELLS = ("table-cell", "covered-table-cell")
 
 
@@ -38,7 +52,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         kind = local(content)
         hiding = _hiding_styles(root)
         secrets = _show(root, styles)
-        hidden = [f"text in {secrets} places, left out"] if secrets else []
+        hidden: list[str] = []
         if kind == "spreadsheet":
             for table in _own(content, "table"):
                 name, secret = attribute(table, "name"), attribute(table, "style-name") in hiding
@@ -47,7 +61,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
                 write_sheet(writer, name, _sheet_rows(table, remarks), secret)
                 for cell, words in remarks:
                     writer.paragraph(words, locator(sheet=name, comment=cell))
-                for drawn in descendants(table, "text-box", "object"):
+                for drawn in descendants(table, "text-box", "object", *_SHAPES):
                     words = _object(drawn, package) if local(drawn) == "object" else _lines(drawn)
                     writer.paragraph(words, locator(sheet=name))
         elif kind == "presentation":
@@ -60,13 +74,16 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             _heads_and_feet(writer, styles)
         text, outline, places = writer.finish()
         title, language, metadata = properties(package.xml("meta.xml"))
-        if hidden:
-            metadata["hidden"] = "; ".join(hidden)
+        metadata |= left_out(secrets, *hidden)
         named = {"spreadsheet": "sheet", "presentation": "slides"}.get(kind, "word")
         yield Parsed(text, named, outline, title, language=language, metadata=metadata, places=places)
         for name in package.names:
             if not name.startswith("Thumbnails/") and name.lower().endswith(_FILES):
                 yield Member(name, package.read(name))
+        for node in descendants(root, "object-ole"):
+            name = attribute(node, "href").removeprefix("./")
+            if package.has(name):
+                yield Member(f"{name}.bin", package.read(name))
 
 
 def _show(root: Any, styles: Any) -> int:
@@ -78,6 +95,10 @@ def _show(root: Any, styles: Any) -> int:
         raised_by = "" if position[:1] in ("", "0") else "low" if position.startswith(("sub", "-")) else "high"
         looks[attribute(style, "name")] = "hidden" if attribute(look, "display") == "none" else raised_by
     hidden = 0
+    for node in root.iter("{*}frame", "{*}g", *(f"{{*}}{name}" for name in _SHAPES)):
+        if next((v for k, v in node.attrib.items() if k.endswith("drawing:1.0}display")), "") in ("none", "printer"):
+            hidden += bool("".join(node.itertext()).strip())
+            node[:] = []
     for node in root.iter("{*}span", "{*}p", "{*}h"):
         look = looks.get(attribute(node, "style-name"), "")
         if look == "hidden" and "".join(node.itertext()).strip():
@@ -99,7 +120,7 @@ def _words(node: Any) -> str:
             found.append(" " * min(whole_number(attribute(inner, "c"), 1), 200))
         elif name in ("tab", "line-break"):
             found.append("\t" if name == "tab" else "\n")
-        elif name not in _PASSED and name not in ("note", "annotation", "frame", "text-box"):
+        elif name not in _PASSED and name not in ("note", "annotation", "frame", "text-box", *_SHAPES):
             found.append(_words(inner))
         found.append(inner.tail or "")
     return "".join(found)
@@ -151,7 +172,7 @@ class _Text:
         elif words.strip():
             self._out.line(f"{'  ' * depth}{self._lists.label(depth)}{words.strip()}", at)
         # Notes, remarks, text boxes and objects that hang on a paragraph, after it.
-        for inner in descendants(node, "note-body", "annotation", "text-box", "object"):
+        for inner in descendants(node, "note-body", "annotation", "text-box", "object", *_SHAPES):
             if local(inner) == "object":
                 self._out.paragraph(_object(inner, self._package), at)
             elif next(inner.iterancestors("{*}object"), None) is None:  # else the object's own words have it
@@ -237,6 +258,17 @@ def _object(node: Any, package: Package) -> str:
         return math(root)
     chart = next((node for node in descendants(root, "chart") if child(node, "plot-area") is not None), None)
     return "\n".join(words for words in (_chart(chart) if chart is not None else _inner(root)) if words.strip())
+
+
+def chart_words(data: bytes) -> str:
+    """The words of a chart that is an OpenDocument package by itself; "" for anything else."""
+    with suppress(zipfile.BadZipFile, KeyError):
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            small = package.getinfo("content.xml").file_size < _LARGEST_CHART
+            root = parse_xml(package.read("content.xml"))[0] if small else None
+        chart = next((n for n in descendants(root, "chart") if child(n, "plot-area") is not None), None)
+        return "\n".join(words for words in (_chart(chart) if chart is not None else ()) if words.strip())
+    return ""
 
 
 def _inner(root: Any) -> Iterator[str]:

@@ -35,7 +35,6 @@ DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 """Of XML that is text already: the encoding that it names was that of the bytes."""
 _REMEDY = "Get the file again, or open it in the program that made it and save it again"
 _FAULTS = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, zlib.error, lzma.LZMAError)
-_EMBEDDED = re.compile(r"(?i)\.(docx|xlsx|pptx|docm|xlsm|pdf|rtf|txt|csv|html?|mht|eml|msg|odt|ods|bin)$")
 _ROMAN = dict(
     zip(
         (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
@@ -83,7 +82,7 @@ class Package:
         """A part as a tree; None where there is none, or nothing of it can be read. Raises ReadError."""
         data = self.read(name)
         root, fault = parse_xml(data) if data.strip() else (None, "")
-        if fault and root is not None:
+        if fault:
             problem = Problem(f"Its part {name} {fault}: words may be missing", RESAVE)
             if problem not in self._source.problems:
                 self._source.problems.append(problem)
@@ -146,7 +145,7 @@ def parse_xml(data: bytes) -> tuple[_Element | None, str]:
     except (etree.XMLSyntaxError, ValueError):
         root = None
     if root is None:
-        return None, ""
+        return None, "is not XML"
     declared = root.getroottree().docinfo.internalDTD
     if declared is not None and next(declared.iterentities(), None) is not None:
         return root, "declares entities, which are not followed"
@@ -220,16 +219,22 @@ def shown(root: Any, looks: Mapping[str, str] | None = None) -> int:
     """Change a tree of Office XML so that its `t` elements are what the program shows.
 
     Signs of symbol fonts become letters, formulas one line, raised figures are set apart from those before them; what is
-    formatted as hidden and what tracked changes have deleted is taken out.
+    formatted as hidden, shapes that are hidden and what tracked changes have deleted is taken out.
 
     Args:
         root: The tree; None is left alone.
         looks: Style of characters -> `hidden`, `superscript` or `subscript`.
 
     Returns:
-        How many runs of hidden text were taken out.
+        How many runs and shapes of hidden text were taken out.
     """
     hidden = 0
+    for node in list(root.iter("{*}cNvPr", "{*}docPr")) if root is not None else ():
+        shape = node.getparent()
+        if attribute(node, "hidden") in ("1", "true") and shape is not None:
+            shape = shape.getparent() if local(shape).startswith("nv") else shape
+            hidden += bool(text_of(shape, "t").strip()) or next(shape.iter("{*}chart", "{*}relIds"), None) is not None
+            shape[:] = []
     for node in list(root.iter(*_LOOKS)) if root is not None else ():
         name, above = local(node), node.getparent()
         if above is None:  # it went with what it was in
@@ -318,7 +323,7 @@ def embedded(package: Package, relations: Relations) -> Iterator[Member]:
     """Files that lie in the package as they are: embedded documents and imported pieces."""
     wanted = {target for kind, target in relations.values() if kind in ("aFChunk", "subDocument")}
     for name in package.names:
-        if (name in wanted or "/embeddings/" in name) and _EMBEDDED.search(name):
+        if name in wanted or ("/embeddings/" in name and not name.endswith("/")):
             yield Member(name.rpartition("/")[2], package.read(name))
 
 
@@ -345,6 +350,13 @@ def formatted(number: int, kind: str) -> str:
 def plain_number(number: float) -> str:
     """The shortest text of a number with at most 15 digits, which is what spreadsheets show."""
     return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:.15g}"
+
+
+def drawings(node: Any, package: Package, relations: Relations) -> Iterator[str]:
+    """The words of the charts and diagrams below a node of the part that has these relations."""
+    for drawing in node.iter("{*}chart", "{*}relIds"):
+        part = relations.get(attribute(drawing, "dm") or attribute(drawing, "id"), ("", ""))[1]
+        yield drawn(package.xml(part))
 
 
 def drawn(root: Any) -> str:

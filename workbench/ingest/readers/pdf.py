@@ -27,14 +27,17 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.ingest.encoding import normalise
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import Outline, Section, useful_title
+from workbench.ingest.outline import Outline, Section, left_out, useful_title
+from workbench.ingest.readers import ocr
 from workbench.ingest.readers.base import LOCKED, Member, Parsed, Reader, Source
+from workbench.locators import Place, locator
 
 LOCK = threading.RLock()
 """Held by everybody who calls PDFium in this process."""
 PICTURE = (1_100, 1_700)
 """Most pixels of the picture of a page, width and height."""
-_OCR = "Run it through text recognition (for example ocrmypdf), and index the result"
+_SCAN = (3_500, 3_500)
+_OCR = "Index it with --ocr (the setting ocr), or run it through text recognition (for example ocrmypdf)"
 _REPRINT = "Get the file again, or print it to a new PDF"
 _FEWEST_CHARACTERS = 400
 _OBJECT_STREAM = re.compile(rb"/Type\s*/ObjStm\b[^>]*(?:>(?!>)[^>]*)*>>\s*stream\r?\n")
@@ -69,39 +72,62 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
         raise ReadError("It is not a PDF, despite its name", "Get the file again, or give it the name of what it is")
     with LOCK:
         content = _content(data)
+    for number, page in enumerate(content.pages, 1) if source.ocr else ():
+        if page.pictured:
+            _recognise(page, number, source, content.problems)
     yield from content.problems
     texts = without_furniture(join_words([page.text for page in content.pages]))
-    full = ["\n\n".join(filter(None, (text, page.notes))) for text, page in zip(texts, content.pages, strict=True)]
+    full = ["\n\n".join(filter(None, (t, p.recognised, p.notes))) for t, p in zip(texts, content.pages, strict=True)]
     text = "\n\n".join(full)
     starts = [0]
-    for page in full[:-1]:
-        starts.append(starts[-1] + len(page) + 2)
-    pictured = [(number, page) for number, page in enumerate(content.pages, 1) if page.pictured]
+    for own in full[:-1]:
+        starts.append(starts[-1] + len(own) + 2)
+    pictured = [(n, page) for n, page in enumerate(content.pages, 1) if page.pictured and not page.recognised]
     empty = [number for number, page in pictured if not page.text.strip()]
     if not text.strip():
         if empty:
-            raise ReadError("It has no text: its pages are pictures (a scan)", _OCR)
+            remedy = "No words are recognised in them" if source.ocr else _OCR
+            raise ReadError("It has no text: its pages are pictures (a scan)", remedy)
         raise ReadError(
             "It has no text on any page: they are blank, or drawn without letters", "Nothing can be read of it"
         )
-    partly = [number for number, page in pictured if page.text.strip()]
+    partly = [number for number, page in pictured if page.text.strip() and not source.ocr]
     for numbers, what in ((empty, "pictures without text"), (partly, "mostly pictures, whose words are not read")):
         if numbers:
             shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
-            yield Problem(f"{len(numbers)} of its {len(starts)} pages are {what}: {shown}", _OCR)
+            remedy = "No words are recognised in them" if source.ocr else _OCR
+            yield Problem(f"{len(numbers)} of its {len(starts)} pages are {what}: {shown}", remedy)
     outline = Outline(_sections(text, starts, content.bookmarks))
-    yield Parsed(text, "pdf", outline, content.title, metadata=content.metadata, page_starts=tuple(starts))
+    places = tuple(
+        Place(at, ocr.place(page=n) if page.recognised else locator(page=n))
+        for n, (at, page) in enumerate(zip(starts, content.pages, strict=True), 1)
+    )
+    metadata = content.metadata
+    yield Parsed(text, "pdf", outline, content.title, metadata=metadata, page_starts=tuple(starts), places=places)
     yield from content.attached
+
+
+def _recognise(page: _Page, number: int, source: Source, problems: list[Problem]) -> None:
+    """Recognise the words of a page, and keep the lines that its own text does not have."""
+    try:
+        found = ocr.recognised(_drawn(source.bytes(), number, _SCAN, ocr.DOTS_AN_INCH / 72), source)
+    except (ReadError, UsageError) as exc:
+        problems.append(Problem(f"Page {number}: {exc.message}", exc.remedy))
+        return
+    own = set(re.findall(r"\w+", page.text))
+    lines = found.split("\n")
+    page.recognised = "\n".join(line for line in lines if not own or set(re.findall(r"\w+", line)) - own).strip("\n")
 
 
 READER = Reader("pdf", _read, frozenset({".pdf"}), sniff=lambda head: b"%PDF-" in head[:1024], certain=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Page:
     """A page: `pictured` if it holds a picture and no text, or little text and a large picture."""
 
     text: str = ""
+    recognised: str = ""
     notes: str = ""
     pictured: bool = False
 
@@ -145,6 +171,9 @@ def _content(data: bytes) -> _Content:
                 found.pages.append(_Page())
         if found.problems and found.pages and all(page == _Page() for page in found.pages):
             raise ReadError("It is broken: none of its pages can be read", _REPRINT)
+        if document.get_formtype() == raw.FORMTYPE_XFA_FULL:
+            reason = "Its program lays it out anew as a form (XFA), and only what its pages hold is read"
+            found.problems.append(Problem(reason, "Fill it in, and print it to a new PDF"))
         with contextlib.suppress(pypdfium2.PdfiumError):  # a table of contents that cannot be read is the same as none
             for bookmark in document.get_toc():
                 target = bookmark.get_dest()
@@ -156,8 +185,7 @@ def _content(data: bytes) -> _Content:
     finally:
         document.close()
     found.metadata = {ours: words[name] for name, ours in _KEPT.items() if useful_title(words.get(name, ""))}
-    if hidden:
-        found.metadata["hidden"] = f"text in {hidden} places of layers that are off, left out"
+    found.metadata |= left_out(hidden)
     date = _DATE.match(str(found.metadata.get("created", "")))
     if date is not None:
         parts = [part or other for part, other in zip(date.groups(), ("", "01", "01", "00", "00", "00"), strict=True)]
@@ -185,7 +213,7 @@ def _page(page: Any, form: Any, found: _Content) -> _Page:
         text = normalise(text).rstrip()
         little = len(text) < _FEWEST_CHARACTERS
         pictured = little and _has_picture(page, _LARGE if text.strip() else 0.0)
-        return _Page(text, _notes(page, form, found), pictured)
+        return _Page(text, notes=_notes(page, form, found), pictured=pictured)
     finally:
         page.close()
 
@@ -551,6 +579,11 @@ def page_png(data: bytes, page: int) -> bytes:
     Raises:
         UsageError: The file or the page cannot be drawn.
     """
+    return _drawn(data, page, PICTURE)
+
+
+def _drawn(data: bytes, page: int, most: tuple[int, int], finest: float = 100.0) -> bytes:
+    """A page as a picture, `finest` pixels for a point at most. Raises UsageError."""
     import pypdfium2
 
     out = io.BytesIO()
@@ -563,7 +596,7 @@ def page_png(data: bytes, page: int) -> bytes:
                     raise UsageError(reason, "Choose another page")
                 sheet = document[page - 1]
                 width, height = sheet.get_size()
-                scale = min(PICTURE[0] / max(width, 1.0), PICTURE[1] / max(height, 1.0))
+                scale = min(most[0] / max(width, 1.0), most[1] / max(height, 1.0), finest)
                 sheet.render(scale=scale).to_pil().save(out, "PNG")
             finally:
                 document.close()

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from workbench.ingest.encoding import clean, symbols
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import TextWriter, raised
-from workbench.ingest.readers.base import Member, Parsed, Reader, Source
+from workbench.ingest.outline import TextWriter, left_out, raised
+from workbench.ingest.readers.base import RESAVE, Member, Parsed, Reader, Source
 from workbench.locators import locator
 
 _TOKEN = re.compile(
@@ -71,10 +71,11 @@ def _read(source: Source) -> Iterator[Parsed | Member | Problem]:
     document = _Document(source.bytes())
     text, outline, places = document.writer.finish()
     metadata = {name: words for name, words in document.info.items() if name != "title"}
-    if document.hidden:
-        metadata["hidden"] = f"text in {document.hidden} runs, left out"
+    metadata |= left_out(document.hidden)
     for number, data in enumerate(document.objects, 1):
         yield Member(f"object-{number}.bin", data)
+    if document.unread:
+        yield Problem(f"{document.unread} of its embedded objects are of a kind that is not read", RESAVE)
     if not document.closed:
         yield Problem("It ends too early: some of it may be missing", "Get the file again")
     yield Parsed(text, "word", outline, document.info.get("title", ""), metadata=metadata, places=places)
@@ -116,7 +117,7 @@ class _Document:
         self._decoder_name, self._decoder = "", codecs.getincrementaldecoder("cp1252")("replace")
         self._buffers: dict[str, list[str]] = {}
         self._pending, self._half, self._ignorable, self._fresh = 0, 0, False, False
-        self.hidden = 0
+        self.hidden = self.unread = 0
         self._names, self._symbols = dict[int, str](), set[int]()
         self._raised = ""
         self._styles: dict[int, int] = {}
@@ -325,6 +326,8 @@ class _Document:
         begin = min((at for at in map(data.find, _EMBEDDED) if at >= 0), default=-1)
         if begin >= 0:
             self.objects.append(data[begin:])
+        else:
+            self.unread += bool(data)
 
     def _name_style(self, data: bytes) -> None:
         match = _HEADING.search(data.decode("latin-1"))

@@ -18,14 +18,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError, skip
-from workbench.ingest.outline import TextWriter
+from workbench.ingest.outline import TextWriter, left_out
 from workbench.ingest.readers.base import LOCKED, RESAVE, Member, Parsed, Source
 from workbench.ingest.readers.package import (
     Package,
     attribute,
     child,
     descendants,
-    drawn,
+    drawings,
     embedded,
     local,
     opened,
@@ -45,6 +45,8 @@ _TOKEN = re.compile(r'((?:General|[#0?.,])+)|"([^"]*)"|\\(.)|\[\$([^-\]]*)[^\]]*
 _DATES = frozenset({14, 15, 16, 17, *range(27, 32), 36, 50, 57})
 _TIMES = frozenset({18, 19, 20, 21, 45, 47, 32, 33})
 _WIDEST_GAP = 64
+_BOF, _EOF, _BOUND, _BOX, _CONTINUE, _LABEL, _SERIES_TEXT = 0x809, 0x0A, 0x85, 0x1B6, 0x3C, 0x204, 0x100D
+_NO_CELLS = ("dialogsheet", "macrosheet", "xlMacrosheet", "xlIntlMacrosheet")
 
 
 def write_sheet(writer: TextWriter, name: str, rows: Iterable[Row], hidden: bool = False) -> None:
@@ -98,6 +100,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         )
         writer = TextWriter()
         hidden: list[str] = []
+        secrets = 0
         problems: list[Problem] = []
         for sheet in descendants(book, "sheet"):
             name = attribute(sheet, "name")
@@ -106,9 +109,12 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             try:
                 secret = attribute(sheet, "state") in ("hidden", "veryHidden")
                 data = package.read(part) if kind == "worksheet" else b""
+                if kind != "chartsheet" and not data:
+                    what = "a sheet of macros or dialogs" if kind in _NO_CELLS else "missing in the file"
+                    problems.append(Problem(f"The sheet {name} is not read: it is {what}", RESAVE))
                 hidden += [f"sheet {name}"] if secret else [f"{kind} of {name}" for kind in _hidden_parts(data)]
                 write_sheet(writer, name, cells.rows(data) if data else (), secret)
-                _write_drawings(writer, package, part, name)
+                secrets += _write_drawings(writer, package, part, name)
                 for comments in package.related(part, "comments"):
                     for comment in descendants(comments, "comment"):
                         writer.paragraph(_rich(comment), locator(sheet=name, comment=attribute(comment, "ref")))
@@ -118,24 +124,27 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             reason = f"{cells.uncalculated:,} of its formulas have no stored result, and were read as formulas"
             problems.append(Problem(reason, RESAVE, loses=False))
         text, outline, places = writer.finish()
-        if hidden:
-            metadata["hidden"] = "; ".join(hidden)
+        metadata |= left_out(secrets, *hidden)
         yield from problems
         if text.strip() or not problems:
             yield Parsed(text, "sheet", outline, title, language=language, metadata=metadata, places=places)
         yield from embedded(package, relations)
 
 
-def _write_drawings(writer: TextWriter, package: Package, part: str, name: str) -> None:
-    """The text boxes, charts and diagrams of a sheet; a sheet that is a chart has nothing else."""
+def _write_drawings(writer: TextWriter, package: Package, part: str, name: str) -> int:
+    """The text boxes, charts and diagrams of a sheet; a sheet that is a chart has nothing else. How many are hidden."""
+    hidden = 0
     for kind, target in package.relations(part).values():
         drawing = package.xml(target) if kind == "drawing" else None
-        shown(drawing)
+        if drawing is None:
+            continue
+        hidden += shown(drawing)
         for body in descendants(drawing, "txBody"):
             lines = (text_of(p, "t").strip() for p in descendants(body, "p"))
             writer.paragraph("\n".join(line for line in lines if line), locator(sheet=name))
-        for root in package.related(target, "chart", "diagramData") if drawing is not None else ():
-            writer.paragraph(drawn(root), locator(sheet=name))
+        for words in drawings(drawing, package, package.relations(target)):
+            writer.paragraph(words, locator(sheet=name))
+    return hidden
 
 
 def _hidden_parts(data: bytes) -> list[str]:
@@ -346,19 +355,85 @@ def read_xls(source: Source) -> Iterator[Parsed | Problem]:
         raise ReadError("It is broken: it cannot be opened as a workbook", "Open it, and save it as XLSX") from exc
     writer = TextWriter()
     hidden: list[str] = []
+    whole = book.mem[book.base : book.base + book.stream_len] if book.biff_version >= 80 else b""
+    drawings = dict(_drawings(whole))
     for name in book.sheet_names():
         sheet = book.sheet_by_name(name)
         if hasattr(sheet, "nrows"):
             rows = ((index + 1, _xls_cells(book, sheet.row(index))) for index in range(sheet.nrows))
             write_sheet(writer, name, (row for row in rows if row[1]), sheet.visibility != 0)
             hidden += [f"sheet {name}"] if sheet.visibility else []
+            for what, infos in (("rows", sheet.rowinfo_map), ("columns", sheet.colinfo_map)):
+                hidden += [f"{what} of {name}"] if any(info.hidden for info in infos.values()) else []
+            notes = {_joined(str(note.text)) for note in sheet.cell_note_map.values()}
             for (row, column), note in sorted(sheet.cell_note_map.items()):
                 writer.paragraph(_joined(str(note.text)), locator(sheet=name, comment=xlrd.cellname(row, column)))
+            for words in (words for words in drawings.pop(name, ()) if words not in notes):
+                writer.paragraph(words, locator(sheet=name))
         book.unload_sheet(name)
+    for name, own in drawings.items():  # sheets that are charts
+        write_sheet(writer, name, ())
+        for words in own:
+            writer.paragraph(words, locator(sheet=name))
     text, outline, places = writer.finish()
-    metadata = {"author": " ".join(str(book.user_name or "").split()), "hidden": "; ".join(hidden)}
-    metadata = {key: words for key, words in metadata.items() if words}
+    author = " ".join(str(book.user_name or "").split())
+    metadata = ({"author": author} if author else {}) | left_out(0, *hidden)
     yield Parsed(text, "sheet", outline, metadata=metadata, places=places)
+
+
+def _biff(stream: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Place, kind and data of each record of a workbook ([MS-XLS] 2.1.4)."""
+    at = 0
+    while at + 4 <= len(stream):
+        kind, size = struct.unpack_from("<2H", stream, at)
+        yield at, kind, stream[at + 4 : at + 4 + size]
+        at += 4 + size
+
+
+def _drawings(stream: bytes) -> Iterator[tuple[str, list[str]]]:
+    """The words of the charts and text boxes of each sheet that has some: titles, names of series, what is in a box.
+
+    The numbers of a chart are those of cells, which are read with their sheet.
+    """
+    names: dict[int, str] = {}
+    name, depth, box = "", 0, 0
+    found: list[str] = []
+    for at, kind, data in _biff(stream):
+        if kind == _BOUND:
+            names[struct.unpack_from("<I", data)[0]] = _short_string(data[6:])
+        elif kind == _BOF:
+            name = names.get(at, name) if not depth else name
+            depth += 1
+        elif kind == _EOF:
+            depth -= 1
+            if not depth and found:
+                yield name, list(dict.fromkeys(found))
+                found = []
+        elif kind == _SERIES_TEXT and len(data) > 3:
+            found.append(_joined(_short_string(data[2:])))
+        elif kind == _BOX and len(data) > 12:
+            (box,) = struct.unpack_from("<H", data, 10)
+        elif kind == _CONTINUE and box:
+            words = data[1:].decode("utf-16-le" if data[:1] == b"\1" else "latin-1", "replace")[:box]
+            found.append(_joined(words))
+            box = 0
+    if found:
+        yield name, list(dict.fromkeys(found))
+
+
+def _short_string(data: bytes) -> str:
+    """A text with its length in one byte, then whether its letters have two."""
+    size, wide = data[0], data[1] & 1
+    return data[2 : 2 + size * (1 + wide)].decode("utf-16-le" if wide else "latin-1", "replace")
+
+
+def drawn_words(stream: bytes) -> str:
+    """The words of a workbook that is shown as a chart on a slide: its titles and series, and the words of its cells."""
+    found = [words for _, own in _drawings(stream) for words in own]
+    for _, kind, data in _biff(stream):
+        if kind == _LABEL and len(data) > 8:
+            found.append(_joined(_short_string(data[6:7] + data[8:])))
+    return "\n".join(words for words in dict.fromkeys(found) if words)
 
 
 def _xls_cells(book: Any, row: Iterable[Any]) -> dict[int, str]:

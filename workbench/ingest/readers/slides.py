@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.ingest.errors import Problem, ReadError
-from workbench.ingest.outline import TextWriter
+from workbench.ingest.outline import TextWriter, left_out
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import (
     Package,
@@ -18,7 +18,7 @@ from workbench.ingest.readers.package import (
     child,
     chosen,
     descendants,
-    drawn,
+    drawings,
     embedded,
     formatted,
     local,
@@ -37,12 +37,13 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         writer = TextWriter()
         members: dict[str, Member] = {}
         hidden: list[str] = []
+        secrets = 0
         for number, node in enumerate(descendants(package.must(main), "sldId"), 1):
             key = next((v for k, v in node.attrib.items() if k.endswith("}id")), "")
             part = relations.get(key, ("", ""))[1]
             try:
                 root = package.must(part)
-                shown(root)
+                secrets += shown(root)
             except ReadError as exc:
                 yield Problem(f"Slide {number} cannot be read: {exc.message}", exc.remedy)
                 continue
@@ -50,14 +51,13 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
             _slide(writer, package, root, part, number)
             members |= {member.name: member for member in embedded(package, package.relations(part))}
         text, outline, places = writer.finish()
-        if hidden:
-            metadata["hidden"] = f"slides {', '.join(hidden)}"
+        metadata |= left_out(secrets, f"slides {', '.join(hidden)}" if hidden else "")
         yield Parsed(text, "slides", outline, title, language=language, metadata=metadata, places=places)
         yield from members.values()
 
 
 def _slide(writer: TextWriter, package: Package, root: Any, part: str, number: int) -> None:
-    at = locator(slide=number)
+    at, relations = locator(slide=number), package.relations(part)
     writer.apart()
     shapes = list(_shapes(child(root, "cSld", "spTree")))
     title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrTitle")), None)
@@ -80,8 +80,8 @@ def _slide(writer: TextWriter, package: Package, root: Any, part: str, number: i
             writer.paragraph(f"[{described}]" if described.strip() else "", at)
         else:
             writer.paragraph("\n".join(_paragraphs(shape)), at)
-    for drawing in package.related(part, "chart", "diagramData"):
-        writer.paragraph(drawn(drawing), at)
+        for words in drawings(shape, package, relations):
+            writer.paragraph(words, at)
     for notes in package.related(part, "notesSlide"):
         shown(notes)
         for body in (shape for shape in _shapes(child(notes, "cSld", "spTree")) if _placeholder(shape) == "body"):

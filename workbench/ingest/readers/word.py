@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.ingest.errors import Problem
-from workbench.ingest.outline import TextWriter, trimmed
+from workbench.ingest.outline import TextWriter, left_out, trimmed
 from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.package import (
     Package,
@@ -24,7 +24,7 @@ from workbench.ingest.readers.package import (
     child,
     chosen,
     descendants,
-    drawn,
+    drawings,
     embedded,
     formatted,
     is_on,
@@ -55,8 +55,7 @@ def read(source: Source) -> Iterator[Parsed | Member | Problem]:
         writer.body(child(writer.shown(root), "body"))
         writer.rest()
         text, outline, places = writer.out.finish()
-        if writer.hidden:
-            metadata["hidden"] = f"text in {writer.hidden} runs, left out"
+        metadata |= left_out(writer.hidden)
         title = title or writer.title
         yield Parsed(text, "word", outline, title, language=language, metadata=metadata, places=places)
         yield from embedded(package, relations)
@@ -173,9 +172,8 @@ class _Writer:
         for box in _text_boxes(node):
             for words in _texts(box):
                 self.out.paragraph(words, at)
-        for drawing in node.iter("{*}chart", "{*}relIds"):
-            part = self._relations.get(attribute(drawing, "dm") or attribute(drawing, "id"), ("", ""))[1]
-            self.out.paragraph(drawn(self._package.xml(part)), at)
+        for words in drawings(node, self._package, self._relations):
+            self.out.paragraph(words, at)
 
     def _table(self, node: Any, number: int) -> None:
         rows = list(_below(node, "tr"))
