@@ -1,7 +1,5 @@
 """Files and corpora for tests that index folders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of many formats, made through the formats' own libraries or byte by byte, and what reading and cutting them gives."""
 
-from __future__ import annotations
-
 import io
 import re
 import struct

@@ -1,8 +1,7 @@
 """A small grep index over given texts, and a plain oracle that searches line by line with Python's `re`."""
 
-from __future__ import annotations
-
 import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +62,7 @@ def make_grep(
     most_lines: int = 50_000,
 ) -> MappedGrep:
     """An index over texts; records are chunks of `CHUNK` characters unless they are given."""
+    folder = Path(tempfile.mkdtemp(dir=folder)) if folder.exists() else folder
     build_text(folder, texts)
     names = names or [f"d{n:04d}.txt" for n in range(len(texts))]
     if records is None:

@@ -1,7 +1,5 @@
 """Small word indexes for tests, and a textbook BM25 to hold them against: loops, no arrays, no SQL."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The rank of every source as each output of one result shows it: by output, (result, source) -> rank."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Models on disk small enough to make in a test: a static embedding and a cross-encoder."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

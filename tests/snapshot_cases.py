@@ -1,7 +1,5 @@
 """Snapshots for tests: small ones, without the pictures' library, that are made in no time."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable, Mapping

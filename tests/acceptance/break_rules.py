@@ -7,8 +7,6 @@ A break is another value of a preset's field. The script runs the tests with its
 any test is collected; no file is edited. Exit code 1 if a break went unnoticed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

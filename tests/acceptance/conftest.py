@@ -1,7 +1,5 @@
 """Fixtures of the acceptance tests: each rule of the presets is asked of an open corpus, as a caller would."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`collections`: one query over several collections of artifacts, one result an artifact."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -71,31 +69,34 @@ def test_ranks_two_and_five_from_zero_give_0_0315() -> None:
     assert [f"{s:.4f}" for s in (top.scores[0], top.scores[10])] == ["0.0167", "0.0143"]
 
 
-def test_the_query_is_embedded_once_for_all_collections(artifacts: wb.Corpus, embedded: list[str]) -> None:
+def test_the_query_is_embedded_once_for_all_collections_at_the_same_time(
+    artifacts: wb.Corpus, embedded: list[str], meet: Callable[..., dict[str, int]]
+) -> None:
     result = artifacts.search("a question of its own", plan=FOUR, limit=5)
     assert len(result.rankings) == 4
     assert embedded == ["a question of its own"]
-
-
-def test_collections_are_searched_at_the_same_time(artifacts: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
     came = meet(artifacts, {"vector": 4})
     assert artifacts.search(QUERY, plan=FOUR, bypass_cache=True).hits
     assert came["vector"] >= 4
 
 
-def test_each_collection_gives_three_times_the_limit(artifacts: wb.Corpus) -> None:
+def test_each_collection_gives_three_times_the_limit_and_memory_when_asked(
+    artifacts: wb.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = artifacts.search(QUERY, plan="collections", limit=2)
     assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
     assert len(result.hits) == 2
     assert len(artifacts.search(QUERY, plan="collections").hits) == 5
-
-
-def test_memory_takes_part_only_when_asked(artifacts: wb.Corpus) -> None:
     plain = artifacts.search(QUERY, plan="collections", limit=50)
     assert set(plain.rankings) == {"vector@artifact_chunks", "vector@artifacts"}
     assert {c for h in plain.hits for c in h.collections} == {"artifact_chunks", "artifacts"}
     every = artifacts.search(QUERY, plan=FOUR, limit=50)
     assert {"memory", "history"} <= {c for h in every.hits for c in h.collections}
+    monkeypatch.setenv("RRF_CONSTANT", "10")
+    monkeypatch.setenv("OVERFETCH_MULTIPLIER", "2")
+    result = artifacts.search(QUERY, plan=wb.preset("collections"), limit=3)
+    assert max(result.hits[0].contributions.values()) == 1 / 10
+    assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
 
 
 def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts: wb.Corpus) -> None:
@@ -109,14 +110,14 @@ def test_one_result_an_artifact_and_its_chunk_is_shown(artifacts: wb.Corpus) -> 
             first = next(e.rank - 1 for e in entries.entries if e.document_id == hit.document_id)
             assert hit.contributions[source] == 1 / (60 + first)
     assert [h.score for h in result.hits] == sorted((h.score for h in result.hits), reverse=True)
-
-
-def test_a_record_keeps_its_raw_position(artifacts: wb.Corpus) -> None:
     result = artifacts.search("marker number3 filler3", plan="collections", limit=50)
     ranked = [e.path for e in result.rankings["vector@artifact_chunks"].entries]
     assert ranked[:6] == ["artifacts/six.md"] * 6
     behind = next(h for h in result.hits if h.path == ranked[6])
     assert behind.contributions["vector@artifact_chunks"] == 1 / 66
+    plan = "collections collections=artifacts sources=vector@artifacts,vector@artifact_chunks"
+    result = artifacts.search(QUERY, plan=plan)
+    assert [h.score for h in result.hits] == [1 / (60 + n) for n in range(5)]
 
 
 @pytest.mark.parametrize("limit", [1, 50])
@@ -141,14 +142,6 @@ def test_a_setting_that_cannot_be_used_is_refused_by_name(
     assert wb.preset("contract")["fusion.k"] == 60
 
 
-def test_the_constant_of_the_environment_is_what_counts(artifacts: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RRF_CONSTANT", "10")
-    monkeypatch.setenv("OVERFETCH_MULTIPLIER", "2")
-    result = artifacts.search(QUERY, plan=wb.preset("collections"), limit=3)
-    assert max(result.hits[0].contributions.values()) == 1 / 10
-    assert [len(r.entries) for r in result.rankings.values()] == [6, 6]
-
-
 def test_a_chunk_stands_between_its_neighbours(artifacts: wb.Corpus) -> None:
     """The third of six chunks comes as second, third and fourth, with a boundary line between them."""
     plain = artifacts.search("marker number3 filler3", plan="collections limit=1").hits[0]
@@ -166,22 +159,22 @@ def test_a_chunk_stands_between_its_neighbours(artifacts: wb.Corpus) -> None:
         assert wide.chunk_index == n - 1
 
 
-def test_filters_by_kind_and_sensitivity_hold_in_every_collection(artifacts: wb.Corpus) -> None:
+def test_filters_by_kind_and_sensitivity_hold_in_every_collection(
+    artifacts: wb.Corpus, make_corpus: Callable[..., wb.Corpus]
+) -> None:
     for condition in ("artifact_type = 'report'", "sensitivity = 'internal'"):
         result = artifacts.search("words about topic3", plan="collections", filters=condition)
         assert [h.path for h in result.hits] == ["artifacts/report.md"]
         assert all({e.path for e in r.entries} == {"artifacts/report.md"} for r in result.rankings.values())
-
-
-def test_without_a_policy_every_sensitivity_is_returned(artifacts: wb.Corpus) -> None:
     result = artifacts.search(QUERY, plan="collections", limit=50)
     assert {"internal"} < {h.metadata["sensitivity"] or "normal" for h in result.hits} | {"normal"}
-
-
-def test_one_empty_collection_leaves_fused_scores(artifacts: wb.Corpus) -> None:
-    plan = "collections collections=artifacts sources=vector@artifacts,vector@artifact_chunks"
-    result = artifacts.search(QUERY, plan=plan)
-    assert [h.score for h in result.hits] == [1 / (60 + n) for n in range(5)]
+    files = {"a.md": "---\nartifact_type: note\n---\nstorm gauge", "b.md": "storm gauge, plain"}
+    corpus = make_corpus(files, collection="artifact_chunks")
+    text = format_text(corpus.search("storm gauge", plan="collections"))
+    first, second = sorted(text.split("\n\n")[1:], key=lambda block: "Source" not in block)
+    assert "Source: ? | Sensitivity: normal\n" in first
+    assert "Source" not in second
+    assert "Evidence:" not in text
 
 
 def test_the_text_form_is_exact(artifacts: wb.Corpus) -> None:
@@ -198,9 +191,6 @@ def test_the_text_form_is_exact(artifacts: wb.Corpus) -> None:
         f'Snippet: "{hit.text}"\n'
         "Evidence: https://files.example/report\n"
     )
-
-
-def test_a_whole_artifact_is_called_artifact_and_long_texts_are_cut_at_200(artifacts: wb.Corpus) -> None:
     result = artifacts.search("marker", plan="collections collections=artifacts sources=vector@artifacts", limit=50)
     text = format_text(result)
     assert "Type: artifact | ID: " in text
@@ -208,20 +198,6 @@ def test_a_whole_artifact_is_called_artifact_and_long_texts_are_cut_at_200(artif
         snippet = hit.text[:200] + "..." if len(hit.text) > 200 else hit.text
         assert f'Snippet: "{snippet}"\n' in text
         assert f"Type: artifact | ID: {hit.document_id}" in text
-
-
-def test_a_document_without_sensitivity_is_normal(make_corpus: Callable[..., wb.Corpus]) -> None:
-    """An artifact's source and sensitivity have a line, `?` and `normal` where it says nothing; what is none has no such line."""
-    files = {"a.md": "---\nartifact_type: note\n---\nstorm gauge", "b.md": "storm gauge, plain"}
-    corpus = make_corpus(files, collection="artifact_chunks")
-    text = format_text(corpus.search("storm gauge", plan="collections"))
-    first, second = sorted(text.split("\n\n")[1:], key=lambda block: "Source" not in block)
-    assert "Source: ? | Sensitivity: normal\n" in first
-    assert "Source" not in second
-    assert "Evidence:" not in text
-
-
-def test_the_text_form_on_the_command_line(artifacts: wb.Corpus) -> None:
     corpus = str(artifacts.path)
 
     def run(*arguments: str) -> Result:
@@ -237,6 +213,11 @@ def test_the_text_form_on_the_command_line(artifacts: wb.Corpus) -> None:
 
 
 def test_a_search_whose_every_source_failed_says_so(artifacts: wb.Corpus, no_vectors: None) -> None:
+    nothing = artifacts.search("x", plan="collections collections=none sources=vector@none", mode="keyword")
+    assert format_text(nothing) == "No results found."
+    with pytest.raises(SourceUnavailable) as caught:
+        artifacts.search("never asked before", plan="collections")
+    assert "The model is gone" in caught.value.message
     arguments = ["search", "storm gauges never asked", "--format", "text", "-c", str(artifacts.path)]
     failed = CliRunner().invoke(main, [*arguments, "--preset", "collections"])
     assert failed.output.startswith("Search failed: ")
@@ -247,14 +228,6 @@ def test_a_search_whose_every_source_failed_says_so(artifacts: wb.Corpus, no_vec
     assert "vector could not run" in half.stderr
     unreadable = CliRunner().invoke(main, [*arguments, "--filter", "colour ="])
     assert "Search failed" not in unreadable.output
-
-
-def test_nothing_found_and_failure_are_one_line_each(artifacts: wb.Corpus, no_vectors: None) -> None:
-    nothing = artifacts.search("x", plan="collections collections=none sources=vector@none", mode="keyword")
-    assert format_text(nothing) == "No results found."
-    with pytest.raises(SourceUnavailable) as caught:
-        artifacts.search("never asked before", plan="collections")
-    assert "The model is gone" in caught.value.message
 
 
 MEMORIES = (

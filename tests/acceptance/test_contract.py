@@ -1,7 +1,5 @@
 """`contract`: keyword and vector over whole documents, labelled and in an order that never moves."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -30,7 +28,7 @@ def fruit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_each_source_gives_at_most_a_hundred_documents() -> None:
+def test_each_source_gives_at_most_a_hundred_documents(make_corpus: Make) -> None:
     plan = wb.preset("contract")
     assert (plan.depth("keyword"), plan.depth("vector"), plan["fusion.k"], plan["fusion.rank_base"]) == (
         100,
@@ -38,25 +36,18 @@ def test_each_source_gives_at_most_a_hundred_documents() -> None:
         60,
         1,
     )
-
-
-def test_depth_counts_documents(make_corpus: Make) -> None:
-    """A document of many chunks takes one place of the depth, however many of its chunks match."""
     long = "\n\n".join(f"# Part {n}\n\n" + "apples and roofs " * 60 for n in range(6))
     corpus = make_corpus({"a.md": long, "b.md": "apples", "c.md": "apples and rain"})
     result = corpus.search("apples", plan="contract depth.keyword=3 depth.vector=3", mode="keyword")
     assert {h.path for h in result.hits} == {"a.md", "b.md", "c.md"}
 
 
-def test_both_sources_run_at_the_same_time(fruit: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
-    """Keyword and vector wait for each other inside their searches, and the search still ends."""
+def test_filters_hold_in_both_sources_before_their_top_at_the_same_time(
+    fruit: wb.Corpus, meet: Callable[..., dict[str, int]]
+) -> None:
     came = meet(fruit, {"keyword": 1, "vector": 1})
     assert fruit.search("apples", plan="contract", bypass_cache=True).hits
     assert min(came.values()) == 1
-
-
-def test_filters_hold_in_both_sources_before_their_top(fruit: wb.Corpus) -> None:
-    """A document that passes the filter is found by both sources even where others would have filled their depth."""
     plan = "contract depth.keyword=1 depth.vector=1"
     assert [h.path for h in fruit.search("apples", plan=plan).hits][:1] == ["a.md"]
     result = fruit.search("apples", plan=plan, filters="type = 'note'")
@@ -64,11 +55,20 @@ def test_filters_hold_in_both_sources_before_their_top(fruit: wb.Corpus) -> None
     assert [h.path for h in result.hits] == ["d.md"]
 
 
-def test_a_path_scores_the_sum_over_the_lists_that_hold_it(fruit: wb.Corpus) -> None:
+def test_a_path_scores_the_sum_over_the_lists_that_hold_it_and_says_which(fruit: wb.Corpus) -> None:
     result = fruit.search("apples in a basket", plan="contract")
     assert len({h.path for h in result.hits}) == len(result.hits)
     for hit in result.hits:
         assert hit.score == math.fsum(1 / (60 + rank) for rank in hit.ranks.values())
+    assert [str(x) for x in (Label.EXACT, Label.SEMANTIC, Label.HYBRID)] == ["Exact match", "Semantic match", "Hybrid"]
+    found = {h.path: h.label for h in fruit.search("apples", plan="contract depth.vector=1 depth.keyword=2").hits}
+    assert found["a.md"] is Label.HYBRID
+    assert Label.EXACT in found.values()
+    every = fruit.search("apples", plan="contract")
+    assert {h.path: h.label for h in every.hits}["c.md"] is Label.SEMANTIC
+    # A program reads exact, semantic or hybrid.
+    named = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid"}
+    assert [h["match"] for h in every.to_dict()["hits"]] == [named[h.label] for h in every.hits]
 
 
 def test_equal_scores_go_by_coverage_and_then_by_path() -> None:
@@ -95,35 +95,17 @@ def test_the_order_is_the_same_in_every_index_of_the_same_files(make_corpus: Mak
     assert [path for path, *_ in json.loads(answers[0])] == ["a.md", "b.md", "c.md", "d.md"]
 
 
-def test_labels_say_in_which_lists_a_document_is(fruit: wb.Corpus) -> None:
-    assert [str(x) for x in (Label.EXACT, Label.SEMANTIC, Label.HYBRID)] == ["Exact match", "Semantic match", "Hybrid"]
-    found = {h.path: h.label for h in fruit.search("apples", plan="contract depth.vector=1 depth.keyword=2").hits}
-    assert found["a.md"] is Label.HYBRID
-    assert Label.EXACT in found.values()
-    every = fruit.search("apples", plan="contract")
-    assert {h.path: h.label for h in every.hits}["c.md"] is Label.SEMANTIC
-    # A program reads exact, semantic or hybrid.
-    named = {Label.EXACT: "exact", Label.SEMANTIC: "semantic", Label.HYBRID: "hybrid"}
-    assert [h["match"] for h in every.to_dict()["hits"]] == [named[h.label] for h in every.hits]
-
-
-def test_an_empty_keyword_list_returns_the_vector_list_unchanged(fruit: wb.Corpus) -> None:
+def test_an_empty_list_returns_the_other_unchanged(fruit: wb.Corpus) -> None:
     lone, alone = fruit.search("zeppelin", plan="contract"), fruit.search("zeppelin", plan="contract", mode="vector")
     assert [(h.path, h.score) for h in lone.hits] == [
         (h.path, e.score) for h, e in zip(alone.hits, alone.hits, strict=True)
     ]
     assert [h.path for h in lone.hits] == [e.path for e in alone.rankings["vector"].entries]
     assert "Only vector found anything" in " ".join(lone.messages)
-
-
-def test_an_empty_vector_list_returns_the_keyword_list_unchanged(fruit: wb.Corpus) -> None:
     lone = fruit.search("apples", plan="contract vector.threshold=0")
     alone = fruit.search("apples", plan="contract", mode="keyword")
     assert [(h.path, h.score) for h in lone.hits] == [(h.path, h.score) for h in alone.hits]
     assert all(h.label is Label.EXACT for h in lone.hits)
-
-
-def test_nothing_found_is_an_empty_result_with_guidance_for_the_mode(fruit: wb.Corpus) -> None:
     tips = {}
     for mode in ("hybrid", "keyword", "semantic"):
         result = fruit.search("zeppelin", plan="contract vector.threshold=0", mode=mode)
@@ -134,8 +116,11 @@ def test_nothing_found_is_an_empty_result_with_guidance_for_the_mode(fruit: wb.C
     assert "spelling" in tips["keyword"]
 
 
-def test_hybrid_goes_on_as_keyword_without_the_vector_side(fruit: wb.Corpus, no_vectors: None) -> None:
-    """The keyword answer with a warning; asking for meaning alone is an error with the remedy."""
+def test_the_keyword_mode_needs_no_vectors_and_hybrid_goes_on_as_it(
+    fruit: wb.Corpus, embedded: list[str], no_vectors: None
+) -> None:
+    fruit.search("apples", plan="contract", mode="keyword", bypass_cache=True)
+    assert embedded == []
     result = fruit.search("apples", plan="contract", bypass_cache=True)
     alone = fruit.search("apples", plan="contract", mode="keyword")
     assert [(h.path, h.score) for h in result.hits] == [(h.path, h.score) for h in alone.hits]
@@ -143,11 +128,6 @@ def test_hybrid_goes_on_as_keyword_without_the_vector_side(fruit: wb.Corpus, no_
     assert not alone.warnings
     with pytest.raises(SourceUnavailable, match="Bring it back"):
         fruit.search("apples", plan="contract", mode="semantic", bypass_cache=True)
-
-
-def test_the_keyword_mode_needs_no_vectors(fruit: wb.Corpus, embedded: list[str]) -> None:
-    fruit.search("apples", plan="contract", mode="keyword", bypass_cache=True)
-    assert embedded == []
 
 
 def test_messages_count_documents(make_corpus: Make) -> None:

@@ -1,7 +1,5 @@
 """`passages`: grep on exact keywords beside vectors on the question, by reciprocal rank fusion."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,45 +62,39 @@ def test_matches_within_twenty_lines_are_one_passage(rows: wb.Corpus, case: int)
     assert sorted(n for p in found for n in p.matched_lines) == list(at)
 
 
-def test_both_sources_run_at_the_same_time(rows: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
-    """Grep and vectors wait for each other inside their searches, and the search still ends."""
+def test_both_sources_run_at_the_same_time_on_keywords_and_question(
+    rows: wb.Corpus, meet: Callable[..., dict[str, int]], embedded: list[str]
+) -> None:
     came = meet(rows, {"grep": 1, "vector": 1})
     assert rows.search("row", keywords="needle", plan="passages", bypass_cache=True).hits
     assert came == {"grep": 1, "vector": 1}
-
-
-def test_keywords_go_to_grep_and_the_question_to_vectors(rows: wb.Corpus, embedded: list[str]) -> None:
     result = rows.search("apples and pears", keywords="needle", plan="passages", bypass_cache=True)
-    assert embedded == ["apples and pears"]
+    assert embedded == ["row", "apples and pears"]
     assert [e.path for e in result.rankings["grep"].entries] == ["b.txt", "a.txt"]
     assert result.rankings["vector"].entries[0].path == "c.txt"
 
 
-def test_fused_scores_are_sums_of_reciprocals_of_sixty_plus_the_rank(sample: wb.Corpus) -> None:
-    """Ranks count from 1, k is 60, a source that did not find a hit adds nothing, and ten results come back."""
-    result = sample.search("how do retries work", keywords="backoff", plan=WIDE)
-    assert len(result.hits) == 10
-    assert any(len(h.ranks) == 2 for h in result.hits)
-    for hit in result.hits:
-        assert hit.score == math.fsum(1 / (60 + rank) for rank in hit.ranks.values())
-    assert [h.score for h in result.hits] == sorted((h.score for h in result.hits), reverse=True)
-
-
-def test_grep_alone_is_returned_in_its_own_order(rows: wb.Corpus) -> None:
-    """Where vectors find nothing near enough, grep's list is the answer, with its own scores."""
+def test_one_source_alone_is_returned_in_its_own_order(rows: wb.Corpus) -> None:
     result = rows.search("zebra crossing", keywords="needle", plan="passages")
     assert not result.rankings["vector"].entries
     assert [h.path for h in result.hits] == ["b.txt", "a.txt"]
     assert [h.score for h in result.hits] == [e.score for e in result.rankings["grep"].entries]
     assert [h.score for h in result.hits] == [1 + 2 / 3, 1 + 1 / 2]
-
-
-def test_vectors_alone_are_returned_in_their_own_order(rows: wb.Corpus) -> None:
     result = rows.search("apples and pears", keywords="absentword", plan="passages")
     assert not result.rankings["grep"].entries
     assert result.hits
     assert [h.chunk_id for h in result.hits] == [e.chunk_id for e in result.rankings["vector"].entries]
     assert [h.score for h in result.hits] == [e.score for e in result.rankings["vector"].entries]
+    plan = wb.preset("passages").replace({"vector.threshold": 0.01})
+    result = rows.search("pears", plan=plan)
+    (said,) = [m for m in result.messages if m.startswith("vector found")]
+    nearest = min(result.distances())
+    assert f"vector.threshold=0.01 dropped all of them: the nearest is at l2sq distance {nearest:.3f}" in said
+    keeping = said.rpartition("vector.threshold=")[2].split()[0]
+    again = rows.search("pears", plan=plan.replace({"vector.threshold": keeping}))
+    assert len(again.rankings["vector"].entries) == 10
+    assert said.endswith("would keep 10")
+    assert any(m.startswith("vector found") for m in rows.search("pears", mode="vector", plan=plan).messages)
 
 
 def test_keywords_are_taken_from_the_question_where_none_are_apart(sample: wb.Corpus) -> None:
@@ -119,14 +111,11 @@ def test_keywords_are_taken_from_the_question_where_none_are_apart(sample: wb.Co
     ]
 
 
-def test_the_default_threshold_is_a_half(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_distance_strictly_below_a_half_is_kept(monkeypatch: pytest.MonkeyPatch, sample: wb.Corpus) -> None:
     plan = wb.preset("passages")
     assert (plan["vector.threshold"], plan["vector.metric"]) == (0.5, "l2sq")
     monkeypatch.setenv("WORKBENCH_VECTOR_SCORE_THRESHOLD", "0.25")
     assert wb.preset("passages")["vector.threshold"] == 0.25
-
-
-def test_a_distance_strictly_below_the_threshold_is_kept(sample: wb.Corpus) -> None:
     every = sample.search("how do retries work", mode="vector", plan="passages vector.threshold=off")
     at = every.rankings["vector"].entries[3].distance
     assert at is not None
@@ -136,7 +125,7 @@ def test_a_distance_strictly_below_the_threshold_is_kept(sample: wb.Corpus) -> N
     assert any(e.distance == at for e in above)
 
 
-def test_a_search_says_how_much_it_found(sample: wb.Corpus) -> None:
+def test_a_search_says_how_much_it_found_and_cites_the_real_file(sample: wb.Corpus) -> None:
     for mode, plan in (("grep", "passages"), ("vector", WIDE), ("hybrid", WIDE)):
         result = sample.search("how do retries work", mode=mode, plan=plan)
         said = result.messages[0]
@@ -146,28 +135,17 @@ def test_a_search_says_how_much_it_found(sample: wb.Corpus) -> None:
             assert f"in {len(files)} files" in said
         else:
             assert f"from {len(result.fused)} chunks found" in said
-
-
-def test_citations_name_the_real_file(sample: wb.Corpus) -> None:
-    """A hit cites the path of its file and its lines there, and the file can be read by that path."""
     for hit in sample.search("how do retries work", plan="passages").hits:
         in_text = f"{hit.path}:{hit.start_line}-{hit.end_line}"
         assert hit.citation == (f"{hit.path}#{hit.locator}" if hit.locator else in_text)
         assert not hit.locator or hit.path.endswith(".html")
         assert not sample.read_file(hit.path).startswith("[ERROR")
-
-
-def test_an_emptied_vector_side_says_how_near_the_nearest_is(rows: wb.Corpus) -> None:
-    plan = wb.preset("passages").replace({"vector.threshold": 0.01})
-    result = rows.search("pears", plan=plan)
-    (said,) = [m for m in result.messages if m.startswith("vector found")]
-    nearest = min(result.distances())
-    assert f"vector.threshold=0.01 dropped all of them: the nearest is at l2sq distance {nearest:.3f}" in said
-    keeping = said.rpartition("vector.threshold=")[2].split()[0]
-    again = rows.search("pears", plan=plan.replace({"vector.threshold": keeping}))
-    assert len(again.rankings["vector"].entries) == 10
-    assert said.endswith("would keep 10")
-    assert any(m.startswith("vector found") for m in rows.search("pears", mode="vector", plan=plan).messages)
+    result = sample.search("how do retries work", keywords="backoff", plan=WIDE)
+    assert len(result.hits) == 10
+    assert any(len(h.ranks) == 2 for h in result.hits)
+    for hit in result.hits:
+        assert hit.score == math.fsum(1 / (60 + rank) for rank in hit.ranks.values())
+    assert [h.score for h in result.hits] == sorted((h.score for h in result.hits), reverse=True)
 
 
 def test_a_chunk_inside_a_passage_is_one_result_with_it(make_corpus: Callable[..., wb.Corpus]) -> None:

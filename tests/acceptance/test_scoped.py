@@ -1,7 +1,5 @@
 """`scoped`: two sides weighed for one tenant's roles, cached for three minutes, strong exact hits kept."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess
@@ -57,17 +55,15 @@ def desk(path: Path) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_both_sides_run_at_the_same_time(desk: wb.Corpus, meet: Callable[..., dict[str, int]]) -> None:
-    """Keyword and vector wait for each other inside their searches, and the search still ends."""
+def test_both_sides_run_at_the_same_time_and_the_question_is_embedded_once(
+    desk: wb.Corpus, meet: Callable[..., dict[str, int]], embedded: list[str]
+) -> None:
     came = meet(desk, {"keyword": 1, "vector": 1})
     assert desk.search("retries", plan="scoped").hits
     assert min(came.values()) == 1
-
-
-def test_the_question_is_embedded_once(desk: wb.Corpus, embedded: list[str]) -> None:
     desk.search("retries and queues", plan="scoped")
     desk.search("retries and queues", plan="scoped", bypass_cache=True)
-    assert embedded == ["retries and queues"]
+    assert embedded == ["retries", "retries and queues"]
 
 
 def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk: wb.Corpus) -> None:
@@ -83,25 +79,23 @@ def test_sixty_five_to_thirty_five_over_each_list_from_0_to_1(desk: wb.Corpus) -
             own = hit.scores.get(source)
             expected = 0.0 if own is None else weight * (own - low) / (high - low)
             assert hit.contributions[source] == pytest.approx(expected)
-
-
-def test_one_hit_or_equal_scores_count_as_1() -> None:
     fusion = wb.preset("scoped").fusion
     one = wb.fuse({"keyword": [("a", 7.0)], "vector": [("b", 0.2), ("c", 0.2)]}, fusion)
     assert dict(zip(one.chunk_ids, one.scores.tolist(), strict=True)) == {"b": 0.65, "c": 0.65, "a": 0.35}
     assert one.chunk_ids == ("b", "c", "a")
 
 
-def test_a_chunk_is_a_result_once(desk: wb.Corpus) -> None:
+def test_a_chunk_is_a_result_once_in_the_same_order_every_time(desk: wb.Corpus) -> None:
     hits = desk.search("retries and queues", plan="scoped").hits
     assert len({(h.document_id, h.chunk_index) for h in hits}) == len(hits) == 8
+    runs = [
+        [(h.path, h.score) for h in desk.search("retries", plan="scoped", limit=50, bypass_cache=True).hits]
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
 
 
-def test_a_code_is_found_by_the_keyword_side(desk: wb.Corpus) -> None:
-    assert "all/long.md" in {h.path for h in desk.search("ACME-INV-49302", plan="scoped").hits}
-
-
-def test_the_keyword_side_reads_the_syntax_of_web_search(desk: wb.Corpus) -> None:
+def test_the_keyword_side_reads_codes_and_the_syntax_of_web_search(desk: wb.Corpus) -> None:
     found = {}
     for query in (
         "retries number7",
@@ -118,6 +112,10 @@ def test_the_keyword_side_reads_the_syntax_of_web_search(desk: wb.Corpus) -> Non
     assert found['"queues retries"'] == ["long"]
     assert found["retries -number7"] == [n for n in (*every, "long") if n != "07"]
     assert found["number7 OR number8"] == ["07", "08"]
+    assert "all/long.md" in {h.path for h in desk.search("ACME-INV-49302", plan="scoped").hits}
+    found = [desk.search(f"number7 {word} number8", plan="scoped", mode="keyword").hits for word in ("OR", "or")]
+    assert [h.chunk_id for h in found[0]] == [h.chunk_id for h in found[1]]
+    assert {h.path for h in found[1]} == {"all/07.md", "all/08.md"}
 
 
 @pytest.mark.parametrize(
@@ -158,21 +156,25 @@ def test_the_strongest_hit_keeps_its_document_whichever_chunk_is_shown(make_corp
     assert "zebra7" not in last.text
 
 
-def test_scoped_refuses_an_anonymous_call(make_corpus: Callable[..., wb.Corpus]) -> None:
-    with pytest.raises(PrincipalRequired, match="principal"):
-        make_corpus({"a.md": "apples"}).search("apples", plan="scoped")
-
-
-def test_roles_and_tenants_see_their_own(path: Path) -> None:
+def test_roles_and_tenants_see_their_own_and_an_anonymous_call_is_refused(
+    path: Path, make_corpus: Callable[..., wb.Corpus]
+) -> None:
     seen = {}
     for who in (ADMIN, SUPPORT):
         with wb.open_corpus(path, who) as corpus:
             seen[who.roles] = {h.path for h in corpus.search("retries", plan="scoped", limit=50).hits}
     assert seen[("admin",)] - seen[("support",)] == {"admin/pay.md"}
     assert not any(p.startswith("other/") for paths in seen.values() for p in paths)
+    with pytest.raises(PrincipalRequired, match="principal"):
+        make_corpus({"a.md": "apples"}).search("apples", plan="scoped")
 
 
-def test_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
+def test_a_result_is_kept_for_180_seconds_unless_bypassed(desk: wb.Corpus) -> None:
+    first = desk.search("retries", plan="scoped")
+    assert not desk.search("retries", plan="scoped", bypass_cache=True).cached
+    kept = desk.search("retries", plan="scoped")
+    assert kept.cached
+    assert kept.fused is first.fused
     now = [1000.0]
     desk._cache = TLRUCache(8, ttu=_until, timer=lambda: now[0])
     first = desk.search("retries", plan="scoped")
@@ -182,14 +184,6 @@ def test_a_result_is_kept_for_180_seconds(desk: wb.Corpus) -> None:
     assert kept.to_dict() == first.to_dict()
     now[0] = 1180.0
     assert not desk.search("retries", plan="scoped").cached
-
-
-def test_bypass_searches_again(desk: wb.Corpus) -> None:
-    first = desk.search("retries", plan="scoped")
-    assert not desk.search("retries", plan="scoped", bypass_cache=True).cached
-    kept = desk.search("retries", plan="scoped")
-    assert kept.cached
-    assert kept.fused is first.fused
 
 
 def test_stats_name_the_milliseconds_of_each_side(desk: wb.Corpus) -> None:
@@ -236,13 +230,18 @@ def test_the_cache_key_is_everything_that_decides_a_result() -> None:
     assert len({*same, *others}) == 1 + len(others)
 
 
-def test_reranking_is_off_unless_asked(desk: wb.Corpus) -> None:
+def test_reranking_is_off_unless_asked_and_sees_as_many_as_the_plan_says(desk: wb.Corpus) -> None:
     plan = wb.preset("scoped")
     assert (plan["rerank.model"], plan["rerank.top"], plan["cache_seconds"]) == ("off", 50, 180)
     plain = desk.search("retries", plan="scoped")
     assert {"vector_ms", "keyword_ms"} <= set(plain.timings_ms)
     assert "rerank_ms" not in plain.timings_ms
     assert "rerank_ms" in desk.search("retries", plan=plan.replace({"rerank.model": "overlap"})).timings_ms
+    plain = desk.search("retries and queues", plan="scoped limit=50")
+    again = desk.search("retries and queues", plan="scoped limit=50 rerank.model=overlap rerank.top=3")
+    assert ["rerank" in h.scores for h in again.hits] == [n < 3 for n in range(len(plain.hits))]
+    assert {h.chunk_id for h in again.hits[:3]} == {h.chunk_id for h in plain.hits[:3]}
+    assert [h.chunk_id for h in again.hits[3:]] == [h.chunk_id for h in plain.hits[3:]]
 
 
 @pytest.mark.slow
@@ -265,22 +264,6 @@ def test_a_reranking_that_takes_too_long_leaves_the_fused_order(
     assert "1.5" in warning
     assert "The order is the fused one" in warning
     assert result.stats["rerankMs"] > 0
-
-
-def test_reranking_sees_as_many_as_the_plan_says(desk: wb.Corpus) -> None:
-    plain = desk.search("retries and queues", plan="scoped limit=50")
-    again = desk.search("retries and queues", plan="scoped limit=50 rerank.model=overlap rerank.top=3")
-    assert ["rerank" in h.scores for h in again.hits] == [n < 3 for n in range(len(plain.hits))]
-    assert {h.chunk_id for h in again.hits[:3]} == {h.chunk_id for h in plain.hits[:3]}
-    assert [h.chunk_id for h in again.hits[3:]] == [h.chunk_id for h in plain.hits[3:]]
-
-
-def test_equal_scores_stand_in_the_same_order_every_time(desk: wb.Corpus) -> None:
-    runs = [
-        [(h.path, h.score) for h in desk.search("retries", plan="scoped", limit=50, bypass_cache=True).hits]
-        for _ in range(2)
-    ]
-    assert runs[0] == runs[1]
 
 
 @pytest.mark.slow
@@ -406,15 +389,12 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
         yield corpus
 
 
-def test_an_identifier_inside_a_sentence_is_found_first(records: wb.Corpus) -> None:
+def test_an_identifier_inside_a_sentence_is_found_first_and_explained(records: wb.Corpus) -> None:
     for number, question in enumerate(IDS.values()):
         result = records.search(question, plan="scoped")
         assert result.hits[0].path == f"records/{number}.md", question
         assert len(result.hits) == len({h.chunk_id for h in result.hits}) == 8
         assert [h.rank for h in result.hits] == list(range(1, 9))
-
-
-def test_what_was_put_first_is_explained(records: wb.Corpus) -> None:
     question = "customers report ERR4042 when they pay, why?"
     result = records.search(question, plan="scoped limit=1")
     if result.hits[0].label is Label.STRONGEST:
@@ -423,12 +403,6 @@ def test_what_was_put_first_is_explained(records: wb.Corpus) -> None:
     assert result.hits[0].match in ("exact", "hybrid")
     assert not records.search('ERR4042 "quagga"', plan="scoped", mode="keyword").hits
     assert records.search("ERR4042 quagga", plan="scoped", mode="keyword").hits
-
-
-def test_or_in_small_letters_offers_a_choice(desk: wb.Corpus) -> None:
-    found = [desk.search(f"number7 {word} number8", plan="scoped", mode="keyword").hits for word in ("OR", "or")]
-    assert [h.chunk_id for h in found[0]] == [h.chunk_id for h in found[1]]
-    assert {h.path for h in found[1]} == {"all/07.md", "all/08.md"}
 
 
 def test_equal_texts_are_results_of_their_own(make_corpus: Callable[..., wb.Corpus]) -> None:

@@ -18,9 +18,9 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
-from rich.text import Text
 
 from bench import figures
+from bench.__main__ import machine_lines
 from workbench.cli import options, output
 from workbench.corpus import Corpus, index, open_corpus
 from workbench.errors import UsageError
@@ -87,7 +87,6 @@ class Measured:
     tuned_on: str
     columns: Mapping[str, Column]
     against: Mapping[str, Difference]
-    best_source: str
     beats_source: Mapping[str, Difference]
     tuned: Plan
     plans: int
@@ -97,12 +96,6 @@ class Measured:
 
     def mean(self, name: str) -> float:
         return _mean(self.columns[name])
-
-
-def build(folder: Path, target: Path, progress: Tell | None) -> None:
-    """Index a collection one chunk a document, unless it is there."""
-    if not (target / "current").exists():
-        index([folder], corpus=target, one_chunk_per_document=True, progress=progress)
 
 
 def measure_collection(
@@ -116,7 +109,8 @@ def measure_collection(
     drop_identical_ids: bool | None = None,
 ) -> Measured:
     """Measure one collection in the BEIR form on the corpus at `target` (made where it is not there)."""
-    build(folder, target, progress)
+    if not (target / "current").exists():
+        index([folder], corpus=target, one_chunk_per_document=True, progress=progress)
     (name,) = parse_measures([measure])
     plans = _plans()
     test = load_judgments(folder).dropping(drop_identical_ids)
@@ -150,78 +144,32 @@ def measure_collection(
     return Measured(
         folder.name, digest, len(test), said, columns,
         {second: compared(first, second) for second, first in COMPARED.items()},
-        best, {mix: compared(best, mix) for mix in MIXES}, plans[chosen], len(plans), values, choice, test.notes,
+        {mix: compared(best, mix) for mix in MIXES}, plans[chosen], len(plans), values, choice, test.notes,
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Pooled:
-    """A difference over several sets of queries, each set counting alike however many queries it has."""
+def pooled(made: Sequence[Measured], second: str, first: str, seed: int = 0) -> dict[str, Any]:
+    """The difference of two entries over all collections, each counting alike however many queries it has.
 
-    difference: float
-    low: float
-    high: float
-    better: int
-    worse: int
-    sets: int
-    queries: int
-
-    @property
-    def brief(self) -> str:
-        """In a line, without names."""
-        clear = "clear of 0" if self.low > 0 or self.high < 0 else "not clear of 0"
-        return (
-            f"{self.difference:+.4f}, 95 % interval {self.low:+.4f} to {self.high:+.4f}, {clear}; better on {self.better} "
-            f"of {self.sets} collections, worse on {self.worse} ({self.queries:,} queries)"
-        )
-
-
-def pooled_difference(
-    differences: Sequence[NDArray[np.float64]],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    drawn: Mapping[int, NDArray[np.float64]] | None = None,
-) -> Pooled:
-    """Pool the per-query differences of several sets: the mean of the sets' means, by a stratified percentile bootstrap.
-
-    Args:
-        differences: One float64 (n,) a set, n >= 1.
-        drawn: Position of a set -> bootstrap samples of its mean difference, where its own differences do not say how sure
-            it is: a plan was chosen on the same queries (`choice_means`).
-
-    Raises:
-        UsageError: There is no set, or an empty one.
+    The mean of the collections' means, with a stratified percentile bootstrap: within each collection its queries are
+    drawn, or, where the plan was chosen on the same queries, its own samples of the mean (`choice_means`).
     """
-    if not differences or not all(len(d) for d in differences):
-        raise UsageError("There is nothing to pool", "Give at least one set with at least one query")
     generator = np.random.default_rng(seed)
-    total = np.zeros(resamples)
-    for number, own in enumerate(differences):
-        if drawn is not None and number in drawn:
-            total += generator.choice(drawn[number], resamples)
+    total = np.zeros(RESAMPLES)
+    means = []
+    for m in made:
+        own = m.columns[second] - m.columns[first]
+        means.append(_mean(own))
+        if second == "tuned" and m.choice is not None:
+            drawn = choice_means(m.values, m.choice, m.columns[first], seed=seed)
+            total += generator.choice(drawn, RESAMPLES)
             continue
-        step = max(1, (1 << 20) // len(own))
-        for start in range(0, resamples, step):
-            stop = min(resamples, start + step)
-            total[start:stop] += own[generator.integers(0, len(own), (stop - start, len(own)))].mean(axis=1)
+        for part in np.array_split(np.arange(RESAMPLES), max(1, RESAMPLES * len(own) >> 20)):
+            total[part] += own[generator.integers(0, len(own), (len(part), len(own)))].mean(axis=1)
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(total / len(differences), [tail, 1 - tail])
-    means = [math.fsum(d) / len(d) for d in differences]
-    return Pooled(
-        math.fsum(means) / len(means), float(low), float(high), sum(m > 1e-12 for m in means), sum(m < -1e-12 for m in means),
-        len(means), sum(map(len, differences)),
-    )  # fmt: skip
-
-
-def pooled(made: Sequence[Measured], second: str, first: str, seed: int = 0) -> Pooled:
-    """The difference of two entries over all collections, each counting alike."""
-    drawn = {
-        n: choice_means(m.values, m.choice, m.columns[first], seed=seed)
-        for n, m in enumerate(made)
-        if second == "tuned" and m.choice is not None
-    }
-    return pooled_difference([m.columns[second] - m.columns[first] for m in made], seed=seed, drawn=drawn)
+    low, high = np.quantile(total / len(made), [tail, 1 - tail]).tolist()
+    better, worse = sum(m > 1e-12 for m in means), sum(m < -1e-12 for m in means)
+    return {"difference": math.fsum(means) / len(means), "low": low, "high": high, "better": better, "worse": worse}
 
 
 def _mean(column: Column) -> float:
@@ -308,10 +256,11 @@ def table(
                     folder, target, measure, folds, progress, most=most, drop_identical_ids=drop_identical_ids
                 )
             )
+    told = _plain(made, here, measure)
     if as_json:
-        output.print_json(_plain(made, here, measure))
-        return
-    _print(made, here, measure)
+        output.print_json(told)
+    else:
+        _print(made, told)
 
 
 def _plain(made: Sequence[Measured], here: dict[str, Any], measure: str) -> dict[str, Any]:
@@ -325,69 +274,49 @@ def _plain(made: Sequence[Measured], here: dict[str, Any], measure: str) -> dict
         }
         for m in made
     ]  # fmt: skip
-    together = {}
-    for second, first in _POOLED:
-        p = pooled(made, second, first)
-        together[f"{second} minus {first}"] = {
-            "difference": p.difference, "low": p.low, "high": p.high, "better": p.better, "worse": p.worse,
-        }  # fmt: skip
-    return {"measure": measure, "machine": here, "date": _today(), "collections": rows, "pooled": together}
+    together = {f"{second} minus {first}": pooled(made, second, first) for second, first in _POOLED}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"measure": measure, "machine": here, "date": today, "collections": rows, "pooled": together}
 
 
 def _difference(d: Difference) -> dict[str, Any]:
     return {"to": d.first, "difference": d.difference, "low": d.low, "high": d.high, "p": d.p, "verdict": d.brief}
 
 
-def _today() -> str:
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
-
-
-def _print(made: Sequence[Measured], here: dict[str, Any], measure: str) -> None:
-    import polars as pl
-
+def _print(made: Sequence[Measured], told: dict[str, Any]) -> None:
     out = output.console()
     out.width = max(out.width, 110)
-    frame = pl.DataFrame(
-        [{"collection": m.name, "queries": m.queries, **{n: f"{m.mean(n):.3f}" for n in COLUMNS}} for m in made]
-    )
-    output.print_frame(frame, f"{measure}, one record a document")
-    commit = f", commit {here['commit']}" if here["commit"] else ""
-    lines = [
-        _LEGEND,
-        f"{here['processor']}, {here['cores']} cores; workbench {here['versions']['workbench']}{commit}, {_today()}",
-    ]
+    rows = [(m.name, m.queries, *(m.mean(name) for name in COLUMNS)) for m in made]
+    numbers = ("queries", *COLUMNS)
+    title = f"{told['measure']}, one record a document"
+    out.print(output.table(("collection", *numbers), rows, title, right=numbers, digits=3))
+    for line in (_LEGEND, told["date"], *machine_lines(told["machine"])):
+        output.line(line)
     for m in made:
-        lines += _lines(m)
-    lines += _together(made)
-    for line in lines:
-        out.print(Text(line), soft_wrap=True)
-
-
-def _lines(m: Measured) -> list[str]:
-    said = [f"{m.name} (corpus {m.digest[:12]}): {m.queries} test queries; tuned on {m.tuned_on}, {m.plans:,} plans"]
-    said += [f"  {name} against {d.first}: {_interval(d)}" for name, d in m.against.items()]
-    said += [f"  {name} against {m.best_source} alone: {_interval(d)}" for name, d in m.beats_source.items()]
-    return [*said, f"  tuned: {m.tuned}", *(f"  warning: {note}" for note in m.notes)]
-
-
-def _interval(d: Difference) -> str:
-    shown = "" if d.significant else f" ({d.brief})"
-    return f"{d.difference:+.3f}, 95 % interval {d.low:+.3f} to {d.high:+.3f}{shown}"
-
-
-def _together(made: Sequence[Measured]) -> list[str]:
-    said = [f"All, {second} minus {first}: {pooled(made, second, first).brief}" for second, first in _POOLED]
+        output.line(
+            f"{m.name} (corpus {m.digest[:12]}): {m.queries} test queries; tuned on {m.tuned_on}, {m.plans:,} plans"
+        )
+        for name, d in (*m.against.items(), *m.beats_source.items()):
+            alone = " alone" if name in m.beats_source and d is m.beats_source[name] else ""
+            shown = "" if d.significant else f" ({d.brief})"
+            output.line(f"  {name} against {d.first}{alone}: {_interval(d.difference, d.low, d.high)}{shown}")
+        for line in (f"tuned: {m.tuned}", *(f"warning: {note}" for note in m.notes)):
+            output.line(f"  {line}")
+    for pair, p in told["pooled"].items():
+        clear = "clear of 0" if p["low"] > 0 or p["high"] < 0 else "not clear of 0"
+        counts = f"better on {p['better']} of {len(made)} collections, worse on {p['worse']}"
+        output.line(f"All, {pair}: {_interval(p['difference'], p['low'], p['high'])}, {clear}; {counts}")
     for mix in MIXES:
-        lost = [f"{m.name} ({_lost(m, mix)})" for m in made if m.beats_source[mix].difference < 0]
-        said.append(f"{mix} is below one source alone on: {', '.join(lost) or 'no collection'}")
-    return said
+        lost = [
+            f"{m.name} ({d.first} {d.first_mean:.3f}, {mix} {d.second_mean:.3f}{'' if d.significant else ', not significant'})"
+            for m in made
+            if (d := m.beats_source[mix]).difference < 0
+        ]
+        output.line(f"{mix} is below one source alone on: {', '.join(lost) or 'no collection'}")
 
 
-def _lost(m: Measured, mix: str) -> str:
-    d = m.beats_source[mix]
-    return (
-        f"{m.best_source} {d.first_mean:.3f}, {mix} {d.second_mean:.3f}{'' if d.significant else ', not significant'}"
-    )
+def _interval(difference: float, low: float, high: float) -> str:
+    return f"{difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}"
 
 
 if __name__ == "__main__":

@@ -160,6 +160,11 @@ class BenchCorpus:
     seconds: float
     memory_mb: float
 
+    def to_dict(self) -> dict[str, Any]:
+        source = self.source
+        facts = {"name": source.name, "digest": source.digest, "chunks": source.rows}
+        return {**facts, "folder": str(self.folder), "notes": list(source.notes)}
+
 
 def find_source(data: Path | None, rows: int | None) -> Source:
     if rows is not None and rows < 100:

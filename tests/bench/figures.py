@@ -73,8 +73,7 @@ class Row:
         return self.figure.p50 / peer.figure.p50
 
     @property
-    def goals(self) -> tuple[Goal, ...]:
-        """The row's own goals, then one for each peer that has a limit."""
+    def own_goals(self) -> tuple[Goal, ...]:
         goals = []
         if self.at_most is not None:
             goals.append(Goal(f"at most {self.at_most:g} {self.unit}", self.figure.p50 <= self.at_most))
@@ -82,7 +81,11 @@ class Row:
             goals.append(Goal(f"p95 at most {self.p95_at_most:g} {self.unit}", self.figure.p95 <= self.p95_at_most))
         if self.at_least is not None:
             goals.append(Goal(f"at least {self.at_least:g}", self.figure.p50 >= self.at_least))
-        return (*goals, *(goal for peer in self.peers if (goal := self.against(peer)) is not None))
+        return tuple(goals)
+
+    @property
+    def every_note(self) -> tuple[str, ...]:
+        return (*(f"{p.name}: {p.note}" for p in self.peers if p.note and p.figure is not None), *self.notes)
 
     def against(self, peer: Peer) -> Goal | None:
         if peer.at_most is None:
@@ -100,7 +103,11 @@ class Row:
                 {"name": p.name, **asdict(p.figure or _MISSING), "ratio": self.ratio(p), "note": p.note}
                 for p in self.peers
             ],
-            "goals": [{"goal": g.text, "met": g.met} for g in self.goals],
+            "goals": [
+                {"goal": g.text, "met": g.met}
+                for g in (*self.own_goals, *map(self.against, self.peers))
+                if g is not None
+            ],
             "notes": list(self.notes),
         }
 

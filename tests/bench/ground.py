@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,8 +40,8 @@ class Question:
     content: str
 
 
-class Ground:
-    """The corpus open for measuring. Close it when done."""
+class Ground(AbstractContextManager["Ground"]):
+    """The corpus open for measuring."""
 
     def __init__(self, built: BenchCorpus, model: str | None, tell: Callable[[Progress], None]) -> None:
         self.built = built
@@ -51,10 +51,11 @@ class Ground:
         self.engine = self.corpus.engine
         self.records = self.engine.records.records_total
         self.folder: Path = self.engine.opened.folder
+        self.vectors_folder = self.folder / "vectors" / self.engine.opened.encoder_key()
         self.closing = ExitStack()
         self.closing.callback(self.corpus.close)
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self.closing.close()
 
     def texts(self) -> Iterator[str]:
@@ -64,12 +65,8 @@ class Ground:
         return self._streamed("SELECT text FROM documents ORDER BY number")
 
     def _streamed(self, sql: str) -> Iterator[str]:
-        connection = open_reading(self.folder / DATABASE)
-        try:
-            for row in stream(connection, sql, 2000):
-                yield str(row[0])
-        finally:
-            connection.close()
+        with closing(open_reading(self.folder / DATABASE)) as connection:
+            yield from (str(row[0]) for row in stream(connection, sql, 2000))
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
@@ -89,11 +86,8 @@ class Ground:
             "SELECT word FROM (SELECT unnest(list_distinct(regexp_extract_all(text, '[A-Za-z]{4,20}'))) AS word FROM records)"
             " GROUP BY word HAVING count(*) BETWEEN ? AND ? ORDER BY hash(word), word LIMIT ?"
         )
-        connection = open_reading(self.folder / DATABASE)
-        try:
+        with closing(open_reading(self.folder / DATABASE)) as connection:
             return [str(row[0]) for row in fetch(connection, sql, [least, most, count])]
-        finally:
-            connection.close()
 
 
 def draw(records: StoredRecords, count: int) -> tuple[Question, ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import shutil
@@ -19,10 +18,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import quote
 
@@ -74,11 +74,8 @@ def search(corpus: str, seconds: float, sessions: int, seed: int, pause: float) 
                     met.errors.append(repr(exc)[:300])
                 time.sleep(2 * pause * rng.random())
 
-    threads = [threading.Thread(target=session, args=(n,)) for n in range(sessions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(sessions) as pool:
+        list(pool.map(session, range(sessions)))
     return met
 
 
@@ -154,18 +151,10 @@ def main() -> None:
     given.add_argument("--pause", type=float, default=4.0, help="mean seconds between two questions of a session")
     given.add_argument("--index-every", type=float, default=30.0, help="seconds between two indexing runs; 0: none")
     given.add_argument("--encoder", default="hashing")
-    given.add_argument("--searching", nargs=3, help=argparse.SUPPRESS)
     asked = given.parse_args()
-    if asked.searching:
-        corpus, sessions, seed = asked.searching
-        met = search(corpus, asked.minutes * 60, int(sessions), int(seed), asked.pause)
-        print(json.dumps([met.took, met.errors]))
-        return
-    where = Path(tempfile.mkdtemp())
-    try:
-        measure(asked, where)
-    finally:
-        shutil.rmtree(where, ignore_errors=True)
+    os.environ["WORKBENCH_ENCODER"] = asked.encoder
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        measure(asked, Path(folder))
 
 
 def measure(asked: argparse.Namespace, where: Path) -> None:
@@ -174,7 +163,6 @@ def measure(asked: argparse.Namespace, where: Path) -> None:
         shutil.copytree(asked.folder, folder)
     else:
         write_files(folder)
-    os.environ["WORKBENCH_ENCODER"] = asked.encoder
     index = [sys.executable, "-m", "workbench", "index", str(folder), "--corpus", str(corpus)]
     subprocess.run(index, check=True)
     port = random.Random().randint(20_000, 40_000)
@@ -186,23 +174,22 @@ def measure(asked: argparse.Namespace, where: Path) -> None:
     try:
         while ":" + str(port) not in (where / "app.log").read_text():
             time.sleep(0.2)
-        end, each = time.monotonic() + asked.minutes * 60, max(1, asked.library // _SHARED_BY)
-        again = [sys.executable, "-m", "bench.load", "--minutes", str(asked.minutes), "--pause", str(asked.pause)]
-        readers = [
-            subprocess.Popen([*again, "--searching", str(corpus), str(each), str(n)], stdout=subprocess.PIPE, text=True)
-            for n in range(asked.library // each)
-        ]
+        seconds, each = asked.minutes * 60, max(1, asked.library // _SHARED_BY)
+        end = time.monotonic() + seconds
 
         async def everything() -> None:
             visitors = [browse(f"http://127.0.0.1:{port}", n, end, pages, asked.pause) for n in range(asked.pages)]
             others = [index_again(index, folder, end, asked.index_every, codes)] if asked.index_every else []
             await asyncio.gather(sample(app.pid, end, rows), *visitors, *others)
 
-        asyncio.run(everything())
-        for reader in readers:
-            took, errors = json.loads(reader.communicate(timeout=120)[0])
-            library.took += took
-            library.errors += errors
+        with ProcessPoolExecutor(_SHARED_BY, get_context("spawn")) as pool:
+            readers = [
+                pool.submit(search, str(corpus), seconds, each, n, asked.pause) for n in range(asked.library // each)
+            ]
+            asyncio.run(everything())
+            for reader in readers:
+                library.took += reader.result().took
+                library.errors += reader.result().errors
     finally:
         app.terminate()
         app.wait(30)

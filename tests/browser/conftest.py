@@ -1,7 +1,5 @@
 """A server of the app on a small corpus, and Debian's chromium: for the journeys."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The page that a person is sent to has one button for each account. What it signs, and with which key, is the test's choice.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import threading

@@ -1,7 +1,5 @@
 """The app as `workbench app` starts it, on a free port, with an environment of its own: for journeys that need one."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Journeys: find out why a document is missing and bring it in; go through a document by keys; index a folder and search it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +17,6 @@ QUERY = "retry request"
 
 
 def test_why_a_document_is_missing_and_how_it_comes_in(page: Any, server: str, tmp_path: Path) -> None:
-    """From the results to the Explain page, to the step that dropped it, to the Search page that has it."""
     page.goto(f"{server}/?{urlencode({'q': QUERY, 'plan': 'default limit=3'})}")
     hybrid = page.get_by_role("region", name="Hybrid results")
     expect(hybrid.locator("article")).to_have_count(3)
@@ -43,7 +40,6 @@ def test_why_a_document_is_missing_and_how_it_comes_in(page: Any, server: str, t
 
 
 def test_a_document_is_gone_through_by_keys(page: Any, server: str) -> None:
-    """n and p go from match to match, across the pages of a long text; the current one is in view."""
     page.goto(f"{server}/document?{urlencode({'path': 'long.txt', 'q': 'start needlework'})}")
     expect(page.locator(".wb-doc")).to_be_visible()
     listening(page, "Next match")
@@ -67,7 +63,7 @@ def test_the_pages_fit_a_phone(browser: Any, server: str, tmp_path: Path) -> Non
     addresses = (
         f"explain?{urlencode({'q': QUERY, 'target': 'tea.md'})}",
         f"document?{urlencode({'path': 'long.txt', 'q': 'needlework'})}",
-        "corpus", "corpus?part=chunks", "corpus?part=runs", "corpus?part=index",
+        "corpus", "corpus?part=chunks", "corpus?part=runs", "corpus?part=index", f"?{urlencode({'q': QUERY})}",
     )  # fmt: skip
     for number, address in enumerate(addresses):
         page.goto(f"{server}/{address}")
@@ -75,6 +71,11 @@ def test_the_pages_fit_a_phone(browser: Any, server: str, tmp_path: Path) -> Non
         expect(page.locator("h3, h4, form, .wb-places, .wb-standing, [data-testid=stForm]").first).to_be_attached()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
         page.screenshot(path=tmp_path / f"{number}.png")
+    columns = page.locator("section.wb-column")
+    expect(columns).to_have_count(4)
+    boxes = [column.bounding_box() for column in columns.all()]
+    assert len({round(b["x"]) for b in boxes}) == 1
+    assert [b["y"] for b in boxes] == sorted(b["y"] for b in boxes)
     context.close()
 
 
@@ -90,7 +91,6 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_folder_is_indexed_from_the_page_and_searched(page: Any, empty_server: str, tmp_path: Path) -> None:
-    """From nothing to an answer without a terminal: progress with a stop button, the counts, the search."""
     source = tmp_path / "notes"
     source.mkdir()
     for n in range(60):

@@ -3,8 +3,6 @@
 Once each in the suite; WORKBENCH_PRESSES=20 does it twenty times.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
@@ -21,23 +19,7 @@ from workbench.judgments.exchange import import_judgments
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TIMES = int(os.environ.get("WORKBENCH_PRESSES", "1"))
 PRESSES = 10
-WORDS = [
-    "lamp",
-    "bridge",
-    "river",
-    "copper",
-    "signal",
-    "garden",
-    "window",
-    "ladder",
-    "copper",
-    "engine",
-    "harbour",
-    "meadow",
-    "pencil",
-    "violin",
-    "tunnel",
-]
+WORDS = "lamp bridge river copper signal garden window ladder copper engine harbour meadow pencil violin tunnel".split()
 
 
 class App(NamedTuple):
@@ -85,7 +67,6 @@ ANSWERED = {"": ".wb-column article", "explain": ".js-plotly-plot .main-svg", "t
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_ten_moves_within_a_second_are_all_answered(browser: Any, app: App, name: str, tmp_path: Path) -> None:
-    """The last value is in the address and answered, the figure comes, the next move is answered too, nothing is logged."""
     before = len(app.log)
     for how in (held, quick) * TIMES:
         context = browser.new_context(viewport={"width": 1280, "height": 900})

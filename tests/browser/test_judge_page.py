@@ -1,7 +1,5 @@
 """Journeys through the Judge page in a real browser: by keyboard, loaded again, and two people at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +80,6 @@ def test_ten_results_judged_by_keyboard_are_all_there_after_a_reload(
 
 
 def test_a_note_is_typed_without_grading(page: Any, server: str, corpus: Path, query_set: str) -> None:
-    """Digits and letters in the note stay there; after Tab a digit grades."""
     start(page, server, query_set)
     note = page.get_by_role("textbox", name="Note")
     note.fill("")
@@ -96,7 +93,6 @@ def test_a_note_is_typed_without_grading(page: Any, server: str, corpus: Path, q
 
 
 def test_two_people_judge_at_once(browser: Any, server: str, corpus: Path, query_set: str) -> None:
-    """Neither sees the other's state, and nothing is lost."""
     contexts = [browser.new_context(viewport={"width": 390, "height": 844}) for _ in range(2)]
     pages = [prepared(context) for context in contexts]
     for page, judge in zip(pages, ("ann", "bob"), strict=True):

@@ -1,7 +1,5 @@
 """The tuning notebook in a real JupyterLab: all cells run from its menu, a slider moved by keyboard, the chart follows."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -99,7 +97,6 @@ def _until_it_answers(process: subprocess.Popen[bytes], port: int, log: Path) ->
 
 
 def test_a_slider_moves_the_chart_and_the_measure(lab: str, page: Any) -> None:
-    """All cells run without an error; alpha by keyboard moves the lines in the chart, the measure and the plan."""
     page.set_viewport_size({"width": 1500, "height": 1000})
     page.goto(lab)
     page.locator(".jp-CodeCell").first.wait_for()

@@ -1,14 +1,12 @@
 """Journeys through the Search page in a real browser."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from visiting import expect, settled
+from visiting import choose, expect, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,7 +44,6 @@ def address(page: Any) -> dict[str, str]:
 
 
 def test_a_question_is_answered_four_ways(page: Any, server: str, tmp_path: Path) -> None:
-    """Type, press Enter, see four columns; the tab's address is a link to this page; nothing left this machine."""
     page.goto(server)
     box = page.get_by_role("searchbox", name="Query").or_(page.get_by_role("textbox", name="Query"))
     expect(box).to_be_visible()
@@ -65,30 +62,7 @@ def test_a_question_is_answered_four_ways(page: Any, server: str, tmp_path: Path
     assert page.foreign == []
 
 
-MOVES = [
-    ("limit", "ArrowLeft", "default", "Hybrid"),
-    ("fusion.k", "ArrowLeft", "rrf", "Hybrid"),
-    ("keyword.k1", "ArrowRight", "default", "Keyword"),
-]
-
-
-def test_each_slider_moves_its_column(page: Any, server: str) -> None:
-    """One key press: the shown scores or the number of cards change, and the address says the new setting."""
-    for name, key, plan, title in MOVES:
-        open_search(page, server, q=QUERY, plan=plan)
-        column = page.get_by_role("region", name=f"{title} results")
-        before = column.text_content()
-        handle = slider(page, name)
-        handle.focus()
-        page.keyboard.press(key)
-        page.wait_for_url(lambda url, name=name: f"{name}%3D" in url)
-        expect(column).not_to_have_text(before)
-        settled(page)
-        expect(handle).to_be_focused()
-
-
 def test_a_link_restores_the_page_and_the_back_button_undoes(page: Any, server: str, browser: Any) -> None:
-    """Another person with the same link sees the same cards; back takes the last move back."""
     open_search(page, server, q=QUERY)
     first = chunks(page, "Hybrid")
     hybrid = page.get_by_role("region", name="Hybrid results")
@@ -116,21 +90,7 @@ def test_a_link_restores_the_page_and_the_back_button_undoes(page: Any, server: 
     assert chunks(page, "Hybrid") == first
 
 
-def test_a_narrow_screen_stacks_the_columns(browser: Any, server: str, tmp_path: Path) -> None:
-    """At 390 pixels nothing is wider than the screen, and columns stand one below the other."""
-    context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
-    page = context.new_page()
-    open_search(page, server, q=QUERY, plan="default limit=3")
-    boxes = [page.get_by_role("region", name=f"{n} results").bounding_box() for n in COLUMNS]
-    assert len({round(b["x"]) for b in boxes}) == 1
-    assert [b["y"] for b in boxes] == sorted(b["y"] for b in boxes)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.screenshot(path=tmp_path / "narrow.png")
-    context.close()
-
-
 def test_a_citation_is_copied_and_opens_the_document(page: Any, server: str, browser: Any) -> None:
-    """The button puts `path:start-end` on the clipboard; the link opens those lines in a tab of its own."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_search(page, server, q="kettle boils")
     card = page.get_by_role("region", name="Keyword results").locator("article").first
@@ -144,10 +104,6 @@ def test_a_citation_is_copied_and_opens_the_document(page: Any, server: str, bro
     expect(document.locator(".wb-target").first).to_be_visible()
     assert "Fill the kettle" in document.locator(".wb-doc").text_content()
     assert page.url.endswith("q=kettle+boils")
-
-
-def test_hostile_text_does_nothing(page: Any, server: str) -> None:
-    """A document full of markup runs no script, loads nothing and opens no dialog, in cards and in the document."""
     open_search(page, server, q="hostile pelican", keywords="pelican", picture="ranks")
     expect(page.get_by_text("<img src=x onerror=alert(3)>").first).to_be_visible()
     page.goto(f"{server}/document?path=hostile.md")
@@ -157,7 +113,6 @@ def test_hostile_text_does_nothing(page: Any, server: str) -> None:
 
 
 def test_every_picture_appears_and_follows_a_slider(page: Any, server: str, tmp_path: Path) -> None:
-    """It is drawn over the columns, and the columns stay usable beside it."""
     for picture in ("ranks", "distances", "timings"):
         # What was asked a moment ago has a kept answer, and takes no time: nothing to draw.
         open_search(page, server, q="a request after a pause" if picture == "timings" else QUERY, picture=picture)
@@ -173,7 +128,6 @@ def test_every_picture_appears_and_follows_a_slider(page: Any, server: str, tmp_
 
 
 def test_back_goes_from_page_to_page_with_the_search(page: Any, server: str) -> None:
-    """Each page is one step of the browser's history, and the search is on every one of them, and in the tab's name."""
     open_search(page, server, q=QUERY, plan="default limit=7")
     for name in ("Tune", "Corpus", "Compare"):
         page.get_by_test_id("stTopNav").get_by_role("link", name=name).click()
@@ -188,3 +142,142 @@ def test_back_goes_from_page_to_page_with_the_search(page: Any, server: str) -> 
         settled(page)
         assert address(page) == {"q": QUERY, "plan": "default limit=7"}
     expect(page.get_by_role("region", name=f"{COLUMNS[-1]} results").locator("article")).to_have_count(7)
+
+
+def open_columns(page: Any, server: str, **params: str) -> None:
+    page.goto(f"{server}/?{urlencode(params)}")
+    expect(page.locator("section.wb-column article").first).to_be_attached()
+    page.wait_for_function("!!window.__workbenchSend")
+    settled(page)
+
+
+def region(page: Any, title: str) -> Any:
+    return page.get_by_role("region", name=f"{title} results", exact=True)
+
+
+def test_a_preset_becomes_a_column_that_the_sidebar_moves(page: Any, server: str, browser: Any) -> None:
+    """Chosen on the page, moved beside the shared plan, restored from the link by somebody else."""
+    open_columns(page, server, q=QUERY, columns="keyword,hybrid")
+    page.get_by_role("button", name="Columns").click()
+    choose(page, "Column 1", "Preset tmm")
+    expect(region(page, "tmm")).to_be_attached()
+    page.get_by_role("button", name="Columns").click()
+    settled(page)
+    expect(region(page, "tmm").locator(".wb-badge")).to_have_text("moved by the sidebar")
+    hybrid = region(page, "Hybrid").text_content()
+    handle = page.locator(".st-key-wb-w-fusion-alpha input[type=range]")
+    expect(handle).to_be_attached()
+    handle.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(lambda url: "fusion.alpha%3D0.79" in url)
+    expect(region(page, "tmm fusion.alpha=0.79")).to_be_attached()
+    settled(page)
+    assert region(page, "Hybrid").text_content() == hybrid
+    shown = region(page, "tmm fusion.alpha=0.79").text_content()
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = context.new_page()
+    other.goto(page.url)
+    expect(region(other, "tmm fusion.alpha=0.79")).to_be_attached()
+    assert region(other, "tmm fusion.alpha=0.79").text_content() == shown
+    context.close()
+
+
+def test_results_are_graded_by_keyboard_without_a_redraw(page: Any, server: str) -> None:
+    open_columns(page, server, q="rate limits explained", columns="keyword,vector")
+    page.evaluate("window.kept = document.querySelector('section.wb-column')")
+    for key in ("j", "j", "k", "g", "3"):
+        page.keyboard.press(key)
+    focused = page.locator("article:focus")
+    expect(focused).to_have_attribute("data-rank", "1")
+    chunk = focused.get_attribute("data-chunk")
+    button = region(page, "Keyword").locator(f'article[data-chunk="{chunk}"] .wb-grades button[data-v="3"]')
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.wait_for_function("!window.__workbenchEvents.length")
+    settled(page)
+    assert page.evaluate("window.kept === document.querySelector('section.wb-column')")
+    page.keyboard.press("l")
+    assert page.evaluate("document.activeElement.closest('section').getAttribute('aria-label')") == "Vector results"
+    page.reload()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("There is nothing to undo.")).to_be_visible()
+    settled(page)  # while the page is drawn anew, a column stands there twice for a moment
+    button = region(page, "Keyword").locator(f'article[data-chunk="{chunk}"] .wb-grades button[data-v="1"]')
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.wait_for_function("!window.__workbenchEvents.length")
+    page.keyboard.press("u")
+    expect(page.get_by_text(re.compile("Undone: the grade 1"))).to_be_visible()
+    settled(page)
+    expect(button).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_note_is_written_on_a_card_and_more_like_it_is_shown(page: Any, server: str) -> None:
+    open_columns(page, server, q="office kettle", columns="keyword,hybrid")
+    page.keyboard.press("j")
+    page.keyboard.press("n")
+    box = page.get_by_role("dialog").get_by_role("textbox", name="Your note")
+    expect(box).to_be_visible()
+    box.fill("the one <b>to cite</b>")
+    page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
+    for title in ("Keyword", "Hybrid"):
+        expect(region(page, title).locator(".wb-noted").first).to_have_text("the one <b>to cite</b>")
+    settled(page)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".wb-noted")).to_have_count(0)
+    open_columns(page, server, q="kettle boils", columns="keyword,vector")
+    page.keyboard.press("j")
+    chunk = page.locator("article:focus").get_attribute("data-chunk")
+    page.keyboard.press("m")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("nothing was embedded")).to_be_visible()
+    expect(dialog.get_by_role("table", name="Passages like this").locator("tr")).to_have_count(11)
+    assert "q=kettle" in page.url
+    dialog.get_by_role("button", name="Search with its text instead").click()
+    page.wait_for_url(lambda url: "q=kettle" not in url)
+    expect(region(page, "Vector").locator("article").first).to_have_attribute("data-chunk", str(chunk))
+    settled(page)
+    page.keyboard.press("u")
+    page.wait_for_url(lambda url: "q=kettle" in url)
+
+
+def test_why_opens_the_explain_page_and_the_link_is_copied(page: Any, server: str) -> None:
+    open_columns(page, server, q=QUERY, columns="hybrid")
+    handle = page.locator(".st-key-wb-w-fusion-alpha input[type=range]")
+    handle.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(lambda url: "fusion.alpha%3D0.79" in url)
+    settled(page)
+    with page.context.expect_page() as opened:
+        region(page, "Hybrid").locator("a.wb-why").first.click()
+    explain = opened.value
+    explain.wait_for_url(re.compile("/explain"))
+    asked = address(explain)
+    assert (asked["q"], asked["plan"]) == (QUERY, "default fusion.alpha=0.79")
+    assert asked["target"].endswith((".md", ".py", ".txt"))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_columns(page, server, q=QUERY, columns="keyword")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("more like this")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Keys")).to_have_count(0)
+    page.get_by_role("button", name="Export").click()
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="CSV").click()
+    assert taken.value.path().read_text(encoding="utf-8").startswith("rank,")
+
+
+def test_a_saved_search_is_found_again_and_deleted(page: Any, server: str) -> None:
+    open_columns(page, server, q="making good tea", columns="keyword")
+    page.get_by_role("button", name="Saved").click()
+    page.get_by_role("textbox", name="Save this search as").fill("tea time")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Saved as tea time.")).to_be_visible()
+    page.goto(server)
+    page.get_by_role("button", name="Saved").click()
+    page.get_by_role("button", name="tea time").click()
+    page.wait_for_url(lambda url: "tea" in url and "columns=keyword" in url)
+    expect(region(page, "Keyword").locator("article").first).to_be_attached()

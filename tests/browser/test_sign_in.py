@@ -1,7 +1,5 @@
 """Signing in with a provider: claims are who somebody is, and nothing in the page or its address changes that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +96,6 @@ def found(page: Any, place: Place, **params: str) -> str:
 
 
 def test_who_has_not_signed_in_sees_a_button_and_nothing_else(page: Any, place: Place) -> None:
-    """No page runs, whatever the address or a cookie says: no document, no name of a page, no count."""
     params = urlencode({"q": "pelican", "path": "acme-open.md", "id": "x", "target": "acme-open.md", **FORGED})
     for path in ("", "explain", "document", "corpus", "forged cookie"):
         if path == "forged cookie":
@@ -116,7 +113,6 @@ def test_who_has_not_signed_in_sees_a_button_and_nothing_else(page: Any, place: 
 
 
 def test_claims_say_what_somebody_sees(page: Any, place: Place, browser: Any) -> None:
-    """Ann has the role, Bob has not, Zoe is another tenant's: each sees their own and no more, on every page."""
     sees = {
         "ann": ({"acme-open.md", "acme-guarded.md"}, {"zeta-secret.md"}),
         "bob": ({"acme-open.md"}, {"acme-guarded.md", "zeta-secret.md"}),
@@ -138,7 +134,6 @@ def test_claims_say_what_somebody_sees(page: Any, place: Place, browser: Any) ->
 
 
 def test_a_forged_address_changes_nothing(page: Any, place: Place) -> None:
-    """Tenant, roles, a view, another account, a plan: the columns are those of the plain address."""
     sign_in(page, place, "bob")
     plain = found(page, place, plan="default", filters="tenant = 'acme'")
     assert "acme-open.md" in plain
@@ -153,7 +148,6 @@ def test_a_forged_address_changes_nothing(page: Any, place: Place) -> None:
 
 
 def test_a_missing_tenant_and_an_old_token_close_the_door(browser: Any, place: Place) -> None:
-    """What the settings ask for and the token lacks is not guessed; roles of long ago do not count."""
     for account, words in (("nobody", "says no tenant"), ("old", "hours ago")):
         context = browser.new_context()
         page = prepared(context)
@@ -183,7 +177,6 @@ def test_a_token_with_another_key_is_no_token(page: Any, place: Place) -> None:
 
 
 def test_logging_out_ends_it(page: Any, place: Place) -> None:
-    """The button is there again once the cookie is gone, and the search is not: whoever leaves at that moment is out."""
     sign_in(page, place, "ann")
     found(page, place)
     page.get_by_role("button", name="Log out").click()
@@ -192,10 +185,6 @@ def test_logging_out_ends_it(page: Any, place: Place) -> None:
     page.goto(f"{place.url}/?q=pelican")
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
     assert "acme" not in everything(page)
-
-
-def test_who_is_not_logged_out_yet_is_not_told_so(page: Any, place: Place) -> None:
-    """Where the browser never arrives where the cookie is taken away, the page offers no way in and shows no result."""
     sign_in(page, place, "ann")
     found(page, place)
     page.route("**/auth/logout", lambda route: route.fulfill(status=204))

@@ -1,7 +1,5 @@
 """`index.html` of a snapshot, opened from disk with the network off, and the Snapshots page of the app."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,7 +41,6 @@ def offline(browser: Any) -> Iterator[Any]:
 
 
 def test_it_opens_from_disk_with_every_picture_live_and_a_silent_console(offline: Any, files: Path) -> None:
-    """No request, no error, no dialog of hostile text; names in the pictures come from the page."""
     offline.goto((files / "index.html").as_uri())
     plots = offline.locator(".plot")
     assert plots.count() == 12
@@ -57,7 +54,6 @@ def test_it_opens_from_disk_with_every_picture_live_and_a_silent_console(offline
 
 
 def test_tables_sort_and_words_are_found(offline: Any, files: Path) -> None:
-    """By the whole number, first what one wants to see first; the search box hides what does not match."""
     offline.goto((files / "index.html").as_uri())
     table = offline.locator("#s0 table.sortable")
     table.get_by_role("button", name="score", exact=True).click()
@@ -95,7 +91,6 @@ def test_it_fits_a_phone_and_reads_without_javascript(browser: Any, files: Path)
 
 
 def test_saved_in_the_app_opened_at_its_address_and_uploaded(server: str, page: Any, files: Path) -> None:
-    """The journey: save, follow the link, open a colleague's file, a damaged one."""
     page.goto(f"{server}/?q=retry&columns=keyword,hybrid")
     page.get_by_role("link", name="Snapshots").first.click()
     page.get_by_label("Note").fill("saved by the journey")

@@ -1,7 +1,5 @@
 """Journeys on the Tune page: try plans, take the best one to the Search page, and read the figure beside a moved slider."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

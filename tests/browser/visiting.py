@@ -1,7 +1,5 @@
 """A page of a person of their own, for journeys: the fixture `page` gives one, and tests of several people make more."""
 
-from __future__ import annotations
-
 from typing import Any
 
 PATIENCE = 30_000

@@ -2,8 +2,6 @@
 `test_openvino_copy.py`.
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 import weakref
@@ -54,66 +52,47 @@ def _named(name: str, cache: Path) -> str:
     return str(folder if folder.is_dir() else make_static(folder, [*TEXTS, "word apple first retries failure"]))
 
 
-def test_vectors_are_float32_rows_of_length_one(encoder: Encoder) -> None:
+def test_vectors_are_float32_rows_of_length_one_whatever_the_batch(encoder: Encoder) -> None:
     vectors = encoder.encode(TEXTS)
     assert vectors.shape == (len(TEXTS), encoder.identity.dim)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1.0, atol=2e-7)
-
-
-def test_no_texts_give_no_rows(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, encoder.identity.dim)
     assert encoder.count_tokens([]) == []
-
-
-def test_a_vector_does_not_depend_on_the_batch(encoder: Encoder) -> None:
-    """The bits of a text are the same alone, among others, in another order."""
     together = encoder.encode(TEXTS * 3)
     backwards = encoder.encode(TEXTS[::-1])[::-1]
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     np.testing.assert_array_equal(together[: len(TEXTS)], alone)
     np.testing.assert_array_equal(together[-len(TEXTS) :], alone)
     np.testing.assert_array_equal(backwards, alone)
-
-
-def test_a_query_has_the_same_bits_every_time(encoder: Encoder) -> None:
-    first = encoder.encode_query("how do retries work")
-    encoder.encode(TEXTS)
-    assert first.shape == (encoder.identity.dim,)
-    np.testing.assert_array_equal(first, encoder.encode_query("how do retries work"))
-    np.testing.assert_array_equal(first, encoder.encode(["how do retries work"])[0])
-
-
-def test_similar_texts_are_nearer_than_others(encoder: Encoder) -> None:
-    query = encoder.encode_query("retries after a failure")
-    near, far = encoder.encode(["Retry with a backoff after each failure.", "eggs and flour"]) @ query
-    assert near > far + 0.2
-
-
-def test_text_beyond_the_longest_input_is_cut(encoder: Encoder) -> None:
-    longest = encoder.identity.max_tokens
-    head = "word " * longest
-    a, b, c = encoder.encode([head + "apple", head + "retry backoff", "first " + head])
-    np.testing.assert_allclose(a, b, atol=1e-6)
-    assert not np.array_equal(a, c)
-
-
-def test_tokens_are_counted_whole(encoder: Encoder) -> None:
-    around, one, many = encoder.count_tokens(["", "word", "word " * 600])
-    assert (one - around, many - around) == (1, 600)
-
-
-def test_lone_surrogates_are_text_too(encoder: Encoder) -> None:
     assert encoder.encode(["caf\udce9"]).shape == (1, encoder.identity.dim)
     assert len(encoder.count_tokens(["caf\udce9"])) == 1
-
-
-def test_progress_counts_every_text(encoder: Encoder) -> None:
     seen: list[Progress] = []
     encoder.encode(TEXTS * 5, seen.append)
     assert seen[-1].done == seen[-1].total == 5 * len(TEXTS)
     assert [p.done for p in seen] == sorted(p.done for p in seen)
     assert {p.step for p in seen} == {"embed"}
+
+
+def test_similar_texts_are_nearer_and_a_query_has_the_same_bits_every_time(encoder: Encoder) -> None:
+    first = encoder.encode_query("how do retries work")
+    encoder.encode(TEXTS)
+    assert first.shape == (encoder.identity.dim,)
+    np.testing.assert_array_equal(first, encoder.encode_query("how do retries work"))
+    np.testing.assert_array_equal(first, encoder.encode(["how do retries work"])[0])
+    query = encoder.encode_query("retries after a failure")
+    near, far = encoder.encode(["Retry with a backoff after each failure.", "eggs and flour"]) @ query
+    assert near > far + 0.2
+
+
+def test_tokens_are_counted_whole_and_text_beyond_the_longest_input_is_cut(encoder: Encoder) -> None:
+    around, one, many = encoder.count_tokens(["", "word", "word " * 600])
+    assert (one - around, many - around) == (1, 600)
+    longest = encoder.identity.max_tokens
+    head = "word " * longest
+    a, b, c = encoder.encode([head + "apple", head + "retry backoff", "first " + head])
+    np.testing.assert_allclose(a, b, atol=1e-6)
+    assert not np.array_equal(a, c)
 
 
 def test_threads_get_the_answers_of_one(encoder: Encoder) -> None:
@@ -151,7 +130,6 @@ def test_it_is_loaded_once_and_again_after_closing(
 
 
 def test_a_model_that_nobody_uses_is_let_go_of(tmp_path: Path) -> None:
-    """When enough others were asked for; whoever still holds one keeps it, and the last ones are loaded once."""
     folders = [make_static(tmp_path / f"model{n}", ["still there"], shift=n) for n in range(8)]
     held, unused = load_encoder(str(folders[0])), weakref.ref(load_encoder(str(folders[1])))
     for folder in folders[2:]:

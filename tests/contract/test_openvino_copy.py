@@ -1,7 +1,5 @@
 """The OpenVINO copy of a model: made once, checked, whole or made again. With a tiny model of random weights."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -83,7 +81,6 @@ def recorded(cache: Path) -> dict[str, Any]:
 
 
 def test_the_copy_agrees_and_is_used(tiny: Path, cache: Path) -> None:
-    """`auto` runs the copy; its figures are recorded beside it; vectors, prompts and limits are the model's."""
     fast = load_encoder(str(tiny))
     slow = load_encoder(str(tiny), "torch")
     assert fast.identity.runtime.startswith(f"openvino {version('openvino')} ")
@@ -131,7 +128,6 @@ def sabotage(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_copy_that_is_wrong_is_not_used(tiny: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`auto` takes torch and says why, now and after a restart; `openvino` refuses; the failed figures are recorded."""
     sabotage(monkeypatch)
     for _ in range(2):
         encoder = load_encoder(str(tiny))
@@ -147,7 +143,6 @@ def test_a_copy_that_is_wrong_is_not_used(tiny: Path, cache: Path, monkeypatch: 
 
 
 def test_a_copy_from_another_processor_is_not_used(tiny: Path, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache that came with a home folder: the copy is made and compared again for the processor that runs it."""
     monkeypatch.setattr(openvino_copy, "_processor", lambda: "another")
     load_encoder(str(tiny))
     assert sorted(f.name.rpartition("-")[2] == "another" for f in (filled / "models").iterdir()) == [False, True]
@@ -155,7 +150,6 @@ def test_a_copy_from_another_processor_is_not_used(tiny: Path, filled: Path, mon
 
 @pytest.mark.parametrize("harm", ["cut", "gone"])
 def test_a_damaged_copy_is_made_again(tiny: Path, filled: Path, harm: str) -> None:
-    """Any file that is missing, or not what the record says, is noticed before it is run; then the copy is whole again."""
     model = find(str(tiny), download=False)
     right = load_encoder(str(tiny)).encode_query("retry")
     for name in ("model.xml", "tokenizer.json", "record.json", "model.bin"):

@@ -1,7 +1,5 @@
 """The vectors of a generation: exact search against a brute-force oracle, and the approximate index beside it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -56,22 +54,10 @@ def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_module, "_GRAPH_MS_PER_WIDTH", 0.0)
 
 
-def test_depths_and_masks_at_the_ends(index: VectorIndex, rows: Matrix) -> None:
-    nothing = np.zeros(3000, bool)
-    assert len(index.search(rows[0], EVERYTHING, 10_000).numbers) == 3000
-    assert len(index.search(rows[0], EVERYTHING, 10_000, exact="no").numbers) == 3000
-    for exact in ("auto", "yes", "no"):
-        for scope in (Scope(allowed=nothing), Scope(visible=nothing, allowed=nothing), Scope(visible=nothing)):
-            answer = index.search(rows[0], scope, 5, exact=exact)
-            assert (len(answer.numbers), answer.found) == (0, 0)
-    assert len(index.search(rows[0], EVERYTHING, 0).numbers) == 0
-
-
 # --- the approximate index -------------------------------------------------------------------------------------------
 
 
-def test_the_approximate_answer_has_exact_scores(index: VectorIndex) -> None:
-    """What it finds has the bits of the exact path, in its order; most of the nearest are found, and it says what it is."""
+def test_the_approximate_answer_has_exact_scores_and_allowed_records_only(index: VectorIndex, rows: Matrix) -> None:
     recalls = []
     for query in unit_rows(30, seed=5):
         answer = index.search(query, EVERYTHING, 50, exact="no")
@@ -82,15 +68,34 @@ def test_the_approximate_answer_has_exact_scores(index: VectorIndex) -> None:
         recalls.append(recall(index, query, 50))
     assert np.mean(recalls) >= 0.98
     assert max(recalls) <= 1
+    query = unit_rows(1, seed=8)[0]
+    many, few = np.arange(3000) % 2 == 0, np.arange(3000) % 40 == 0
+    answer = index.search(query, Scope(allowed=many), 50, exact="no")
+    assert answer.approximate
+    assert many[answer.numbers].all()
+    assert len(answer.numbers) == 50
+    assert not index.search(query, Scope(allowed=few), 50, exact="no").approximate
+    nothing = np.zeros(3000, bool)
+    assert len(index.search(rows[0], EVERYTHING, 10_000).numbers) == 3000
+    assert len(index.search(rows[0], EVERYTHING, 10_000, exact="no").numbers) == 3000
+    for exact in ("auto", "yes", "no"):
+        for scope in (Scope(allowed=nothing), Scope(visible=nothing, allowed=nothing), Scope(visible=nothing)):
+            answer = index.search(rows[0], scope, 5, exact=exact)
+            assert (len(answer.numbers), answer.found) == (0, 0)
+    assert len(index.search(rows[0], EVERYTHING, 0).numbers) == 0
 
 
-def test_hidden_records_always_mean_exact(index: VectorIndex, rows: Matrix, at_any_size: None) -> None:
-    """A principal's mask turns the graph off, even if it hides nothing, even if approximate was asked for."""
+def test_hidden_records_and_filters_mean_exact_and_many_records_the_graph(
+    index: VectorIndex, rows: Matrix, at_any_size: None
+) -> None:
     everything = np.ones(3000, bool)
     some = np.arange(3000) % 2 == 0
     for scope in (Scope(visible=everything, allowed=everything), Scope(visible=some, allowed=some)):
         for exact in ("auto", "yes", "no"):
             assert not index.search(rows[0], scope, 10, exact=exact).approximate
+    assert index.search(rows[0], EVERYTHING, 10).approximate
+    assert index.search(rows[0], Scope(allowed=np.ones(3000, bool)), 10).approximate
+    assert not index.search(rows[0], Scope(allowed=np.arange(3000) > 0), 10).approximate
 
 
 def test_hidden_records_change_no_bit(tmp_path: Path, rows: Matrix) -> None:
@@ -103,26 +108,6 @@ def test_hidden_records_change_no_bit(tmp_path: Path, rows: Matrix) -> None:
         b = alone.search(query, EVERYTHING, 40, exact="yes")
         np.testing.assert_array_equal(a.numbers, numbers[b.numbers])
         np.testing.assert_array_equal(a.scores, b.scores)
-
-
-def test_auto_takes_the_graph_for_many_records_and_no_filter(
-    index: VectorIndex, rows: Matrix, at_any_size: None
-) -> None:
-    """A filter that leaves records out means exact; one that passes everything is none. Small corpora are searched exactly."""
-    assert index.search(rows[0], EVERYTHING, 10).approximate
-    assert index.search(rows[0], Scope(allowed=np.ones(3000, bool)), 10).approximate
-    assert not index.search(rows[0], Scope(allowed=np.arange(3000) > 0), 10).approximate
-
-
-def test_an_approximate_search_behind_a_filter_returns_allowed_records_only(index: VectorIndex) -> None:
-    """Many allowed: the graph is asked for more and checked. Few: exact, and the answer says so."""
-    query = unit_rows(1, seed=8)[0]
-    many, few = np.arange(3000) % 2 == 0, np.arange(3000) % 40 == 0
-    answer = index.search(query, Scope(allowed=many), 50, exact="no")
-    assert answer.approximate
-    assert many[answer.numbers].all()
-    assert len(answer.numbers) == 50
-    assert not index.search(query, Scope(allowed=few), 50, exact="no").approximate
 
 
 def test_a_graph_that_cannot_be_built_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,6 @@
 python tests/docs/generated.py     write reference.md and the tables of sql.md
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import tempfile

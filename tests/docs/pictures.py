@@ -3,8 +3,6 @@
 The picture of the notebook is not among them; it is taken by hand.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The guide: its pages, what is generated in them, what they link to, and that they know everything the code declares."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -21,15 +19,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
 
-def test_every_file_of_the_guide_is_a_page() -> None:
+def test_reference_and_tables_are_what_the_code_says_now() -> None:
     assert {f.stem for f in guide.FOLDER.glob("*.md")} == set(guide.PAGES)
-
-
-def test_the_reference_is_what_the_code_says_now() -> None:
     assert guide.text("reference") == generated.reference(), "run: make guide"
-
-
-def test_the_sql_page_lists_the_tables_and_columns_of_now() -> None:
     assert guide.text("sql") == generated.with_tables(guide.text("sql")), "run: make guide"
 
 
@@ -38,13 +30,18 @@ def test_a_page_has_at_most_fifteen_hundred_words(page: str) -> None:
     assert sum(1 for word in WRITTEN[page].split() if re.search(r"\w", word)) <= 1500
 
 
-def test_every_preset_has_a_page_with_an_example() -> None:
+def test_every_preset_and_app_page_is_in_the_guide() -> None:
     for preset in PRESETS:
         page = WRITTEN["default" if preset.name in ("rrf", "tmm") else preset.name]
         assert f"`{preset.name}`" in page or f"# Preset {preset.name}\n" in page
         assert "**For whom:**" in page
         assert "\n$ workbench " in page
         assert "## What differs" in page
+    router = "".join(p.read_text("utf-8") for p in (ROOT / "workbench" / "ui").glob("*.py"))
+    titles = re.findall(r'": \("(\w+)", "\w+"\),', router)
+    assert len(titles) > 8
+    for title in titles:
+        assert f"**{title}.**" in GUIDE, title
 
 
 @pytest.mark.parametrize(
@@ -52,14 +49,6 @@ def test_every_preset_has_a_page_with_an_example() -> None:
 )
 def test_every_method_normalisation_metric_and_missing_score_is_explained(name: str) -> None:
     assert f"`{name}`" in WRITTEN["search"]
-
-
-def test_every_app_page_is_in_the_guide() -> None:
-    router = "".join(p.read_text("utf-8") for p in (ROOT / "workbench" / "ui").glob("*.py"))
-    titles = re.findall(r'": \("(\w+)", "\w+"\),', router)
-    assert len(titles) > 8
-    for title in titles:
-        assert f"**{title}.**" in GUIDE, title
 
 
 @pytest.mark.parametrize("name", [n for n in wb.__all__ if not n.startswith("__")])
@@ -80,7 +69,6 @@ def test_every_link_leads_somewhere(page: str) -> None:
 
 
 def test_pages_become_html_with_anchors_and_pictures() -> None:
-    """A help text links to a field's row; pictures are inside; what looks like markup is text."""
     html = guide.html("reference")
     for field in plan_fields.FIELDS:
         assert f'<tr id="{guide.anchor(field.name)}">' in html
@@ -106,7 +94,7 @@ def test_every_extra_is_in_the_readme(extra: str) -> None:
     assert {name for names in named for name in names.split(",")} <= set(EXTRAS)
 
 
-def test_every_test_that_a_page_for_developers_names_is_there() -> None:
+def test_what_pages_for_developers_name_is_there() -> None:
     pages = (
         ROOT / "CONTRIBUTING.md",
         ROOT / "tests" / "acceptance" / "README.md",
@@ -120,9 +108,6 @@ def test_every_test_that_a_page_for_developers_names_is_there() -> None:
     }
     assert named
     assert named <= there, sorted(named - there)
-
-
-def test_the_map_for_contributors_leads_to_what_it_names() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = re.findall(r"`((?:workbench/)?[a-z_]+(?:/[\w.]*)+|[a-z_]+\.py)`(?: `([\w.]+)`)?", text)
     assert len(named) > 25

@@ -3,8 +3,6 @@
 A command that serves, asks an endpoint, or loads a model or another package is only parsed, down to its last option.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Fusion by hand: tiny cases with the scores written as fractions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction as F
@@ -101,10 +99,13 @@ def test_plain_rankings_fuse_by_the_default_plan() -> None:
     assert fused.coverage.tolist() == [2, 1, 1]
 
 
-def test_max_has_one_contribution_and_ties_go_to_the_source_first_by_name() -> None:
+def test_max_takes_one_contribution_of_those_that_gave_a_score() -> None:
     candidates = rows("a", "a", [column("vector", [1], [0.5]), column("keyword", [1], [3.0])])
     fused = fuse(candidates, FusionPlan("max"))
     assert {s: v.tolist() for s, v in fused.contributions.items()} == {"keyword": [1.0], "vector": [0.0]}
+    keyword, vector = column("keyword", [1, 2], [3.0, 1.0]), column("vector", [1, 0], [0.5, NAN])
+    plan = FusionPlan("max", missing="zero", normalise={"keyword": "zscore"})
+    check(fuse(rows("ab", "ab", [keyword, vector]), plan), {"a": F(1), "b": F(-1)})
 
 
 def test_two_collections_of_one_artifact_add_up_from_raw_positions_counted_from_0() -> None:
@@ -123,26 +124,17 @@ def test_two_collections_of_one_artifact_add_up_from_raw_positions_counted_from_
     assert best.chunk_ids[best.document_ids.index("x")] == "x", "without a preference the record that added most"
 
 
-def test_ranks_of_documents_are_renumbered_after_the_collapse() -> None:
-    """a1, a2, b1, a3, c1 is the list of documents a, b, c: ranks 1, 2, 3; without renumbering 1, 3, 5."""
+def test_ranks_and_scores_of_documents_are_those_of_the_collapsed_list() -> None:
     candidates = rows("12345", "aaabc", [column("keyword", [1, 2, 4, 3, 5], [5.0, 4.0, 2.0, 3.0, 1.0])])
     renumbered = fuse(candidates, FusionPlan(unit="document"))
     assert renumbered.document_ids == ("a", "b", "c")
     assert renumbered.scores.tolist() == [1 / 61, 1 / 62, 1 / 63]
     assert fuse(candidates, FusionPlan(unit="document", renumber=False)).scores.tolist() == [1 / 61, 1 / 63, 1 / 65]
-
-
-def test_normalisations_of_documents_are_fitted_on_the_list_whose_positions_count() -> None:
-    """Best scores 5, 3, 2 of raw scores 5, 4, 3, 2, 1: minmax over the documents, or over every record."""
     candidates = rows("12345", "aabcc", [column("keyword", [1, 2, 3, 4, 5], [5.0, 4.0, 3.0, 2.0, 1.0])])
     collapsed = fuse(candidates, FusionPlan("weighted", unit="document"))
     assert collapsed.scores.tolist() == pytest.approx([1, float(F(1, 3)), 0])
     raw = fuse(candidates, FusionPlan("weighted", unit="document", renumber=False))
     assert raw.scores.tolist() == pytest.approx([1, float(F(1, 2)), float(F(1, 4))])
-
-
-def test_a_documents_computed_score_is_the_best_of_its_rows_that_were_retrieved_and_not_cut() -> None:
-    """Document b has rows 2 (cosine 0.2, cut), 3 (0.4) and 4 (0.45, which nobody retrieved): 0.4 counts."""
     keyword = column("keyword", [0, 1, 2, 0], [0.0, 6.0, 3.0, 0.0])
     vector = column("vector", [1, 0, 0, 0], [0.6, 0.2, 0.4, 0.45])
     candidates = to_threshold(rows("1234", "abbb", [keyword, vector]), "vector", 0.75, "cosine")
@@ -161,27 +153,13 @@ def test_the_row_shown_is_the_record_that_added_most() -> None:
     assert heavy.chunk_ids[heavy.document_ids.index("a")] == "1"
     even = fuse(candidates, FusionPlan(unit="document"))
     assert even.chunk_ids[even.document_ids.index("a")] == "2"
-
-
-def test_the_row_shown_counted_even_if_it_added_less_than_nothing() -> None:
-    """Z-scores of documents b 5 and a 1 are 1 and -1: a's second record, which added nothing, is not shown."""
     candidates = rows("123", "aab", [column("keyword", [3, 2, 1], [0.0, 1.0, 5.0])])
     fused = fuse(candidates, FusionPlan("weighted", unit="document", normalise={"keyword": "zscore"}))
     assert fused.chunk_ids == ("3", "2")
     assert fused.scores.tolist() == [1.0, -1.0]
-
-
-def test_of_chunks_that_did_not_count_the_one_ranked_best_is_preferred_to_the_whole_document() -> None:
     candidates = rows("123", "aaa", [column("vector", [1, 3, 2], [0.9, 0.2, 0.5])], whole="1")
     assert fuse(candidates, FusionPlan(unit="document", prefer="chunk")).chunk_ids == ("3",)
     assert fuse(candidates, FusionPlan(unit="document", prefer="best")).chunk_ids == ("1",)
-
-
-def test_max_leaves_out_a_source_that_gives_the_item_no_score() -> None:
-    """Keyword's z-scores are 1 and -1; vector lists nothing of b, and its absence does not count as 0."""
-    keyword, vector = column("keyword", [1, 2], [3.0, 1.0]), column("vector", [1, 0], [0.5, NAN])
-    plan = FusionPlan("max", missing="zero", normalise={"keyword": "zscore"})
-    check(fuse(rows("ab", "ab", [keyword, vector]), plan), {"a": F(1), "b": F(-1)})
 
 
 @pytest.mark.parametrize("missing", ["computed", "zero", "floor"])
@@ -207,24 +185,13 @@ def test_what_a_bm25_threshold_cuts_adds_nothing_and_the_list_that_is_left_decid
     assert [at_least(fused.scores, t) for t in (0.76, 0.75, 0.375, 0.26, 0.25, 0.0)] == [0, 1, 2, 2, 3, 4]
 
 
-def test_a_source_that_cannot_compute_gives_a_missing_score_of_0() -> None:
-    grep = column("grep", [1, 0], [1.5, NAN])
-    fused = fuse(rows("ab", "ab", [grep, column("keyword", [1, 2], [2.0, 1.0])]), FusionPlan("weighted"))
-    assert fused.contributions["grep"].tolist() == [1.0, 0.0]
-    assert np.isnan(fused.normalised["grep"][1])
-
-
-def test_grep_beside_keyword_and_vector_is_a_voice_of_its_own_under_convex() -> None:
-    """Grep finds c with 2.5 and a with 1.5, of the 0.2 of a keyword source: 1/5 and 3/25; what the others give stays."""
+def test_grep_and_another_encoder_are_voices_of_their_own_under_convex() -> None:
     grep = column("grep", [2, 0, 1, 0], [1.5, NAN, 2.5, NAN])
     plan = FusionPlan("convex", alpha=0.8, normalise={**BOTH, "grep": "tmm"})
     fused = fuse(replace(four(), columns=(*four().columns, grep)), plan)
     check(fused, {"b": F(9, 10), "a": F(63, 95) + F(3, 25), "d": F(499, 760), "c": F(163, 380) + F(1, 5)})
     nothing = fuse(replace(four(), columns=(*four().columns, column("grep", [0] * 4, [NAN] * 4))), plan)
     assert nothing.scores.tolist() == fuse(four(), plan).scores.tolist()
-
-
-def test_another_encoder_has_the_share_and_the_normalisation_of_a_vector_source() -> None:
     other = replace(four().columns[1], source="vector:static")
     plan = FusionPlan("convex", alpha=0.8, normalise=BOTH)
     fused = fuse(replace(four(), columns=(*four().columns, other)), plan)
@@ -232,20 +199,23 @@ def test_another_encoder_has_the_share_and_the_normalisation_of_a_vector_source(
     alone = fuse(replace(four(), columns=four().columns[:1]), plan)
     assert alone.chunk_ids == ("a", "b", "c")
     assert alone.scores.tolist() == pytest.approx([0.2, 0.1, 0.05])
+    grep = column("grep", [1, 0], [1.5, NAN])
+    fused = fuse(rows("ab", "ab", [grep, column("keyword", [1, 2], [2.0, 1.0])]), FusionPlan("weighted"))
+    assert fused.contributions["grep"].tolist() == [1.0, 0.0]
+    assert np.isnan(fused.normalised["grep"][1])
 
 
-def test_passthrough_is_the_sources_own_list() -> None:
+def test_passthrough_is_the_sources_own_list_and_nothing_an_empty_one() -> None:
     fused = passthrough(four(), "vector")
     assert fused.chunk_ids == ("b", "d", "a")
     assert fused.scores.tolist() == [0.9, 0.5, 0.1]
     assert fused.labels == (Label.SEMANTIC,) * 3
     with pytest.raises(UsageError, match=r"no source 'grep'.*keyword, vector"):
         passthrough(four(), "grep")
-
-
-def test_nothing_retrieved_is_an_empty_list() -> None:
     for candidates in (fuse({}), fuse({"keyword": [], "vector": []}, FusionPlan("weighted", unit="document"))):
         assert (len(candidates), candidates.chunk_ids, candidates.labels) == (0, (), ())
+    fused = fuse(four(), FusionPlan("weighted", weights={"vector": 0.0}))
+    assert [str(v) for v in fused.contributions["vector"].tolist()] == ["0.0"] * 4
 
 
 @pytest.mark.parametrize(
@@ -270,11 +240,6 @@ def test_rankings_that_cannot_be_fused_are_refused_with_the_remedy() -> None:
         fuse({"keyword": [("a", 2.0), ("a", 1.0)]})
     with pytest.raises(UsageError, match="without a finite score"):
         fuse({"keyword": [("a", NAN)]})
-
-
-def test_a_weight_of_0_times_a_score_below_0_is_0_and_not_minus_0() -> None:
-    fused = fuse(four(), FusionPlan("weighted", weights={"vector": 0.0}))
-    assert [str(v) for v in fused.contributions["vector"].tolist()] == ["0.0"] * 4
 
 
 def test_many_convex_plans_at_once_give_the_order_of_each() -> None:

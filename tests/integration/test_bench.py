@@ -1,15 +1,13 @@
 """The bench on a tiny corpus, and the table of judged collections: figures that are figures, Ctrl-C."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import collections, corpora, run
+from bench import collections, corpora, rows
 from bench.__main__ import bench
 from bench.figures import Figure, Row, Unmeasured
 from bench.ground import Ground
@@ -33,9 +31,8 @@ def ground(kept: Path) -> Iterator[Ground]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("WORKBENCH_MEASURE_DATA", raising=False)
         built = corpora.prepare(corpora.find_source(None, ROWS), kept, lambda _: None)
-    opened = Ground(built, "hashing", lambda _: None)
-    yield opened
-    opened.close()
+    with Ground(built, "hashing", lambda _: None) as opened:
+        yield opened
 
 
 def call(arguments: list[str]) -> Any:
@@ -55,26 +52,15 @@ def check(row: Row | Unmeasured) -> None:
 @pytest.mark.slow
 def test_rows_give_finite_figures(ground: Ground) -> None:
     """A row of each kind of searching, with whatever peers are installed; others take long at any size."""
-    keys = tuple(
-        {key.partition(".")[0]: key for key in run.KEYS}[kind] for kind in ("keyword", "vector", "grep", "hybrid")
-    )
-    rows = list(run.run(ground, keys, lambda _: None))
-    assert tuple(row.key for row in rows) == keys
-    for row in rows:
+    last = {key.partition(".")[0]: key for key in rows.KEYS}
+    keys = tuple(last[kind] for kind in ("keyword", "vector", "grep", "hybrid"))
+    made = list(rows.run(ground, keys, lambda _: None))
+    assert tuple(row.key for row in made) == keys
+    for row in made:
         check(row)
 
 
-def stub(key: str, interrupt: bool = False) -> Callable[[Ground], Row]:
-    def measure(_: Ground) -> Row:
-        if interrupt:
-            raise KeyboardInterrupt
-        return Row(key, "a title", "ms", Figure.of([1.0, 2.0]), at_most=3.0, notes=("a note",))
-
-    return measure
-
-
 def test_json_holds_what_the_table_shows(kept: Path, ground: Ground) -> None:
-    """And is JSON alone."""
     result = call(["--rows", str(ROWS), "--keep", str(kept), "--only", "open.one", "--json"])
     said = json.loads(result.stdout)
     assert said["corpus"]["digest"] == ground.built.source.digest
@@ -90,8 +76,12 @@ def test_json_holds_what_the_table_shows(kept: Path, ground: Ground) -> None:
 
 def test_ctrl_c_prints_what_is_done(kept: Path, ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1, and how far it came on standard error."""
-    measures = (run.Measure(("open.one",), stub("open.one")), run.Measure(("open.eight",), stub("", interrupt=True)))
-    monkeypatch.setattr(run, "MEASURES", measures)
+
+    def interrupt(_: Ground) -> Row:
+        raise KeyboardInterrupt
+
+    made = Row("open.one", "a title", "ms", Figure.of([1.0, 2.0]), at_most=3.0, notes=("a note",))
+    monkeypatch.setattr(rows, "MEASURES", {("open.one",): lambda _: made, ("open.eight",): interrupt})
     arguments = ["--rows", str(ROWS), "--keep", str(kept), "--only", "open"]
     result = CliRunner().invoke(bench, arguments, env={"WORKBENCH_MEASURE_DATA": ""})
     assert result.exit_code == 1
@@ -128,7 +118,6 @@ def table(*words: object) -> str:
 
 @pytest.mark.slow
 def test_the_figures_of_the_table_are_those_of_evaluating_each_plan(collection: Path, tmp_path: Path) -> None:
-    """Fixed plans, what users get, the plan chosen on the train split, and an oracle that no plan beats."""
     said = json.loads(table(collection, "--keep", tmp_path, "--json"))
     (row,) = said["collections"]
     judged = wb.load_judgments(collection)

@@ -1,7 +1,5 @@
 """Chunkings compared: passages are judged, so corpora of the same files that are cut otherwise have the same judgments."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -41,7 +39,6 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
 
 
 def test_the_same_passages_judge_both_cuts(corpora: tuple[Path, Path, Path]) -> None:
-    """Every passage is found in either corpus, each once; the difference has an interval and a verdict that names both."""
     whole, parts, passages = corpora
     with wb.open_corpus(whole) as one, wb.open_corpus(parts) as other:
         assert (one.info()["records"], other.info()["records"] > 4) == (2, True)
@@ -57,10 +54,6 @@ def test_the_same_passages_judge_both_cuts(corpora: tuple[Path, Path, Path]) -> 
     assert "whole" in difference.verdict
     assert "parts" in difference.verdict
     assert difference.low <= difference.difference <= difference.high
-
-
-def test_eval_runs_a_plan_in_several_corpora(corpora: tuple[Path, Path, Path]) -> None:
-    """`--against`: the same judgments, a row a corpus, compared with the first."""
     whole, parts, passages = corpora
     with wb.open_corpus(whole) as opened:
         opened.import_judgments(passages, "passages")

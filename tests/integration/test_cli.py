@@ -1,18 +1,21 @@
-"""The command line: what it prints, and its exit codes 0, 1 and 2."""
-
-from __future__ import annotations
+"""The command line: what it prints, reads and writes, its exit codes, and comparing many queries under many plans."""
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from corpus_files import write_files
+from corpus_files import write_files, write_judged
 
+import workbench as wb
 from workbench.cli.main import COMMANDS, main
+from workbench.demo import sample_folder
+from workbench.errors import UsageError
+from workbench.retrieve.compare import Asked, compare_many, read_queries
+from workbench.snapshot.snapshot import Snapshot
+from workbench.ui import finder as page_finder
+from workbench.ui.state import AppState
 
 SEE_ALL = ("--tenant", "acme", "--role", "admin", "--role", "support")
 
@@ -30,7 +33,7 @@ def test_every_command_has_help(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_index_search_and_read(tmp_path: Path) -> None:
+def test_index_search_and_read(tmp_path: Path, sample_path: Path) -> None:
     """A folder is indexed, found, read and indexed again with nothing to do."""
     source = write_files(
         tmp_path / "notes", {"a.md": "# Retries\n\nWait with backoff.\n", "b.bin": "\x00\x01", "c.mp3": "x"}
@@ -52,10 +55,6 @@ def test_index_search_and_read(tmp_path: Path) -> None:
     assert run("read", "a.md", "--corpus", corpus).output == "# Retries\n\nWait with backoff.\n\n"
     assert "a.md" in run("grep", "backoff", "--corpus", corpus).output
     assert json.loads(run("info", "--corpus", corpus, "--json").output)["documents"] == 1
-
-
-def test_exit_codes(sample_path: Path) -> None:
-    """1 when nothing is found, 2 with one sentence when the input cannot be read."""
     at = ("--corpus", sample_path, *SEE_ALL)
     assert run("search", "qqxzzv", "--mode", "keyword", *at).exit_code == 1
     assert run("grep", "qqxzzv", *at).exit_code == 1
@@ -77,16 +76,13 @@ def test_exit_codes(sample_path: Path) -> None:
     assert run("nonsense").exit_code == 2
 
 
-def test_json_is_the_result(sample_path: Path) -> None:
+def test_json_is_the_result_and_explain_and_compare_are_tables(sample_path: Path) -> None:
     done = run("search", "how do retries work", "--json", "--limit", "3", "--corpus", sample_path, *SEE_ALL)
     data = json.loads(done.output)
     assert [h["rank"] for h in data["hits"]] == [1, 2, 3]
     assert "timings_ms" not in data
     timed = run("search", "retries", "--json", "--timings", "--corpus", sample_path, *SEE_ALL)
     assert json.loads(timed.output)["timings_ms"]["total_ms"] > 0
-
-
-def test_explain_and_compare(sample_path: Path) -> None:
     at = ("--corpus", sample_path, *SEE_ALL)
     done = run("explain", "how do retries work", "kb/kettle.md", "--set", "limit=1", *at)
     assert done.exit_code == 0
@@ -112,16 +108,12 @@ def test_eval_prints_a_table_and_a_verdict(sample_path: Path, tmp_path: Path) ->
     assert run("eval", tmp_path / "none", *at).exit_code == 2
 
 
-def test_doctor_examines_without_a_model(sample_path: Path) -> None:
+def test_doctor_examines_without_a_model_and_keeps_secrets(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("doctor", "--no-model", "--verify", "--json", "--corpus", sample_path)
     found = json.loads(done.output)
     assert {f["area"] for f in found} == {"versions", "settings", "corpus", "desk"}
     assert not [f for f in found if f["state"] == "fault"], found
     assert done.exit_code == 0
-
-
-def test_doctor_names_settings_and_keeps_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong setting is a fault with its remedy, one that there is not is noted; a key is only said to be set."""
     monkeypatch.setenv("WORKBENCH_ENDPOINT_KEY", "sesame")
     monkeypatch.setenv("WORKBENCH_THREADS", "many")
     monkeypatch.setenv("WORKBENCH_ENCODRE", "static")
@@ -137,7 +129,6 @@ def test_doctor_names_settings_and_keeps_secrets(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 def test_square_brackets_are_text_in_every_table(tmp_path: Path) -> None:
-    """Paths, queries and texts are never read as markup of the terminal library, nor as escape sequences."""
     name, query = "app/[slug]/[bold]x[/].md", "what does [/kettle] \x1b[2J mean"
     corpus = tmp_path / "corpus"
     folder = write_files(
@@ -168,22 +159,324 @@ def test_square_brackets_are_text_in_every_table(tmp_path: Path) -> None:
             assert "[slug]/[bold]x[/].md" in result.output, command
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("tune", sample_folder(), "--grid", "fusion.alpha=0.5,0.8", "--out"),
+        ("check", sample_folder(), "--save"),
+        ("eval", sample_folder(), "--run"),
+        ("run", "export", sample_folder()),
+        ("snapshot", "save", "retries", "--out"),
+    ],
+    ids=lambda c: c[0],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    command: tuple[object, ...], sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is not there, or a folder in the file's place: exit 2, and nothing was searched for it."""
+    monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
+    for target, said in ((tmp_path / "none" / "file.txt", "There is no folder"), (tmp_path, "is a directory")):
+        done = run(*command, target, "--corpus", sample_path, *SEE_ALL)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+@pytest.fixture(scope="module")
+def judged_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve judged queries and what they are in other forms."""
+    folder = write_judged(tmp_path_factory.mktemp("files"), 12)
+    lines = [line.split(",") for line in (folder / "judged.csv").read_text().splitlines()[1:]]
+    (folder / "plain.qrels").write_text("".join(f"{i} 0 {path} 1\n" for i, _, path, _ in lines))
+    (folder / "plain.topics.tsv").write_text("".join(f"{i}\t{text}\n" for i, text, _, _ in lines))
+    (folder / "beir" / "qrels").mkdir(parents=True)
+    (folder / "beir" / "qrels" / "test.tsv").write_text("".join(f"{i}\t{path}\t1\n" for i, _, path, _ in lines))
+    queries = "".join(json.dumps({"_id": i, "text": text}) + "\n" for i, text, _, _ in lines)
+    (folder / "beir" / "queries.jsonl").write_text(queries)
+    (folder / "plan.yaml").write_text("preset: rrf\n")
+    (folder / "run.txt").write_text("q0 Q0 f00.md 1 1 other\n")
+    (folder / "linked.csv").symlink_to(folder / "judged.csv")
+    (folder / "corpus" / "desk.sqlite").touch()
+    return folder
+
+
+OVER_INPUTS = """
+check judged.csv --save judged.csv
+check judged.csv --save ./linked.csv
+check judged.csv --plan-file plan.yaml --save plan.yaml
+check plain.qrels --save plain.topics.tsv
+check beir --save beir/queries.jsonl
+check beir/qrels/test.tsv --save beir/queries.jsonl
+check judged.csv --save corpus/desk.sqlite
+tune judged.csv --grid fusion.k=1,60 --plan rrf --out judged.csv
+tune judged.csv --grid fusion.k=1,60 --plan rrf --test beir/qrels/test.tsv --out beir/qrels/test.tsv
+eval judged.csv --run judged.csv
+eval judged.csv --with-run run.txt --run run.txt
+run export judged.csv judged.csv
+run export beir beir/queries.jsonl
+snapshot save word1 --judgments judged.csv --out judged.csv
+snapshot export run.txt --html --out run.txt
+judge export judged corpus/desk.sqlite
+"""
+
+
+@pytest.mark.parametrize("words", OVER_INPUTS.strip().splitlines())
+def test_no_command_writes_over_its_own_input(judged_place: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 2 with a sentence before any work, under whatever name, and every file is as it was."""
+    monkeypatch.setattr("workbench.cli.options.Given.open", lambda *_, **__: pytest.fail("the corpus was opened"))
+    monkeypatch.chdir(judged_place)
+    before = {p: p.read_bytes() for p in judged_place.rglob("*") if p.is_file()}
+    done = run(*words.split(), "--corpus", "corpus")
+    assert done.exit_code == 2, done.output
+    assert "is an input of this command, and would be overwritten. Write to another file." in done.stderr
+    assert {p: p.read_bytes() for p in judged_place.rglob("*") if p.is_file()} == before
+
+
+def test_a_file_error_is_one_sentence(sample_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = tmp_path / "plan.yaml"
+    bad.write_bytes(b"\xff\xfe\x00preset")
+    done = run("search", "retries", "--plan-file", bad, "--corpus", sample_path, *SEE_ALL)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"workbench: The plan file {bad} cannot be read")
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "run.txt")
+
+    monkeypatch.setattr("workbench.evaluate.guarding.save_baseline", fails)
+    done = run("check", sample_folder(), "--save", "run.txt", "--corpus", sample_path, *SEE_ALL)
+    assert done.exit_code == 2
+    assert done.stderr == "workbench: run.txt: No space left on device. Check the path, its rights and the disk.\n"
+
+
+@pytest.mark.parametrize("words", [["doctor", "--no-model"], ["info"], ["snapshot", "list"]], ids=lambda w: w[0])
+def test_a_corpus_is_named_from_the_home_folder(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--corpus=~/x`, which a shell leaves as it is, is the folder in the home folder for every command."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "notes.md").write_text("# Notes\n\nA pelican.\n")
+    wb.index([tmp_path / "notes.md"], corpus=tmp_path / "my.corpus", encoder="hashing", workers=0)
+    done = CliRunner().invoke(main, [*words, "--corpus=~/my.corpus"])
+    assert "There is no corpus" not in done.output
+    assert "~" not in done.output
+    assert done.exit_code == (1 if "snapshot" in words else 0), done.output
+
+
+def test_a_remark_on_an_indexed_file_is_printed(tmp_path: Path) -> None:
+    """Once a reason with the number of files, so that what a file asked for and did not get is seen without --list."""
+    for n in range(3):
+        (tmp_path / f"{n}.md").write_text(f"---\nsensitivity: public\n---\n# Part {n}\n")
+    words = ["index", str(tmp_path), "--corpus", str(tmp_path / "corpus"), "--encoder", "hashing"]
+    said = CliRunner().invoke(main, words).output
+    assert "note on 3: It says sensitivity: public, and the rules normal, which it keeps. To allow it, index it" in said
+
+
+ASKED = ("--tenant", "acme", "--role", "admin", "--role", "support")
+
+
+def as_admin(*arguments: str | Path, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def saved(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A snapshot of two searches and an evaluation, saved to a file."""
+    from workbench.demo import sample_folder
+
+    out = tmp_path_factory.mktemp("saved") / "two"
+    as_admin(
+        "snapshot", "save", "how do retries work", "runbook", "-c", sample_path, *ASKED, "-o", out, "--note", "two of them",
+        "--set", "vector.threshold=off", "--judgments", sample_folder(), "--measure", "RR",
+    )  # fmt: skip
+    return out.with_suffix(".snapshot")
+
+
+def test_save_show_verify_and_diff(saved: Path, sample_path: Path) -> None:
+    assert "how do retries work" in as_admin("snapshot", "show", saved).output
+    data = json.loads(as_admin("snapshot", "show", saved, "--json").output)
+    assert [s["query"] for s in data["searches"]] == ["how do retries work", "runbook"]
+    assert data["title"] == "two of them"
+    assert data["evaluations"][0]["means"][0]["measure"] == "RR"
+    assert "Verified" in as_admin("snapshot", "verify", saved, "-c", sample_path, *ASKED).output
+    other = as_admin("snapshot", "verify", saved, "-c", sample_path, "--tenant", "birch").output
+    assert "the corpus is open as tenant birch" in other
+    assert json.loads(as_admin("snapshot", "verify", saved, "--no-corpus", "--json").output)["ok"]
+    broken = bytearray(saved.read_bytes())
+    broken[len(broken) // 2] ^= 1
+    bad = saved.with_name("bad.snapshot")
+    bad.write_bytes(broken)
+    assert "workbench: The snapshot's part" in as_admin("snapshot", "verify", bad, code=2).stderr
+    other = saved.with_name("other.snapshot")
+    as_admin(
+        "snapshot", "save", "how do retries work", "-c", sample_path, *ASKED, "-o", other, "--set", "fusion.k=5",
+        "--set", "vector.threshold=off",
+    )  # fmt: skip
+    assert "fusion.k: A 60, B 5." in as_admin("snapshot", "diff", saved, other).output
+    found = json.loads(as_admin("snapshot", "diff", saved, other, "--json").output)
+    assert [s["setting"] for s in found["settings"]] == ["fusion.k"]
+    assert found["documents"] == []
+    as_admin("snapshot", "diff", saved, code=2)
+    assert "nothing to save" in as_admin("snapshot", "save", "-c", sample_path, *ASKED, code=2).stderr
+
+
 @pytest.mark.slow
-def test_two_hash_seeds_print_the_same_bytes(sample_path: Path) -> None:
-    """Nothing depends on the order of a set: two processes with different hash seeds print the same JSON."""
-    asked = (
-        "how do retries work",
-        "--keywords",
-        "backoff timeout",
-        "--set",
-        "sources=vector,grep,keyword",
-        "--limit",
-        "40",
+def test_the_corpus_keeps_what_has_no_file(tmp_path: Path) -> None:
+    """Under its id, which every command takes; nothing kept is exit code 1."""
+    corpus = tmp_path / "c"
+    wb.index([write_files(tmp_path / "n", {"a.md": "# A\n\nretry\n"})], corpus=corpus, encoder="hashing")
+    as_admin("snapshot", "list", "-c", corpus, code=1)
+    made = json.loads(as_admin("snapshot", "save", "retry", "-c", corpus, "--json").output)
+    assert Path(made["path"]).parent == corpus / "snapshots"
+    assert made["id"] in as_admin("snapshot", "list", "-c", corpus).output
+    assert "Verified" in as_admin("snapshot", "verify", made["id"], "-c", corpus).output
+    (corpus / "snapshots" / "bad.snapshot").write_bytes(b"no zip")
+    listed = json.loads(as_admin("snapshot", "list", "-c", corpus, "--json").output)
+    assert any("not a snapshot" in row["title"] for row in listed)
+    assert "no snapshot with this id" in as_admin("snapshot", "show", "0" * 16, "-c", corpus, code=2).stderr
+
+
+@pytest.mark.slow
+def test_export_asks_for_the_audience(saved: Path, tmp_path: Path) -> None:
+    assert "--audience-tenant" in as_admin("snapshot", "export", saved, "--csv", code=2).stderr
+    everything = as_admin("snapshot", "export", saved, "--csv", "--audience-same").output
+    theirs = as_admin("snapshot", "export", saved, "--csv", "--audience-tenant", "acme").output
+    assert "runbooks/" in everything
+    assert "runbooks/" not in theirs
+    assert theirs.count("\n") > 3
+    hidden = as_admin("snapshot", "export", saved, "--json", "--audience-same", "--hide", "internal").output
+    assert "runbooks/" not in hidden
+    page = tmp_path / "page.html"
+    as_admin("snapshot", "export", saved, "--html", "-o", page, "--audience-tenant", "acme", "--redact")
+    assert "replaced by citations" in page.read_text("utf-8")
+    as_admin(
+        "snapshot", "export", saved, "-o", tmp_path / "theirs.snapshot", "--audience-tenant", "acme", "--metadata-only"
     )
-    command = [sys.executable, "-m", "workbench", "search", *asked, "--json", "--corpus", str(sample_path), *SEE_ALL]
-    outputs = {
-        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
-        for seed in ("1", "2")
-    }
-    assert json.loads(outputs.pop())["hits"]
-    assert not outputs
+    assert wb.Snapshot.load(tmp_path / "theirs.snapshot").about.omitted
+    assert as_admin("snapshot", "export", saved, "--trec", "--audience-same").output.split()[1] == "Q0"
+    as_admin("snapshot", "export", saved, "--trec", "--audience-same", "--metadata-only", code=2)
+    as_admin("snapshot", "export", saved, "--audience-same", code=2)
+
+
+QUERIES = ("retry pause", '"retry pause" -stop', "unheard again")
+
+
+def saved_by_the_app(corpus: wb.Corpus, query: str) -> Snapshot:
+    """A search a column, as the Snapshots page saves them; a slider was moved meanwhile."""
+    state, finder = AppState(query=query), page_finder.Finder()
+    for plan in (state.plan.replace({"fusion.k": 5, "limit": 3}), state.plan):
+        found = [finder.find(corpus, page_finder.Asked(query), c.mode, plan) for c in state.columns]
+    return Snapshot.of([f.result for f in found if f.result is not None])
+
+
+@pytest.mark.slow
+def test_what_the_app_saves_verifies_and_an_edited_document_is_named(tmp_path: Path) -> None:
+    gap = "\n" * 30
+    texts = {f"d{n:03d}.md": f"retry {n}\n" + ("again" if n % 3 else f"pause{gap}retry pause\n") for n in range(140)}
+    files, folder = write_files(tmp_path / "files", texts), tmp_path / "corpus"
+    wb.index([files], corpus=folder, encoder="hashing", workers=0)
+    with wb.open_corpus(folder) as corpus:
+        kept = [Snapshot.load(saved_by_the_app(corpus, query).to_bytes()) for query in QUERIES]
+        for one in kept:
+            found = one.verify(corpus)
+            assert (found.ok, found.ran, [c.said for c in found.searches if c.said]) == (True, True, [])
+        (matched,) = (s for s in kept[0].searches[0].funnel if (s.step, s.source) == ("match", "grep"))
+        assert (matched.left, matched.reason) == (100, "234 lines in 140 files match: at least 100 chunks")
+    (files / "d007.md").write_text("another text\n", encoding="utf-8")
+    wb.index([files], corpus=folder, encoder="hashing", workers=0)
+    with wb.open_corpus(folder) as corpus:
+        for one in kept:
+            assert "1 document changed (d007.md)" in one.verify(corpus).verdict
+        assert "1 document changed (d007.md)" in " ".join(kept[0].diff(saved_by_the_app(corpus, QUERIES[0])).sentences)
+
+
+Make = Callable[..., wb.Corpus]
+
+
+def test_each_plan_is_held_against_the_first(make_corpus: Make) -> None:
+    corpus = make_corpus({"a.md": "apples", "b.md": "apples and pears", "c.md": "plums"})
+    made = compare_many(
+        corpus.compare, [Asked("apples"), Asked("plums")], ["sources=keyword", "vector.threshold=off", "sources=grep"]
+    )
+    frame = made.frame()
+    assert frame["plan"].to_list() == [*made.names, *made.names]
+    keyword, both, grep = frame.to_dicts()[:3]
+    assert (keyword["hits"], keyword["documents"], keyword["shared"], keyword["rbo"]) == (2, 2, 2, 1.0)
+    assert keyword["top"] == "a.md:1-1"
+    assert (both["hits"], both["shared"], both["jaccard"]) == (3, 2, pytest.approx(2 / 3))
+    assert (grep["hits"], grep["shared"], grep["jaccard"], grep["same_top"]) == (2, 2, 1.0, True)
+    summary = {row["plan"]: row for row in made.summary().to_dicts()}
+    assert summary[made.names[0]] == {
+        "plan": made.names[0], "queries": 2, "empty": 0, "hits": 1.5, "same_top": 2, "shared": 1.5, "jaccard": 1.0, "rbo": 1.0,
+    }  # fmt: skip
+    corpus = make_corpus({"a.md": "apples"})
+    made = compare_many(corpus.compare, [Asked("zebra")], ["sources=keyword", "sources=grep", "vector.threshold=off"])
+    rows = made.frame().to_dicts()
+    assert [(r["hits"], r["top"], r["same_top"]) for r in rows[:2]] == [(0, None, True)] * 2
+    assert rows[2]["same_top"] is False
+    assert made.summary()["empty"].to_list() == [1, 1, 0]
+    text = "# Page\n\n## Summary\n\nIn short.\n\n" + "".join(f"## S{n}\n\n{'apples ' * 150}\n\n" for n in range(4))
+    corpus = make_corpus({"a.md": text, "b.md": "pears"})
+    rows = (
+        compare_many(corpus.compare, [Asked("apples")], ["vector.threshold=off", "contract", "pages limit=2"])
+        .frame()
+        .to_dicts()
+    )
+    assert [r["documents"] for r in rows] == [2, 2, 1]
+    assert rows[1]["rbo"] == 1.0
+    assert rows[2]["hits"] == 2
+
+
+def test_queries_and_plans_are_read_in_every_form(tmp_path: Path, sample_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n\n  two words \n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"_id": "1", "text": "x", "keywords": "y"}\n{"text": "z"}\n', encoding="utf-8")
+    assert read_queries(tmp_path / "a.txt") == (Asked("one"), Asked("two words"))
+    assert read_queries(tmp_path / "b.jsonl") == (Asked("x", "y"), Asked("z"))
+    for line in ('{"text": 3}', '{"query": "x"}', "[]", "x", '{"text": " "}', '{"text": "x", "keywords": 1}'):
+        (tmp_path / "q.jsonl").write_text('{"text": "fine"}\n' + line + "\n", encoding="utf-8")
+        with pytest.raises(UsageError, match=r"Line 2 of .*q\.jsonl is not a query"):
+            read_queries(tmp_path / "q.jsonl")
+    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
+    for name, said in (
+        ("empty.txt", "has no queries"),
+        ("bytes.txt", "cannot be read"),
+        ("none.txt", "cannot be read"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            read_queries(tmp_path / name)
+    (tmp_path / "q.txt").write_text("x\n")
+    at = ("--corpus", sample_path, *SEE_ALL)
+    for arguments, said in (
+        (("compare", "--plan", "default"), "either a query or --queries FILE"),
+        (("compare", "x", "--queries", tmp_path / "q.txt", "--plan", "default"), "either a query or --queries FILE"),
+        (("compare", "x"), "There is no plan to compare"),
+        (
+            ("compare", "--queries", tmp_path / "q.txt", "--plan", "default", "-k", "y"),
+            "--keywords belongs to one query",
+        ),
+    ):
+        done = run(*arguments, *at)
+        assert done.exit_code == 2
+        assert said in done.stderr
+    (tmp_path / "mine.yaml").write_text("preset: tmm\nfields:\n  fusion:\n    alpha: 0.5\n")
+    arguments = (
+        "--preset",
+        "contract",
+        "--plan",
+        "default fusion.k=5",
+        "--plan-file",
+        tmp_path / "mine.yaml",
+        "--set",
+        "limit=3",
+    )
+    names = ["contract limit=3", "default limit=3 fusion.k=5", "tmm limit=3 fusion.alpha=0.5"]
+    at = ("--corpus", sample_path, *SEE_ALL, "--json")
+    compared = json.loads(run("compare", "retries", *arguments, *at).output)
+    assert [(o["a"], o["b"]) for o in compared["overlap"]] == [
+        (names[0], names[1]),
+        (names[0], names[2]),
+        (names[1], names[2]),
+    ]
+    measured = json.loads(run("eval", sample_folder(), *arguments, *at).output)
+    assert [m["plan"] for m in measured] == names

@@ -1,7 +1,5 @@
 """`workbench tune`, `check` and `threshold` on the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -26,7 +24,6 @@ def run(place: Path, *arguments: str) -> Result:
 
 
 def test_tune_prints_a_verdict_and_writes_the_plan(place: Path, tmp_path: Path) -> None:
-    """The table, the curve, the verdict, and a plan file that reads back."""
     out = tmp_path / "plan.yaml"
     done = run(
         place,
@@ -44,10 +41,6 @@ def test_tune_prints_a_verdict_and_writes_the_plan(place: Path, tmp_path: Path) 
     assert "held out over 5 folds of 12 queries" in done.output or "keep it" in done.output
     assert "over fusion.k" in done.output
     assert Plan.from_yaml(out.read_text()).preset == "default"
-
-
-def test_tune_says_which_field_does_nothing(place: Path) -> None:
-    """k under the plan `default`: the run goes on, its curve is level, and the remedy is told."""
     done = run(place, "tune", "--grid", "fusion.k=1,60", "--json", "--curve", "fusion.k")
     assert done.exit_code == 0
     data = json.loads(done.output)
@@ -56,15 +49,7 @@ def test_tune_says_which_field_does_nothing(place: Path) -> None:
     assert len({point["mean"] for point in data["curves"]["fusion.k"]}) == 1
 
 
-def test_tune_says_what_it_cannot_read(place: Path) -> None:
-    """One sentence, exit code 2."""
-    done = run(place, "tune", "--grid", "fusion.q=1")
-    assert done.exit_code == 2
-    assert "no plan field called" in done.output
-
-
-def test_check_passes_against_itself_and_fails_when_the_plan_is_worse(place: Path, tmp_path: Path) -> None:
-    """A saved baseline; the same plan passes; one that returns next to nothing fails and names queries."""
+def test_check_against_a_baseline_or_a_floor(place: Path, tmp_path: Path) -> None:
     saved = tmp_path / "good.json"
     assert run(place, "check", "--save", str(saved)).exit_code == 0
     same = run(place, "check", "--baseline", str(saved))
@@ -77,10 +62,14 @@ def test_check_passes_against_itself_and_fails_when_the_plan_is_worse(place: Pat
     assert not data["passed"]
     assert data["fallen"][0]["before"] > data["fallen"][0]["after"]
     assert run(place, "check", "--baseline", str(saved), "--tolerance", "1", "--set", "sources=vector").exit_code == 0
-
-
-def test_check_holds_a_floor(place: Path) -> None:
-    """A mean below the minimum fails; nothing to check against, or a minimum without a number, is refused."""
+    before = saved.read_bytes()
+    failing = run(place, "check", "--baseline", str(saved), "--save", str(saved), "--filter", "path = 'none.md'")
+    assert failing.exit_code == 1
+    assert "was not replaced" in failing.output
+    assert saved.read_bytes() == before
+    passing = run(place, "check", "--baseline", str(saved), "--save", str(saved), "--measure", "RR")
+    assert passing.exit_code == 0
+    assert "RR" in json.loads(saved.read_text())["measures"]
     assert run(place, "check", "--min", "R@100=0.5").exit_code == 0
     low = run(place, "check", "--min", "nDCG@10=1.01")
     assert low.exit_code == 1
@@ -90,7 +79,6 @@ def test_check_holds_a_floor(place: Path) -> None:
 
 
 def test_check_compares_the_queries_that_are_judged_as_they_were(place: Path, tmp_path: Path) -> None:
-    """A query whose judgments changed or went is named; the others are compared; the file of an older version still serves."""
     saved, other = tmp_path / "good.json", tmp_path / "judged.csv"
     assert run(place, "check", "--save", str(saved)).exit_code == 0
     lines = (place / "judged.csv").read_text().splitlines()
@@ -107,26 +95,13 @@ def test_check_compares_the_queries_that_are_judged_as_they_were(place: Path, tm
     assert run(place, "check", "--baseline", str(saved)).exit_code == 0
 
 
-def test_a_baseline_is_replaced_only_by_a_check_that_passes(place: Path, tmp_path: Path) -> None:
-    """`--save` may name the baseline: it is read first, and what failed against it does not take its place."""
-    saved = tmp_path / "good.json"
-    assert run(place, "check", "--save", str(saved)).exit_code == 0
-    before = saved.read_bytes()
-    failing = run(place, "check", "--baseline", str(saved), "--save", str(saved), "--filter", "path = 'none.md'")
-    assert failing.exit_code == 1
-    assert "was not replaced" in failing.output
-    assert saved.read_bytes() == before
-    passing = run(place, "check", "--baseline", str(saved), "--save", str(saved), "--measure", "RR")
-    assert passing.exit_code == 0
-    assert "RR" in json.loads(saved.read_text())["measures"]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("check", "--min", "nDCG@10=nan"), "is not MEASURE=VALUE"),
         (("check", "--min", "nDCG@10=0.9", "--min", "ndcg@10=0.1"), "names nDCG@10 twice"),
         (("check", "--min", "nix=0.9"), "no measure called 'nix'"),
+        (("tune", "--grid", "fusion.q=1"), "no plan field called"),
         (("tune", "--grid", "fusion.k=1,60", "--curve", "fusion.alpha"), "it does not vary"),
         (("tune", "--grid", "fusion.k=1,60", "--seed", "-1"), "Invalid value for '--seed'"),
     ],
@@ -162,7 +137,6 @@ def test_a_baseline_that_was_changed_is_refused(place: Path, tmp_path: Path, cha
 
 @pytest.mark.slow
 def test_check_warns_of_figures_that_say_little(tmp_path: Path) -> None:
-    """Judgments of other documents, and a drop on so few queries that no test can call it one, are told."""
     few = write_judged(tmp_path, 4)
     saved = tmp_path / "base.json"
     assert run(few, "check", "--save", str(saved)).exit_code == 0
@@ -181,7 +155,6 @@ def test_check_warns_of_figures_that_say_little(tmp_path: Path) -> None:
 
 
 def test_a_threshold_loses_no_more_than_was_allowed(place: Path) -> None:
-    """A row a source and share; what it says it loses is at most what it may lose; a stricter one drops more of the others."""
     done = run(place, "threshold", "--lose", "0", "--lose", "25", "--json")
     rows = json.loads(done.output)
     assert [(r["source"], r["lose"]) for r in rows] == [
@@ -190,6 +163,15 @@ def test_a_threshold_loses_no_more_than_was_allowed(place: Path) -> None:
     assert all(r["relevant"] + r["not_found"] == 12 for r in rows if r["source"] != "fused")
     assert all(r["loses"] <= r["lose"] for r in rows)
     assert all(a["drops"] <= b["drops"] for a, b in zip(rows[::2], rows[1::2], strict=True))
+    done = run(place, "threshold")
+    assert done.exit_code == 0
+    assert "vector: angular distance" in done.output
+    said = " ".join(done.output.split())
+    for field in ("vector.threshold", "threshold.keyword", "fusion.threshold"):
+        assert f"--set {field}=VALUE" in said
+    refused = run(place, "threshold", "--source", "grep")
+    assert refused.exit_code == 2
+    assert "keyword, vector, fused" in refused.output
 
 
 @pytest.mark.parametrize("source", ["keyword", "fused"])
@@ -208,21 +190,7 @@ def test_a_threshold_of_scores_loses_in_a_search_what_it_says(place: Path, sourc
     assert row["relevant"] - kept == round(row["loses"] * row["relevant"] / 100)
 
 
-def test_the_threshold_table_says_how_to_take_it_over(place: Path) -> None:
-    """The table, the axes, and the option; an unknown source is refused with those that there are."""
-    done = run(place, "threshold")
-    assert done.exit_code == 0
-    assert "vector: angular distance" in done.output
-    said = " ".join(done.output.split())
-    for field in ("vector.threshold", "threshold.keyword", "fusion.threshold"):
-        assert f"--set {field}=VALUE" in said
-    refused = run(place, "threshold", "--source", "grep")
-    assert refused.exit_code == 2
-    assert "keyword, vector, fused" in refused.output
-
-
 def test_the_table_of_tune_fits_a_terminal(place: Path) -> None:
-    """Eighty columns cut no word off; where the fields do not fit beside each other they stand below each other."""
     grid = ("--grid", "keyword.k1=0.6,1.2", "--grid", "keyword.b=0.2,0.8", "--folds", "0", "--plan", "rrf")
     done = run(place, "tune", *grid)
     head = next(line for line in done.output.splitlines() if "p (Holm)" in line)

@@ -1,7 +1,5 @@
 """An open corpus: pinned, following, closed, read by path, seen by several."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable
@@ -20,7 +18,6 @@ Make = Callable[..., wb.Corpus]
 
 @pytest.mark.slow
 def test_a_corpus_is_pinned_until_refreshed(tmp_path: Path) -> None:
-    """A new generation is seen after refresh, or at once by one that follows; old results keep their rows."""
     source = write_files(tmp_path / "files", {"a.md": "# Apples\n\nAbout apples.\n"})
     path = tmp_path / "corpus"
     wb.index([source], corpus=path, encoder="hashing")
@@ -38,15 +35,6 @@ def test_a_corpus_is_pinned_until_refreshed(tmp_path: Path) -> None:
     following.close()
 
 
-def test_a_closed_corpus_says_so_and_its_results_live_on(make_corpus: Make) -> None:
-    corpus = make_corpus({"a.txt": "one apple a day"})
-    result = corpus.search("apple")
-    corpus.close()
-    assert result.hits[0].text.strip() == "one apple a day"
-    with pytest.raises(CorpusError, match="closed"):
-        corpus.search("apple")
-
-
 def test_tenants_need_a_principal(tmp_path: Path) -> None:
     source = write_files(tmp_path / "files", {"a.md": "secret apples"})
     wb.index([source], corpus=tmp_path / "corpus", encoder="hashing", tenant="acme", roles=("admin",))
@@ -60,7 +48,7 @@ def test_tenants_need_a_principal(tmp_path: Path) -> None:
         assert admin.search("apples").hits
 
 
-def test_the_keyword_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_side_may_fail_and_a_closed_corpus_says_so(make_corpus: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make_corpus({"a.md": "apples and pears", "b.md": "apples"})
     vector = [h.chunk_id for h in corpus.search("apples", mode="vector").hits]
     lexical = type(corpus.engine.lexical)
@@ -72,6 +60,12 @@ def test_the_keyword_side_may_fail_and_the_rest_goes_on(make_corpus: Make, monke
     result = corpus.search("apples")
     assert [h.chunk_id for h in result.hits] == vector
     assert "keyword could not run: OSError: the disk is gone" in result.warnings[0]
+    corpus = make_corpus({"a.txt": "one apple a day"})
+    result = corpus.search("apple")
+    corpus.close()
+    assert result.hits[0].text.strip() == "one apple a day"
+    with pytest.raises(CorpusError, match="closed"):
+        corpus.search("apple")
 
 
 # --- read_file ---------------------------------------------------------------------------------------------------------
@@ -96,8 +90,7 @@ def test_read_file_stays_inside(make_corpus: Make, tmp_path: Path, monkeypatch: 
     assert corpus.read_file(str(folder / "b.txt")) == corpus.read_file("b.txt") == "text of b"
 
 
-def test_read_file_of_a_hidden_document_is_an_absent_one(sample_path: Path) -> None:
-    """The same bytes as for a path that does not exist, by relative and by absolute path."""
+def test_who_may_not_see_a_document_reads_an_absent_one(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with wb.open_corpus(sample_path, wb.Principal("acme")) as guest:
         root = Path(guest.info()["roots"][0])
         for real, none in (
@@ -107,10 +100,6 @@ def test_read_file_of_a_hidden_document_is_an_absent_one(sample_path: Path) -> N
             hidden, absent = guest.read_file(real), guest.read_file(none)
             assert hidden.startswith("[ERROR: NOT_FOUND]")
             assert hidden.replace("salaries", "salariez") == absent
-
-
-def test_allowed_roots_do_not_open_hidden_documents(sample_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders allowed by name give a named principal no file from disk: those carry neither tenant nor roles."""
     with wb.open_corpus(sample_path, wb.Principal("acme", ("support",))) as guest:
         (root,) = guest.info()["roots"]
         monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", root)
@@ -122,7 +111,6 @@ def test_allowed_roots_do_not_open_hidden_documents(sample_path: Path, monkeypat
 
 
 def test_the_tables_answer_sql_for_who_may_see_everything(make_corpus: Make, sample: wb.Corpus) -> None:
-    """A polars frame; nothing can be written; refused where documents are hidden; a mistake is one sentence."""
     corpus = make_corpus({"a.md": "apples", "b.md": "pears"})
     assert corpus.sql("SELECT path FROM documents WHERE path > ? ORDER BY path", ["a.md"])["path"].to_list() == ["b.md"]
     with pytest.raises(QueryError, match="read-only"):
@@ -131,9 +119,6 @@ def test_the_tables_answer_sql_for_who_may_see_everything(make_corpus: Make, sam
         corpus.sql("SELECT * FROM no_such_table")
     with pytest.raises(UsageError, match="hidden"):
         sample.sql("SELECT * FROM documents")
-
-
-def test_the_examples_of_the_guides_sql_page_run(make_corpus: Make) -> None:
     corpus = make_corpus({"a.md": "---\ntags: [draft]\n---\n\napples"})
     statements = re.findall(r'corpus\.sql\(\s*"(SELECT.*)"\s*\)', guide.text("sql"))
     assert len(statements) == 4

@@ -1,7 +1,5 @@
 """The demo from end to end, with the encoder that needs no model, and what its tour claims, with the model."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from workbench.demo import CHECKED, CONTENDERS, MODES, QUESTIONS, ask, build, ch
 
 @pytest.mark.slow
 def test_the_demo_builds_answers_and_checks(tmp_path: Path) -> None:
-    """Built twice, the second time nothing is embedded; every question is answered in every mode; all are measured."""
     first = build(tmp_path, encoder="hashing")
     assert first.report.count("failed") == 0
     assert 3_000 <= first.report.chunks <= 8_000
@@ -40,7 +37,6 @@ def test_the_demo_builds_answers_and_checks(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the demo's files are this Python's own; looked at on 3.11")
 def test_the_tour_shows_what_it_says(small_demo: Path) -> None:
-    """Exact words find the name; meaning finds the description; fusion alone puts the last one first."""
     judgments = wb.demo_judgments()
     answers = {
         judgments.topic(i).text: {k for k, grade in judgments.qrels[i].items() if grade} for i in judgments.query_ids

@@ -1,7 +1,5 @@
 """Worked examples: what counts as one, how the two sides add up, and who sees them."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable
@@ -20,7 +18,6 @@ Make = Callable[..., wb.Corpus]
 
 
 def test_an_example_has_code_description_tags_and_address(sample: wb.Corpus) -> None:
-    """The record of a JSONL file gives all that it says; the block of a page's Examples section what stands before it."""
     record, block, *_ = sample.search_examples("arpeggio")
     assert (record.title, record.tags) == ("Noon bells", ("melody", "arpeggio", "bell"))
     assert record.description == "Three notes climb, the highest stays: an arpeggio for the front door."
@@ -34,10 +31,15 @@ def test_an_example_has_code_description_tags_and_address(sample: wb.Corpus) -> 
     assert block.citation == "pages/arpeggio.md:27-27"
     line = sample.read_file("pages/arpeggio.md").splitlines()[block.start_line - 1]
     assert line.strip() == block.code
-
-
-def test_seven_tenths_of_the_cosine_and_three_of_the_bm25(sample: wb.Corpus) -> None:
-    """Each score is 0.7 x cosine (0 if negative) + 0.3 x BM25 / best BM25 of the examples, to the bit."""
+    found = sample.search_examples("arpeggio plays the notes of a chord one after the other", limit=50)
+    assert {e.path.partition("#")[0] for e in found} == {
+        "examples.jsonl", "pages/arpeggio.md", "pages/filters.md", "pages/rhythm.md",
+    }  # fmt: skip
+    assert len(sample.search_examples("arpeggio", limit=2)) == 2
+    assert sample.search_examples("  ") == ()
+    for limit in (0, 1001):
+        with pytest.raises(UsageError):
+            sample.search_examples("arpeggio", limit=limit)
     plan = "pages organise=none dedupe=no limit=50 keyword.operator=all"
     cosines = {h.chunk_id: h.scores["vector"] for h in sample.search("waltz", mode="vector", plan=plan).hits}
     lexical = sample.search("waltz", mode="keyword", plan=plan).hits
@@ -54,22 +56,8 @@ def test_seven_tenths_of_the_cosine_and_three_of_the_bm25(sample: wb.Corpus) -> 
     assert block.description.startswith("A waltz, three to the cycle")
 
 
-def test_only_examples_are_found(sample: wb.Corpus) -> None:
-    """A page that only explains is none, however well it fits; a limit holds; nothing fits a blank query."""
-    found = sample.search_examples("arpeggio plays the notes of a chord one after the other", limit=50)
-    assert {e.path.partition("#")[0] for e in found} == {
-        "examples.jsonl", "pages/arpeggio.md", "pages/filters.md", "pages/rhythm.md",
-    }  # fmt: skip
-    assert len(sample.search_examples("arpeggio", limit=2)) == 2
-    assert sample.search_examples("  ") == ()
-    for limit in (0, 1001):
-        with pytest.raises(UsageError):
-            sample.search_examples("arpeggio", limit=limit)
-
-
 @pytest.mark.slow
 def test_files_and_front_matter_of_type_example(make_corpus: Make) -> None:
-    """A file of type `example` is one: its code blocks are the code, its front matter says the rest; no other page is one."""
     corpus = make_corpus(
         {
             "owl.md": "---\ntype: example\ntags: night, owl\n---\n# Owl\n\nTwo low notes.\n\n"
@@ -88,8 +76,6 @@ def test_files_and_front_matter_of_type_example(make_corpus: Make) -> None:
 
 
 def test_a_side_that_fails_leaves_the_other(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the keyword side the vector side answers alone, and the other way round, and it is said; without both: an error."""
-
     def fail(*args: object, **options: object) -> None:
         raise EncoderError("The model is gone", "Fetch it again")
 

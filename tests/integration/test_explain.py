@@ -1,7 +1,5 @@
 """Explain says where a document stands, and its remedy is tried before it is given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -35,7 +33,6 @@ def test_what_else_keeps_a_filtered_document_out_is_told_too(
 
 
 def test_a_source_of_one_collection_ranks_within_it(sample: wb.Corpus) -> None:
-    """Rank and step are those of the collection that the source asks; a source of another one did not ask it."""
     deep = sample.search(QUERY, plan="collections limit=50")
     paths = [entry.path for entry in deep.rankings["vector@artifacts"].entries]
     assert len(paths) == len(deep.distances("vector@artifacts")) == 4
@@ -52,11 +49,21 @@ def test_a_source_of_one_collection_ranks_within_it(sample: wb.Corpus) -> None:
     assert {s.source: s.state for s in sample.explain(short, "kb/kettle.md").standings}[
         "vector@artifacts"
     ] == "not asked"
+    wide = sample.search(QUERY, plan="vector.threshold=off limit=40")
+    result = sample.search(QUERY, plan="vector.threshold=off limit=3 limit.max=5")
+    found = sample.explain(result, wide.hits[-1])
+    assert (found.rank, found.verified, found.dropped_by) == (None, False, "limit")
+    assert "beyond limit.max 5" in found.remedy
+    result = sample.search(QUERY, plan="vector.threshold=off limit=1")
+    paths = [path for _, path in result.documents(12)]
+    for path in paths[1:]:
+        found = sample.explain(result, path)
+        if found.dropped_by == "limit":
+            assert found.reason.startswith(f"It is number {paths.index(path) + 1} of ")
 
 
 @pytest.mark.parametrize("hidden", ["kb/warranty.md", "archive/warranty-2.md"])
 def test_a_duplicate_names_the_better_one(sample: wb.Corpus, hidden: str) -> None:
-    """Of three equal texts the first by path is shown; each of the others names it, and the setting that lists it."""
     result = sample.search("warranty", mode="keyword")
     assert [h.path for h in result.hits] == ["archive/warranty.md"]
     found = sample.explain(result, hidden)
@@ -64,15 +71,6 @@ def test_a_duplicate_names_the_better_one(sample: wb.Corpus, hidden: str) -> Non
     assert "archive/warranty.md" in found.reason
     assert found.changes == {"dedupe": "no"}
     assert found.verified
-
-
-def test_a_document_beyond_the_greatest_limit_is_told_so(sample: wb.Corpus) -> None:
-    """No setting is given as a way in that was tried and is none: its number in the list is said instead."""
-    wide = sample.search(QUERY, plan="vector.threshold=off limit=40")
-    result = sample.search(QUERY, plan="vector.threshold=off limit=3 limit.max=5")
-    found = sample.explain(result, wide.hits[-1])
-    assert (found.rank, found.verified, found.dropped_by) == (None, False, "limit")
-    assert "beyond limit.max 5" in found.remedy
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +119,6 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
 def test_what_keeps_the_words_of_a_document_from_counting(
     query: str, plan: str, reason: str, remedy: str, changes: dict[str, str] | None, shelf: wb.Corpus
 ) -> None:
-    """Words that are there and left out, lacking or apart are said to be so, and what helps was searched with."""
     result = shelf.search(query, mode="keyword", plan=plan)
     found = shelf.explain(result, "run.md")
     assert found.dropped_by == "match"
@@ -135,17 +132,6 @@ def test_what_keeps_the_words_of_a_document_from_counting(
 
 
 def test_what_lifts_a_document_comes_before_more_results(shelf: wb.Corpus) -> None:
-    """One file fills the list with its chunks: ranking documents brings the other in, at the limit that was asked for."""
     result = shelf.search("lantern", mode="keyword", plan="rrf limit=3")
     found = shelf.explain(result, "short.md")
     assert (found.dropped_by, found.changes, found.verified) == ("limit", {"fusion.unit": "document"}, True)
-
-
-def test_the_place_in_the_list_is_after_dedupe(sample: wb.Corpus) -> None:
-    """A number in the list is that of the list which the limit cuts."""
-    result = sample.search(QUERY, plan="vector.threshold=off limit=1")
-    paths = [path for _, path in result.documents(12)]
-    for path in paths[1:]:
-        found = sample.explain(result, path)
-        if found.dropped_by == "limit":
-            assert found.reason.startswith(f"It is number {paths.index(path) + 1} of ")

@@ -1,7 +1,5 @@
 """The public names as a script outside the project uses them: what they give, the ranks they show, and what bad input gives."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -61,7 +59,6 @@ def test_a_result_says_the_same_in_hits_table_candidates_funnel_and_messages(
     ],
 )
 def test_a_search_that_cannot_be_is_told_in_a_sentence(wrong: dict[str, Any], said: str, sample: wb.Corpus) -> None:
-    """An error of the workbench's own, whatever was passed."""
     with pytest.raises(wb.WorkbenchError, match=said):
         sample.search(**wrong)
 
@@ -81,15 +78,12 @@ def test_grep_for_nothing_is_refused(nothing: Any, sample: wb.Corpus) -> None:
         sample.grep(nothing)
 
 
-def test_one_plan_is_compared_as_one_plan(sample: wb.Corpus) -> None:
-    """A text is not read letter by letter, and no plan is refused."""
+def test_one_plan_is_compared_as_one_plan_and_a_file_is_no_corpus(
+    sample: wb.Corpus, make_corpus: Callable[..., wb.Corpus]
+) -> None:
     assert sample.compare("retries", "rrf limit=3").names == ("rrf limit=3",)
     with pytest.raises(wb.WorkbenchError, match="no plan to compare"):
         sample.compare("retries", [])
-
-
-def test_a_file_is_no_corpus(make_corpus: Callable[..., wb.Corpus]) -> None:
-    """Somebody who names a file of the corpus, or another, is told so."""
     file = make_corpus({"a.txt": "one apple"}).path / "current"
     assert file.is_file()
     with pytest.raises(wb.WorkbenchError, match=r"There is no corpus at .*, which is a file"):
@@ -130,7 +124,6 @@ def test_every_output_shows_the_rank_that_counted(
 
 @pytest.mark.slow
 def test_the_chunk_that_counted_is_named(make_corpus: object, capsys: pytest.CaptureFixture[str]) -> None:
-    """A document's first part counts by meaning and its second one by words: the shown one says where the other rank is from."""
     lines = "\n".join("grove " * 9 for _ in range(30))
     texts = {f"d{n}.md": f"# One\n\namber {'ember ' * n}\n{lines}\n\n# Two\n\ncedar\n{lines}\n" for n in range(1, 9)}
     corpus = make_corpus(texts)  # type: ignore[operator]

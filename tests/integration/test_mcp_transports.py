@@ -1,7 +1,5 @@
 """`workbench mcp` as a process: over standard input and output, and over HTTP."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -82,14 +80,12 @@ def check(seen: dict[str, Any], sample_path: Path) -> None:
 
 @pytest.mark.slow
 def test_over_standard_input_and_output(sample_path: Path) -> None:
-    """A client starts the command, lists the tools and calls each one."""
     server = StdioServerParameters(command=sys.executable, args=arguments(sample_path), env=environment())
     check(anyio.run(use, server), sample_path)
 
 
 @pytest.mark.slow
 def test_standard_output_carries_messages_only(sample_path: Path) -> None:
-    """Every line on standard output answers one that was sent, broken JSON too; the end of input ends the server."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     wrong = {"name": "grep_search", "arguments": {"query": "(", "regex": True}}
     lines = [

@@ -1,7 +1,5 @@
 """A policy that drops and one that masks: what is masked is nowhere in any answer, and what is dropped is not there at all."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Iterator
@@ -77,7 +75,6 @@ def clean(said: object) -> None:
 )
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_a_mask_covers_a_word_however_it_is_written(pattern: str, text: str, left: str, form: Any) -> None:
-    """Composed or not, of any script, over several lines; as many characters and lines as before."""
     text, left = unicodedata.normalize(form, text), unicodedata.normalize(form, left)
     document = Document("d", "d.md", "", text=text)
     shown = MaskPatterns((pattern,)).redact(None, document).text
@@ -87,7 +84,6 @@ def test_a_mask_covers_a_word_however_it_is_written(pattern: str, text: str, lef
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_no_search_shows_what_is_masked(corpus: wb.Corpus, plan: str) -> None:
-    """Texts, titles, sections, metadata, urls, tables, the text form and explanations, in every preset."""
     for mode in ("hybrid", "grep", "keyword", "vector"):
         result = corpus.search("pay account", mode=mode, plan=plan, limit=20)
         assert result.hits or (mode, plan) == ("vector", "passages")  # nothing is so near under l2sq
@@ -100,7 +96,6 @@ def test_no_search_shows_what_is_masked(corpus: wb.Corpus, plan: str) -> None:
 
 @pytest.mark.parametrize("query", ["1234-5678", '"1234-5678"', "quokka", "zanz*", "wombat pay", "ostrich"])
 def test_no_match_points_behind_a_mask(corpus: wb.Corpus, query: str) -> None:
-    """A document may be found by a masked word, but nothing is marked there and the word is not in the answer."""
     for mode in ("hybrid", "grep", "keyword"):
         result = corpus.search(query, keywords=query, mode=mode, plan="default vector.threshold=off", limit=20)
         for hit in result.hits:
@@ -110,13 +105,11 @@ def test_no_match_points_behind_a_mask(corpus: wb.Corpus, query: str) -> None:
 
 @pytest.mark.parametrize("pattern", [r"1234", r"\d{4}-", "quok+a", "wombat", "zanzibar", "(1|q)[0-9u]{3}", "ostrich"])
 def test_grep_finds_nothing_behind_a_mask(corpus: wb.Corpus, pattern: str) -> None:
-    """Else a regular expression could spell the text out letter by letter."""
     assert corpus.grep(pattern, regex=True) == ()
     assert corpus.search(pattern, mode="grep", plan="grep.regex=yes").messages[0].startswith("0 results")
 
 
 def test_grep_finds_what_is_beside_a_mask(corpus: wb.Corpus) -> None:
-    """Passages are masked, lines that match only behind the mask are no matches, and the score counts the others."""
     passages = {p.path: p for p in corpus.grep(["account", "1234"], context=1)}
     clean([asdict(p) for p in passages.values()])
     pay = passages["pay.md"]
@@ -131,8 +124,7 @@ def test_grep_finds_what_is_beside_a_mask(corpus: wb.Corpus) -> None:
     assert passages["wide.md"].text.count("account") > 0
 
 
-def test_documents_keep_their_length_and_lines(corpus: wb.Corpus, folder: Path) -> None:
-    """read_file is masked, character for character; line numbers stay true."""
+def test_documents_keep_their_length_and_examples_and_tools_are_masked(corpus: wb.Corpus, folder: Path) -> None:
     with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:
         for path in FILES:
             text = corpus.read_file(path)
@@ -142,10 +134,6 @@ def test_documents_keep_their_length_and_lines(corpus: wb.Corpus, folder: Path) 
                     len(li) for li in cleared.read_file(path).split("\n")
                 ]
     assert corpus.read_file("vault.md").startswith("[ERROR: NOT_FOUND]")
-
-
-def test_examples_and_tools_are_masked(corpus: wb.Corpus) -> None:
-    """search_examples and what the MCP tools answer."""
     from workbench.mcp.tools import CorpusTools
 
     examples = corpus.search_examples("pay")
@@ -156,10 +144,20 @@ def test_examples_and_tools_are_masked(corpus: wb.Corpus) -> None:
     answers += [tools.grep_search("account"), tools.corpus_info()]
     for answer in answers:
         clean([c.text for c in answer.content] + [answer.structured_content])
-
-
-def test_the_funnel_and_the_messages_count_what_is_masked(corpus: wb.Corpus, folder: Path) -> None:
-    """After dedupe nothing is dropped; how many are masked is said. Without a policy that masks there is no such step."""
+    engine = corpus.engine
+    scope, catalogue = engine.records.scope(Principal(), None, ()), Catalogue(engine.opened)
+    for letters in ("1234", "quok", "anzib", "Account 43"):
+        assert not len(catalogue.holding(scope, letters, engine.records))
+    assert len(catalogue.holding(scope, "PAY ACC", engine.records)) >= 2
+    assert len(catalogue.holding(scope, "wide.m", engine.records)) > 0
+    with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:
+        shown, whole = (
+            {d.path: d.sha256 for d in c.engine.records.headers(range(c.engine.records.documents_total))}
+            for c in (corpus, cleared)
+        )
+        assert {path for path in FILES if shown[path] != whole[path]} == set(FILES) - {"open.md", "vault.md"}
+        assert corpus.info()["digest"] != cleared.info()["digest"]
+        assert corpus.info() == corpus.info()
     result = corpus.search("pay account", plan="default fusion.unit=document vector.threshold=off dedupe=no", limit=20)
     steps = [s for s in result.steps if s.step == "policy"]
     masked = [h for h in result.hits if MASK in h.text + h.title + h.section + str(h.metadata)]
@@ -177,7 +175,6 @@ def test_the_funnel_and_the_messages_count_what_is_masked(corpus: wb.Corpus, fol
     ("masked", "nowhere"), [("123*", "987*"), ("quok*", "qqqq*"), ("zanzibar", "nonesuch"), ('"wombat"', '"tabmow"')]
 )
 def test_keyword_search_does_not_know_masked_words(corpus: wb.Corpus, masked: str, nowhere: str) -> None:
-    """Alone or beside a word that is shown: results, scores, counts and frequencies are as for a word that is nowhere."""
     for form in ("{}", "pay {}", "pay -{}"):
         first, second = (corpus.search(form.format(word), mode="keyword", limit=20) for word in (masked, nowhere))
         assert [(h.chunk_id, h.score) for h in first.hits] == [(h.chunk_id, h.score) for h in second.hits]
@@ -192,7 +189,6 @@ def test_keyword_search_does_not_know_masked_words(corpus: wb.Corpus, masked: st
     "condition", ["account = '{}'", "not account = '{}'", "account >= '{}'", "url like '%{}%'", "account != '{}'"]
 )
 def test_a_filter_matches_no_masked_value(corpus: wb.Corpus, condition: str) -> None:
-    """Whether the guess is right or wrong, and whether it is asked for or excluded."""
     for guess in ("1234-5678", "1234-5679"):
         found = {h.path for h in corpus.search("pay", mode="keyword", filters=condition.format(guess), limit=20).hits}
         assert "pay.md" not in found or condition.startswith("url")
@@ -200,40 +196,21 @@ def test_a_filter_matches_no_masked_value(corpus: wb.Corpus, condition: str) -> 
     assert {h.path for h in corpus.search("pay", mode="keyword", filters="owner = 'anna'").hits} == {"pay.md"}
 
 
-def test_digests_are_of_what_is_shown(corpus: wb.Corpus, folder: Path) -> None:
-    """The digest of a file, in facts, snapshots and of the corpus, would let anybody try what a short mask hides."""
-    with wb.open_corpus(folder, Principal(None, ("admin",)), policy=POLICY) as cleared:
-        shown, whole = (
-            {d.path: d.sha256 for d in c.engine.records.headers(range(c.engine.records.documents_total))}
-            for c in (corpus, cleared)
-        )
-        assert {path for path in FILES if shown[path] != whole[path]} == set(FILES) - {"open.md", "vault.md"}
-        assert corpus.info()["digest"] != cleared.info()["digest"]
-        assert corpus.info() == corpus.info()
-
-
-def test_letters_behind_a_mask_are_not_found_in_chunks(corpus: wb.Corpus) -> None:
-    """The Chunks table looks in what is shown."""
-    engine = corpus.engine
-    scope, catalogue = engine.records.scope(Principal(), None, ()), Catalogue(engine.opened)
-    for letters in ("1234", "quok", "anzib", "Account 43"):
-        assert not len(catalogue.holding(scope, letters, engine.records))
-    assert len(catalogue.holding(scope, "PAY ACC", engine.records)) >= 2
-    assert len(catalogue.holding(scope, "wide.m", engine.records)) > 0
-
-
-def test_a_dropped_sensitivity_is_in_no_answer(folder: Path) -> None:
-    """Hidden inside every source: it takes part in no count."""
+def test_a_policy_drops_a_sensitivity_and_keeps_lengths(folder: Path) -> None:
     with wb.open_corpus(folder, Principal(), policy=MaskPatterns(hidden=("restricted", "confidential"))) as opened:
         for mode in ("hybrid", "grep", "keyword", "vector"):
             result = opened.search("pay account", mode=mode, plan="vector.threshold=off", limit=20)
             assert not {"vault.md", "plan.md"} & {h.path for h in result.hits}
         assert opened.info()["documents"] == len(FILES) - 2
+    with wb.open_corpus(folder, Principal(), policy=Shortening()) as opened:
+        with pytest.raises(SettingError, match="another length"):
+            opened.read_file("pay.md")
+        with pytest.raises(SettingError, match="another length"):
+            _ = opened.search("pay account", mode="keyword").hits
 
 
 @pytest.mark.slow
 def test_the_corpus_file_may_ask_for_a_policy(folder: Path, tmp_path: Path) -> None:
-    """Under `policy` in corpus.yaml; who opens the corpus without a policy of his own gets it."""
     wb.index([folder.parent / "files"], corpus=tmp_path / "corpus", encoder="hashing")
     yaml = "policy:\n  mask: ['\\d{4}-\\d{4}']\n  mask_sensitivities: confidential\n  hide: [restricted]\n  cleared: [admin]\n"
     (tmp_path / "corpus" / "corpus.yaml").write_text(yaml)
@@ -254,7 +231,6 @@ def test_the_corpus_file_may_ask_for_a_policy(folder: Path, tmp_path: Path) -> N
     ],
 )
 def test_a_policy_that_cannot_be_is_refused(tmp_path: Path, yaml: str) -> None:
-    """In one sentence, before anything is shown."""
     (tmp_path / "corpus.yaml").write_text(yaml)
     with pytest.raises(SettingError):
         load_policy(tmp_path)
@@ -274,15 +250,6 @@ class Shortening:
 
     def redact(self, principal: Principal | None, document: Document) -> Document:
         return replace(document, text=document.text.replace("1234-5678", ""))
-
-
-def test_a_policy_that_changes_the_length_shows_nothing(folder: Path) -> None:
-    """Everything that stands behind what it took out would be misplaced: it is refused."""
-    with wb.open_corpus(folder, Principal(), policy=Shortening()) as opened:
-        with pytest.raises(SettingError, match="another length"):
-            opened.read_file("pay.md")
-        with pytest.raises(SettingError, match="another length"):
-            _ = opened.search("pay account", mode="keyword").hits
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A corpus with the vectors of two encoders: each is a source of its own, and every part of the workbench knows it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,8 +44,7 @@ def command(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path) -> None:
-    """One, then two, the same two again, and one again: what the report counts, says and holds."""
+def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index: Callable[..., wb.IndexReport] = lambda *names, **more: wb.index(  # noqa: E731
         ["docs"], corpus="changing", encoder=list(names), workers=0, **more
     )
@@ -63,21 +60,21 @@ def test_encoders_come_and_go_and_only_a_new_one_embeds(home: Path) -> None:
     assert any("no longer has the encoder table" in warning for warning in fewer.warnings)
     with wb.open_corpus("changing") as opened:
         assert [e["name"] for e in opened.info()["encoders"]] == ["hashing"]
-
-
-@pytest.mark.slow
-def test_an_encoder_named_in_two_ways_is_there_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its own name, which also keeps the others where it is the corpus's own."""
     find = models.find
     monkeypatch.setattr(load, "find", lambda name, download: find(name.removeprefix("hub/"), download=download))
     report = wb.index(["docs"], corpus="named", encoder=["table", "hub/table"], workers=0)
     assert (report.encoders, report.embedded, report.reused) == (("table",), len(FILES), 0)
     wb.index(["docs"], corpus="named", encoder=["table", "hashing"], workers=0)
     assert wb.index(["docs"], corpus="named", encoder="hub/table", workers=0).encoders == ("table", "hashing")
+    code, said = command("index", "docs", "--corpus", "typed", "--encoder", "hashing", "--encoder", "table")
+    assert code == 0, said
+    assert "encoders: hashing (vector), table (vector:table)" in said
+    code, said = command("search", QUERY, "--corpus", "typed", "--set", TWO, "--set", "vector.threshold=off", "--json")
+    assert code == 0, said
+    assert "vector:table" in json.loads(said)["hits"][0]["contributions"]
 
 
 def test_each_encoder_gives_its_own_ranking(corpus: wb.Corpus) -> None:
-    """Scores of `vector:table` are the cosines of that encoder; they add to the same fused list."""
     from workbench.encode.load import load_encoder
 
     plan = wb.Plan.parse(TWO).replace({"vector.threshold": "off", "fusion.weights.vector:table": 0.5})
@@ -95,19 +92,11 @@ def test_each_encoder_gives_its_own_ranking(corpus: wb.Corpus) -> None:
     for hit in result.hits:
         assert hit.score == pytest.approx(sum(hit.contributions.values()))
     assert any("vector:table" in hit.contributions for hit in result.hits)
-
-
-def test_mode_vector_fuses_the_encoders(corpus: wb.Corpus) -> None:
-    """Two vector sources and nothing else; one alone passes its list through."""
     result = corpus.search(QUERY, mode="vector", plan=wb.Plan.parse(TWO).replace({"vector.threshold": "off"}))
     assert set(result.rankings) == {"vector", "vector:table"}
     assert {len(hit.contributions) for hit in result.hits} == {2}
     alone = corpus.search(QUERY, mode="vector", plan="sources=vector:table")
     assert set(alone.rankings) == {"vector:table"}
-
-
-def test_an_encoder_that_the_corpus_lacks_is_one_sentence(corpus: wb.Corpus) -> None:
-    """Hybrid goes on and says which encoders there are; alone it is an error with the remedy; keywords do not move."""
     result = corpus.search(QUERY, plan="sources=keyword,vector:other")
     (said,) = result.warnings
     assert "no vectors of other" in said
@@ -120,7 +109,6 @@ def test_an_encoder_that_the_corpus_lacks_is_one_sentence(corpus: wb.Corpus) -> 
 
 @pytest.mark.slow
 def test_other_weights_of_an_encoder_are_not_compared(home: Path) -> None:
-    """The folder holds another table now: that source could not run, the others answer."""
     make_static(home / "moving", FILES.values())
     wb.index(["docs"], corpus="moved", encoder=["hashing", "moving"], workers=0)
     make_static(home / "moving", FILES.values(), shift=0.5)
@@ -132,16 +120,6 @@ def test_other_weights_of_an_encoder_are_not_compared(home: Path) -> None:
     again = wb.index(["docs"], corpus="moved", encoder=["hashing", "moving"], workers=0)
     assert again.warnings == ("moving has other weights now: every text was embedded for it again",)
     assert again.embedded == len(FILES)
-
-
-def test_the_command_line_takes_several(home: Path) -> None:
-    """`--encoder` repeated; the report and the results name the sources."""
-    code, said = command("index", "docs", "--corpus", "typed", "--encoder", "hashing", "--encoder", "table")
-    assert code == 0, said
-    assert "encoders: hashing (vector), table (vector:table)" in said
-    code, said = command("search", QUERY, "--corpus", "typed", "--set", TWO, "--set", "vector.threshold=off", "--json")
-    assert code == 0, said
-    assert "vector:table" in json.loads(said)["hits"][0]["contributions"]
 
 
 # --- `threshold.<source>` beside `vector.threshold` ---
@@ -162,7 +140,6 @@ def halfway(result: wb.SearchResult, source: str) -> float:
 @pytest.mark.parametrize("method", ["rrf", "convex"])
 @pytest.mark.parametrize("cut", SOURCES)
 def test_one_encoder_is_cut_and_the_other_is_not(corpus: wb.Corpus, cut: str, method: str) -> None:
-    """Fused again and searched anew alike; funnel, ranking, and `wb.fuse` of the candidates agree."""
     plan = BOTH.replace({"fusion.method": method})
     every = corpus.search(QUERY, plan=plan)
     at = halfway(every, cut)
@@ -202,10 +179,6 @@ def test_explain_names_the_threshold_of_the_source(corpus: wb.Corpus) -> None:
     assert [name for name in told.changes if "threshold" in name] == ["threshold.vector"]
     alone = corpus.explain(corpus.search(QUERY, plan="sources=vector vector.threshold=0.01"), "timeouts.md")
     assert "vector.threshold" in (alone.changes or {})
-
-
-def test_a_threshold_of_nobody_is_told(corpus: wb.Corpus) -> None:
-    """Of a source that the plan does not ask; and the shared one, where each source has its own."""
     lone = corpus.search(QUERY, plan="threshold.vector:table=0.3")
     assert any(w.startswith("threshold.vector:table has no effect without vector:table") for w in lone.warnings)
     own = BOTH.replace({"vector.threshold": 0.3, "threshold.vector": 0.5, "threshold.vector:table": "off"})
@@ -224,7 +197,6 @@ def judged() -> Judgments:
 
 
 def test_a_sweep_over_one_threshold_has_the_figures_of_a_search(corpus: wb.Corpus, judged: Judgments) -> None:
-    """Plans that differ in nothing but one source's threshold, tried together, and one after another as a slider does."""
     base = BOTH.replace({"sources": "vector,vector:table"})
     grid = {"threshold.vector": ["auto", 0.3, 0.2], "threshold.vector:table": ["off", 0.35, 0.25, 0.01]}
     swept = corpus.sweep(judged, grid, plan=base, measure="RR", folds=0)
@@ -244,7 +216,6 @@ def printed(*words: str) -> str:
 
 
 def test_the_command_line_cuts_and_advises_by_source(corpus: wb.Corpus, judged: Judgments, home: Path) -> None:
-    """`--set` takes the field; `threshold` says for each vector source what it has now and the field that takes another."""
     found = json.loads(printed("search", QUERY, "--json", "--set", f"sources={','.join(BOTH.sources)}",
                                "--set", "threshold.vector:table=0.01"))  # fmt: skip
     assert {s["left"] for s in found["funnel"] if (s["step"], s["source"]) == ("threshold", "vector:table")} == {0}
@@ -270,7 +241,6 @@ SCORES = wb.Plan.parse("default vector.threshold=off")
 
 
 def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus: wb.Corpus) -> None:
-    """As the distance does: funnel, ranking, contribution, explain and its remedy."""
     every = corpus.search(QUERY, plan=SCORES)
     entries = every.rankings["keyword"].entries
     assert len(entries) > 1
@@ -287,11 +257,20 @@ def test_a_bm25_threshold_cuts_the_keyword_list_and_says_so(corpus: wb.Corpus) -
     assert f"BM25 score {last.score:.4f}, and threshold.keyword is 900" in told.reason
     assert told.changes is not None
     assert last.score * 0.99 < told.changes["threshold.keyword"] <= last.score
+    plan = SCORES.replace({"fusion.threshold": 900})
+    alone = corpus.search(QUERY, mode="keyword", plan=plan)
+    assert len(alone.hits) == len(alone.rankings["keyword"].entries)
+    reason = "keyword alone has results, and its own scores are shown"
+    assert f"fusion.threshold was not applied: {reason}" in alone.messages
+    assert f"not applied: {reason}" in {s.reason for s in alone.steps if s.source == "fused"}
+    fused = corpus.search(QUERY, mode="keyword", plan=plan.replace({"fusion.single_source": "fuse"}))
+    assert not fused.hits
+    best = float(fused.fused.scores[0])
+    assert f"The best fused score is {best:.4g}, below fusion.threshold=900: lower it or turn it off" in fused.messages
 
 
 @pytest.mark.parametrize("method", ["rrf", "convex"])
 def test_results_below_the_fused_threshold_are_dropped_before_dedupe(corpus: wb.Corpus, method: str) -> None:
-    """What is left is the beginning of the list; explain names the score, and its setting brings the document in."""
     plan = SCORES.replace({"fusion.method": method})
     every = corpus.search(QUERY, plan=plan)
     at, last = every.hits[2].score, every.hits[-1]
@@ -308,17 +287,3 @@ def test_results_below_the_fused_threshold_are_dropped_before_dedupe(corpus: wb.
     assert list(told.changes or {}) == ["fusion.threshold"]
     again = corpus.search(QUERY, plan=cut.plan.replace(told.changes or {}))
     assert last.path in {h.path for h in again.hits}
-
-
-def test_a_list_that_is_passed_through_is_not_cut_by_a_fused_score_and_says_so(corpus: wb.Corpus) -> None:
-    """One source alone keeps its own scores; fused all the same it is cut, and where nothing is left the best score is named."""
-    plan = SCORES.replace({"fusion.threshold": 900})
-    alone = corpus.search(QUERY, mode="keyword", plan=plan)
-    assert len(alone.hits) == len(alone.rankings["keyword"].entries)
-    reason = "keyword alone has results, and its own scores are shown"
-    assert f"fusion.threshold was not applied: {reason}" in alone.messages
-    assert f"not applied: {reason}" in {s.reason for s in alone.steps if s.source == "fused"}
-    fused = corpus.search(QUERY, mode="keyword", plan=plan.replace({"fusion.single_source": "fuse"}))
-    assert not fused.hits
-    best = float(fused.fused.scores[0])
-    assert f"The best fused score is {best:.4g}, below fusion.threshold=900: lower it or turn it off" in fused.messages

@@ -1,7 +1,5 @@
 """Every notebook runs from top to bottom, its pair is the same, and it uses public names only."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -26,13 +24,11 @@ def cells(path: Path) -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
 def test_the_pair_has_the_same_cells(script: Path) -> None:
-    """The reviewed `.py` and the `.ipynb` beside it say the same."""
     assert cells(script) == cells(script.with_suffix(".ipynb"))
 
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
 def test_jupyterlab_opens_the_pair_whichever_file_is_newer(script: Path) -> None:
-    """As text both are the same, header included: where they differ and the `.ipynb` is newer, JupyterLab opens neither."""
     jupytext = pytest.importorskip("jupytext")
     one, other = (jupytext.writes(jupytext.read(p), fmt="py:percent") for p in (script, script.with_suffix(".ipynb")))
     assert one == other
@@ -40,7 +36,6 @@ def test_jupyterlab_opens_the_pair_whichever_file_is_newer(script: Path) -> None
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
 def test_only_public_names_of_the_workbench_are_used(script: Path) -> None:
-    """`import workbench as wb`, and nothing from inside it."""
     inside = [
         ast.unparse(node)
         for node in ast.walk(ast.parse(script.read_text(encoding="utf-8")))
@@ -52,7 +47,6 @@ def test_only_public_names_of_the_workbench_are_used(script: Path) -> None:
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
 def test_it_has_parameters_and_ends_in_assertions(script: Path) -> None:
-    """One cell is tagged `parameters`, and the last cell checks what the notebook claims."""
     jupytext = pytest.importorskip("jupytext")
     read = jupytext.read(script).cells
     assert sum("parameters" in cell.metadata.get("tags", []) for cell in read) == 1
@@ -61,7 +55,6 @@ def test_it_has_parameters_and_ends_in_assertions(script: Path) -> None:
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=IDS)
 def test_the_stored_outputs_are_of_one_clean_run(script: Path) -> None:
-    """Who reads a notebook without running it sees every output, in order; no error, no warning, no folder of a machine."""
     stored = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))
     code = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))

@@ -1,7 +1,5 @@
 """Candidates and plans for the laws of fusion: densely overlapping rankings, many ties, every method and setting."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many plans over many queries at once, as sweeps rank them: always the ranks of one fusion after another."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 An original is the list of its places in the order of the document, each with its keys and the words that stand there, as the
 format's own library or the test that made the file gives them."""
 
-from __future__ import annotations
-
 import email
 import email.policy
 import html
@@ -245,7 +243,6 @@ def test_books(tmp_path: Path, chapters: list[list[str]]) -> None:
 def test_mail_and_what_is_attached(
     tmp_path: Path, subject: str, body: list[str], attached: list[str], inner: list[str]
 ) -> None:
-    """Through email: the numbered part holds the words; a file and a message that are attached have places of their own."""
     within = email.message_from_bytes(make.mail("Inner", "\n".join(inner)), policy=email.policy.default)
     data = make.mail(subject, "\n".join(body), {"note.txt": "\n".join(attached).encode("utf-8"), "in.eml": within})
     made = {document.path: own for document, own in read(tmp_path, "a.eml", data)}
@@ -331,13 +328,6 @@ def _in_lines(made: list[Chunk] | tuple[Chunk, ...], text: str) -> None:
     for chunk in made:
         assert not chunk.locator
         assert chunk.text.strip() in "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
-
-
-def test_every_kind_of_place_is_tried_here() -> None:
-    root = Path(__file__).parents[2]
-    files = [root / "workbench" / "ingest" / "read.py", *(root / "workbench" / "ingest" / "readers").glob("*.py")]
-    keys = {key for file in files for key in re.findall(r"locator\((\w+)=", file.read_text(encoding="utf-8"))}
-    assert keys == {"paragraph", "table", "slide", "sheet", "cell", "part", "row", "line", "time", "page"}
 
 
 # --- citations html property -----------------------------------------------------------------------------------------

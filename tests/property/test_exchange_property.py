@@ -1,7 +1,5 @@
 """What is exported is imported: query sets and runs in every form, whatever signs their names have."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,7 +133,6 @@ def check_set(corpus: wb.Corpus, drawn: dict[str, Any], folder: Path) -> bool:
 @given(sets)
 @example({"queries": [("a\r\x07\ra", "a", None)], "judged": [(0, 0, 0, "a", "\ra")]})
 def test_a_query_set_comes_back_from_every_form(corpus: wb.Corpus, tmp_path: Path, drawn: dict[str, Any]) -> None:
-    """Queries, keywords and judgments; passages, judges, times and notes from the forms that have them."""
     check_set(corpus, drawn, tmp_path)
 
 

@@ -4,8 +4,6 @@ Small corpora of few words, so that ties, repeated texts, phrases, exclusions an
 words reads the files; ranks, steps and remedies are checked by searching.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -253,7 +251,6 @@ CHECKED = {"statements": 0, "explained": 0}
 def test_what_explain_says_is_so(
     corpus: wb.Corpus, query: str, mode: str, changes: dict[str, Any], where: str | None, targets: set[int]
 ) -> None:
-    """Documents of a random search: ranks, reasons, missing words and remedies, each against another search."""
     try:
         plan = wb.preset("rrf").replace(changes)
     except wb.WorkbenchError:

@@ -5,8 +5,6 @@ In the suite few cases run, the same in every run. By hand, new ones for as long
 What was found once stays, as an example of its surface.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

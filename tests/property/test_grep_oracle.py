@@ -1,7 +1,5 @@
 """grep against a plain oracle: Python's `re`, line by line, over small alphabets where the two engines agree."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Laws of reading and cutting, on generated documents of every kind."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -50,7 +48,6 @@ QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCh
 @QUICK
 @given(text=TEXTS, name=st.sampled_from(NAMES), budget=st.sampled_from([16, 40, 200]))
 def test_chunks_are_exact_runs_that_cover_the_text(tmp_path: Path, text: str, name: str, budget: int) -> None:
-    """Exact spans and lines, no overlap, every character that is not blank, within the budget; twice the same."""
     data = text.encode("utf-8", "surrogatepass")
     found = _file(tmp_path, name, data)
     rules = FileRules(("artifacts", "docs"))

@@ -1,7 +1,5 @@
 """Generated snapshots: whatever a result holds, it is written, read and written again without a change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

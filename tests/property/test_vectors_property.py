@@ -1,7 +1,5 @@
 """Exact vector search is the float64 brute force, for any matrix, mask, depth and pattern of ties."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 
@@ -35,7 +33,6 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, i
 @settings(max_examples=30, deadline=None)
 @given(cases())
 def test_exact_search_is_brute_force(case: tuple[np.ndarray, np.ndarray, np.ndarray | None, int]) -> None:
-    """The same numbers in the same order, and each score is the bits of the record scored alone."""
     matrix, query, mask, depth = case
     with tempfile.TemporaryDirectory() as folder:
         build_vectors(Path(folder), [matrix], len(matrix), EncoderIdentity("x", "", "", matrix.shape[1], 1))

@@ -5,8 +5,6 @@ documents of different groups have the same text, the same path (under two roots
 are there twice, and the same bytes in several groups.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

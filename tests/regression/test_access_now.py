@@ -1,7 +1,5 @@
 """Access is what it is now: a policy or rule that changes in `corpus.yaml` is obeyed by whoever has the corpus open already."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +50,6 @@ def found(corpus: wb.Corpus) -> set[str]:
 
 @pytest.mark.parametrize("follow", [False, True])
 def test_a_policy_counts_from_the_next_answer_on(folder: Path, follow: bool) -> None:
-    """What it hides and masks, in every answer, and in one that was kept or made before; a wrong file closes the corpus."""
     rules = folder / "corpus.yaml"
     with wb.open_corpus(folder, STAFF, follow=follow) as corpus:
         before = corpus.search("zebrafish", mode="keyword")
@@ -92,7 +89,6 @@ def test_a_rule_that_takes_away_counts_before_the_next_run(folder: Path) -> None
 
 
 def test_a_run_under_the_rules_says_the_same_as_the_rules_before_it(folder: Path, tmp_path: Path) -> None:
-    """What readers see under a new rule is what they see after indexing; then the rules are not applied again at opening."""
     source, corpus = write_files(tmp_path / "files", FILES), tmp_path / "corpus"
     wb.index([source], corpus=corpus, tenant="acme", encoder="hashing")
     (corpus / "corpus.yaml").write_text(
@@ -110,7 +106,6 @@ def test_a_run_under_the_rules_says_the_same_as_the_rules_before_it(folder: Path
 
 
 def test_the_local_owner_names_somebody_once_a_rule_has_roles(make_corpus: object) -> None:
-    """As where the documents were indexed with roles: everything is never the default of a shared corpus."""
     corpus = make_corpus({"a.md": "# A\n\nzebrafish\n"})  # type: ignore[operator]
     (corpus.path / "corpus.yaml").write_text("rules:\n- path: a.md\n  roles: [boss]\n")
     with pytest.raises(PrincipalRequired):
@@ -118,7 +113,6 @@ def test_the_local_owner_names_somebody_once_a_rule_has_roles(make_corpus: objec
 
 
 def test_the_app_and_the_result_cache_obey_too(folder: Path) -> None:
-    """The shared corpus of the app, and what the pages keep of it."""
     corpus = resources.opened(STAFF, folder)
     assert (found(corpus), resources.info(corpus)["documents"]) == (ALL, 5)
     assert "sensitivity" in resources.filter_fields(corpus)
@@ -139,7 +133,6 @@ WHO = some.builds(wb.Principal, some.none() | NAMES, some.lists(NAMES, max_size=
 @example(wb.Principal("a", ("b,c",)), wb.Principal("a", ("b", "c")))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_two_principals_share_a_key(one: wb.Principal | None, other: wb.Principal | None) -> None:
-    """Whatever their names hold."""
     assert (principal_key(one) == principal_key(other)) == (one == other)
     names = [(() if p is None else (p.tenant or "", *p.roles)) for p in (one, other)]
     policies = [MaskPatterns(hidden=("restricted",), cleared=roles).name for roles in names]
@@ -150,7 +143,6 @@ def test_no_two_principals_share_a_key(one: wb.Principal | None, other: wb.Princ
 @example([wb.Principal("acme", ("boss", "staff")), wb.Principal("acme", ("bossstr:staff",))])
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_app_never_gives_one_person_the_corpus_of_another(folder: Path, people: list[wb.Principal]) -> None:
-    """Hostile names of roles and tenants, through the app's own cache."""
     logging.disable(logging.CRITICAL)
     try:
         for who in people:

@@ -1,7 +1,5 @@
 """A damaged corpus gives no wrong answer and no traceback, and `doctor --repair` brings back what can be made again."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -123,7 +121,6 @@ def test_damage_anywhere_is_no_wrong_answer(corpus: Path, whole: Path) -> None:
 
 @pytest.mark.parametrize("part", ["records/names.json", "text/text.bin", "vectors"])
 def test_what_is_derived_is_made_again(corpus: Path, part: str) -> None:
-    """By repair, and by the next run, which carries nothing over that is damaged; answers are those of before."""
     right = answers(corpus)
     file = generation_of(corpus) / part
     file = next(file.glob("*/vectors.npy")) if file.is_dir() else file
@@ -147,7 +144,6 @@ def test_what_is_derived_is_made_again(corpus: Path, part: str) -> None:
 
 
 def test_the_next_run_takes_no_damaged_vector_over(whole: Path, tmp_path: Path) -> None:
-    """Equal to a corpus that is built from nothing, also where only one file changed."""
     docs = write_texts(tmp_path / "docs")
     damaged, clean = tmp_path / "damaged", tmp_path / "clean"
     index([docs], damaged, encoder="hashing")
@@ -208,7 +204,6 @@ def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
 
 
 def test_rows_of_a_damaged_database_are_saved(corpus: Path) -> None:
-    """All that can be read stays, and the damaged file is set aside."""
     database = corpus / "desk.sqlite"
     with sqlite3.connect(database) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -230,7 +225,6 @@ def test_rows_of_a_damaged_database_are_saved(corpus: Path) -> None:
 
 
 def test_a_generation_that_does_not_answer_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The corpus answers as before, and the next run makes a whole one."""
     docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
     before = index([docs], corpus, encoder="hashing").generation
     (docs / "new.md").write_text("# New\n")
@@ -248,7 +242,6 @@ def test_a_generation_that_does_not_answer_is_not_published(tmp_path: Path, monk
 
 
 def test_a_record_may_name_a_new_collection(tmp_path: Path) -> None:
-    """It is searched as others are, and by its name; its chunking is what the run or `corpus.yaml` say."""
     docs, corpus = write_texts(tmp_path / "docs"), tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "corpus.yaml").write_text("collections:\n  wholes: document\n")
@@ -263,7 +256,6 @@ def test_a_record_may_name_a_new_collection(tmp_path: Path) -> None:
 
 
 def test_a_lost_pointer_drops_no_root(tmp_path: Path) -> None:
-    """A run over one folder leaves the documents of another where they are."""
     one, two, corpus = write_texts(tmp_path / "one"), tmp_path / "two", tmp_path / "corpus"
     two.mkdir()
     (two / "z.md").write_text("# Zebras\n")
@@ -319,7 +311,6 @@ for closed in (docs / "sub", docs / "a.md"):
 
 
 def test_what_cannot_be_read_has_not_gone() -> None:
-    """A folder or file without the right to read it keeps its documents and vectors, and the report says so."""
     # Not below tmp_path, whose parents only root may enter.
     with tempfile.TemporaryDirectory() as name:
         docs = write_texts(Path(name) / "docs")

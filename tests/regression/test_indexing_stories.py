@@ -1,17 +1,28 @@
 """Longer stories of the indexing run: several folders, collections, encoders, processes, interruptions."""
 
-from __future__ import annotations
-
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
+import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from corpus_files import paths, run, write_texts
 
-from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, UsageError
+import workbench as wb
+from workbench.cli.main import main
+from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, SettingError, UsageError
 from workbench.indexing import remove
+from workbench.indexing.run import Action
+from workbench.ingest.rules import parse_rules
 from workbench.records import EncoderIdentity, Progress
+from workbench.reports import FileStatus
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
@@ -32,7 +43,6 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_another_folder_later_keeps_the_first_one(docs: Path, corpus: Path, tmp_path: Path):
-    """Also where both hold the same relative path: both documents stay, with ids of their own."""
     run(docs, corpus)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Other\n\nAnother a.\n")
@@ -45,7 +55,6 @@ def test_another_folder_later_keeps_the_first_one(docs: Path, corpus: Path, tmp_
 
 
 def test_a_second_collection_of_the_same_files_is_added(docs: Path, corpus: Path):
-    """One document, records in both; an edit then changes both."""
     run(docs, corpus, collection=("artifact_chunks",))
     report = run(docs, corpus, collection=("artifacts",))
     assert report.documents == 3
@@ -63,7 +72,6 @@ def test_a_second_collection_of_the_same_files_is_added(docs: Path, corpus: Path
 
 
 def test_one_chunk_a_document_is_a_property_of_a_collection(docs: Path, corpus: Path):
-    """It stays so in later runs, and an existing collection is not cut in two ways."""
     (docs / "long.md").write_text("word " * 2000)
     report = run(docs, corpus, one_chunk_per_document=True)
     assert report.chunks == report.documents == 4
@@ -75,7 +83,6 @@ def test_one_chunk_a_document_is_a_property_of_a_collection(docs: Path, corpus: 
 
 
 def test_removed_paths_are_gone_until_their_folder_is_indexed_again(docs: Path, corpus: Path):
-    """By absolute path or as citations show it; an unknown path is refused."""
     run(docs, corpus)
     report = remove([docs / "sub"], corpus)
     assert [(f.path, f.status.value) for f in report.files] == [("sub/c.md", "removed")]
@@ -90,7 +97,6 @@ def test_removed_paths_are_gone_until_their_folder_is_indexed_again(docs: Path, 
 
 
 def test_a_stopped_run_leaves_the_corpus_and_keeps_what_was_embedded(docs: Path, corpus: Path):
-    """By abort, or by any exception, KeyboardInterrupt too; the next run embeds the rest only."""
     run(docs, corpus)
     before = generations.current(corpus)
     (docs / "d.md").write_text("# D\n\nNew text.\n")
@@ -117,7 +123,6 @@ def test_a_stopped_run_leaves_the_corpus_and_keeps_what_was_embedded(docs: Path,
 
 
 def test_another_encoder_embeds_everything_anew_and_several_may_be_held(docs: Path, corpus: Path, monkeypatch):
-    """The corpus's own is the first; naming only it keeps the others; all folders are read for a new one."""
     import workbench.encode.load as load
     from workbench.encode.hashing import IDENTITY, HashingEncoder
 
@@ -144,3 +149,206 @@ def test_another_encoder_embeds_everything_anew_and_several_may_be_held(docs: Pa
             opened.vectors("third")
     (docs / "b.md").write_text("# Backoff\n\nWait less.\n")
     assert run(docs, corpus).embedded == 2
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """Three files and a drafts folder."""
+    folder = tmp_path / "docs"
+    (folder / "drafts").mkdir(parents=True)
+    for name in ("a.md", "b.md", "c.txt", "drafts/d.md"):
+        (folder / name).write_text(f"# {name}\n\nWords of {name}.\n")
+    return folder
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_dry_run_says_what_the_run_then_does(notes: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "c.corpus"
+    wb.index([notes], corpus, encoder="hashing")
+    (notes / "a.md").write_text("# a\n\nOther words.\n")
+    (notes / "b.md").unlink()
+    (notes / "n.md").write_text("# n\n\nNew.\n")
+    (corpus / "corpus.yaml").write_text('exclude: ["drafts/**"]\n')
+    before = files_below(corpus)
+    found = wb.preview([notes], corpus)
+    assert files_below(corpus) == before
+    assert {f.path: f.action for f in found.files} == {
+        "a.md": Action.CHANGED, "b.md": Action.REMOVED, "c.txt": Action.UNCHANGED, "drafts/d.md": Action.SKIPPED,
+        "n.md": Action.NEW,
+    }  # fmt: skip
+    report = wb.index([notes], corpus)
+    assert report.count(FileStatus.INDEXED) == found.count(Action.NEW) + found.count(Action.CHANGED) == 2
+    for status, action in ((FileStatus.UNCHANGED, Action.UNCHANGED), (FileStatus.REMOVED, Action.REMOVED)):
+        assert report.count(status) == found.count(action) == 1
+    assert report.count(FileStatus.SKIPPED) == found.count(Action.SKIPPED) == 1
+    with wb.open_corpus(corpus) as opened:
+        assert "drafts/d.md" not in opened.search("words", mode="keyword").frame()["path"].to_list()
+
+
+def test_a_dry_run_says_which_files_have_the_same_bytes(notes: Path, tmp_path: Path) -> None:
+    """As the run then does; nothing else of them is read."""
+    corpus = tmp_path / "c.corpus"
+    for name, of in (
+        ("z.md", "a.md"),
+        ("y.markdown", "a.md"),
+        ("x.txt", "a.md"),
+        ("drafts/s.md", "b.md"),
+        ("b2.md", "b.md"),
+    ):
+        (notes / name).write_bytes((notes / of).read_bytes())
+    (notes / "same-size.md").write_bytes((notes / "b.md").read_bytes().replace(b"W", b"V"))
+    for name in ("empty", "empty2"):
+        (notes / name).write_bytes(b"")
+    corpus.mkdir()
+    (corpus / "corpus.yaml").write_text("rules: [{path: 'drafts/**', roles: [hr]}]\n")
+    found = wb.preview([notes], corpus, encoder="hashing")
+    assert {f.path: f.copy_of for f in found.files if f.copy_of} == {
+        "b2.md": "b.md",
+        "drafts/s.md": "b.md",
+        "x.txt": "a.md",
+        "y.markdown": "a.md",
+        "z.md": "a.md",
+    }
+    report = wb.index([notes], corpus, encoder="hashing")
+    assert {f.path: f.same_as for f in report.files if f.same_as} == {
+        f.path: f.copy_of for f in found.files if f.copy_of
+    }
+    assert (report.copies, found.copies) == (5, 5)
+    (notes / "0.md").write_bytes((notes / "a.md").read_bytes())
+    again = wb.preview([notes], corpus)
+    assert {f.path: f.copy_of for f in again.files if f.copy_of} == {
+        "a.md": "0.md", "x.txt": "0.md", "y.markdown": "0.md", "z.md": "0.md", "b2.md": "b.md", "drafts/s.md": "b.md",
+    }  # fmt: skip
+    done = CliRunner().invoke(main, ["index", str(notes), "--corpus", str(corpus), "--dry-run", "--list"])
+    assert "6 files hold the same bytes as another\n" in done.output
+    assert "  unchanged z.md: the same bytes as 0.md\n" in done.output
+
+
+@pytest.mark.parametrize(
+    ("data", "taken"),
+    [
+        ({"include": ["*.md"]}, ["a.md", "drafts/d.md"]),
+        ({"include": "*.md", "exclude": "drafts/"}, ["a.md"]),
+        ({"exclude": ["**/d.*", "*.txt"]}, ["a.md"]),
+        ({}, ["a.md", "c.txt", "drafts/d.md"]),
+    ],
+)
+def test_include_and_exclude_choose_files(data: dict[str, object], taken: list[str]) -> None:
+    rules = parse_rules(data)
+    assert [p for p in ("a.md", "c.txt", "drafts/d.md") if not rules.left_out(p)] == taken
+    assert all("corpus.yaml" in rules.left_out(p) for p in ("a.md", "c.txt", "drafts/d.md") if p not in taken)
+
+
+@pytest.mark.parametrize("value", [[""], ["!a"], ["#a"], [3], {"a": 1}, ["[z-a]"], ["[[:nonsense:]]"]])
+def test_a_pattern_that_cannot_be_is_refused(value: object) -> None:
+    with pytest.raises(SettingError, match="exclude in"):
+        parse_rules({"exclude": value})
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_watching_follows_changes_until_ctrl_c(notes: Path, tmp_path: Path) -> None:
+    """A new, a changed and a removed file are found, and changed rules; one that cannot be is said and does not end it."""
+    corpus = tmp_path / "c.corpus"
+    log = tmp_path / "log"
+    # Where the tests run in the background Ctrl-C is ignored, and a process inherits that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "workbench.cli.main", "index", str(notes), "--corpus", str(corpus), "--encoder", "hashing",
+                "--watch",
+            ],
+            stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+    signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+
+    def found(word: str) -> int:
+        with wb.open_corpus(corpus) as opened:
+            return len(opened.search(word, mode="keyword").hits)
+
+    try:
+        _wait(lambda: "Watching" in log.read_text())
+        assert (found("words"), found("zebra")) == (4, 0)
+        (notes / "new.md").write_text("# New\n\nA zebra.\n")
+        _wait(lambda: found("zebra") == 1)
+        (notes / "a.md").write_text("# A\n\nTwo zebras: zebra.\n")
+        (notes / "b.md").unlink()
+        _wait(lambda: (found("zebra"), found("words")) == (2, 2))
+        (corpus / "corpus.yaml").write_text("nonsense: 1\n")
+        _wait(lambda: "nonsense" in log.read_text())
+        (notes / "new.md").write_text("# New\n\nA giraffe.\n")
+        (corpus / "corpus.yaml").unlink()
+        _wait(lambda: found("giraffe") == 1)
+        (corpus / "corpus.yaml").write_text("exclude: [new.md]\n")
+        _wait(lambda: found("giraffe") == 0)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert "Stopped watching" in log.read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+NFD = unicodedata.normalize("NFD", "café.md")
+RAW = os.fsdecode(b"caf\xe9.md")
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    (folder / "sub").mkdir(parents=True)
+    (folder / NFD).write_text("# Coffee\n\nRoasted twice.\n")
+    (folder / ".gitignore").write_bytes(b"*.tmp\nold\xe9*\n")
+    try:
+        (folder / "sub" / RAW).write_text("# Tea\n\nSteeped long.\n")
+        (folder / os.fsdecode(b"old\xe9.md")).write_text("ignored\n")
+    except OSError:
+        pytest.skip("this file system takes only UTF-8")
+    return folder
+
+
+def test_a_document_is_found_by_its_name_as_the_system_spells_it_and_taken_out(odd: Path, tmp_path: Path) -> None:
+    run(odd, tmp_path / "corpus")
+    with wb.open_corpus(tmp_path / "corpus") as corpus:
+        for name in (NFD, str(odd / NFD)):
+            assert "Roasted" in corpus.read_file(name)
+        for name in (f"sub/{RAW}", str(odd / "sub" / RAW), "sub/caf\\xe9.md"):
+            assert "Steeped" in corpus.read_file(name)
+        assert corpus.explain(corpus.search("steeped"), f"sub/{RAW}").found
+        assert corpus.read_file("half of a \ud800 character").startswith("[ERROR: ")
+        assert not corpus.explain(corpus.search("steeped"), "half of a \ud800 character").found
+    assert wb.remove([odd / NFD], tmp_path / "corpus").documents == 1
+    assert wb.remove([f"sub/{RAW}"], tmp_path / "corpus").documents == 0
+
+
+def test_what_vanished_from_a_folder_of_such_a_name_goes_when_that_folder_is_indexed(odd: Path, tmp_path: Path) -> None:
+    folder = odd / unicodedata.normalize("NFD", "für")
+    folder.mkdir()
+    for name in ("a.md", "b.md"):
+        (folder / name).write_text(f"# {name}\n\nwords\n")
+    run(odd, tmp_path / "corpus")
+    (folder / "b.md").unlink()
+    report = run(folder, tmp_path / "corpus")
+    assert [file.path for file in report.files if file.status.value == "removed"] == ["für/b.md"]
+
+
+def test_a_folder_or_corpus_of_such_a_name_is_refused_in_words(odd: Path, tmp_path: Path) -> None:
+    """Its path could not be stored, and the next run would index it a second time."""
+    folder = tmp_path / os.fsdecode(b"fold\xe9r")
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nwords\n")
+    with pytest.raises(UsageError, match=r"fold\\xe9r is not UTF-8"):
+        run(folder, tmp_path / "corpus")
+    answer = CliRunner().invoke(main, ["index", str(odd), "--corpus", str(folder), "--encoder", "hashing"])
+    assert answer.exit_code == 2
+    assert "is not UTF-8" in answer.output

@@ -1,7 +1,5 @@
 """What was kept of a document, a refused file or a run is known to those only who may see the document or the files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
@@ -63,7 +61,6 @@ def changed(request: pytest.FixtureRequest, folder: Path, built: Path) -> Path:
 
 
 def test_who_sees_the_namesake_only_sees_nothing_of_the_document(changed: Path, tmp_path: Path) -> None:
-    """Neither queries made of it nor judgments, notes, quotes or counts, and no export has them."""
     with wb.open_corpus(changed, STAFF) as staff:
         judging = staff.judging
         assert [q.text for q in judging.queries("known")] == ["How to use the printer"]
@@ -86,7 +83,6 @@ def test_who_sees_the_namesake_only_sees_nothing_of_the_document(changed: Path, 
 
 
 def test_a_judgment_follows_its_document_not_its_path(folder: Path, built: Path) -> None:
-    """Of two documents with one path each has its own, for who sees both; an import is found by the name as before."""
     both = wb.Principal("acme", ("board", "staff"))
     with wb.open_corpus(folder, both) as corpus:
         paper = corpus.search("paper", mode="keyword").hits[0]
@@ -157,8 +153,9 @@ def runs(tree: Path, who: wb.Principal) -> list[tuple[str, list[str], bool]]:
         return [(kind, [Path(p).name for p in paths], found is not None) for kind, paths, found, _ in rows]
 
 
-def test_a_file_that_failed_is_known_to_who_would_see_its_document(tree: Path) -> None:
-    """By the rule of its path or the flags of its run, today's rules included; counts are of these files only."""
+def test_files_that_failed_and_runs_are_known_to_who_could_see_them(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert refused(tree, STAFF) == {"broken.pdf"}
     assert refused(tree, ADMIN) == {"broken.pdf", "admin/zebra.pdf", "takeover.pdf"}
     assert refused(tree, OTHER) == set()
@@ -169,10 +166,6 @@ def test_a_file_that_failed_is_known_to_who_would_see_its_document(tree: Path) -
         assert refused(tree, STAFF) == set()
     finally:
         rules.write_text(before)
-
-
-def test_a_run_is_known_to_who_could_see_what_it_was_about(tree: Path) -> None:
-    """Though they see every document of now: a run over files of others is not there, one over some of them has no counts."""
     assert runs(tree, STAFF) == [("index", ["d"], False)]
     assert runs(tree, OTHER) == []
     assert runs(tree, ADMIN) == [
@@ -180,18 +173,10 @@ def test_a_run_is_known_to_who_could_see_what_it_was_about(tree: Path) -> None:
         ("index", ["flagged"], True),
         ("index", ["d"], True),
     ]
-
-
-def test_a_run_that_has_not_begun_is_known_by_its_flags_and_rules(tree: Path) -> None:
-    """Until the writer's lock is had nothing is known of its files."""
     path = str(tree.parent / "d" / "admin")
     with recording(tree, "index", [path], ["docs"], {path: {'["acme", ["admin"], "normal"]'}}):
         assert ("index", ["admin"], False) in runs(tree, ADMIN)
         assert len(runs(tree, STAFF)) == 1
-
-
-def test_files_of_a_corpus_are_their_owners_only(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder, and in it generations, desk, snapshots and pointer; the setting leaves them to the umask."""
     with wb.open_corpus(tree, ADMIN) as corpus:
         Library(tree).keep(corpus.search("plain").snapshot("kept"))
     kept = (tree, tree / "current", tree / "desk.sqlite", *tree.glob("generations/**/*"), *tree.glob("snapshots/**"))

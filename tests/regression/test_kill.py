@@ -1,7 +1,5 @@
 """A run that is killed at any point leaves the corpus whole and the next run completes it; readers never fail meanwhile."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -130,7 +128,6 @@ def test_killed_at_a_step(docs: Path, corpus: Path, at: str):
 
 @pytest.mark.parametrize(("at", "workers", "embedded"), [("read", 2, 12), ("manifest", 0, 0)])
 def test_killed_in_the_first_run(docs: Path, tmp_path: Path, at: str, workers: int, embedded: int):
-    """There is no corpus yet, and the next run makes it; the processes that read end with the one that started them."""
     corpus = tmp_path / "my.corpus"
     said, _ = (process := start(docs, corpus, at, workers)).communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL
@@ -154,14 +151,12 @@ def _alive(pid: int) -> bool:
 
 
 def test_killed_before_the_job_is_written_down(docs: Path, corpus: Path):
-    """The lock file that was made for it and that no job names goes with the next run."""
     (corpus / "jobs" / "123-456.lock").touch()
     check(docs, corpus, generations.current(corpus))
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_killed_at_a_random_moment(docs: Path, corpus: Path, seed: int):
-    """Between any two instructions, not only where there is a name for it."""
     before = generations.current(corpus)
     process = start(docs, corpus, "")
     assert process.stdout is not None

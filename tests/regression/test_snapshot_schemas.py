@@ -3,8 +3,6 @@
 A new schema adds a file here; the old ones are never made again.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -16,27 +14,8 @@ from workbench.snapshot.schema import SCHEMA
 FOLDER = Path(__file__).parent / "snapshots"
 
 
-def test_there_is_a_file_of_every_schema() -> None:
-    """None is forgotten."""
+def test_older_snapshots_say_what_they_said_under_their_plans() -> None:
     assert sorted(p.name for p in FOLDER.iterdir()) == [f"schema-{n}.snapshot" for n in range(1, SCHEMA + 1)]
-
-
-@pytest.mark.parametrize("number", range(1, SCHEMA + 1))
-def test_it_is_read_shown_exported_and_compared(number: int) -> None:
-    """Whatever version reads it."""
-    old = wb.Snapshot.load(FOLDER / f"schema-{number}.snapshot")
-    assert old.verify().digests
-    assert old.html().endswith("</html>\n")
-    assert to_csv(old)
-    assert to_json(old)
-    assert to_trec(old)
-    assert old.diff(old).settings().is_empty()
-    assert old.for_audience(wb.Principal("acme")).about.omitted
-    assert old.redacted().frame().equals(old.frame())
-
-
-def test_schema_1_says_what_it_said() -> None:
-    """Values of the file as they were when it was made."""
     old = wb.Snapshot.load(FOLDER / "schema-1.snapshot")
     assert (old.title, old.about.by) == ("schema 1", "Ada")
     assert old.about.principal == wb.Principal("acme", ("admin", "support"))
@@ -50,10 +29,6 @@ def test_schema_1_says_what_it_said() -> None:
     assert old.verify().evaluations[0].same
     assert old.sweeps[0].fields == ("fusion.k",)
     assert old.sweeps[0].combinations == 2
-
-
-def test_plans_of_an_older_snapshot_are_the_plans_that_they_were() -> None:
-    """It was made when `default` was rrf, and grep did not join a convex plan; its bytes stay as they were saved."""
     old = wb.Snapshot.load(FOLDER / "schema-1.snapshot")
     assert [s.plan for s in old.searches] == [
         "rrf limit=3 vector.threshold=off depth.keyword=20 depth.vector=20", "tmm limit=2 grep.when=never",
@@ -67,3 +42,16 @@ def test_plans_of_an_older_snapshot_are_the_plans_that_they_were() -> None:
     assert old.to_bytes() == (FOLDER / "schema-1.snapshot").read_bytes()
     again = wb.Snapshot.load(old.redacted().to_bytes())
     assert [s.plan for s in again.searches] == [s.plan for s in old.searches]
+
+
+@pytest.mark.parametrize("number", range(1, SCHEMA + 1))
+def test_it_is_read_shown_exported_and_compared(number: int) -> None:
+    old = wb.Snapshot.load(FOLDER / f"schema-{number}.snapshot")
+    assert old.verify().digests
+    assert old.html().endswith("</html>\n")
+    assert to_csv(old)
+    assert to_json(old)
+    assert to_trec(old)
+    assert old.diff(old).settings().is_empty()
+    assert old.for_audience(wb.Principal("acme")).about.omitted
+    assert old.redacted().frame().equals(old.frame())

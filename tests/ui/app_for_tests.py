@@ -1,7 +1,5 @@
 """What the page tests share: the small corpus's texts, and how to read a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small corpus, and the app opened on it: shared by the page tests."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

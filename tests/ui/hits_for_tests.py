@@ -1,7 +1,5 @@
 """A hit to draw in tests of cards and charts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from workbench.records import Hit, Label, Span

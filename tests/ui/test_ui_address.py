@@ -1,7 +1,5 @@
 """The address says what the page shows, and a page restored from it shows the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -42,7 +40,6 @@ def states(draw: st.DrawFn) -> AppState:
 @settings(max_examples=50)
 @given(states())
 def test_every_state_reads_back_from_its_address(state: AppState) -> None:
-    """Address and state are two forms of one value, preset name included."""
     restored, said = from_params(state.to_params())
     assert restored == state
     assert [str(restored.plan_of(c)) for c in restored.columns] == [str(state.plan_of(c)) for c in state.columns]
@@ -50,9 +47,14 @@ def test_every_state_reads_back_from_its_address(state: AppState) -> None:
     assert said == ()
 
 
-def test_an_untouched_page_has_an_empty_address() -> None:
-    """Only what differs is in the address."""
+def test_an_untouched_page_has_an_empty_address_and_a_copy_of_the_plan_moves_by_itself() -> None:
     assert AppState().to_params() == {}
+    plan = Plan.parse("tmm")
+    state = AppState(columns=(Column("grep"), Column(plan=plan)), plan=plan, moves=2)
+    moved = state.with_moved(plan.replace({"limit": 3}))
+    assert str(moved.plan) == "tmm"
+    assert str(moved.moved) == "tmm limit=3"
+    assert moved.columns[0] == Column("grep")
 
 
 @pytest.mark.parametrize(
@@ -70,21 +72,10 @@ def test_an_untouched_page_has_an_empty_address() -> None:
     ],
 )
 def test_what_cannot_be_read_is_said_and_has_its_default(params: dict[str, str], words: str) -> None:
-    """A bad part of an address never breaks the page, and is never dropped without a word."""
     state, said = from_params({"keywords": "kept", **params})
     assert any(words in s for s in said)
     assert state.keywords == "kept"
     assert state.plan == AppState().plan
-
-
-def test_a_copy_of_the_shared_plan_moves_by_itself() -> None:
-    """Also while it is the very same plan as the shared one."""
-    plan = Plan.parse("tmm")
-    state = AppState(columns=(Column("grep"), Column(plan=plan)), plan=plan, moves=2)
-    moved = state.with_moved(plan.replace({"limit": 3}))
-    assert str(moved.plan) == "tmm"
-    assert str(moved.moved) == "tmm limit=3"
-    assert moved.columns[0] == Column("grep")
 
 
 def mini() -> None:
@@ -101,7 +92,6 @@ def mini() -> None:
 
 
 def test_widgets_state_and_address_follow_each_other() -> None:
-    """A first visit takes the address, then a widget moves it; an address that lags and another page change nothing."""
     at = AppTest.from_function(mini)
     at.query_params.update({"q": "retries", "plan": "default fusion.alpha=1", "path": "a.md"})
     at.run()
@@ -126,8 +116,6 @@ def test_widgets_state_and_address_follow_each_other() -> None:
 
 
 def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:
-    """A plan that contradicts itself leaves the plan as it was."""
-
     def page() -> None:
         import streamlit as st
 
@@ -149,7 +137,6 @@ def test_a_change_that_cannot_be_is_said_and_changes_nothing() -> None:
 
 
 def test_what_is_said_outlasts_the_runs_that_follow_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that runs again by itself still says it; a run some seconds later does not; said again, it is there again."""
     session: dict[str, Any] = {}
     clock = [100.0]
     monkeypatch.setattr(state.st, "session_state", session)

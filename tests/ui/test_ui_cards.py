@@ -1,7 +1,5 @@
 """Result cards say what the record says; text from documents is shown as text; links to the Document page."""
 
-from __future__ import annotations
-
 import html
 import re
 from urllib.parse import parse_qsl, urlsplit
@@ -17,34 +15,24 @@ from workbench.ui.components import cards, links
 
 
 def test_a_card_says_rank_label_score_distance_and_citation() -> None:
-    """The facts of the record stand on the card."""
     shown = cards.card(hit(), {"keyword": 4, "vector": 1}, ("keyword", "vector"))
     for words in ("A title", "Hybrid", "0.03202", "distance 0.210", "notes/a.md:3-9", "<mark>retries</mark>"):
         assert words in shown
     assert 'data-wb-copy="notes/a.md:3-9"' in shown
     assert "document?id=d1&amp;path=notes%2Fa.md&amp;lines=3-9" in shown
-
-
-def test_a_result_names_the_equal_texts_that_it_stands_for() -> None:
-    """Three by name and the number of the others; a hostile name stays text; none, nothing."""
     shown = cards.card(hit(copies=("b.md", "c/d.md", "<i>e", "f.md", "g.md")), {"keyword": 4}, ("keyword",))
     assert "Also in <bdi>b.md</bdi>, <bdi>c/d.md</bdi>, <bdi>&lt;i&gt;e</bdi> and 2 more</div>" in shown
     assert "Also in" not in cards.card(hit(), {"keyword": 4}, ("keyword",))
-
-
-def test_movement_is_against_the_rank_in_the_source() -> None:
-    """A result that a source had at 4 and that is now first went three places up."""
+    shown = cards.card(hit(), {"keyword": 4}, ("grep", "keyword"))
+    assert 'title="grep did not retrieve it"' in shown
+    assert "keyword <b>4</b>" in shown
+    assert 'class="wb-section" title="A &gt; B"><bdi>B</bdi>' in cards.card(hit(), {}, ())
+    assert "wb-section" not in cards.card(hit(section="A title"), {}, ())
+    assert "wb-section" not in cards.card(hit(section=""), {}, ())
     assert cards.movement(1, 4) == ("▲3", "3 places up")
     assert cards.movement(5, 4) == ("▼1", "1 place down")
     assert cards.movement(4, 4) == ("=", "the same place")
     assert cards.movement(4, 0) == ("", "")
-
-
-def test_a_source_that_did_not_retrieve_a_result_says_so() -> None:
-    """No rank is a dash, never a nought."""
-    shown = cards.card(hit(), {"keyword": 4}, ("grep", "keyword"))
-    assert 'title="grep did not retrieve it"' in shown
-    assert "keyword <b>4</b>" in shown
 
 
 @given(st.dictionaries(st.sampled_from(["grep", "keyword", "vector", "vector@a"]), st.floats(-10, 10)))
@@ -58,7 +46,6 @@ def test_shares_add_up_to_a_hundred(contributions: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("field", ["title", "path", "text", "section", "chunk_id", "document_id"])
 def test_hostile_text_in_any_field_stays_text(field: str) -> None:
-    """No element and no attribute of the card comes from the record."""
     bad = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[0m\u202e$x$ **b**\ud800"
     shown = cards.card(hit(**{field: bad, "matches": ()}), {"keyword": 4}, ("keyword",))
     plain = cards.card(hit(matches=()), {"keyword": 4}, ("keyword",))
@@ -69,31 +56,25 @@ def test_hostile_text_in_any_field_stays_text(field: str) -> None:
     assert "\ud800" not in shown
 
 
-def test_a_card_names_the_heading_that_its_passage_stands_under() -> None:
-    """The innermost one, the others on hover; not where it is the title again, or where there is none."""
-    assert 'class="wb-section" title="A &gt; B"><bdi>B</bdi>' in cards.card(hit(), {}, ())
-    assert "wb-section" not in cards.card(hit(section="A title"), {}, ())
-    assert "wb-section" not in cards.card(hit(section=""), {}, ())
-
-
 def test_a_grep_card_shows_numbered_lines_around_the_first_match() -> None:
-    """Lines keep the document's numbers; the line that matches stands out."""
     text = "\n".join(f"line {n}" for n in range(1, 40))
     at = text.index("line 20")
     shown = cards.card(hit(text=text, start_line=101, matches=(Span(at, at + 7),)), {}, ("grep",), numbered=True)
     assert re.findall(r'wb-no">(\d+)<', shown) == ["119", "120", "121", "122", "123"]
     assert '<div class="wb-line wb-hit"><span class="wb-no">120</span>' in shown
     assert "<mark>line 20</mark>" in shown
-
-
-def test_a_passage_in_a_long_line_brings_its_first_words_along() -> None:
-    """The document page finds the place inside an endless line by them."""
     assert "quote=word+word" in cards.document_link(hit(text="word " * 200, start_line=4, end_line=4))
     assert "quote" not in cards.document_link(hit())
+    assert links.document("a.md") == "document?path=a.md"
+    full = links.document(
+        "a & b/ü#1.xlsx", document_id="d1", lines=(4, 9), locator="sheet=S&row=4", asked={"q": "rain = snow"}
+    )
+    assert parts(full) == {
+        "q": "rain = snow", "id": "d1", "path": "a & b/ü#1.xlsx", "at": "sheet=S&row=4", "lines": "4-9",
+    }  # fmt: skip
 
 
 def test_a_column_says_messages_warnings_and_what_is_unavailable_once() -> None:
-    """A warning that words an unavailable source again is not said twice."""
     gone = Unavailable("vector", "no model here", "Install the model")
     warning = "vector could not run: no model here. Install the model. The result is from keyword"
     shown = cards.column(
@@ -111,7 +92,6 @@ def test_a_column_says_messages_warnings_and_what_is_unavailable_once() -> None:
 
 
 def test_grades_notes_and_links_stand_on_the_card() -> None:
-    """The person's grade is pressed, the note is text, the editor's button carries its link, the collections are named."""
     marks = cards.Marks(
         grades={"c1": 2}, notes={"c1": "<i>mine</i>"}, editor={"c1": "vscode://file/a.md:3"}, collections=True,
         asked={"q": "a & b"}, plan="tmm",
@@ -135,17 +115,6 @@ def parts(link: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(link).query))
 
 
-def test_a_link_names_document_place_and_search() -> None:
-    """Only what is given stands in it, and every sign of a path survives the way."""
-    assert links.document("a.md") == "document?path=a.md"
-    full = links.document(
-        "a & b/ü#1.xlsx", document_id="d1", lines=(4, 9), locator="sheet=S&row=4", asked={"q": "rain = snow"}
-    )
-    assert parts(full) == {
-        "q": "rain = snow", "id": "d1", "path": "a & b/ü#1.xlsx", "at": "sheet=S&row=4", "lines": "4-9",
-    }  # fmt: skip
-
-
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -160,67 +129,44 @@ HOSTILE = [
 ]
 
 
-def tags(markup: str) -> set[str]:
-    """Names of the elements of a piece of HTML."""
-    return set(re.findall(r"</?([a-z0-9]+)", markup))
-
-
 @pytest.mark.parametrize("text", HOSTILE)
-def test_text_makes_no_element_but_ours(text: str) -> None:
-    """Only the spans that name hidden characters are markup; every other sign is escaped."""
+def test_text_makes_no_element_but_ours_and_ends_no_attribute(text: str) -> None:
     shown = t.visible(text)
-    assert tags(shown) <= {"span"}
+    assert set(re.findall(r"</?([a-z0-9]+)", shown)) <= {"span"}
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_an_attribute_holds_neither_quotes_nor_brackets(text: str) -> None:
-    """What `attribute` returns cannot end the attribute that it stands in."""
     assert not set(t.attribute(text)) & set("\"'<>")
 
 
 @given(st.text(), st.text())
 def test_text_may_be_cut_anywhere(one: str, other: str) -> None:
-    """Escaping works character by character, so marks can be put between pieces."""
     assert t.visible(one) + t.visible(other) == t.visible(one + other)
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cc", "Cf", "Cs", "Zl", "Zp"))))
 def test_ordinary_text_reads_back_as_itself(text: str) -> None:
-    """Nothing is lost: unescaping the HTML of a text without hidden characters gives the text."""
     assert html.unescape(t.visible(text)) == text
 
 
-def test_hidden_characters_are_named() -> None:
-    """A control character is shown by its picture, a direction mark by its number."""
+def test_hidden_characters_are_named_and_marks_stand_around_the_matches() -> None:
     assert "␛" in t.visible("\x1b")
     assert "U+202E" in t.visible("\u202e")
     assert t.visible("a\tb\nc") == "a\tb\nc"
-
-
-def test_marks_stand_around_the_matches_and_nowhere_else() -> None:
-    """Spans become <mark>; text inside them is escaped like the rest; spans outside the text are passed over."""
     assert t.marked("a<b>c", [Span(1, 4)]) == "a<mark>&lt;b&gt;</mark>c"
     assert t.marked("abc", [Span(2, 9), Span(5, 7)]) == "ab<mark>c</mark>"
     assert t.marked("abcd", [Span(1, 3), Span(2, 4)]) == "a<mark>bc</mark><mark>d</mark>"
+    text = "x" * 1_000_000
+    (line,) = t.lines_of(text, 1)
+    assert len(line.html) < t.LONGEST_LINE + 200
+    assert "998,000 more characters" in line.html
+    assert len(t.plain(text)) == 200
 
 
 @given(
     st.text(max_size=300), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), max_size=5), st.integers(1, 80)
 )
 def test_an_excerpt_is_a_piece_of_the_text(text: str, raw: list[tuple[int, int]], most: int) -> None:
-    """Whatever the spans, the excerpt is `text[start:...]`, no longer than asked, its spans inside it."""
     spans = [Span(s, s + n) for s, n in raw if s + n <= len(text)]
     piece = t.excerpt(text, sorted(spans), most)
     assert text[piece.start : piece.start + len(piece.text)] == piece.text
     assert len(piece.text) <= most
     assert all(0 <= m.start <= m.end <= len(piece.text) for m in piece.matches)
-
-
-def test_a_million_characters_cost_no_more_than_the_cap() -> None:
-    """One endless line is cut in a card and in the document, and says how much is missing."""
-    text = "x" * 1_000_000
-    (line,) = t.lines_of(text, 1)
-    assert len(line.html) < t.LONGEST_LINE + 200
-    assert "998,000 more characters" in line.html
-    assert len(t.plain(text)) == 200

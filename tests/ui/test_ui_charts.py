@@ -1,7 +1,5 @@
 """Charts: pure, small, true to the records, and readable with any colour vision."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 from typing import Any
@@ -45,12 +43,8 @@ def markers(figure: Any) -> list[tuple[Any, Any, Any, str]]:
     ]
 
 
-# --- distributions ---
-
-
 @pytest.mark.parametrize("distances", [[], [0.3], [0.3, 0.3], [0.1, 0.2, 0.2, 0.9, math.nan]])
 def test_a_histogram_counts_every_distance_once(distances: list[float]) -> None:
-    """NaN is left out, strictly below a threshold is kept, and nothing to spread is no error."""
     made = charts.histogram(np.array(distances, np.float64), "angular", bins=8)
     known = [d for d in distances if not math.isnan(d)]
     assert made.total == len(known)
@@ -71,11 +65,7 @@ def test_the_cut_is_drawn_where_the_threshold_is_and_bars_beyond_it_are_grey() -
     assert not charts.distance_figure(made, "off").layout.shapes
 
 
-# --- bump charts ---
-
-
 def test_ranks_are_joined_by_lines_that_say_their_direction_by_colour_and_dash() -> None:
-    """What a source lacks is a cross in the row `absent`, from which a thin dotted line leads."""
     figure = charts.bump_figure(shown(fused()), ("keyword", "vector"))
     lines = {t.name: t for t in figure.data if t.mode == "lines"}
     assert lines["goes up"].line.color == BLUE
@@ -89,10 +79,6 @@ def test_ranks_are_joined_by_lines_that_say_their_direction_by_colour_and_dash()
     assert figure.layout.yaxis.ticktext[-1] == search.ABSENT
     crosses = [(x, y, said[1]) for x, y, said, symbol in markers(figure) if symbol == "x-thin-open"]
     assert sorted(crosses) == [("keyword", floor, "e:1"), ("vector", floor, "d:1")]
-
-
-def test_results_of_one_title_have_labels_of_their_own() -> None:
-    """A title alone where it is one of a kind; else with the section; else with the place."""
     hits = [
         hit(rank=1, title="Guide", section="Install"),
         hit(rank=2, title="Guide", section="Use", start_line=9),
@@ -103,11 +89,7 @@ def test_results_of_one_title_have_labels_of_their_own() -> None:
     assert len(set(charts.share_figure(hits, ("keyword",)).data[0].y)) == 4
 
 
-# --- contributions and scores ---
-
-
-def test_stacks_are_the_contributions_and_end_at_the_score() -> None:
-    """Each place's score is the exact sum, and every number is written out on hover."""
+def test_stacks_are_the_contributions_and_candidates_stand_at_their_scores() -> None:
     made = fused(method="weighted", normalise={"keyword": "zscore", "vector": "zscore"})
     places = shown(made)
     assert [p.score for p in places] == made.scores.tolist()
@@ -118,6 +100,14 @@ def test_stacks_are_the_contributions_and_end_at_the_score() -> None:
         assert [bar.customdata[at] for bar in bars] == [repr(place.contributions[b.name]) for b in bars]
     drawn = charts.share_figure([hit()], ("keyword", "vector"))
     assert {t.name: tuple(t.x) for t in drawn.data} == {"keyword": (1 / 64,), "vector": (1 / 61,)}
+    figure = plane(fused(), grades={"c": 3, "d": 0})
+    points = markers(figure)
+    assert {(x, y) for x, y, *_ in points} == {(9.0, 0.7), (6.0, 0.1), (3.0, 0.9), (1.0, 0.25), (0.25, 0.5)}
+    assert {said[1]: symbol for _, _, said, symbol in points} == {
+        "a": "circle", "c": "star", "b": "circle-open", "e": "circle-open", "d": "x-open",
+    }  # fmt: skip
+    assert any(t.mode == "lines" for t in figure.data)
+    assert not any(t.mode == "lines" for t in plane(fused(method="max"), additive=False).data)
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 0.8])
@@ -137,23 +127,7 @@ def plane(made: Fused, **changes: Any) -> Any:
     return charts.plane_figure(made, (columns[0], columns[1]), last=2, **changes)
 
 
-def test_candidates_stand_at_their_two_scores_results_filled_and_judged_ones_by_shape() -> None:
-    """A score that a source did not give is computed; a method that is no sum has no line."""
-    figure = plane(fused(), grades={"c": 3, "d": 0})
-    points = markers(figure)
-    assert {(x, y) for x, y, *_ in points} == {(9.0, 0.7), (6.0, 0.1), (3.0, 0.9), (1.0, 0.25), (0.25, 0.5)}
-    assert {said[1]: symbol for _, _, said, symbol in points} == {
-        "a": "circle", "c": "star", "b": "circle-open", "e": "circle-open", "d": "x-open",
-    }  # fmt: skip
-    assert any(t.mode == "lines" for t in figure.data)
-    assert not any(t.mode == "lines" for t in plane(fused(method="max"), additive=False).data)
-
-
-# --- steps ---
-
-
-def test_the_funnel_and_the_timings() -> None:
-    """Counts are on a logarithmic axis, one more than the count so that nought can be drawn; totals are left out."""
+def test_the_funnel_and_the_timings_and_an_empty_list() -> None:
     steps = (Step("match", "keyword", 1000, 40, "words"), Step("limit", "", 40, 10, "limit is 10"))
     drawn = charts.funnel_figure(steps)
     assert (tuple(drawn.data[0].x), tuple(drawn.data[1].x), tuple(drawn.data[1].text)) == (
@@ -163,13 +137,18 @@ def test_the_funnel_and_the_timings() -> None:
     )
     timings = charts.timing_figure({"hybrid": {"vector_ms": 2.0, "total_ms": 5.0}})
     assert [t.name for t in timings.data] == ["vector"]
-
-
-# --- tuning ---
+    none = np.zeros(0)
+    column, other = (
+        Column(name, kind, none.astype(int), none, none, none.astype(bool))
+        for name, kind in (("keyword", Kind.LEXICAL), ("vector", Kind.SEMANTIC))
+    )
+    made = fuse(Candidates((), (), (), none.astype(int), none.astype(bool), (column, other)))
+    assert not shown(made)
+    assert not charts.bump_figure((), ("keyword", "vector")).layout.annotations
+    assert not charts.plane_figure(made, (column, other), last=1).data
 
 
 def test_the_curve_has_its_band_and_marks() -> None:
-    """The band goes there along the top and back along the bottom; a wide range of numbers is drawn by ratio."""
     frame = pl.DataFrame(
         {
             "value": ["1", "10", "60"],
@@ -189,9 +168,6 @@ def test_the_curve_has_its_band_and_marks() -> None:
     assert (current.name, list(current.x), list(current.y)) == ("current", [20.0], [0.7])
     words = frame.with_columns(number=pl.lit(None, pl.Float64))
     assert charts.sensitivity_figure(words, "fusion.method", "RR").layout.xaxis.type == "category"
-
-
-# --- all of them ---
 
 
 @pytest.mark.parametrize(("sources", "reranked"), [(2, False), (3, True), (4, False)])
@@ -216,18 +192,6 @@ def test_no_picture_draws_more_than_its_points(sources: int, reranked: bool) -> 
         assert all(t.type in ("bar", "scatter") for t in figure.data)
 
 
-def test_an_empty_list_can_be_drawn() -> None:
-    none = np.zeros(0)
-    column, other = (
-        Column(name, kind, none.astype(int), none, none, none.astype(bool))
-        for name, kind in (("keyword", Kind.LEXICAL), ("vector", Kind.SEMANTIC))
-    )
-    made = fuse(Candidates((), (), (), none.astype(int), none.astype(bool), (column, other)))
-    assert not shown(made)
-    assert not charts.bump_figure((), ("keyword", "vector")).layout.annotations
-    assert not charts.plane_figure(made, (column, other), last=1).data
-
-
 PROTANOPIA = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
 DEUTERANOPIA = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
 
@@ -239,7 +203,6 @@ def seen(colour: str, matrix: Any) -> Any:
 
 
 def test_colours_differ_for_every_colour_vision() -> None:
-    """Any two colours of one picture stay apart under the two common deficiencies; a source's is its family's or a shade."""
     for matrix in (np.eye(3), PROTANOPIA, DEUTERANOPIA):
         for colours in (layout.SOURCES, layout.LABELS):
             for one, other in combinations(colours.values(), 2):

@@ -1,7 +1,5 @@
 """Every control changes what it says it changes, and a slider does not search."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +52,6 @@ def scores(at: AppTest, mode: str) -> list[float]:
 
 
 def test_results_is_the_number_of_cards(page: AppTest) -> None:
-    """And nothing is searched for it."""
     before = searches(page)
     moved(page, "slider", "limit", 3)
     assert [len(chunks(page, m)) for m in ("grep", "keyword", "vector", "hybrid")] == [3, 3, 3, 3]
@@ -64,8 +61,18 @@ def test_results_is_the_number_of_cards(page: AppTest) -> None:
     assert page.query_params["plan"] == "default limit=20"
 
 
-def test_weights_and_alpha_move_between_the_two_sides(page: AppTest) -> None:
-    """With the keyword side at 0, or alpha at 1, the hybrid order is the vector order, and the other way round."""
+def test_a_closed_section_draws_no_widgets_and_loses_no_setting(page: AppTest) -> None:
+    moved(page, "slider", "keyword.k1", 2.0)
+    page.session_state["wb.w.section.keyword"] = False
+    run(page)
+    assert "wb.w.keyword.k1" not in {s.key for s in page.slider}
+    assert page.query_params["plan"] == "default keyword.k1=2"
+    page.session_state["wb.w.section.keyword"] = True
+    run(page)
+    assert page.slider(key="wb.w.keyword.k1").value == 2.0
+
+
+def test_weights_and_alpha_move_between_the_two_sides_and_every_method_fuses(page: AppTest) -> None:
     before = searches(page)
     moved(page, "slider", "fusion.weights.keyword", 0.0)
     assert chunks(page, "hybrid") == chunks(page, "vector")
@@ -77,10 +84,6 @@ def test_weights_and_alpha_move_between_the_two_sides(page: AppTest) -> None:
         moved(page, "slider", "fusion.alpha", alpha)
         assert chunks(page, "hybrid")[:5] == chunks(page, mode)[:5]
     assert searches(page) == before
-
-
-def test_every_method_fuses_without_a_search(page: AppTest) -> None:
-    """Its controls are there: k for rrf, alpha for convex, normalisation and missing scores for all but rrf, weights for all."""
     before = searches(page)
     for method in plan_fields.METHODS:
         moved(page, "selectbox", "fusion.method", method)
@@ -94,7 +97,6 @@ def test_every_method_fuses_without_a_search(page: AppTest) -> None:
 
 
 def test_the_threshold_drops_and_says_how_many(page: AppTest) -> None:
-    """Candidates at or beyond it leave the vector column; the count under the slider adds up."""
     before = searches(page)
     moved(page, "slider", "vector.threshold", 0.3)
     kept = len(chunks(page, "vector"))
@@ -114,7 +116,6 @@ def test_the_threshold_drops_and_says_how_many(page: AppTest) -> None:
 
 @pytest.mark.parametrize("source", ["keyword", "fused"])
 def test_scores_are_cut_where_their_histogram_says(page: AppTest, source: str) -> None:
-    """A switch brings the slider and the histogram, which keep everything at first; the slider drops what is below it."""
     field, axis = {"keyword": ("threshold.keyword", "BM25 score"), "fused": ("fusion.threshold", "fused score")}[source]
     moved(page, "toggle", f"cut.{source}", True)
     assert page.query_params["plan"] == f"default {field}=0"
@@ -144,7 +145,6 @@ def test_another_metric_keeps_the_same_candidates(page: AppTest) -> None:
 
 
 def test_what_is_searched_and_by_whom_is_set_beside_the_columns(page: AppTest) -> None:
-    """A pattern only when asked, grep in the mix, one source alone is passed through and none refused, a filter for all."""
     moved(page, "text_input", "keywords", r"b[a-z]+off\(")
     assert not chunks(page, "grep")
     moved(page, "toggle", "grep.regex", True)
@@ -166,8 +166,7 @@ def test_what_is_searched_and_by_whom_is_set_beside_the_columns(page: AppTest) -
         assert all(p.startswith("notes/") for p in paths(page, mode))
 
 
-def test_a_preset_sets_every_control_and_reset_goes_back(page: AppTest) -> None:
-    """The plan's text under the controls is the one of the address."""
+def test_a_preset_sets_every_control_and_a_closed_section_loses_no_setting(page: AppTest) -> None:
     moved(page, "selectbox", "preset", "tmm")
     assert page.slider(key="wb.w.fusion.alpha").value == 0.8
     moved(page, "slider", "fusion.alpha", 0.3)
@@ -177,6 +176,16 @@ def test_a_preset_sets_every_control_and_reset_goes_back(page: AppTest) -> None:
     run(page)
     assert page.slider(key="wb.w.fusion.alpha").value == 0.8
     assert page.query_params["plan"] == "tmm"
+    widgets = [
+        e for kind in ("slider", "selectbox", "toggle", "button_group", "text_input") for e in getattr(page, kind)
+    ]
+    assert all(w.key and w.key.startswith(controls.PREFIX) for w in widgets)
+    for w in widgets:
+        name = str(w.key).removeprefix(controls.PREFIX)
+        if name in plan_fields.BY_NAME or name.rpartition(".")[0] in plan_fields.BY_NAME:
+            field, _ = plan_fields.locate(name)
+            assert field.help in w.help
+            assert guide.address("reference", guide.anchor(field.name)) in w.help
 
 
 def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,42 +208,6 @@ def test_a_slider_neither_searches_nor_embeds(page: AppTest, monkeypatch: pytest
     assert asked == []
 
 
-def test_a_closed_section_draws_no_widgets_and_loses_no_setting(page: AppTest) -> None:
-    """What was set in it stays in the plan, and is shown when it is opened again."""
-    moved(page, "slider", "keyword.k1", 2.0)
-    page.session_state["wb.w.section.keyword"] = False
-    run(page)
-    assert "wb.w.keyword.k1" not in {s.key for s in page.slider}
-    assert page.query_params["plan"] == "default keyword.k1=2"
-    page.session_state["wb.w.section.keyword"] = True
-    run(page)
-    assert page.slider(key="wb.w.keyword.k1").value == 2.0
-
-
-def test_a_slider_before_there_are_answers_runs_the_page(open_app: Open, small_corpus: Path) -> None:
-    """With no query there is nothing to fuse again: the setting is taken and the page stays."""
-    at = open_app(small_corpus)
-    at.slider(key="wb.w.fusion.alpha").set_value(0.9)
-    run(at)
-    assert at.query_params == {"plan": "default fusion.alpha=0.9"}
-    assert at.slider(key="wb.w.fusion.alpha").value == 0.9
-    assert '<code class="wb-plantext">default fusion.alpha=0.9</code>' in all_text(at)
-
-
-def test_every_widget_has_a_key_and_help_from_the_table(page: AppTest) -> None:
-    """A plan field's help is its line in `plan_fields`, with its spelling and a link to the guide."""
-    widgets = [
-        e for kind in ("slider", "selectbox", "toggle", "button_group", "text_input") for e in getattr(page, kind)
-    ]
-    assert all(w.key and w.key.startswith(controls.PREFIX) for w in widgets)
-    for w in widgets:
-        name = str(w.key).removeprefix(controls.PREFIX)
-        if name in plan_fields.BY_NAME or name.rpartition(".")[0] in plan_fields.BY_NAME:
-            field, _ = plan_fields.locate(name)
-            assert field.help in w.help
-            assert guide.address("reference", guide.anchor(field.name)) in w.help
-
-
 def test_every_control_says_its_value_as_its_default_too(open_app: Open, small_corpus: Path) -> None:
     """A browser that missed the run which set a value by its key draws the default: it must be the value, not the least."""
     at = open_app(small_corpus, q=QUERY, plan="rrf fusion.k=20 fusion.weights.vector=0.5 vector.metric=cosine limit=7")
@@ -246,3 +219,9 @@ def test_every_control_says_its_value_as_its_default_too(open_app: Open, small_c
         assert box.options[box.proto.default] == box.value or box.proto.default == box.index, box.key
     for widget in (*at.toggle, *at.text_input):
         assert widget.proto.default == widget.value, widget.key
+    at = open_app(small_corpus)
+    at.slider(key="wb.w.fusion.alpha").set_value(0.9)
+    run(at)
+    assert at.query_params == {"plan": "default fusion.alpha=0.9"}
+    assert at.slider(key="wb.w.fusion.alpha").value == 0.9
+    assert '<code class="wb-plantext">default fusion.alpha=0.9</code>' in all_text(at)

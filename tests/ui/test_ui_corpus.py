@@ -1,7 +1,5 @@
 """The Corpus page: what is indexed, what could not be, and who is shown what of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +49,6 @@ def table(at: AppTest, name: str) -> str:
 
 @pytest.mark.slow
 def test_the_overview_counts_what_is_there(open_app: Open, small_corpus: Path) -> None:
-    """Documents, types, languages, collections, levels and sources add up to the corpus."""
     at = corpus_page(open_app, small_corpus)
     assert f"<td><bdi>{len(TEXTS)}</bdi></td>" in table(at, "Facts")
     for name in ("documents by type", "documents by language", "documents by sensitivity"):
@@ -59,11 +56,15 @@ def test_the_overview_counts_what_is_there(open_app: Open, small_corpus: Path) -
     assert "source</bdi>" in table(at, "Sources")
     assert len(at.get("plotly_chart")) == 1
     assert "Half of the" in all_text(at)
+    at = corpus_page(open_app, small_corpus, part="runs")
+    with wb.open_corpus(small_corpus) as corpus:
+        assert corpus.engine.opened.manifest.digest in table(at, "Generations")
+    assert "answers, open here" in table(at, "Generations")
+    assert at.dataframe[0].value["state"].tolist() == ["done"]
 
 
 @pytest.mark.slow
 def test_every_part_is_in_the_address(open_app: Open, small_corpus: Path) -> None:
-    """A button shows a part and names it; the address alone shows it too; a mistyped one is the overview."""
     at = corpus_page(open_app, small_corpus)
     for part in PARTS:
         at.segmented_control(key="wb.w.corpus.part").set_value(part)
@@ -75,7 +76,6 @@ def test_every_part_is_in_the_address(open_app: Open, small_corpus: Path) -> Non
 
 
 def test_chunks_are_found_by_letters_and_filter(open_app: Open, small_corpus: Path) -> None:
-    """Letters in text, section or path, whatever the case; a filter narrows; nothing found says what to do."""
     at = corpus_page(open_app, small_corpus, part="chunks")
     everything = table(at, "Chunks").count("<tr><td>")
     assert everything == 50
@@ -109,15 +109,6 @@ def test_files_that_were_not_indexed_are_listed_with_reason_and_remedy(open_app:
     assert re.search(r"failed</bdi></td><td><bdi>b.pdf</bdi></td><td><bdi>\w.+?</bdi></td><td><bdi>\w", files)
 
 
-def test_runs_and_generations_are_listed(open_app: Open, small_corpus: Path) -> None:
-    """The digest of the one that answers, and the run that made it."""
-    at = corpus_page(open_app, small_corpus, part="runs")
-    with wb.open_corpus(small_corpus) as corpus:
-        assert corpus.engine.opened.manifest.digest in table(at, "Generations")
-    assert "answers, open here" in table(at, "Generations")
-    assert at.dataframe[0].value["state"].tolist() == ["done"]
-
-
 @pytest.fixture(scope="module")
 def shared_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tenants and a failed file of one of them."""
@@ -134,7 +125,6 @@ def shared_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_who_does_not_see_everything_learns_nothing_of_the_rest(
     open_app: Open, shared_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No name, count, digest or failed file of another tenant is on any part of the page; one's own failed file is."""
     monkeypatch.setenv("WORKBENCH_TENANT", "acme")
     with wb.open_corpus(shared_corpus, Principal("acme")) as corpus:
         digest = corpus.engine.opened.manifest.digest
@@ -149,23 +139,20 @@ def test_who_does_not_see_everything_learns_nothing_of_the_rest(
 # --- who may start a run ----------------------------------------------------------------------------------------------------
 
 
-def test_a_server_for_others_offers_no_run(open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address that others reach would let them read this machine's files."""
-    real = st.get_option
-    monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else real(name))
-    at = corpus_page(open_app, small_corpus, part="index")
-    assert "workbench index PATH" in at.code[0].value
-    assert not at.text_area
-
-
 @pytest.mark.usefixtures("local_server")
-def test_the_setting_forbids_runs(open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also before there is a corpus."""
+def test_a_server_for_others_and_the_setting_offer_no_run(
+    open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WORKBENCH_APP_INDEXING", "no")
     assert not corpus_page(open_app, small_corpus, part="index").text_area
     at = corpus_page(open_app, small_corpus.parent / "none")
     assert not at.text_area
     assert "There is no corpus yet" in all_text(at)
+    real = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else real(name))
+    at = corpus_page(open_app, small_corpus, part="index")
+    assert "workbench index PATH" in at.code[0].value
+    assert not at.text_area
 
 
 # --- a run ------------------------------------------------------------------------------------------------------------------
@@ -181,7 +168,6 @@ def test_the_setting_forbids_runs(open_app: Open, small_corpus: Path, monkeypatc
     ],
 )
 def test_what_cannot_be_indexed_is_said(open_app: Open, small_corpus: Path, typed: str, words: str) -> None:
-    """Nothing is started, and the sentence says what to do."""
     at = corpus_page(open_app, small_corpus, part="index")
     at.text_area(key="wb.w.index.paths").set_value(typed.replace("CORPUS", str(small_corpus)))
     at.button(key="wb.w.index.start").click()
@@ -190,8 +176,7 @@ def test_what_cannot_be_indexed_is_said(open_app: Open, small_corpus: Path, type
     assert runs.status(small_corpus) is None
 
 
-def test_a_second_run_is_refused_while_one_lives(tmp_path: Path) -> None:
-    """Whoever holds the lock lives; the sentence says to wait or stop it."""
+def test_a_second_run_is_refused_while_one_lives_and_a_dead_one_is_failed(tmp_path: Path) -> None:
     folder = runs.folder_of(tmp_path / "corpus")
     folder.mkdir(parents=True)
     (folder / "lock").touch()
@@ -204,13 +189,6 @@ def test_a_second_run_is_refused_while_one_lives(tmp_path: Path) -> None:
         assert said.alive
         with pytest.raises(CorpusLocked, match="going on"):
             runs.start(tmp_path / "corpus", Asked(("/x",)))
-
-
-def test_a_run_whose_process_died_is_failed_with_its_last_words(tmp_path: Path) -> None:
-    """The lock is free and the file says running: nobody will ever say more."""
-    folder = runs.folder_of(tmp_path / "corpus")
-    folder.mkdir(parents=True)
-    (folder / "lock").touch()
     (folder / "log").write_text("Traceback\nMemoryError: too big\n")
     runs.write(folder, Status(runs.RUNNING, Asked(("/x",)), started=1.0))
     said = runs.status(tmp_path / "corpus")
@@ -221,22 +199,25 @@ def test_a_run_whose_process_died_is_failed_with_its_last_words(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["", "  ", "a b", "../x", "a'b"])
 def test_a_collection_needs_a_name(name: str) -> None:
-    """Letters, digits, dash and underscore."""
     with pytest.raises(UsageError, match="not a name of a collection"):
         runs.asked_of(("/x",), name, None)
 
 
-def test_progress_is_said_in_words() -> None:
-    """What, since when, how fast, how long."""
+def test_progress_is_said_in_words_and_counted_in_bars() -> None:
     said = Status(
         runs.RUNNING, Asked(("/x",)), started=100.0, step="embed", done=5, total=10, rate=2.5, seconds_left=120.0
     )
     assert progress_text(said, 130.0) == "Indexing /x, for 30 s, 2.5 a second, about 2 min left in this step"
+    tokens = np.array([0, 1, 5, 5, 199, 200, 2000])
+    drawn = charts.token_figure(tokens, 200)
+    assert sum(drawn.data[0].y) == len(tokens)
+    assert len(drawn.data[0].x) <= 61
+    assert drawn.layout.shapes[0].x0 == 200
+    assert not charts.token_figure(np.zeros(0, np.int64)).layout.shapes
 
 
 @pytest.mark.slow
 def test_a_run_is_stopped_and_leaves_the_corpus_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file says so, the lock is free, and the next run may start."""
     monkeypatch.setenv("WORKBENCH_ENCODER", "hashing")
     source = tmp_path / "source"
     source.mkdir()
@@ -260,13 +241,3 @@ def test_a_run_is_stopped_and_leaves_the_corpus_as_it_was(tmp_path: Path, monkey
 
 
 # --- parts --------------------------------------------------------------------------------------------------------------------
-
-
-def test_the_token_histogram_counts_every_chunk_once() -> None:
-    """Bars add up, the budget is a line, and there are few bars however long a chunk is."""
-    tokens = np.array([0, 1, 5, 5, 199, 200, 2000])
-    drawn = charts.token_figure(tokens, 200)
-    assert sum(drawn.data[0].y) == len(tokens)
-    assert len(drawn.data[0].x) <= 61
-    assert drawn.layout.shapes[0].x0 == 200
-    assert not charts.token_figure(np.zeros(0, np.int64)).layout.shapes

@@ -1,7 +1,5 @@
 """The Document page: whole text, matches, chunk borders, pages, neighbours, how its rows are cut; and the places it opens at."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable
@@ -46,7 +44,6 @@ TEXTS = st.text(alphabet="ab \n<é𝄞", max_size=300)
     st.lists(st.tuples(st.integers(0, 300), st.integers(1, 20)), max_size=8),
 )
 def test_no_character_is_left_out_or_shown_twice(text: str, cuts: list[int], found: list[tuple[int, int]]) -> None:
-    """Whatever the chunks and matches are, the rows together are the text."""
     chunks = [chunk(i, c, c + 1) for i, c in enumerate(sorted(set(cuts)))]
     spans = join_spans([Span(a, min(a + n, len(text))) for a, n in found if a < len(text)])
     sheet = Sheet.of(text, "a.md", chunks)
@@ -58,7 +55,6 @@ def test_no_character_is_left_out_or_shown_twice(text: str, cuts: list[int], fou
 
 
 def test_a_long_document_is_shown_a_page_at_a_time() -> None:
-    """Pages hold every line once, and a place opens its own page."""
     text = "\n".join(f"line {n}" for n in range(1, 1001))
     sheet = Sheet.of(text)
     assert (sheet.lines, sheet.pages) == (1000, 3)
@@ -66,10 +62,6 @@ def test_a_long_document_is_shown_a_page_at_a_time() -> None:
     shown = "".join(sheet.html(page, Target()) for page in (1, 2, 3))
     assert [int(n) for n in re.findall(r'id="line-(\d+)"', shown)] == list(range(1, 1001))
     assert sheet.html(2, Target()).count('class="wb-row') == ROWS_A_PAGE
-
-
-def test_a_passage_at_the_border_of_two_pages_is_shown_whole() -> None:
-    """A page shows some rows of its neighbours too, as far as there are any, and says where its own begin."""
     sheet = Sheet.of("\n".join(f"line {n}" for n in range(1, 1001)))
     lines = [re.findall(r'id="line-(\d+)"', sheet.html(page, Target(399, 403), beyond=10)) for page in (1, 2, 3)]
     assert [(own[0], own[-1]) for own in lines] == [("1", "410"), ("391", "810"), ("791", "1000")]
@@ -77,10 +69,6 @@ def test_a_passage_at_the_border_of_two_pages_is_shown_whole() -> None:
     assert first.count("wb-target") == second.count("wb-target") == 5
     assert "wb-turned" not in first
     assert re.findall(r'wb-turned" id="line-(\d+)"', second) == ["401"]
-
-
-def test_two_megabytes_in_one_line_are_many_pages_and_one_is_small() -> None:
-    """A page costs what its rows hold, not what the document holds; the line keeps its one number."""
     sheet = Sheet.of("word " * 400_000)
     assert sheet.pages == 3
     page = sheet.html(3, Target())
@@ -91,7 +79,6 @@ def test_two_megabytes_in_one_line_are_many_pages_and_one_is_small() -> None:
 
 
 def test_a_chunk_begins_a_row_with_its_number_tokens_section_and_citation() -> None:
-    """Also in the middle of a line, which keeps its one number."""
     sheet = Sheet.of("first second third", "a.md", [chunk(0, 0, 6, "Top"), chunk(1, 6, 18, "Top > <Next>")])
     shown = sheet.html(1, Target())
     assert shown.count("wb-begins") == 2
@@ -100,10 +87,6 @@ def test_a_chunk_begins_a_row_with_its_number_tokens_section_and_citation() -> N
     assert "7 tokens · <bdi>&lt;Next&gt;</bdi>" in shown
     assert shown.count('data-wb-copy="a.md:1-1"') == 2
     assert text_of(shown) == "first \nsecond third"
-
-
-def test_a_passage_in_one_long_line_is_found_by_its_words() -> None:
-    """The quote is marked, and only its row is the target, not the whole line."""
     sheet = Sheet.of("word " * 2000 + "the needle here " + "word " * 2000)
     target = Target(1, 1, "the needle")
     assert sheet.offset_of(target) == 10_000
@@ -122,20 +105,9 @@ def test_lines_of_an_address(lines: str, target: Target) -> None:
 
 
 # --- the page -------------------------------------------------------------------------------------------------------------
-def test_without_a_path_the_first_documents_are_listed(
-    open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each is a link; where there are more than the list shows, it says so."""
-    assert "These are the first" not in all_text(document(open_app, small_corpus))
-    monkeypatch.setattr(document_view, "MOST_LISTED", 5)
-    at = document(open_app, small_corpus)
-    assert "These are the first 5" in all_text(at)
-    (listed,) = (b for b in bodies(at) if 'class="wb-links"' in b)
-    assert listed.count("<li>") == 5
 
 
 def test_the_query_is_marked_and_gone_through(open_app: Open, small_corpus: Path) -> None:
-    """Next and previous go from match to match, name it in the address, and stop at both ends."""
     at = document(open_app, small_corpus, path="tea.md", q="boiling water")
     assert body(at).count("<mark>") == 4
     at.button(key="wb.w.document.next-match").click()
@@ -154,17 +126,12 @@ def test_the_query_is_marked_and_gone_through(open_app: Open, small_corpus: Path
 
 
 def test_facts_and_neighbours_stand_beside_the_text(open_app: Open, small_corpus: Path) -> None:
-    """What the corpus knows of the document, and links to the others of its folder that keep the query."""
     at = document(open_app, small_corpus, path="notes/note-03.md", q="retry")
     said = all_text(at)
     assert "<td>type</td><td><bdi>markdown</bdi></td>" in said
     assert '<a href="document?q=retry&amp;path=notes%2Fnote-02.md" target="_self" rel="prev">' in said
     assert '<a href="document?q=retry&amp;path=notes%2Fnote-04.md" target="_self" rel="next">' in said
     assert "tea.md" not in said
-
-
-def test_a_document_that_is_not_there_is_a_sentence(open_app: Open, small_corpus: Path) -> None:
-    """Absent, outside and hostile paths are told, and nothing is read."""
     for path in ("nothing.md", "../../etc/passwd", "/etc/passwd", "<script>x</script>"):
         at = document(open_app, small_corpus, path=path)
         assert any('role="alert"' in b for b in bodies(at))
@@ -172,14 +139,21 @@ def test_a_document_that_is_not_there_is_a_sentence(open_app: Open, small_corpus
         assert "root:" not in all_text(at)
 
 
-def test_without_a_path_the_page_asks_for_one(open_app: Open, small_corpus: Path) -> None:
-    """Typing one opens it and names it in the address; some of the corpus's own are listed."""
+def test_without_a_path_documents_are_listed_and_one_can_be_typed(
+    open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = document(open_app, small_corpus)
     assert "backoff.py" in all_text(at)
     at.text_input(key="wb.w.path").set_value("tea.md")
     run(at)
     assert "warm the pot" in body(at)
     assert at.query_params == {"path": "tea.md"}
+    assert "These are the first" not in all_text(document(open_app, small_corpus))
+    monkeypatch.setattr(document_view, "MOST_LISTED", 5)
+    at = document(open_app, small_corpus)
+    assert "These are the first 5" in all_text(at)
+    (listed,) = (b for b in bodies(at) if 'class="wb-links"' in b)
+    assert listed.count("<li>") == 5
 
 
 # --- pages of a PDF ----------------------------------------------------------------------------------------------------
@@ -228,7 +202,6 @@ def shown_page(open_app: Open, corpus: Path, **params: str) -> AppTest:
 def test_a_page_is_drawn_from_the_original_while_it_is_the_same_and_allowed(
     open_app: Open, pdf_corpus: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """On request, the page that the address stands on; a link out of the folder, a changed or a missing file is not drawn."""
     corpus, file = pdf_corpus
     assert shown_page(open_app, corpus).image[0].captions == ["Page 1 of 2"]
     monkeypatch.setenv("WORKBENCH_ALLOWED_ROOTS", str(tmp_path / "elsewhere"))
@@ -245,7 +218,6 @@ def test_a_page_is_drawn_from_the_original_while_it_is_the_same_and_allowed(
 
 
 def test_a_page_that_says_it_is_huge_is_drawn_within_bounds(tmp_path: Path) -> None:
-    """A page may claim any size; the picture's pixels are bounded."""
     write_pdf(tmp_path / "huge.pdf", ((14_000, 3), (3, 14_000)))
     for page in (1, 2):
         png = page_png((tmp_path / "huge.pdf").read_bytes(), page)
@@ -256,7 +228,6 @@ def test_a_page_that_says_it_is_huge_is_drawn_within_bounds(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("data", "page"), [(b"%PDF-1.4 nonsense", 1), (None, 9)])
 def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, data: bytes | None, page: int) -> None:
-    """A damaged file, and a page that is not there."""
     from workbench.errors import UsageError
 
     write_pdf(tmp_path / "a.pdf", ((300, 400),))
@@ -271,8 +242,7 @@ PLACED = [Place(0, "sheet=S&row=1"), Place(11, "sheet=S&row=4"), Place(17, "shee
 TABLE = "# S\n\na | b\nc | d\ne | f\n"
 
 
-def test_a_places_number_stands_in_the_margin_and_its_citation_is_copied() -> None:
-    """Rows of a sheet are numbered as the program numbers them; lines without a place of their own keep theirs."""
+def test_a_places_number_stands_in_the_margin_and_a_target_outside_is_given_up() -> None:
     sheet = Sheet.of(TABLE, "a.xlsx", (), PLACED)
     shown = sheet.html(1, Target(4, 5))
     assert re.findall(r'wb-at" title="([^"]*)">([^<]*)<', shown) == [
@@ -282,10 +252,6 @@ def test_a_places_number_stands_in_the_margin_and_its_citation_is_copied() -> No
     said = heading("a.xlsx", "", sheet, Target(4, 5), 0)
     assert 'data-wb-copy="a.xlsx#sheet=S&amp;row=4-5"' in said
     assert "sheet S, row 4-5" in said
-
-
-def test_a_target_outside_its_place_is_given_up_for_the_place() -> None:
-    """Lines move when a document changes; sheets and rows tell where they are."""
     sheet = Sheet.of(TABLE, "a.xlsx", (), PLACED)
     assert sheet.narrowed(Target(5, 5), Span(11, 22)) == Target(5, 5)
     assert sheet.narrowed(Target(9, 9), Span(11, 16)) == Target(4, 4)
@@ -311,8 +277,9 @@ def placed_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "corpus"
 
 
-def test_a_document_opens_at_its_place(open_app: Open, placed_corpus: Path) -> None:
-    """By locator, as people write it, as a citation; lines narrow it where they lie in it."""
+def test_a_document_opens_at_its_place_or_says_that_it_is_gone(
+    open_app: Open, placed_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for params, words in (
         ({"path": "book.xlsx", "at": "sheet=Sales&row=2"}, "heron | 3"),
         ({"path": "book.xlsx", "at": "Sales!A3"}, "newt | 4"),
@@ -329,24 +296,14 @@ def test_a_document_opens_at_its_place(open_app: Open, placed_corpus: Path) -> N
             r'<div class="wb-row[^"]*wb-target".*?wb-src-line" dir="auto">(.*?)</span></div>', body(at)
         )
         assert html.unescape(targets[-1]) == words
-
-
-def test_the_editor_opens_a_page_at_its_own_line(
-    open_app: Open, placed_corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The lines of its text are others: the heading is the first of those."""
+    at = document(open_app, placed_corpus, path="book.xlsx", at="sheet=Costs&row=9")
+    assert "It has sheet Sales, R&amp;D" in all_text(at)
+    assert "heron" in body(at)
     monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "vscode://file/{path}:{line}")
     assert 'files/page.html:4"' in column(open_app(placed_corpus, q="otters", columns="keyword"), "keyword")
 
 
-def test_a_place_that_is_gone_is_told_and_the_document_shown(open_app: Open, placed_corpus: Path) -> None:
-    at = document(open_app, placed_corpus, path="book.xlsx", at="sheet=Costs&row=9")
-    assert "It has sheet Sales, R&amp;D" in all_text(at)
-    assert "heron" in body(at)
-
-
 def test_a_results_link_opens_its_place(open_app: Open, placed_corpus: Path) -> None:
-    """The link of a card names the place, and the page that it opens marks the passage."""
     import workbench as wb
     from workbench.ui.components import cards
 

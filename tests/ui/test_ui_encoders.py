@@ -1,7 +1,5 @@
 """Several encoders on the pages: each is a source with its own control, badge and colour."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,7 +34,6 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_the_search_page_has_a_slider_and_a_badge_for_each_encoder(open_app: Open, both: Path) -> None:
-    """Sources offer it; its weight moves the scores of the hybrid column; its colour is a shade of its own."""
     at = open_app(both, q="retry request", plan=PLAN)
     sources = at.button_group(key="wb.w.sources")
     assert sources.options == ["grep", "keyword", "vector", "vector:table"]
@@ -55,8 +52,7 @@ def cuts(at: AppTest) -> list[str]:
     return [c.value for c in at.caption if c.value.startswith("Drops ")]
 
 
-def test_each_encoder_has_its_own_threshold(open_app: Open, both: Path) -> None:
-    """A slider, a histogram and a count for each; one moved cuts that source alone, is in the address, and goes back."""
+def test_each_encoder_has_its_own_threshold_in_any_metric(open_app: Open, both: Path) -> None:
     at = open_app(both, q="retry request", plan="default sources=keyword,vector,vector:table vector.threshold=0.6")
     assert [at.slider(key=f"wb.w.threshold.{s}").value for s in ("vector", "vector:table")] == [0.6, 0.6]
     drawn = [e.proto.body for e in at.get("html") if 'class="wb-histogram"' in e.proto.body]
@@ -79,9 +75,6 @@ def test_each_encoder_has_its_own_threshold(open_app: Open, both: Path) -> None:
     assert cuts(at)[0].startswith("Drops 0 of ")
     at.toggle(key="wb.w.cut.vector").set_value(True)
     assert run(at).slider(key="wb.w.threshold.vector").value == 0.6
-
-
-def test_another_metric_says_each_threshold_anew(open_app: Open, both: Path) -> None:
     at = open_app(both, q="retry request", plan=f"{PLAN} threshold.vector:table=0.25")
     before = column(at, "hybrid")
     at.selectbox(key="wb.w.vector.metric").set_value("cosine")
@@ -92,7 +85,6 @@ def test_another_metric_says_each_threshold_anew(open_app: Open, both: Path) -> 
 
 
 def test_the_tune_page_advises_each_encoder(open_app: Open, both: Path, tmp_path: Path) -> None:
-    """A table of what each has and may take; one is taken over alone, or all at once, into their own fields."""
     judged = tmp_path / "judged.csv"
     judged.write_text("query_id,query,document,grade\n1,retry request,retries.md,1\n2,kettle water,kettle.md,1\n")
     at = open_app(both, plan=PLAN)

@@ -1,7 +1,5 @@
 """The Explain page: its pictures, where a document went, and the way to bring it in."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -46,18 +44,24 @@ def table(at: AppTest) -> str:
     return found
 
 
-def test_without_a_query_it_says_what_to_do(open_app: Open, small_corpus: Path) -> None:
-    """Nothing is drawn, and titles of the corpus are one click away."""
+@pytest.mark.slow
+def test_without_a_query_it_says_what_to_do_and_a_kept_answer_has_no_times(open_app: Open, small_corpus: Path) -> None:
     at = explain(open_app, small_corpus)
     assert "There is no search to explain yet" in all_text(at)
     at.button(key="wb.w.example-0").click()
     run(at)
     assert at.query_params["q"]
     assert len(at.get("plotly_chart")) == len(PICTURES)
+    explain(open_app, small_corpus, q=QUERY)
+    at = explain(open_app, small_corpus, q=QUERY)
+    assert "its answer was kept" in all_text(at)
+    assert not [e for e in at.get("plotly_chart") if e.proto.id.endswith("wb.w.explain.timings")]
+    assert 'class="wb-places"' in table(at)
 
 
-def test_the_table_has_the_results_in_their_order(open_app: Open, small_corpus: Path) -> None:
-    """The same chunks as the Search page's hybrid column, and every number as the record has it."""
+def test_the_table_has_the_results_in_their_order_and_nothing_found_its_funnel(
+    open_app: Open, small_corpus: Path
+) -> None:
     at = open_app(small_corpus, q=QUERY)
     searched = chunks(at, "hybrid")
     go(at, "explain")
@@ -67,19 +71,23 @@ def test_the_table_has_the_results_in_their_order(open_app: Open, small_corpus: 
     for hit in hits:
         assert f'title="{hit.score!r}"' in table(at)
         assert all(f'title="{value!r}"' in table(at) for value in hit.contributions.values())
+    at = explain(open_app, small_corpus, q="zzzyx", plan="default vector.threshold=0")
+    assert "No candidate is left to draw" in all_text(at)
+    assert figure(at, "funnel").data
+    for query in ("<b>x</b> & \"'", "$x^2$ **b** :red[x]", "x" * 3000, '"unclosed', "-only", "*"):
+        assert "<b>x</b>" not in "".join(bodies(explain(open_app, small_corpus, q=query, target=query)))
 
 
 def test_the_way_in_can_be_tried_here(open_app: Open, small_corpus: Path) -> None:
-    """The button sets the plan; the document then has its rank."""
     at = explain(open_app, small_corpus, q=QUERY, plan="default limit=3", target="limits.md")
     at.button(key="wb.w.explain.apply").click()
     again(at)
     assert "limit=" in at.query_params["plan"]
     assert re.search(r"<h4>Rank \d+", standing(at))
-
-
-def test_an_unknown_path_offers_those_with_its_letters(open_app: Open, small_corpus: Path) -> None:
-    """A part of a path is enough: the documents that hold it are one click away."""
+    at = explain(open_app, small_corpus, q="limits -request", plan="rrf sources=keyword", target="limits.md")
+    assert "which the query leaves out with -request" in standing(at)
+    (link,) = re.findall(r'href="([^"]+)"[^>]*data-wb-way-in', standing(at))
+    assert parse_qs(urlsplit(link.replace("&amp;", "&")).query)["q"] == ["limits"]
     at = explain(open_app, small_corpus, q=QUERY, target="note-1")
     assert "It is not in the corpus" in standing(at)
     assert "<code>workbench index PATH</code>" in standing(at)
@@ -87,18 +95,6 @@ def test_an_unknown_path_offers_those_with_its_letters(open_app: Open, small_cor
     again(at)
     assert at.query_params["target"] == "notes/note-10.md"
     assert "notes/note-10.md" in standing(at)
-
-
-def test_the_query_without_what_leaves_a_document_out_is_one_click_away(open_app: Open, small_corpus: Path) -> None:
-    """What brings it in is another query: the link has it."""
-    at = explain(open_app, small_corpus, q="limits -request", plan="rrf sources=keyword", target="limits.md")
-    assert "which the query leaves out with -request" in standing(at)
-    (link,) = re.findall(r'href="([^"]+)"[^>]*data-wb-way-in', standing(at))
-    assert parse_qs(urlsplit(link.replace("&amp;", "&")).query)["q"] == ["limits"]
-
-
-def test_choosing_a_document_names_it_in_the_address(open_app: Open, small_corpus: Path) -> None:
-    """The list has the candidates first and the rest of the corpus after them; choosing nothing takes the name away."""
     at = explain(open_app, small_corpus, q=QUERY)
     box = at.selectbox(key="wb.w.explain.target")
     assert "tea.md" in box.options
@@ -112,8 +108,7 @@ def test_choosing_a_document_names_it_in_the_address(open_app: Open, small_corpu
     assert not any('class="wb-standing"' in b for b in bodies(at))
 
 
-def test_what_was_run_is_shown_on_request(open_app: Open, small_corpus: Path) -> None:
-    """The plan's text, the SQL of the keyword side with its numbers, the vector side in words, the filter's SQL."""
+def test_what_was_run_is_shown_and_finds_what_the_page_found(open_app: Open, small_corpus: Path) -> None:
     at = explain(open_app, small_corpus, q=QUERY, filters="type = 'markdown'", plan="default keyword.k1=1.3")
     assert not any("SELECT" in c.value for c in at.code)
     at.session_state["wb.w.explain.how"] = True
@@ -124,10 +119,6 @@ def test_what_was_run_is_shown_on_request(open_app: Open, small_corpus: Path) ->
     assert "cosine(query, X)" in shown
     assert "nfc_normalize(d.type) = ?" in shown
     assert "'markdown'" in shown
-
-
-def test_the_shown_sql_finds_what_the_page_found(open_app: Open, small_corpus: Path) -> None:
-    """Copied and run, the statement gives the keyword ranking."""
     at = explain(open_app, small_corpus, q=QUERY)
     at.session_state["wb.w.explain.how"] = True
     again(at)
@@ -145,8 +136,6 @@ def test_the_shown_sql_finds_what_the_page_found(open_app: Open, small_corpus: P
 def test_an_unavailable_vector_side_is_said_and_the_rest_is_explained(
     open_app: Open, small_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keyword goes on; the plane needs both sides and says so."""
-
     def gone(*_: Any, **__: Any) -> Any:
         raise EncoderError("The model is gone", "Install it again")
 
@@ -159,15 +148,7 @@ def test_an_unavailable_vector_side_is_said_and_the_rest_is_explained(
     assert "tea.md" in standing(at)
 
 
-def test_nothing_found_is_explained_by_the_funnel(open_app: Open, small_corpus: Path) -> None:
-    """No list to draw, but the steps that emptied it."""
-    at = explain(open_app, small_corpus, q="zzzyx", plan="default vector.threshold=0")
-    assert "No candidate is left to draw" in all_text(at)
-    assert figure(at, "funnel").data
-
-
 def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus: Path, tmp_path: Path) -> None:
-    """A grade given on this query's hit is its shape in the picture; another query's is not."""
     import shutil
 
     import workbench as wb
@@ -193,7 +174,6 @@ def test_judged_candidates_are_marked_in_the_plane(open_app: Open, small_corpus:
 
 @pytest.mark.slow
 def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp_path: Path) -> None:
-    """Why a document is missing: the run refused it. Who does not see every document is not told of such files."""
     import workbench as wb
 
     (tmp_path / "in").mkdir()
@@ -208,18 +188,7 @@ def test_a_file_that_was_not_indexed_is_told_with_its_reason(open_app: Open, tmp
     assert not any('class="wb-alert"' in b for b in bodies(at))
 
 
-@pytest.mark.slow
-def test_a_kept_answer_says_so_in_place_of_its_times(open_app: Open, small_corpus: Path) -> None:
-    """The second person to ask within the time gets the kept answer: bars of nothing would explain nothing."""
-    explain(open_app, small_corpus, q=QUERY)
-    at = explain(open_app, small_corpus, q=QUERY)
-    assert "its answer was kept" in all_text(at)
-    assert not [e for e in at.get("plotly_chart") if e.proto.id.endswith("wb.w.explain.timings")]
-    assert 'class="wb-places"' in table(at)
-
-
 def test_sliders_move_the_pictures_without_a_search(open_app: Open, small_corpus: Path) -> None:
-    """The plan in the address and a picture change; the candidates are fused again, not searched."""
     at = explain(open_app, small_corpus, q=QUERY)
     assert len(at.get("plotly_chart")) == len(PICTURES)
     names = [n for n in PICTURES if n != "timings"]
@@ -236,9 +205,3 @@ def test_sliders_move_the_pictures_without_a_search(open_app: Open, small_corpus
         assert [figure(at, n).to_json() for n in names] != before
         again(at)  # a slider draws its part of the page only
     assert at.session_state["wb.finder"].searched == 1
-
-
-def test_odd_queries_and_targets_are_text(open_app: Open, small_corpus: Path) -> None:
-    """No page breaks, and nothing typed becomes markup."""
-    for query in ("<b>x</b> & \"'", "$x^2$ **b** :red[x]", "x" * 3000, '"unclosed', "-only", "*"):
-        assert "<b>x</b>" not in "".join(bodies(explain(open_app, small_corpus, q=query, target=query)))

@@ -1,7 +1,5 @@
 """The Judge page: sets made and chosen, passages graded one after the other, and what it says without a corpus or model."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -49,19 +47,7 @@ def start(open_app: Open, corpus: Path, *queries: str) -> AppTest:
     return press(at, "start")
 
 
-def test_without_a_set_it_offers_to_make_one(open_app: Open, corpus: Path) -> None:
-    """Typed queries become a set that can be judged at once."""
-    at = judge(open_app, corpus)
-    assert "There is no query set yet" in all_text(at)
-    at.text_input(key=KEY + "typed.name").set_value("mine")
-    at.text_area(key=KEY + "typed.lines").set_value("boil water\n\nretry pause\n")
-    at = press(at, "typed.make")
-    assert at.selectbox(key=KEY + "set").options == ["mine (2 queries, 0 judgments)"]
-    assert "The set mine has 2 queries" in "".join(bodies(at))
-
-
 def test_a_set_is_added_to_renamed_and_deleted(open_app: Open, corpus: Path) -> None:
-    """On its page, with a sentence each; the renamed set stays chosen, a taken name and nothing to add are refused."""
     with wb.open_corpus(corpus) as opened:
         opened.judging.sets.create("tea", ["boil water"])
         opened.judging.sets.create("other", ["kettle"])
@@ -85,8 +71,17 @@ def test_a_set_is_added_to_renamed_and_deleted(open_app: Open, corpus: Path) -> 
     assert not at.checkbox(key=KEY + "delete.sure.other").value
 
 
+def test_without_a_set_it_offers_to_make_one(open_app: Open, corpus: Path) -> None:
+    at = judge(open_app, corpus)
+    assert "There is no query set yet" in all_text(at)
+    at.text_input(key=KEY + "typed.name").set_value("mine")
+    at.text_area(key=KEY + "typed.lines").set_value("boil water\n\nretry pause\n")
+    at = press(at, "typed.make")
+    assert at.selectbox(key=KEY + "set").options == ["mine (2 queries, 0 judgments)"]
+    assert "The set mine has 2 queries" in "".join(bodies(at))
+
+
 def test_a_set_is_made_from_the_documents(open_app: Open, corpus: Path) -> None:
-    """With its judgments; the same name again is refused in a sentence."""
     at = judge(open_app, corpus)
     at.number_input(key=KEY + "made.count").set_value(5)
     at = press(at, "made.make")
@@ -95,8 +90,7 @@ def test_a_set_is_made_from_the_documents(open_app: Open, corpus: Path) -> None:
     assert "There is a query set" in "".join(b for b in bodies(at) if "wb-alert" in b)
 
 
-def test_undo_skip_and_note(open_app: Open, corpus: Path) -> None:
-    """Undo brings the passage back; a skipped one comes at the end; a note is kept with its grade, and once."""
+def test_undo_skip_and_note_and_the_page_is_blind(open_app: Open, corpus: Path) -> None:
     at = start(open_app, corpus, "boil water")
     first = shown(at)
     at.text_input(key=KEY + "note").set_value("because of the pot")
@@ -119,10 +113,13 @@ def test_undo_skip_and_note(open_app: Open, corpus: Path) -> None:
     assert "workbench eval tea" in at.code[0].value
     press(at, "undo")
     assert shown(at) == first
+    with wb.open_corpus(corpus) as opened:
+        opened.judging.grade(shown(at), 3, opened.judging.queries("tea")[0], set="tea", judge="bob")
+    (body,) = (b for b in bodies(run(at)) if 'aria-label="Passage to judge"' in b)
+    assert not {"keyword", "vector", "hybrid", "rank", "score", "bob"} & set(body.lower().replace('"', " ").split())
 
 
 def test_two_judges_see_how_far_they_agree(open_app: Open, corpus: Path) -> None:
-    """In words, once both have judged something."""
     with wb.open_corpus(corpus) as opened:
         opened.judging.sets.create("tea", ["boil water"])
         (query,) = opened.judging.queries("tea")
@@ -136,7 +133,6 @@ def test_two_judges_see_how_far_they_agree(open_app: Open, corpus: Path) -> None
 def test_without_the_vector_side_the_page_says_so(
     open_app: Open, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pool of the vector plan alone is an error in a sentence; keyword plans go on."""
     from workbench.errors import EncoderError
 
     def broken(*_: object, **__: object) -> None:
@@ -154,7 +150,6 @@ def test_without_the_vector_side_the_page_says_so(
 
 @pytest.mark.slow
 def test_a_model_grades_the_pool(open_app: Open, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an endpoint the page says what to set; with one, what was graded and how far it agrees with people."""
     with wb.open_corpus(corpus) as opened:
         opened.judging.sets.create("tea", ["boil water"])
         (query,) = opened.judging.queries("tea")
@@ -215,12 +210,3 @@ def test_a_grade_taken_back_is_asked_again_though_the_passage_has_one_of_its_par
             assert again is not None
             assert again[1].chunk_id == chunk_id
         assert made.done == 0
-
-
-def test_the_page_is_blind(open_app: Open, corpus: Path) -> None:
-    """Neither source, nor rank, nor score, nor what another judge said."""
-    at = start(open_app, corpus)
-    with wb.open_corpus(corpus) as opened:
-        opened.judging.grade(shown(at), 3, opened.judging.queries("tea")[0], set="tea", judge="bob")
-    (body,) = (b for b in bodies(run(at)) if 'aria-label="Passage to judge"' in b)
-    assert not {"keyword", "vector", "hybrid", "rank", "score", "bob"} & set(body.lower().replace('"', " ").split())

@@ -1,7 +1,5 @@
 """Every plan field has a control, and every control says what it sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,39 +90,33 @@ def test_a_control_sets_its_field(open_app: Open, small_corpus: Path, field: str
     assert plan_fields.BY_NAME[field].help in widget(at, name).help
 
 
-def test_a_typed_value_that_cannot_be_is_said(open_app: Open, small_corpus: Path) -> None:
-    """The sentence names bounds; the field stays."""
-    at = open_app(small_corpus)
-    widget(at, "cache_seconds").set_value("soon")
-    run(at)
-    assert "a number of seconds from 0 to 86400" in all_text(at)
-    assert "plan" not in at.query_params
-    assert widget(at, "cache_seconds").value == "180"
-
-
-def test_a_depth_can_be_automatic_again(open_app: Open, small_corpus: Path) -> None:
-    """Also one that was said in limits."""
-    at = open_app(small_corpus, q="retry", plan="default depth.vector=3x")
-    assert widget(at, "depth.vector").value == 30
-    at.button(key="wb.w.depth.vector.auto").click()
-    run(at)
-    assert "plan" not in at.query_params
-    assert widget(at, "depth.vector").value == 100
-
-
-def test_what_differs_from_the_preset_is_said(open_app: Open, small_corpus: Path) -> None:
-    """Field, the preset's value, and the one now; and the text form with a button to copy it."""
+def test_what_differs_from_the_preset_is_said_and_a_depth_can_be_automatic_again(
+    open_app: Open, small_corpus: Path
+) -> None:
     plan = Plan.parse("tmm fusion.alpha=0.3 limit=20")
     at = open_app(small_corpus, plan=str(plan))
     (shown,) = [e.proto.body for e in at.get("html") if 'class="wb-plan"' in e.proto.body]
     assert 'data-wb-copy="tmm limit=20 fusion.alpha=0.3"' in shown
     assert "<bdi>0.8</bdi></td><td><b>0.3</b></td>" in shown
     assert shown.index("<code>limit") < shown.index("<code>fusion.alpha")
+    at = open_app(small_corpus, q="retry", plan="default depth.vector=3x")
+    assert widget(at, "depth.vector").value == 30
+    at.button(key="wb.w.depth.vector.auto").click()
+    run(at)
+    assert "plan" not in at.query_params
+    assert widget(at, "depth.vector").value == 100
+    at = open_app(small_corpus)
+    widget(at, "cache_seconds").set_value("soon")
+    run(at)
+    assert "a number of seconds from 0 to 86400" in all_text(at)
+    assert "plan" not in at.query_params
+    assert widget(at, "cache_seconds").value == "180"
+    at = open_app(small_corpus, plan="tmm limit=20")
+    assert Plan.from_yaml(at.code[0].value) == Plan.parse("tmm limit=20")
 
 
 @pytest.mark.parametrize("text", ["tmm fusion.alpha=0.3", "preset: tmm\nfields:\n  fusion:\n    alpha: 0.3\n"])
 def test_a_plan_can_be_pasted(open_app: Open, small_corpus: Path, text: str) -> None:
-    """In its text form or as YAML; it is then the page's plan."""
     at = open_app(small_corpus)
     at.text_area(key="wb.w.paste").set_value(text)
     run(at)
@@ -134,9 +126,3 @@ def test_a_plan_can_be_pasted(open_app: Open, small_corpus: Path, text: str) -> 
     run(at)
     assert "There is no plan field called" in all_text(at)
     assert at.query_params["plan"] == "tmm fusion.alpha=0.3"
-
-
-def test_the_plan_as_yaml_reads_back(open_app: Open, small_corpus: Path) -> None:
-    """What the page shows to copy is a plan file."""
-    at = open_app(small_corpus, plan="tmm limit=20")
-    assert Plan.from_yaml(at.code[0].value) == Plan.parse("tmm limit=20")

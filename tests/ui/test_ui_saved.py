@@ -1,7 +1,5 @@
 """History, saved searches and plans, notes, grades, the corpus's words: kept, and taken back by undo."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -43,7 +41,6 @@ def undo(at: AppTest) -> AppTest:
 
 
 def test_what_is_asked_is_in_the_history(open_app: Open, own_corpus: Path, kept: Searches) -> None:
-    """Each search once, the newest first; a moved slider is no new search; opening one restores its page."""
     at = opened(open_app, own_corpus, q=QUERY, columns="keyword,vector")
     at.slider(key="wb.w.limit").set_value(3)
     run(at)
@@ -57,7 +54,6 @@ def test_what_is_asked_is_in_the_history(open_app: Open, own_corpus: Path, kept:
 
 
 def test_a_deleted_entry_comes_back_by_undo(open_app: Open, own_corpus: Path, kept: Searches) -> None:
-    """One, or the whole history."""
     kept.asked({"q": OLD})
     at = opened(open_app, own_corpus, q=QUERY)
     first = [e.params["q"] for e in kept.kept(HISTORY)]
@@ -75,7 +71,6 @@ def test_a_deleted_entry_comes_back_by_undo(open_app: Open, own_corpus: Path, ke
 
 
 def test_a_plan_is_saved_and_taken(open_app: Open, own_corpus: Path, kept: Searches) -> None:
-    """From the sidebar; under Saved it becomes the plan again."""
     at = opened(open_app, own_corpus, q=QUERY, plan="tmm limit=3")
     at.text_input(key="wb.w.save.plan").set_value("three")
     run(at)
@@ -91,7 +86,6 @@ def test_a_plan_is_saved_and_taken(open_app: Open, own_corpus: Path, kept: Searc
 def test_a_desk_that_cannot_be_written_stops_no_search(
     open_app: Open, own_corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The box says why history is not kept."""
     from workbench.errors import CorpusError
 
     def refuse(self: Searches, params: object) -> None:
@@ -104,7 +98,6 @@ def test_a_desk_that_cannot_be_written_stops_no_search(
 
 
 def test_undo_takes_back_settings_and_queries(open_app: Open, own_corpus: Path) -> None:
-    """One after the other, and says what; when there is nothing left it says so."""
     at = open_app(own_corpus, q=QUERY)
     at.selectbox(key="wb.w.fusion.method").set_value("max")
     run(at)
@@ -178,7 +171,6 @@ def test_more_like_this_shows_the_nearest_by_vector(sends: Send, open_app: Open,
 
 
 def test_whatever_is_sent_leaves_the_page_whole(sends: Send, open_app: Open, own_corpus: Path) -> None:
-    """An event that means nothing is a sentence."""
     at = open_app(own_corpus, q=QUERY)
     for event in ({}, {"do": "grade", "chunk": "nosuch", "value": 1}, {"do": "format", "chunk": 7}, {"do": "grade"}):
         sends(at, event)
@@ -194,7 +186,6 @@ def test_whatever_is_sent_leaves_the_page_whole(sends: Send, open_app: Open, own
 
 
 def test_the_words_of_the_corpus_are_changed_on_the_page(open_app: Open, own_corpus: Path) -> None:
-    """They count at once, for everybody, are said, and undo takes them back."""
     at = open_app(own_corpus, q="teapot", columns="keyword")
     assert not chunks(at, "keyword")
     at.session_state["wb.w.section.words"] = True
@@ -214,8 +205,9 @@ def test_the_words_of_the_corpus_are_changed_on_the_page(open_app: Open, own_cor
     assert "at least two words" in all_text(at)
 
 
-def test_a_column_can_be_taken_away_as_a_file(open_app: Open, own_corpus: Path) -> None:
-    """CSV has every candidate, JSON the results."""
+def test_a_column_can_be_taken_away_as_a_file_or_opened_in_the_editor(
+    open_app: Open, own_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = open_app(own_corpus, q=QUERY, columns="keyword,plan", column2="tmm")
     at.session_state["wb.w.section.export"] = True
     run(at)
@@ -228,12 +220,6 @@ def test_a_column_can_be_taken_away_as_a_file(open_app: Open, own_corpus: Path) 
         (shown,) = [b for b in bodies(at) if f'aria-label="{title} results"' in b]
         told = json.loads(json.dumps(result.to_dict()))["hits"]
         assert [h["chunk_id"] for h in told] == re.findall(r'data-chunk="([^"]+)"', shown)
-
-
-def test_the_editor_link_is_made_from_the_setting(
-    open_app: Open, own_corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With path and line of the hit; without the setting there is no button; a script is refused."""
     at = open_app(own_corpus, q="kettle", columns="keyword")
     assert "data-wb-open" not in column(at, "keyword")
     monkeypatch.setenv("WORKBENCH_EDITOR_LINK", "vscode://file/{path}:{line}")
@@ -250,7 +236,6 @@ def test_the_editor_link_is_made_from_the_setting(
 def test_one_looks_with_fewer_roles_never_with_more(
     open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page narrows the roles that the app was started with; an address that names others gains nothing."""
     roles = ("hr", "it", "boss")
     write_files(tmp_path / "source", {f"{name}.md": f"# {name}\n\nThe kettle of {name}.\n" for name in roles})
     rules = [{"path": f"{name}.md", "roles": [name]} for name in roles]

@@ -1,18 +1,23 @@
 """The Search page: four columns, and what can be done with them; the Guide page, and moving between pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from app_for_tests import TEXTS, all_text, bodies, chunks, column, go, paths, run, write_corpus
+from app_for_tests import page as page_at
+from corpus_files import write_files
 from streamlit.testing.v1 import AppTest
 
+import workbench as wb
 from workbench import guide
+from workbench.errors import EncoderError
 from workbench.ui import app as house
-from workbench.ui.state import MODES, PICTURES
+from workbench.ui import resources
+from workbench.ui.components.boxes import titles
+from workbench.ui.state import MODES, PICTURES, Column
 
 Open = Callable[..., AppTest]
 
@@ -25,8 +30,7 @@ ODD_QUERIES = [
 ]  # fmt: skip
 
 
-def test_a_query_fills_four_columns(open_app: Open, small_corpus: Path) -> None:
-    """Grep, keyword, vector and hybrid stand side by side, each with its results and what it says of them."""
+def test_a_query_fills_four_columns_and_every_picture_is_drawn(open_app: Open, small_corpus: Path) -> None:
     at = open_app(small_corpus, q=QUERY)
     for mode in MODES:
         assert len(chunks(at, mode)) == 10
@@ -34,21 +38,29 @@ def test_a_query_fills_four_columns(open_app: Open, small_corpus: Path) -> None:
     assert "Exact match" in column(at, "keyword")
     assert "Semantic match" in column(at, "vector")
     assert "Hybrid" in column(at, "hybrid")
+    at = open_app(small_corpus, q="a request after a pause")
+    for picture in PICTURES:
+        at.button_group(key="wb.w.picture").set_value(picture)
+        run(at)
+        assert len(at.get("plotly_chart")) == (picture != "none")
+        assert at.query_params.get("picture", "none") == picture
 
 
-def test_an_empty_page_offers_titles_of_the_corpus(open_app: Open, small_corpus: Path) -> None:
-    """Nobody starts from nothing: a title is one click away from its results."""
+def test_an_empty_page_offers_titles_and_an_endless_line_is_cut(open_app: Open, small_corpus: Path) -> None:
     at = open_app(small_corpus)
     assert f"{len(TEXTS)} documents" in all_text(at)
     at.button(key="wb.w.example-0").click()
     run(at)
     assert at.query_params["q"] == at.text_input(key="wb.w.query").value
     assert chunks(at, "hybrid")
+    at = open_app(small_corpus, q="needlework", columns="grep,keyword")
+    for mode in ("grep", "keyword"):
+        assert "<mark>needlework</mark>" in column(at, mode)
+        assert len(column(at, mode)) < 20_000
 
 
 @pytest.mark.slow
 def test_what_cannot_be_asked_is_a_sentence_with_the_remedy(open_app: Open, small_corpus: Path) -> None:
-    """What is wrong with every column is said once over them, what is wrong with one stands in it; the page stays."""
     at = open_app(small_corpus, q=QUERY, filters="colour = 'red'")
     (said,) = (b for b in bodies(at) if 'role="alert"' in b)
     assert "unknown field colour" in said
@@ -60,18 +72,7 @@ def test_what_cannot_be_asked_is_a_sentence_with_the_remedy(open_app: Open, smal
     assert len(chunks(at, "keyword")) == 10
 
 
-def test_every_picture_is_drawn(open_app: Open, small_corpus: Path) -> None:
-    """And is in the address, so that a link shows it."""
-    at = open_app(small_corpus, q=QUERY)
-    for picture in PICTURES:
-        at.button_group(key="wb.w.picture").set_value(picture)
-        run(at)
-        assert len(at.get("plotly_chart")) == (picture != "none")
-        assert at.query_params.get("picture", "none") == picture
-
-
 def test_the_address_restores_the_same_page(open_app: Open, small_corpus: Path) -> None:
-    """Every byte of every column, and every control, in another session."""
     at = open_app(small_corpus, q=QUERY)
     at.slider(key="wb.w.fusion.alpha").set_value(0.7)
     run(run(at))
@@ -89,7 +90,6 @@ def test_the_address_restores_the_same_page(open_app: Open, small_corpus: Path) 
 
 
 def test_two_people_do_not_see_each_other(open_app: Open, small_corpus: Path) -> None:
-    """The corpus is shared, queries, settings and results are not."""
     one = open_app(small_corpus, q="kettle water")
     other = open_app(small_corpus, q="rate limits")
     one.slider(key="wb.w.limit").set_value(3)
@@ -103,7 +103,6 @@ def test_two_people_do_not_see_each_other(open_app: Open, small_corpus: Path) ->
 
 @pytest.mark.slow
 def test_a_new_generation_is_followed(open_app: Open, tmp_path: Path) -> None:
-    """What is indexed while the app is open is found by the next search, without a restart."""
     import workbench as wb
 
     corpus = write_corpus(tmp_path)
@@ -128,16 +127,7 @@ def test_any_query_leaves_the_page_whole(open_app: Open, small_corpus: Path) -> 
             assert column(at, mode).endswith("</section>")
 
 
-def test_one_endless_line_does_not_swell_the_page(open_app: Open, small_corpus: Path) -> None:
-    """A card shows the words around the match; the rest is counted."""
-    at = open_app(small_corpus, q="needlework", columns="grep,keyword")
-    for mode in ("grep", "keyword"):
-        assert "<mark>needlework</mark>" in column(at, mode)
-        assert len(column(at, mode)) < 20_000
-
-
 def test_the_context_changes_what_the_vector_side_finds(open_app: Open, small_corpus: Path) -> None:
-    """Names in it are embedded with the query; the words are searched as before; the address has it."""
     at = open_app(small_corpus, q=QUERY)
     keyword, vector = chunks(at, "keyword"), column(at, "vector")
     at.session_state["wb.w.section.context"] = True
@@ -151,7 +141,6 @@ def test_the_context_changes_what_the_vector_side_finds(open_app: Open, small_co
 
 @pytest.mark.slow
 def test_code_examples_stand_in_the_place_of_the_columns(open_app: Open, tmp_path: Path) -> None:
-    """The switch is in the address; each example has its citation and its code."""
     import workbench as wb
 
     (tmp_path / "in").mkdir()
@@ -166,7 +155,6 @@ def test_code_examples_stand_in_the_place_of_the_columns(open_app: Open, tmp_pat
 
 
 def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_corpus: Path) -> None:
-    """What was set is there again, in the controls, the columns and the address."""
     at = open_app(small_corpus, q="retry request")
     at.slider(key="wb.w.fusion.alpha").set_value(0.7)
     run(run(at))
@@ -186,7 +174,6 @@ def test_a_page_switch_and_back_keeps_query_and_settings(open_app: Open, small_c
 def test_the_guide_shows_the_page_that_the_address_names(
     page: str, part: str, open_app: Open, small_corpus: Path
 ) -> None:
-    """A link in a help text opens the page of the guide; without a name it is the first."""
     at = open_app(small_corpus)
     go(at, "guide")
     if page:
@@ -205,10 +192,214 @@ def test_the_filters_that_are_shown_as_examples_can_be_read() -> None:
     assert len(examples) > 7
     for example in examples:
         parse(example)
-
-
-def test_a_tab_is_called_what_it_is_about() -> None:
-    """First the query or the document, cut to what a tab can hold, then the page."""
     assert house.tab_title("Search", "") == "Search · Retrieval workbench"
     assert house.tab_title("Document", "retries.md") == "retries.md · Document · Retrieval workbench"
     assert len(house.tab_title("Search", "word " * 100)) < 100
+
+
+PAGES = {
+    "explain": {"q": QUERY, "target": "tea.md"}, "document": {"path": "tea.md", "q": "boil"}, "corpus": {}, "judge": {},
+}  # fmt: skip
+
+
+def page(open_app: Open, corpus: Path, name: str) -> AppTest:
+    return page_at(open_app, corpus, name, **PAGES[name])
+
+
+def open_boxes(at: AppTest) -> AppTest:
+    for name in ("columns", "context", "saved", "words", "away"):
+        at.session_state[f"wb.w.section.{name}"] = True
+    return run(at)
+
+
+def test_without_a_corpus_the_pages_say_how_to_make_one(
+    open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = tmp_path / "none"
+    for name in PAGES:
+        assert "There is no corpus yet" in all_text(page(open_app, none, name))
+    for allowed in (True, False):
+        monkeypatch.setenv("WORKBENCH_APP_INDEXING", "yes" if allowed else "no")
+        at = open_app(none, q="retries")
+        assert "There is no corpus yet" in all_text(at)
+        assert f"workbench index PATH-TO-YOUR-FILES --corpus {none}" in at.code[0].value
+        assert [link.proto.page for link in at.get("page_link")] == (["corpus"] if allowed else [])
+    at.button(key="wb.w.look-again").click()
+    assert run(at).query_params == {"q": "retries"}
+
+
+@pytest.fixture(scope="module")
+def empty_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus with a generation and no document in it."""
+    folder = tmp_path_factory.mktemp("empty")
+    source = write_files(folder / "source", {"a.md": "# One\n\nword\n"})
+    wb.index([source], corpus=folder / "corpus", encoder="hashing", workers=0)
+    (source / "a.md").unlink()
+    assert wb.index([source], corpus=folder / "corpus", encoder="hashing", workers=0).documents == 0
+    return folder / "corpus"
+
+
+def test_an_empty_corpus_is_told(open_app: Open, empty_corpus: Path) -> None:
+    assert "It is not in the corpus" in all_text(page(open_app, empty_corpus, "explain"))
+    said = all_text(page(open_app, empty_corpus, "document"))
+    assert "There is no document tea.md" in said or "outside the allowed folders" in said
+    assert "nothing in this corpus that you may see" in all_text(page(open_app, empty_corpus, "corpus"))
+    at = open_boxes(open_app(empty_corpus))
+    assert "0 documents" in all_text(at)
+    at.text_input(key="wb.w.query").set_value("anything")
+    run(at)
+    for mode in MODES:
+        assert "index a folder with `workbench index PATH`" in column(at, mode)
+    assert "there are no distances" in all_text(at)
+
+
+@pytest.fixture
+def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model cannot be loaded on this machine."""
+
+    def refuse(name: str | None = None, runtime: str | None = None) -> None:
+        raise EncoderError("The model is not on this machine", "Install it")
+
+    monkeypatch.setattr("workbench.retrieve.engine.load_encoder", refuse)
+
+
+def test_without_the_vector_side_the_rest_goes_on(
+    open_app: Open, small_corpus: Path, request: pytest.FixtureRequest
+) -> None:
+    whole = open_app(small_corpus, q=QUERY)
+    st.cache_resource.clear()
+    request.getfixturevalue("no_encoder")
+    at = open_app(small_corpus, q=QUERY)
+    assert chunks(at, "grep") == chunks(whole, "grep")
+    assert chunks(at, "keyword") == chunks(whole, "keyword")
+    assert not chunks(at, "vector")
+    assert "The model is not on this machine.</b> Install it." in column(at, "vector")
+    assert "vector is unavailable" in column(at, "hybrid")
+    assert column(at, "hybrid").count("The model is not on this machine") == 1
+    assert chunks(at, "hybrid") == chunks(whole, "keyword")
+    assert "No vector source ran" in all_text(at)
+
+
+@pytest.mark.usefixtures("no_encoder")
+def test_pages_and_pictures_without_the_vector_side(open_app: Open, small_corpus: Path) -> None:
+    at = open_app(small_corpus, q=QUERY)
+    for picture in PICTURES:
+        at.button_group(key="wb.w.picture").set_value(picture)
+        run(at)
+        assert len(at.get("plotly_chart")) == (picture not in ("none", "scores", "distances"))
+        if picture in ("scores", "distances"):
+            assert "Two sources are needed" in all_text(at) or all_text(at).count("No vector source ran") == 2
+    for name, words in (("document", "<mark>Boil</mark>"), ("corpus", "This corpus")):
+        said = all_text(page(open_app, small_corpus, name))
+        assert words in said
+        assert "not on this machine" not in said
+    at = open_boxes(open_app(small_corpus, q=QUERY, columns="keyword,plan", column2="tmm"))
+    at.button(key="wb.w.exactness").click()
+    assert "The model is not on this machine" in all_text(run(at))
+
+
+def headings(at: AppTest) -> list[str]:
+    """Headings of the columns from left to right, the mark of the moved ones after a bar."""
+    found = [
+        re.search(r"<h3>(.*?)(?:<span[^>]*>(.*?)</span>)?</h3>", b)
+        for b in bodies(at)
+        if '<section class="wb-column"' in b
+    ]
+    return [f"{m[1]}|{m[2]}" if m[2] else m[1] for m in found if m]
+
+
+def opened(open_app: Open, corpus: Path, **params: str) -> AppTest:
+    """The page with the box of columns open."""
+    at = open_app(corpus, q=QUERY, **params)
+    at.session_state["wb.w.section.columns"] = True
+    return run(at)
+
+
+def choose(at: AppTest, n: int, value: str) -> None:
+    at.selectbox(key=f"wb.w.column.{n}").set_value(value)
+    run(at)
+
+
+def press(at: AppTest, key: str) -> None:
+    at.button(key=f"wb.w.column.{key}").click()
+    run(at)
+
+
+def test_columns_are_added_swapped_and_taken_away(open_app: Open, small_corpus: Path) -> None:
+    at = opened(open_app, small_corpus, columns="plan,keyword", column1="tmm", moves="1")
+    press(at, "1.right")
+    assert headings(at) == ["Keyword", "tmm|moved by the sidebar"]
+    assert at.query_params["moves"] == "2"
+    press(at, "add")
+    press(at, "add")
+    assert len(headings(at)) == 4
+    assert not [b for b in at.button if b.key == "wb.w.column.add"]
+    press(at, "1.away")
+    assert headings(at)[0] == "tmm|moved by the sidebar"
+    press(at, "1.away")
+    assert "moves" not in at.query_params
+    press(at, "1.away")
+    (last,) = headings(at)
+    assert at.button(key="wb.w.column.1.away").disabled
+    assert last in {"Vector", "Grep"}
+
+
+def test_the_sidebar_moves_the_chosen_plan_only(open_app: Open, small_corpus: Path) -> None:
+    at = opened(open_app, small_corpus, columns="hybrid,plan", column2="tmm limit=5")
+    assert headings(at) == ["Hybrid|moved by the sidebar", "tmm limit=5"]
+    at.slider(key="wb.w.limit").set_value(3)
+    run(at)
+    assert (at.query_params["plan"], at.query_params["column2"]) == ("default limit=3", "tmm limit=5")
+    at.selectbox(key="wb.w.moves").set_value(2)
+    run(at)
+    assert at.slider(key="wb.w.limit").value == 5
+    at.slider(key="wb.w.limit").set_value(7)
+    run(at)
+    assert (at.query_params["plan"], at.query_params["column2"]) == ("default limit=3", "tmm limit=7")
+    counts = [len(re.findall("<article", b)) for b in bodies(at) if '<section class="wb-column"' in b]
+    assert counts == [3, 7]
+
+
+def test_a_saved_plan_is_a_column_by_its_name(
+    open_app: Open, own_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is offered, and its name is the heading until the plan is moved."""
+    monkeypatch.setenv("WORKBENCH_CORPUS", str(own_corpus))
+    resources.searches().save_plan("my best", "tmm fusion.alpha=0.6")
+    at = opened(open_app, own_corpus, columns="keyword,hybrid")
+    choose(at, 2, "saved:my best")
+    assert headings(at) == ["Keyword", "my best|moved by the sidebar"]
+    at.slider(key="wb.w.fusion.alpha").set_value(0.5)
+    run(run(at))
+    assert headings(at)[1] == "tmm fusion.alpha=0.5|moved by the sidebar"
+
+
+def test_a_preset_of_collections_names_them_and_headings_differ(open_app: Open, two_collections: Path) -> None:
+    at = open_app(two_collections, q="kettle water", columns="plan,keyword", column1="pages")
+    body = next(b for b in bodies(at) if "pages results" in b)
+    assert 'data-rank="0"' in body
+    assert "Added by page" in body
+    assert "in docs" in body
+    from workbench.plan.plan import Plan
+
+    plan = Plan.parse("tmm")
+    columns = (Column("grep"), Column("grep"), Column(plan=plan), Column(plan=plan))
+    assert titles(columns, {}) == ("Grep", "Grep (2)", "tmm", "tmm (2)")
+    assert titles(columns[2:], {"tmm": "Grep"}) == ("Grep", "Grep (2)")
+
+
+def test_how_much_the_columns_agree_and_how_exact_they_are(open_app: Open, small_corpus: Path) -> None:
+    at = open_app(small_corpus, q=QUERY, columns="vector,vector,keyword")
+    (line,) = [b for b in bodies(at) if '<div class="wb-overlap"' in b]
+    assert "Vector · Vector (2)</b> 10 of 10 <i>J</i> 1.00 <i>RBO</i> 1.00" in line
+    assert line.count("wb-pair") == 3
+    at = open_app(small_corpus, q=QUERY, columns="vector")
+    assert not [b for b in bodies(at) if '<div class="wb-overlap"' in b]
+    at = open_app(small_corpus, q=QUERY)
+    at.button(key="wb.w.exactness").click()
+    run(at)
+    assert re.search(r"finds recall@10 1\.000 and recall@100 1\.000, in [\d.]+ ms against", all_text(at))
+    at = open_app(small_corpus, q=QUERY, filters="path = 'kettle.md'")
+    at.button(key="wb.w.exactness").click()
+    run(at)
+    assert "Every vector search of this query is exact" in all_text(at)

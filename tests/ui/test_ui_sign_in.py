@@ -1,7 +1,5 @@
 """Claims as a principal, the provider's file, and the server that `workbench app` starts."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -57,11 +55,15 @@ def named_claims(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_claims_are_a_principal() -> None:
     """Tenant and roles come from the claims that the settings name, and from nothing else in the token."""
     assert read_claims(claims(principal="zeta", role="admin"), NOW) == Principal("acme", ("support",))
+    nested = {"https://acme.test/roles": ["a"], "realm_access": {"roles": ["b"]}}
+    assert claim(nested, "https://acme.test/roles") == ["a"]
+    assert claim(nested, "realm_access.roles") == ["b"]
+    assert claim(nested, "realm_access.roles.deeper") is None
+    assert claim(nested, "nothing") is None
 
 
 @pytest.mark.parametrize("tenant", [None, "", "  ", 7, ["acme"], {"name": "acme"}, True])
 def test_a_tenant_that_is_no_text_closes_the_door(tenant: Any) -> None:
-    """It is not guessed, and not turned into text."""
     found = read_claims(claims(tenant=tenant), NOW)
     assert isinstance(found, Refusal)
     assert "says no tenant" in found.reason
@@ -69,7 +71,6 @@ def test_a_tenant_that_is_no_text_closes_the_door(tenant: Any) -> None:
 
 @pytest.mark.parametrize("issued", [None, "yesterday", True, NOW - 13 * 3600, NOW + 3600])
 def test_an_old_or_undated_token_closes_the_door(issued: Any) -> None:
-    """Roles of another day do not count; a token from the future is none."""
     found = read_claims(claims(iat=issued), NOW)
     assert isinstance(found, Refusal)
     assert found.remedy == "Log in again"
@@ -87,15 +88,6 @@ def test_roles_are_texts_of_a_list_or_of_one_text(value: Any, roles: tuple[str, 
     assert roles_in(value) == roles
 
 
-def test_a_claims_name_is_taken_whole_before_its_dots_go_deeper() -> None:
-    """Some providers name claims by addresses, others nest them."""
-    nested = {"https://acme.test/roles": ["a"], "realm_access": {"roles": ["b"]}}
-    assert claim(nested, "https://acme.test/roles") == ["a"]
-    assert claim(nested, "realm_access.roles") == ["b"]
-    assert claim(nested, "realm_access.roles.deeper") is None
-    assert claim(nested, "nothing") is None
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda x: st.lists(x) | st.dictionaries(st.text(max_size=5), x),
@@ -106,7 +98,6 @@ JSON = st.recursive(
 @hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(["iat", "tenant", "roles", "iss", "sub"]), JSON))
 def test_whatever_a_token_holds_is_read_or_refused(token: dict[str, Any]) -> None:
-    """No token breaks the door, and who is let in has exactly the text that it says."""
     found = read_claims(token, NOW)
     if isinstance(found, Principal):
         assert found.tenant == str(token["tenant"]).strip()
@@ -121,7 +112,6 @@ def write(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_server_reads_the_file_and_answers_to_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The provider sends people back to a host: that one is allowed beside this machine's names."""
     path = write(tmp_path, AUTH.replace("127.0.0.1:8501", "search.acme.test"), monkeypatch)
     options = launch.server_options(8501, "127.0.0.1", open_browser=False)
     assert options["secrets.files"] == [str(path)]
@@ -157,7 +147,6 @@ def test_a_file_without_a_provider_starts_no_server(text: str, tmp_path: Path, m
 @pytest.mark.parametrize("lacking", ["iss", "sub"])
 @pytest.mark.parametrize("value", [None, "", " ", 7])
 def test_who_has_no_issuer_or_subject_is_not_let_in(lacking: str, value: Any) -> None:
-    """They are who a person is; names and addresses are not verified."""
     found = read_claims(claims(**{lacking: value}), NOW)
     assert isinstance(found, Refusal)
     assert "issuer and subject" in found.reason
@@ -182,7 +171,6 @@ def signed_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def test_a_person_is_subject_and_issuer(signed_in: Callable[..., None]) -> None:
-    """Whoever calls themselves by another one's name or address is another person, also to what is saved."""
     seen = set()
     for sub, iss in (("1", "https://a"), ("2", "https://a"), ("1", "https://b")):
         signed_in(sub=sub, iss=iss, email="boss@acme.example", name="Boss")
@@ -194,7 +182,6 @@ def test_a_person_is_subject_and_issuer(signed_in: Callable[..., None]) -> None:
 def test_who_may_index_does_so_for_their_tenant_below_its_folders(
     signed_in: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Links included; without an entry nowhere; what lies elsewhere is not even said to be there or not."""
     (tmp_path / "acme").mkdir()
     (tmp_path / "birch").mkdir()
     (tmp_path / "acme" / "out").symlink_to(tmp_path / "birch")
@@ -229,7 +216,6 @@ def test_the_run_checks_its_paths_again(tmp_path: Path) -> None:
 
 
 def test_the_server_is_local_and_reports_nothing() -> None:
-    """These options win over any `.streamlit` folder of the current folder."""
     options = launch.server_options(8600, "127.0.0.1", open_browser=False)
     assert options["server.address"] == "127.0.0.1"
     assert options["browser.gatherUsageStats"] is False
@@ -237,6 +223,12 @@ def test_the_server_is_local_and_reports_nothing() -> None:
     assert options["client.showErrorLinks"] is False
     assert options["server.headless"] is True
     assert "evil.example" not in options["server.allowedHosts"]
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(UsageError, match=r"cannot listen on 127\.0\.0\.1") as caught:
+            launch.check_port("127.0.0.1", taken.getsockname()[1])
+    assert "--port" in caught.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -248,25 +240,13 @@ def test_a_local_address_is_known(host: str, local: bool) -> None:
     assert ("server.allowedHosts" in launch.server_options(1, host, False)) is local
 
 
-def test_a_taken_port_is_a_sentence() -> None:
-    """The error says what to do."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        with pytest.raises(UsageError, match=r"cannot listen on 127\.0\.0\.1") as caught:
-            launch.check_port("127.0.0.1", taken.getsockname()[1])
-    assert "--port" in caught.value.remedy
-
-
 @pytest.mark.slow
 def test_the_script_runs_by_itself() -> None:
-    """A process that takes the script for its main module, as spawned ones do after a page ran, gets through it."""
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_the_app_looks_as_whom_it_was_started_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--tenant` and `--role` are the settings of this process; where people sign in they are refused."""
     for name in ("WORKBENCH_TENANT", "WORKBENCH_ROLES"):
         monkeypatch.setenv(name, "")
     launch.look_as(None)

@@ -1,7 +1,5 @@
 """The Tune and Compare pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from html import unescape
@@ -102,18 +100,13 @@ def compare_with_rrf(at: AppTest) -> None:
     finished(at, "compare")
 
 
-def test_two_plans_are_compared(open_app: Open, small_corpus: Path, judged: Path) -> None:
-    """The verdict, agreement, and the queries as links."""
+def test_two_plans_are_compared_with_and_without_judgments(open_app: Open, small_corpus: Path, judged: Path) -> None:
     at = page(open_app, small_corpus, "compare")
     at.text_input(key="wb.w.compare.path").set_value(str(judged))
     run(at)
     compare_with_rrf(at)
     assert "Agreement of the two lists" in all_text(at)
     assert any('href="./?q=' in body for body in bodies(at))
-
-
-def test_plans_are_compared_without_judgments(open_app: Open, small_corpus: Path) -> None:
-    """On typed queries: agreement and the queries that differ most, each a link that restores both plans; no verdict."""
     at = page(open_app, small_corpus, "compare")
     at.text_area(key="wb.w.compare.queries").set_value("kettle\nrate limits\n\nkettle\n")
     run(at)
@@ -128,8 +121,6 @@ def test_plans_are_compared_without_judgments(open_app: Open, small_corpus: Path
 
 
 def test_a_job_says_its_faults_and_can_be_stopped(sample: wb.Corpus) -> None:
-    """Errors on purpose and others become a sentence; a stop is seen by the work."""
-
     def fails(tell: object, stop: object) -> None:
         raise ValueError("broken")
 

@@ -1,7 +1,5 @@
 """The local cross-encoder, on a tiny random one: its scores are the model's, whatever stands beside a text."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -52,17 +50,10 @@ def test_scores_are_the_logits_of_each_pair(reranker: CrossEncoderReranker, mode
         by_hand = [float(bare(**tokenizer(QUERY, text, return_tensors="pt")).logits[0, 0]) for text in given]
     np.testing.assert_allclose(scores, by_hand, atol=1e-5)
     assert len(set(scores.tolist())) > 10
-
-
-def test_a_score_does_not_depend_on_the_other_texts(reranker: CrossEncoderReranker) -> None:
     given = texts(25)
     scores = reranker.scores(QUERY, given).tolist()
     assert scores == reranker.scores(QUERY, given[::-1]).tolist()[::-1]
     assert scores == [reranker.scores(QUERY, [text])[0] for text in given]
-
-
-def test_odd_texts_have_scores_too(reranker: CrossEncoderReranker) -> None:
-    """Empty, far too long, without a known word, and with a lone surrogate, which a command line can hand over."""
     scores = reranker.scores(QUERY, ["", "retry " * 100_000, "éß漢字", "\ud800", "x" * 100_000])
     assert np.isfinite(scores).all()
     assert reranker.scores(QUERY, []).shape == (0,)
@@ -70,7 +61,10 @@ def test_odd_texts_have_scores_too(reranker: CrossEncoderReranker) -> None:
     assert np.isfinite(reranker.scores("q " * 10_000 + "\udfff", ["retry"])).all()
 
 
-def test_it_is_loaded_once_until_its_files_change(model: Path, tmp_path: Path) -> None:
+def test_a_model_too_slow_for_its_time_is_given_up_and_a_changed_one_loaded(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(AssistError, match="did not rerank 30 texts within 0 seconds") as caught:
+        CrossEncoderReranker(str(model), seconds=0).scores(QUERY, texts(30))
+    assert "rerank.top" in caught.value.remedy
     copy = tmp_path / "copy"
     shutil.copytree(model, copy)
     with ThreadPoolExecutor(4) as pool:
@@ -83,18 +77,9 @@ def test_it_is_loaded_once_until_its_files_change(model: Path, tmp_path: Path) -
     assert other.scores(QUERY, texts(3)).tolist() != loaded[0].scores(QUERY, texts(3)).tolist()
 
 
-def test_a_model_too_slow_for_its_time_is_given_up(model: Path) -> None:
-    with pytest.raises(AssistError, match="did not rerank 30 texts within 0 seconds") as caught:
-        CrossEncoderReranker(str(model), seconds=0).scores(QUERY, texts(30))
-    assert "rerank.top" in caught.value.remedy
-
-
-def test_a_model_without_a_scoring_head_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_no_score_or_several_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssistError, match="is not a cross-encoder: its configuration says BertModel"):
         load_reranker(str(make_cross_encoder(tmp_path / "encoder", headless=True)))
-
-
-def test_a_model_with_several_scores_a_pair_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssistError, match="gives 3 scores a pair"):
         load_reranker(str(make_cross_encoder(tmp_path / "labels", labels=3)))
 

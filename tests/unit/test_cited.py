@@ -1,7 +1,5 @@
 """A citation opens again: from what a result cites, or what people write, to the characters of a document."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import file_makers as make
@@ -39,10 +37,6 @@ def test_a_whole_sheet_is_named_too(place: str) -> None:
     assert at(place) == "# R&D\n\nc\nd"
 
 
-def test_a_range_of_two_places_holds_all_between_them() -> None:
-    assert at("sheet=Sales&row=2..sheet=R%26D&row=3") == "1 | 2\n\n# R&D\n\nc"
-
-
 def test_slides_cells_moments_and_pages() -> None:
     text = "one\ntwo\nthree\nfour\n"
     starts = (0, 4, 8, 14)
@@ -60,6 +54,7 @@ def test_slides_cells_moments_and_pages() -> None:
     assert [at(p, text, []) for p in ("2", "2-3", "lines 2-99", ":4", "line 1")] == [
         "two", "two\nthree", "two\nthree\nfour", "four", "one",
     ]  # fmt: skip
+    assert at("sheet=Sales&row=2..sheet=R%26D&row=3") == "1 | 2\n\n# R&D\n\nc"
 
 
 @pytest.mark.parametrize(
@@ -74,11 +69,20 @@ def test_a_place_that_is_not_there_is_told_with_those_that_are(place: str, told:
         at(place)
 
 
-def test_a_citation_is_tried_as_a_path_first() -> None:
+def test_a_locator_is_said_in_words() -> None:
     assert list(split_citation("a#b.jsonl#x:3-4")) == [
         ("a#b.jsonl#x:3-4", ""), ("a#b.jsonl#x", "3-4"), ("a#b.jsonl", "x:3-4"),
     ]  # fmt: skip
     assert list(split_citation("plain.md")) == [("plain.md", "")]
+    assert spoken("sheet=R%26D&row=3-9") == "sheet R&D, row 3-9"
+    assert spoken("paragraph=3..table=1&row=2") == "paragraph 3 to table 1, row 2"
+    text = "moved\nrow\nrow\n"
+    lines = [Place(0, "line=9"), Place(6, "line=7"), Place(10, "line=8")]
+    assert locate(lines, 0, 13) == "line=8-9"
+    assert joined("line=1&column=90", "line=1&column=7") == "line=1&column=7-90"
+    assert at("line=8-9", text, lines) == "moved\nrow\nrow"
+    places = ("line=7", "line=7-9", "line=7&column=3-5", "line=7..line=9&column=2", "page=7", "sheet=line&row=7")
+    assert [line_of(place) for place in places] == [7, 7, 7, 7, None, None]
 
 
 KEYS = st.sampled_from(["sheet", "row", "slide", "part", "cell", "output", "table", "time"])
@@ -110,13 +114,7 @@ def test_what_is_cited_is_found(parts: list[tuple[str, int]], data: st.DataObjec
     assert found.end >= len(text[:end].rstrip())
 
 
-def test_a_locator_is_said_in_words() -> None:
-    assert spoken("sheet=R%26D&row=3-9") == "sheet R&D, row 3-9"
-    assert spoken("paragraph=3..table=1&row=2") == "paragraph 3 to table 1, row 2"
-
-
 def test_what_a_result_cites_is_read_again(tmp_path: Path) -> None:
-    """Every citation of every kind of file, as text, through the library; and a wrong one is an error text."""
     files = {
         "book.xlsx": make.xlsx({"Sales": [["what", "sum"], ["heron", 3]], "R&D = 5%": [["heron"]]}),
         "deck.pptx": make.pptx([("heron", "on a slide", "heron notes"), ("two", "heron", "")]),
@@ -147,7 +145,6 @@ def test_what_a_result_cites_is_read_again(tmp_path: Path) -> None:
 
 
 def test_lines_and_columns_of_a_source_open_the_text_that_stands_there() -> None:
-    """A column is that at which a line of the text begins; a line of its own is one place, a long one many."""
     text = "one\ntwo\nthree\nfour\n"
     names = ("line=3", "line=7&column=10", "line=7&column=90", "line=9")
     lines = [Place(a, n) for a, n in zip((0, 4, 8, 14), names, strict=True)]
@@ -170,16 +167,3 @@ def test_lines_and_columns_of_a_source_open_the_text_that_stands_there() -> None
     assert at("line=3..line=7&column=10", text, lines) == "one\ntwo"
     with pytest.raises(UsageError, match="It has line 3 to 9"):
         at("line 1", text, lines)
-
-
-def test_lines_that_are_shown_in_another_order_are_cited_from_the_first_to_the_last() -> None:
-    text = "moved\nrow\nrow\n"
-    lines = [Place(0, "line=9"), Place(6, "line=7"), Place(10, "line=8")]
-    assert locate(lines, 0, 13) == "line=8-9"
-    assert joined("line=1&column=90", "line=1&column=7") == "line=1&column=7-90"
-    assert at("line=8-9", text, lines) == "moved\nrow\nrow"
-
-
-def test_an_editor_is_given_the_first_line_of_a_place() -> None:
-    places = ("line=7", "line=7-9", "line=7&column=3-5", "line=7..line=9&column=2", "page=7", "sheet=line&row=7")
-    assert [line_of(place) for place in places] == [7, 7, 7, 7, None, None]

@@ -1,7 +1,5 @@
 """The same text under several paths: every file is indexed, embedded once, and shown together at display."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,8 +66,7 @@ def test_every_file_is_indexed_and_a_text_is_embedded_once(docs: Path, tmp_path:
         assert opened.sources()["copies"].to_list() == [2]
 
 
-def test_results_name_every_path(opened: wb.Corpus) -> None:
-    """A text takes one place among the hits and among grep's passages, under its first path; the others stand beside it."""
+def test_results_name_every_path_and_judgments_of_each_count(opened: wb.Corpus, tmp_path: Path) -> None:
     result = opened.search("pump pressure", mode="keyword")
     assert {h.path for h in result.hits} == {"a/note.md"}
     assert all({h.path, *h.copies} == EVERY for h in result.hits)
@@ -81,6 +78,12 @@ def test_results_name_every_path(opened: wb.Corpus) -> None:
     assert opened.search("cats", mode="keyword").hits[0].copies == ()
     every = opened.search("lost pressure", mode="keyword", plan=wb.preset("default").replace({"dedupe": False}))
     assert {h.path for h in every.hits} == EVERY
+    (tmp_path / "q.tsv").write_text("1\tpump pressure\n")
+    (tmp_path / "qrels.txt").write_text("1 0 c/deep/note.md 2\n1 0 z.md 0\n")
+    judged = wb.load_judgments(tmp_path / "qrels.txt", topics=tmp_path / "q.tsv")
+    plan = wb.Plan.of("default").replace({"sources": ("keyword",)})
+    assert opened.evaluate(judged, plan, ["RR"]).mean("RR") == 1
+    assert opened.sweep(judged, {"keyword.b": [0.4]}, "R@10", folds=0, plan=plan).values[0, 0, 0] == 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,6 @@ def test_a_filter_on_path_chooses_the_path_that_is_shown(opened: wb.Corpus, cond
 
 
 def test_hidden_copies_are_not_named(docs: Path, tmp_path: Path) -> None:
-    """The same text for another tenant, role or sensitivity is its own document, and only who sees it is told of it."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "corpus.yaml").write_text("rules:\n  - {path: 'b/**', roles: [staff]}\n")
@@ -115,7 +117,6 @@ def test_hidden_copies_are_not_named(docs: Path, tmp_path: Path) -> None:
 
 
 def test_files_come_and_go_and_leave_no_trace(docs: Path, tmp_path: Path) -> None:
-    """Edited, added, removed and taken out: the corpus is that of its folder as it is, and only new texts are embedded."""
     corpus = tmp_path / "corpus"
     run(docs, corpus)
     (docs / "a" / "note.md").unlink()
@@ -138,16 +139,6 @@ def test_members_of_archives_have_the_text_of_files_too(tmp_path: Path) -> None:
         assert {hit.path, *hit.copies} == {"pack.zip!/x.md", "z/x.md"}
 
 
-def test_judgments_of_each_path_count(opened: wb.Corpus, tmp_path: Path) -> None:
-    """Dedupe shows one path; it is measured for what was judged of the others, in `evaluate` and in a sweep."""
-    (tmp_path / "q.tsv").write_text("1\tpump pressure\n")
-    (tmp_path / "qrels.txt").write_text("1 0 c/deep/note.md 2\n1 0 z.md 0\n")
-    judged = wb.load_judgments(tmp_path / "qrels.txt", topics=tmp_path / "q.tsv")
-    plan = wb.Plan.of("default").replace({"sources": ("keyword",)})
-    assert opened.evaluate(judged, plan, ["RR"]).mean("RR") == 1
-    assert opened.sweep(judged, {"keyword.b": [0.4]}, "R@10", folds=0, plan=plan).values[0, 0, 0] == 1
-
-
 def test_a_judgment_follows_a_file_that_was_moved(tmp_path: Path) -> None:
     docs, corpus = write_files(tmp_path / "docs", {"a.md": NOTE, "b.md": OTHER}), tmp_path / "corpus"
     run(docs, corpus)
@@ -163,7 +154,6 @@ def test_a_judgment_follows_a_file_that_was_moved(tmp_path: Path) -> None:
 
 
 def test_a_corpus_of_the_earlier_format_is_taken_over(tmp_path: Path) -> None:
-    """Reading says what to do; indexing reads the files again, takes the vectors over, and says so."""
     corpus = tmp_path / "corpus"
     with zipfile.ZipFile(Path(__file__).parents[1] / "data" / "corpus_format_1.zip") as archive:
         archive.extractall(corpus)

@@ -1,7 +1,5 @@
 """The database beside the generations: shared by threads and processes, whole after a kill, readable errors."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -47,7 +45,7 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
+def test_an_error_undoes_the_whole_block_and_a_busy_database_is_said(tmp_path: Path) -> None:
     database = Database(tmp_path)
 
     def half() -> None:
@@ -58,6 +56,16 @@ def test_an_error_undoes_the_whole_block(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         half()
     assert texts(database) == []
+    add(Database(tmp_path), "before")
+    with Database(tmp_path).writing(MARKS) as db:
+        db.execute("INSERT INTO marks (text) VALUES ('other')")
+        waiting = Database(tmp_path, busy_seconds=0.05)
+        assert texts(waiting) == ["before"]
+        with pytest.raises(CorpusLocked, match="Try again"):
+            add(waiting, "x")
+    with pytest.raises(CorpusNotFound):
+        add(Database(tmp_path / "nowhere"), "x")
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_processes_lose_nothing(tmp_path: Path) -> None:
@@ -120,7 +128,6 @@ repair_database(Path(sys.argv[1]))
 
 
 def test_a_repair_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    """Killed when the damaged file's log is set aside and the new file is not yet in its place: the next repair goes on."""
     indexed = Group("marks", (FIRST + "; CREATE INDEX marks_text ON marks (text)",))
     path = tmp_path / FILE
     with Database(tmp_path).writing(indexed) as db:
@@ -143,25 +150,8 @@ def test_a_repair_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "damaged").iterdir() if p.suffix == ".sqlite"] == [FILE]
 
 
-def test_a_busy_database_is_said(tmp_path: Path) -> None:
-    add(Database(tmp_path), "before")
-    with Database(tmp_path).writing(MARKS) as db:
-        db.execute("INSERT INTO marks (text) VALUES ('other')")
-        waiting = Database(tmp_path, busy_seconds=0.05)
-        assert texts(waiting) == ["before"]
-        with pytest.raises(CorpusLocked, match="Try again"):
-            add(waiting, "x")
-
-
-def test_without_a_corpus_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(CorpusNotFound):
-        add(Database(tmp_path / "nowhere"), "x")
-    assert not (tmp_path / "nowhere").exists()
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody with fewer rights")
 def test_a_folder_that_cannot_be_written_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading goes on there, with or without a database that others may read; writing is refused in a sentence."""
     monkeypatch.setenv("WORKBENCH_CORPUS_PRIVATE", "no")
     script = (
         "import os, sys\n"
@@ -193,14 +183,11 @@ def mine(tmp_path: Path) -> Searches:
     return Searches(tmp_path, owner_of("ada", None))
 
 
-def test_history_is_newest_first_and_a_search_asked_again_is_one_entry(mine: Searches) -> None:
+def test_history_is_newest_first_and_forgets_the_oldest(mine: Searches, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.asked({"q": "one"})
     mine.asked({"q": "two", "plan": "tmm"})
     mine.asked({"q": "one"})
     assert [entry.params for entry in mine.kept(HISTORY)] == [{"q": "one"}, {"q": "two", "plan": "tmm"}]
-
-
-def test_history_forgets_the_oldest(mine: Searches, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MOST_HISTORY", 3)
     mine.save_search("keep", {"q": "0"})
     for n in range(6):
@@ -209,19 +196,7 @@ def test_history_forgets_the_oldest(mine: Searches, monkeypatch: pytest.MonkeyPa
     assert [e.name for e in mine.kept(SEARCH)] == ["keep"]
 
 
-def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
-    """Saving again replaces, and gives back what was there; a plan of the same name is another thing."""
-    assert mine.save_search("  best   of ", {"q": "a"}) is None
-    assert mine.save_plan("best of", "tmm") is None
-    old = mine.save_search("best of", {"q": "b"})
-    assert old is not None
-    assert old.params == {"q": "a"}
-    assert [(e.name, e.params) for e in mine.kept(SEARCH)] == [("best of", {"q": "b"})]
-    assert [(e.name, e.value, e.params) for e in mine.kept(PLAN)] == [("best of", "tmm", {})]
-
-
 def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine: Searches) -> None:
-    """A database of the first version: `default`, and an address that names no plan, meant rrf; what is kept now stays."""
     first = Group("searches", SEARCHES.migrations[:1])
     columns = {"q": "c", "columns": "hybrid,plan", "column2": "default limit=3", "plan": "passages"}
     rows = [
@@ -244,6 +219,16 @@ def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine
     saved.save_search("plain", {"q": "b"})
     assert [e.value for e in saved.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never", "default"]
     assert saved.kept(SEARCH)[0].params == {"q": "b"}
+
+
+def test_a_name_is_one_entry_of_its_kind(mine: Searches) -> None:
+    assert mine.save_search("  best   of ", {"q": "a"}) is None
+    assert mine.save_plan("best of", "tmm") is None
+    old = mine.save_search("best of", {"q": "b"})
+    assert old is not None
+    assert old.params == {"q": "a"}
+    assert [(e.name, e.params) for e in mine.kept(SEARCH)] == [("best of", {"q": "b"})]
+    assert [(e.name, e.value, e.params) for e in mine.kept(PLAN)] == [("best of", "tmm", {})]
 
 
 def test_what_is_deleted_can_be_put_back(mine: Searches) -> None:
@@ -271,17 +256,13 @@ def test_nobody_sees_anothers_things(tmp_path: Path) -> None:
     assert one.kept(HISTORY) == [entry]
 
 
-def test_a_note_is_written_over_and_deleted_by_a_blank(mine: Searches) -> None:
+def test_a_note_is_written_over_and_found_by_its_quote(mine: Searches) -> None:
     assert mine.write_note("a.md", 3, 8, "quote", " first ") == ""
     assert mine.write_note("a.md", 3, 8, "quote", "second") == "first"
     (note,) = mine.notes()
     assert (note.path, note.start, note.end, note.quote, note.text) == ("a.md", 3, 8, "quote", "second")
     assert mine.write_note("a.md", 3, 8, "quote", "  ") == "second"
     assert mine.notes() == []
-
-
-def test_a_note_is_found_by_its_quote_after_cutting_anew(mine: Searches) -> None:
-    """In a longer passage that holds it, or a shorter one that it holds; never in another document."""
     mine.write_note("a.md", 10, 20, "the middle words", "seen")
     (note,) = mine.notes()
     assert note.is_on("a.md", "before the middle words and after")

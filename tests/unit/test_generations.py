@@ -1,7 +1,5 @@
 """The corpus folder: publishing, pinning, removing, and what damage looks like."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
@@ -41,7 +39,11 @@ def test_the_pointer_names_the_newest_generation_and_numbers_only_grow(tmp_path:
     assert next_number(tmp_path) == 3
 
 
-def test_a_reader_keeps_its_generation_until_it_lets_go(tmp_path: Path):
+def test_the_newest_generation_answers_until_its_readers_let_go(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path, tmp_path / "none", tmp_path / "file"):
+        with pytest.raises(CorpusNotFound, match="workbench index PATH"):
+            pin(place)
     first = make(tmp_path)
     held = pin(tmp_path)
     make(tmp_path, "y")
@@ -52,13 +54,6 @@ def test_a_reader_keeps_its_generation_until_it_lets_go(tmp_path: Path):
     held.close()
     assert clean(tmp_path) == [first]
     also.close()
-
-
-def test_no_corpus_says_how_to_make_one(tmp_path: Path):
-    (tmp_path / "file").write_text("")
-    for place in (tmp_path, tmp_path / "none", tmp_path / "file"):
-        with pytest.raises(CorpusNotFound, match="workbench index PATH"):
-            pin(place)
 
 
 def harm_manifest(folder: Path, change: Callable[[str], str]) -> None:
@@ -98,10 +93,6 @@ def test_a_part_is_compared_with_its_digest_once_and_again_when_somebody_wrote_t
             pin(tmp_path)
         part.write_text("x")
         held.check()
-
-
-def test_a_format_of_another_version_is_no_damage(tmp_path: Path):
-    make(tmp_path)
     folder = Layout(tmp_path).folder("000001-x")
     newer = replace(Manifest.read(folder), format=99).to_json()
     harm_manifest(folder, lambda text: newer)
@@ -123,7 +114,6 @@ def test_a_missing_pointer_is_the_newest_generation(tmp_path: Path):
 
 
 def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path):
-    """What was being built, a pointer not yet swapped, a generation never pointed to, one half removed."""
     name = make(tmp_path)
     layout = Layout(tmp_path)
     layout.building.mkdir()

@@ -1,7 +1,5 @@
 """grep over a generation: passages, masks, long lines, records, Unicode, threads, and the bytes on disk."""
 
-from __future__ import annotations
-
 import unicodedata
 from pathlib import Path
 
@@ -30,10 +28,6 @@ def test_score_and_order(tmp_path: Path) -> None:
     assert (answer.files, answer.lines, answer.complete) == (4, 6, True)
     assert len(run(grep, "red", "blue", depth=2).passages) == 2
     assert run(grep, "red", "blue", depth=2).lines == 6
-
-
-def test_the_first_lines_are_ranked_when_there_are_too_many(tmp_path: Path) -> None:
-    """Beyond the limit the first matched lines in path and line order are taken, and the answer says so."""
     grep = make_grep(tmp_path, ["x y\nx", "x y\nx y\nx", "x y"], most_lines=4)
     for pattern, regex in (("x", False), ("x.*", True), (r"x|\S", True)):
         answer = run(grep, pattern, regex=regex, context=0)
@@ -44,20 +38,19 @@ def test_the_first_lines_are_ranked_when_there_are_too_many(tmp_path: Path) -> N
     assert run(grep, "x y", context=0).complete
 
 
-def test_nothing_crosses_a_newline(tmp_path: Path) -> None:
+def test_nothing_crosses_a_newline_and_empty_lines_count(tmp_path: Path) -> None:
     grep = make_grep(tmp_path, ["a\nb", "a", "b"])
     for pattern in ("a\nb", r"a\sb", "a[^x]b", r"a\x0ab", "(?s)a.b", r"a\Wb", r"a\n?b", "a[[:space:]]b"):
         assert not run(grep, pattern, regex=True).passages, pattern
     assert not run(grep, "a\nb").passages
     assert len(run(grep, r"\Aa\z", regex=True).passages) == 2
     assert len(run(grep, "(?-m)^b$", regex=True).passages) == 2
-
-
-def test_every_empty_line_but_none_at_the_end(tmp_path: Path) -> None:
     answer = run(make_grep(tmp_path, ["a\n\nb\n", "", "\n", "c"]), "^$", regex=True, context=0)
     assert [(p.path, p.start_line, p.text, p.matches) for p in answer.passages] == [
         ("d0000.txt", 2, "", ()), ("d0002.txt", 1, "", ()),
     ]  # fmt: skip
+    (passage,) = run(make_grep(tmp_path, ["cat cat concat cat"]), "cat", word=True).passages
+    assert [(m.start, m.end) for m in passage.matches] == [(0, 3), (4, 7), (15, 18)]
 
 
 @pytest.mark.parametrize(
@@ -101,15 +94,9 @@ def test_whole_words(tmp_path: Path, pattern: str, lines: tuple[int, ...]) -> No
     assert tuple(p.start_line for p in sorted(answer.passages, key=lambda p: p.start_line)) == lines
 
 
-def test_whole_words_next_to_each_other_are_all_marked(tmp_path: Path) -> None:
-    (passage,) = run(make_grep(tmp_path, ["cat cat concat cat"]), "cat", word=True).passages
-    assert [(m.start, m.end) for m in passage.matches] == [(0, 3), (4, 7), (15, 18)]
-
-
 @pytest.mark.parametrize("letter", ["x", "é", "検"])
 @pytest.mark.parametrize("at", [0, 150, 999, 1000, 1001, 5000, 19_994])
 def test_long_lines_are_cut_around_the_match(tmp_path: Path, letter: str, at: int) -> None:
-    """A long line is cut to its limit with `…`; the match is in what is left, and its span is right."""
     line = letter * at + "NEEDLE" + letter * (20_000 - at - 6)
     text = f"{letter * 3000}\n{line}\nend"
     (passage,) = run(make_grep(tmp_path, [text], records=[RecordEntry("r", 0, 0, len(text))]), "NEEDLE").passages
@@ -124,7 +111,6 @@ def test_long_lines_are_cut_around_the_match(tmp_path: Path, letter: str, at: in
 
 @pytest.mark.parametrize("letter", ["y", "é"])
 def test_long_passages_end_after_the_limit(tmp_path: Path, letter: str) -> None:
-    """A passage of very many lines shows its beginning, and says with `…` that it goes on; its lines are all counted."""
     text = "\n".join([letter * 50] * 400 + [f"{letter * 50} needle"] * 2000)
     (passage,) = run(make_grep(tmp_path, [text]), "needle", context=300).passages
     assert (passage.start_line, passage.end_line, len(passage.matched_lines)) == (101, 2400, 2000)
@@ -135,8 +121,7 @@ def test_long_passages_end_after_the_limit(tmp_path: Path, letter: str) -> None:
     assert PASSAGE_CHARACTERS < len(short.text) < PASSAGE_CHARACTERS + 200
 
 
-def test_the_record_that_stands_for_a_passage(tmp_path: Path) -> None:
-    """The chunk that holds the first match, also where a line is split; else one on the line; else the whole document."""
+def test_the_record_and_the_page_of_a_passage(tmp_path: Path) -> None:
     text = "aaaa bbbb cccc dddd\neeee\nffff"
     records = [
         RecordEntry("whole", 0, 0, len(text), whole=True),
@@ -154,31 +139,36 @@ def test_the_record_that_stands_for_a_passage(tmp_path: Path) -> None:
     answer = grep.search(["cccc", "ffff"], hidden, 10, regex=False, case="smart", word=False, context=0)
     assert answer.numbers.tolist() == [1, -1]
     assert [p.chunk_id for p in answer.passages] == ["first", ""]
-
-
-def test_pages_of_the_first_match(tmp_path: Path) -> None:
     texts = ["one\ntwo\nthree", "one"]
-    make_grep(tmp_path, texts)
+    make_grep(tmp_path / "two", texts)
     columns = make_columns(tmp_path / "paged", ["a.pdf", "b.txt"], [], [(0, 4, 8), ()])
-    grep = MappedGrep(tmp_path, columns)
+    grep = MappedGrep(tmp_path / "two", columns)
     assert [p.citation for p in run(grep, "three", context=0).passages] == ["a.pdf#page=3"]
     assert [p.citation for p in run(grep, "one", context=0).passages] == ["a.pdf#page=1", "b.txt:1-1"]
 
 
-def test_an_empty_corpus_answers(tmp_path: Path) -> None:
+def test_nothing_hangs_and_asking_for_nothing_is_refused(tmp_path: Path) -> None:
     for name, texts in (("none", []), ("empty", ["", ""])):
         grep = make_grep(tmp_path / name, texts)
         for pattern, regex in (("word", False), ("->", False), (".*", True), (r"\w+", True)):
             answer = run(grep, pattern, regex=regex)
             assert (answer.passages, answer.files, answer.lines, answer.complete) == ((), 0, 0, True)
-
-
-def test_asking_for_nothing_is_refused(tmp_path: Path) -> None:
     grep = make_grep(tmp_path, ["a"])
     for patterns in ((), ("a", ""), tuple(map(str, range(101)))):
         with pytest.raises(QueryError) as caught:
             run(grep, *patterns)
         assert caught.value.remedy
+    grep = make_grep(tmp_path, ["pip -v install", "a(?=b) [x"])
+    assert [p.path for p in run(grep, "-v install").passages] == ["d0000.txt"]
+    assert [p.path for p in run(grep, "(?=b) [").passages] == ["d0001.txt"]
+    grep = make_grep(tmp_path, ["a" * 200_000 + "!", "x" * 5000])
+    for pattern in ("(a+)+$", "(a|aa)+$", "(a*)*b", "(.*)(.*)(.*)(.*)=", "(x+x+)+y", "a|a.*z"):
+        answer = run(grep, pattern, regex=True)
+        assert answer.files == (1 if pattern == "a|a.*z" else 0), pattern
+    assert run(grep, "x*", regex=True).files == 2
+    deep = "(a" * 600 + ")" * 600
+    assert read_regex(deep) is None
+    assert run(make_grep(tmp_path, ["a" * 600, "a" * 599]), deep, regex=True).files == 1
 
 
 # --- grep pattern ----------------------------------------------------------------------------------------------------
@@ -209,21 +199,6 @@ def test_a_refused_pattern_says_why_and_what_to_do(pattern: str, reason: str, re
     assert len(str(caught.value)) < 300
 
 
-def test_switches_are_only_text_among_fixed_words(tmp_path: Path) -> None:
-    grep = make_grep(tmp_path, ["pip -v install", "a(?=b) [x"])
-    assert [p.path for p in run(grep, "-v install").passages] == ["d0000.txt"]
-    assert [p.path for p in run(grep, "(?=b) [").passages] == ["d0001.txt"]
-
-
-def test_nothing_hangs(tmp_path: Path) -> None:
-    """Patterns that take a backtracking engine exponential time are answered, on a long line as on any other."""
-    grep = make_grep(tmp_path, ["a" * 200_000 + "!", "x" * 5000])
-    for pattern in ("(a+)+$", "(a|aa)+$", "(a*)*b", "(.*)(.*)(.*)(.*)=", "(x+x+)+y", "a|a.*z"):
-        answer = run(grep, pattern, regex=True)
-        assert answer.files == (1 if pattern == "a|a.*z" else 0), pattern
-    assert run(grep, "x*", regex=True).files == 2
-
-
 @pytest.mark.slow
 def test_very_long_patterns(tmp_path: Path) -> None:
     """A pattern of 4,000 characters is answered, also where it overlaps itself; a longer one is refused shortly."""
@@ -239,7 +214,6 @@ def test_very_long_patterns(tmp_path: Path) -> None:
 
 
 def test_a_search_that_takes_too_long_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time that runs out is an error with the remedy, in verifying lines as in scanning, never part of an answer."""
     monkeypatch.setattr(grep_scan, "MOST_SECONDS", -1.0)
     grep = make_grep(tmp_path, ["a b\n" * 10])
     for pattern in ("a b", r"\W"):
@@ -257,14 +231,7 @@ def test_a_search_that_takes_too_long_says_so(tmp_path: Path, monkeypatch: pytes
     ],
 )  # fmt: skip
 def test_smart_case_looks_at_letters(pattern: str, regex: bool, capital: bool) -> None:
-    """Only a letter that is searched for makes a pattern sensitive; classes and names do not."""
     assert has_capital(pattern, regex) is capital
-
-
-def test_deep_nesting_is_scanned(tmp_path: Path) -> None:
-    deep = "(a" * 600 + ")" * 600
-    assert read_regex(deep) is None
-    assert run(make_grep(tmp_path, ["a" * 600, "a" * 599]), deep, regex=True).files == 1
 
 
 def test_word_characters_are_the_same_everywhere() -> None:

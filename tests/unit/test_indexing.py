@@ -1,7 +1,5 @@
 """The indexing run: what is read, carried over, removed, embedded, and what the report says of it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -48,7 +46,7 @@ def test_a_run_reports_every_file_and_the_generation_that_answers(docs: Path, co
 
 
 @pytest.mark.slow
-def test_a_second_run_changes_nothing_and_embeds_nothing(docs: Path, corpus: Path):
+def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
     first = run(docs, corpus)
     manifest = (Layout(corpus).folder(first.generation) / "manifest.json").read_bytes()
     second = run(docs, corpus)
@@ -56,10 +54,6 @@ def test_a_second_run_changes_nothing_and_embeds_nothing(docs: Path, corpus: Pat
     assert second.count(FileStatus.UNCHANGED) == 3
     assert second.reused == first.chunks
     assert (Layout(corpus).folder(first.generation) / "manifest.json").read_bytes() == manifest
-
-
-@pytest.mark.slow
-def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
     run(docs, corpus)
     (docs / "b.md").write_text("# Backoff\n\nWait less.\n")
     report = run(docs, corpus)
@@ -72,22 +66,33 @@ def test_only_what_changed_is_read_and_embedded(docs: Path, corpus: Path):
 
 
 @pytest.mark.slow
-def test_a_file_that_vanished_is_removed_and_counted(docs: Path, corpus: Path):
+def test_what_vanished_is_removed_and_counted(docs: Path, corpus: Path):
     run(docs, corpus)
     (docs / "b.md").unlink()
     report = run(docs, corpus)
     assert (report.count(FileStatus.REMOVED), report.found, report.documents, report.embedded) == (1, 2, 2, 0)
     assert paths(corpus) == ["a.md", "sub/c.md"]
+    (docs / "r.jsonl").write_text(
+        '{"id": "1", "text": "one"}\n{"id": "1", "text": "two"}\n{"id": "2", "text": "three"}\n'
+    )
+    report = run(docs, corpus)
+    (file,) = [f for f in report.files if f.path == "r.jsonl"]
+    assert file.documents + 1 == 3
+    assert file.reason
 
 
 @pytest.mark.slow
-def test_a_part_of_a_folder_refreshes_only_that_part(docs: Path, corpus: Path):
+def test_what_vanished_is_removed(docs: Path, corpus: Path):
     run(docs, corpus)
     (docs / "b.md").unlink()
     (docs / "sub" / "c.md").write_text("# Dogs\n")
     report = run(docs / "sub", corpus)
     assert [(f.path, f.status.value) for f in report.files] == [("sub/c.md", "indexed")]
     assert paths(corpus) == ["a.md", "b.md", "sub/c.md"]
+    assert remove([docs], corpus).documents == 0
+    with open_generation(corpus) as opened:
+        opened.open_all()
+        assert opened.records.info(opened.records.scope(None, None, ()))["documents"] == 0
 
 
 @pytest.mark.slow
@@ -116,39 +121,7 @@ def test_a_whole_document_has_the_normalised_mean_of_its_chunks_vectors(docs: Pa
 
 
 @pytest.mark.slow
-def test_everything_may_be_removed(docs: Path, corpus: Path):
-    run(docs, corpus)
-    assert remove([docs], corpus).documents == 0
-    with open_generation(corpus) as opened:
-        opened.open_all()
-        assert opened.records.info(opened.records.scope(None, None, ()))["documents"] == 0
-
-
-@pytest.mark.slow
-def test_records_with_one_id_are_not_silently_lost(docs: Path, corpus: Path):
-    (docs / "r.jsonl").write_text(
-        '{"id": "1", "text": "one"}\n{"id": "1", "text": "two"}\n{"id": "2", "text": "three"}\n'
-    )
-    report = run(docs, corpus)
-    (file,) = [f for f in report.files if f.path == "r.jsonl"]
-    assert file.documents + 1 == 3
-    assert file.reason
-
-
-@pytest.mark.slow
-def test_a_second_writer_is_refused_or_waits(docs: Path, corpus: Path):
-    run(docs, corpus)
-    (docs / "d.md").write_text("new")
-    with locks.writer(Layout(corpus).writer_lock, corpus):
-        with pytest.raises(CorpusLocked, match=str(os.getpid())):
-            run(docs, corpus)
-        assert len(paths(corpus)) == 3
-    assert run(docs, corpus, wait=True).documents == 4
-
-
-@pytest.mark.slow
-def test_a_reader_keeps_its_generation_and_follows_when_asked(docs: Path, corpus: Path):
-    """Pinned: the old one answers while and after the new one is made; then it is removed by the next run."""
+def test_a_second_writer_is_refused_or_waits_and_a_reader_keeps_its_generation(docs: Path, corpus: Path):
     run(docs, corpus)
     old = open_generation(corpus)
     (docs / "d.md").write_text("new")
@@ -162,6 +135,13 @@ def test_a_reader_keeps_its_generation_and_follows_when_asked(docs: Path, corpus
     old.close()
     run(docs, corpus)
     assert len(list(Layout(corpus).generations.iterdir())) == 1
+    run(docs, corpus)
+    (docs / "d.md").write_text("new")
+    with locks.writer(Layout(corpus).writer_lock, corpus):
+        with pytest.raises(CorpusLocked, match=str(os.getpid())):
+            run(docs, corpus)
+        assert len(paths(corpus)) == 4
+    assert run(docs, corpus, wait=True).documents == 4
 
 
 def test_a_folder_of_other_files_does_not_become_a_corpus(docs: Path, tmp_path: Path):
@@ -197,17 +177,8 @@ FILES = (
 REPORT = IndexReport("g", FILES, 2, 12, 9, 3, 1.0)
 
 
-def test_every_file_is_in_one_row_and_the_counts_add_up() -> None:
-    none, pdf = by_kind(REPORT)
-    assert (none.kind, none.files, none.skipped, none.reasons) == ("(none)", 1, 1, (("empty", 1),))
-    assert (pdf.kind, pdf.files, pdf.read, pdf.unchanged, pdf.failed) == (".pdf", 3, 1, 1, 1)
-    assert (pdf.documents, pdf.chunks, pdf.seconds, pdf.rate) == (2, 12, 2.5, 0.8)
-    for row in (none, pdf):
-        assert row.files == row.read + row.unchanged + row.skipped + row.failed
-
-
 @pytest.mark.slow
-def test_the_command_prints_the_table(tmp_path: Path) -> None:
+def test_the_table_of_a_run_adds_up(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for n in range(20):
         (tmp_path / "docs" / f"{n}.md").write_text(f"# Note {n}\n\nwords\n", encoding="utf-8")
@@ -217,6 +188,12 @@ def test_the_command_prints_the_table(tmp_path: Path) -> None:
     assert [line.split()[:5] for line in output.split("\n") if line.startswith(("  .", "  kind"))] == [
         ["kind", "files", "read", "documents", "chunks"], [".csv", "1", "1", "1", "1"], [".md", "20", "20", "20", "20"],
     ]  # fmt: skip
+    none, pdf = by_kind(REPORT)
+    assert (none.kind, none.files, none.skipped, none.reasons) == ("(none)", 1, 1, (("empty", 1),))
+    assert (pdf.kind, pdf.files, pdf.read, pdf.unchanged, pdf.failed) == (".pdf", 3, 1, 1, 1)
+    assert (pdf.documents, pdf.chunks, pdf.seconds, pdf.rate) == (2, 12, 2.5, 0.8)
+    for row in (none, pdf):
+        assert row.files == row.read + row.unchanged + row.skipped + row.failed
 
 
 # --- indexing progress -----------------------------------------------------------------------------------------------
@@ -246,9 +223,6 @@ def test_the_second_root_with_a_path_of_the_first_gets_a_salt_for_good(tree: Pat
     assert "both hold a.md" in warnings[0]
     assert salted(result, set(), held) == (result, ())
     assert salted(roots, {notes}, {docs: {"x"}, notes: {"a.md"}})[1] == ()
-
-
-def test_nothing_and_what_does_not_exist_are_refused(tree: Path):
     with pytest.raises(UsageError, match="Name at least one"):
         targets([])
     with pytest.raises(UsageError, match="no file or folder"):

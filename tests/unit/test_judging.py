@@ -1,14 +1,14 @@
 """Judgments: found again after edits and other chunking, undone, shared, and seen only with their documents."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from corpus_files import write_files
 from endpoint_server import Behaviour, Handler, closes, completion, fails, hangs, says, serving
 
 import workbench as wb
@@ -76,7 +76,6 @@ def test_a_quote_is_found_again(text: str, expected: Span | None) -> None:
 
 @pytest.mark.slow
 def test_a_judgment_survives_an_edit_and_is_stale_when_its_text_is_gone(make_corpus: Make) -> None:
-    """It moves with its text, counts where it stands, and is kept but counts for nothing without it."""
     corpus = make_corpus(FILES)
     given = corpus.judging.grade(beta(corpus), 3, "when does beta boil")
     again(corpus, {"tea.md": "Some new words first.\n\n" + TEXT})
@@ -85,8 +84,7 @@ def test_a_judgment_survives_an_edit_and_is_stale_when_its_text_is_gone(make_cor
     assert corpus.read_file("tea.md")[now.span.start : now.span.end] == given.anchor.quote  # type: ignore[union-attr]
     assert corpus.judging.grades("when does beta boil", [beta(corpus)])[beta(corpus).chunk_id].grade == 3
     again(corpus, {"tea.md": "# Tea\n\nnothing of it is left, but coffee\n"})
-    (now,) = corpus.judging.located("search")
-    assert now.stale
+    assert corpus.judging.located("search")[0].stale
     with pytest.raises(JudgmentError, match="not in the corpus now"):
         corpus.judgments("search")
 
@@ -131,52 +129,42 @@ def test_undo_takes_back_one_after_the_other(make_corpus: Make) -> None:
     assert [(x.judgment.judge, x.judgment.note) for x in judging.located("tea")] == [("bob", "close")]
 
 
-def test_several_judges_give_the_median(make_corpus: Make) -> None:
+def test_several_judges_give_the_median_and_other_keywords_are_another_query(make_corpus: Make) -> None:
     corpus = make_corpus(FILES)
-    judging = corpus.judging
+    judging, hit = corpus.judging, beta(corpus)
+    for grade in (-1, 4, 99):
+        with pytest.raises(JudgmentError, match="is not a grade"):
+            judging.grade(hit, grade, "q")
+    assert judging.located("search") == ()
     for judge, grade in [("a", 0), ("b", 3), ("c", 2), ("d", 3), ("machine:m", 0)]:
-        judging.grade(beta(corpus), grade, "q", judge=judge)
-    grades = list(corpus.judgments("search").qrels.values())
-    assert [list(g.values()) for g in grades] == [[2]]
+        judging.grade(hit, grade, "q", judge=judge)
+    assert [list(g.values()) for g in corpus.judgments("search").qrels.values()] == [[2]]
     (machine,) = corpus.judgments("search", ["machine:m"]).qrels.values()
     assert list(machine.values()) == [0]
     assert set(corpus.judgments("search", documents=True).document_keys) == {"tea.md"}
-
-
-@pytest.mark.parametrize("grade", [-1, 4, 99])
-def test_other_grades_are_refused(make_corpus: Make, grade: int) -> None:
-    corpus = make_corpus(FILES)
-    with pytest.raises(JudgmentError, match="is not a grade"):
-        corpus.judging.grade(beta(corpus), grade, "q")
-    assert corpus.judging.located("search") == ()
-
-
-def test_the_same_text_with_other_keywords_is_another_query(make_corpus: Make) -> None:
-    corpus = make_corpus(FILES)
     for keywords, grade in [(None, 1), ("kettle", 2), ("kettle", 3)]:
-        corpus.judging.grade(beta(corpus), grade, "hot  water", keywords=keywords)
-    hit = beta(corpus)
-    assert corpus.judging.grades("hot water", [hit])[hit.chunk_id].grade == 1
-    assert corpus.judging.grades("hot water", [hit], keywords="kettle")[hit.chunk_id].grade == 3
-    assert len(corpus.judging.queries("search")) == 2
+        judging.grade(hit, grade, "hot  water", keywords=keywords)
+    assert judging.grades("hot water", [hit])[hit.chunk_id].grade == 1
+    assert judging.grades("hot water", [hit], keywords="kettle")[hit.chunk_id].grade == 3
+    assert len(judging.queries("search")) == 3
 
 
-def test_who_does_not_see_the_document_does_not_see_the_judgment(tmp_path: Path) -> None:
+def ruled(folder: Path, files: dict[str, str], rules: str) -> Callable[..., wb.Corpus]:
+    """A function that opens a corpus of acme's files as somebody of a tenant with roles."""
+    write_files(folder / "files", files)
+    write_files(folder / "corpus", {"corpus.yaml": "rules:\n  - path: '*'\n    tenant: acme\n" + rules})
+    wb.index([folder / "files"], corpus=folder / "corpus", encoder="hashing")
+    return lambda tenant, *roles: wb.open_corpus(folder / "corpus", wb.Principal(tenant, roles))
+
+
+HR_ONLY = "  - path: 'pay.md'\n    roles: [hr]\n"
+
+
+def test_who_does_not_see_the_document_sees_no_judgment_and_no_query_of_it(tmp_path: Path) -> None:
     """Not of today's document, not of a deleted one, not the query that was made of it, not in any count."""
-    (tmp_path / "files").mkdir()
-    for name in ("pay.md", "open.md"):
-        (tmp_path / "files" / name).write_text(f"# {name}\n\nsalary words of {name}\n")
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    (corpus / "corpus.yaml").write_text(
-        "rules:\n  - path: '*'\n    tenant: acme\n  - path: 'pay.md'\n    roles: [hr]\n"
-    )
-    wb.index([tmp_path / "files"], corpus=corpus, encoder="hashing")
-
-    def judging(tenant: str, *roles: str) -> wb.Corpus:
-        return wb.open_corpus(corpus, wb.Principal(tenant, roles))
-
-    hr, staff, other = judging("acme", "hr"), judging("acme"), judging("other")
+    files = {"pay.md": "# Salaries of all people\n\nsalary words\n", "open.md": "# Opening hours of shops\n\nsalary\n"}
+    opened = ruled(tmp_path, files, HR_ONLY)
+    hr, staff, other = opened("acme", "hr"), opened("acme"), opened("other")
     hits = hr.search("salary", mode="keyword").hits
     assert len(hits) == 2
     for hit in hits:
@@ -188,34 +176,32 @@ def test_who_does_not_see_the_document_does_not_see_the_judgment(tmp_path: Path)
     secret = next(h for h in hits if h.path == "pay.md")
     with pytest.raises(JudgmentError, match="not in the corpus"):
         staff.judging.grade(secret, 1, "salary")
+    assert make_known_item_set(hr.judging, hr.engine, "hr", 9, ["title"]) == 2
+    assert make_known_item_set(staff.judging, staff.engine, "staff", 9, ["title"]) == 1
+    assert [q.text for q in staff.judging.queries("hr")] == ["Opening hours of shops"]
     (tmp_path / "files" / "pay.md").unlink()
-    wb.index([tmp_path / "files"], corpus=corpus, encoder="hashing")
-    for opened in (hr, staff):
-        opened.refresh()
+    wb.index([tmp_path / "files"], corpus=tmp_path / "corpus", encoder="hashing")
+    for one in (hr, staff):
+        one.refresh()
     assert [x.stale for x in hr.judging.located("search")].count(True) == 1
     assert [x.path for x in staff.judging.located("search")] == ["open.md"]
 
 
-def test_masked_text_is_found_and_not_told(tmp_path: Path) -> None:
+def test_masked_text_is_found_and_not_shown(tmp_path: Path) -> None:
     """A judge whom a policy shows less has the same judgments, with today's masked text for quotes and no query of it."""
-    source, corpus = tmp_path / "files", tmp_path / "corpus"
-    source.mkdir()
-    corpus.mkdir()
-    (source / "card.md").write_text("# Card of the day\n\nthe number 1234-5678-9012 is on the card\n")
-    (source / "open.md").write_text("# Opening hours today\n\nnothing to hide here\n")
-    rules = "rules:\n  - path: '*'\n    tenant: acme\npolicy:\n  mask: ['\\d{4}-\\d{4}-\\d{4}']\n  cleared: [admin]\n"
-    (corpus / "corpus.yaml").write_text(rules)
-    wb.index([source], corpus=corpus, encoder="hashing")
-    admin, staff = (wb.open_corpus(corpus, wb.Principal("acme", roles)) for roles in (("admin",), ()))
-    for opened, grade in ((admin, 3), (staff, 1)):
-        (hit,) = opened.search("number card", mode="keyword").hits
-        opened.judging.grade(hit, grade, "number card", judge=f"grade {grade}")
+    files = {
+        "card.md": "# Card of the day\n\nthe number 1234-5678-9012 is on the card\n",
+        "open.md": "# Opening hours today\n\nnothing to hide here\n",
+    }
+    opened = ruled(tmp_path, files, "policy:\n  mask: ['\\d{4}-\\d{4}-\\d{4}']\n  cleared: [admin]\n")
+    admin, staff = opened("acme", "admin"), opened("acme")
+    for one, grade in ((admin, 3), (staff, 1)):
+        (hit,) = one.search("number card", mode="keyword").hits
+        one.judging.grade(hit, grade, "number card", judge=f"grade {grade}")
     assert ["1234" in x.judgment.anchor.quote for x in admin.judging.located("search")] == [True, False]
-    told = staff.judging.located("search")
-    assert [(x.judgment.grade, x.stale, x.moved) for x in told] == [(3, False, False), (1, False, False)]
-    assert not any("1234" in x.judgment.anchor.quote for x in told)
-    from workbench.judgments.known_items import make_known_item_set
-
+    shown = staff.judging.located("search")
+    assert [(x.judgment.grade, x.stale, x.moved) for x in shown] == [(3, False, False), (1, False, False)]
+    assert not any("1234" in x.judgment.anchor.quote for x in shown)
     assert make_known_item_set(admin.judging, admin.engine, "known", 9, ["title"]) == 2
     assert [q.text for q in staff.judging.queries("known")] == ["Opening hours today"]
     assert len(admin.judging.queries("known")) == 2
@@ -237,84 +223,61 @@ KNOWN = {
 }
 
 
-@pytest.mark.slow
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wb.Corpus]:
+    folder = tmp_path_factory.mktemp("known")
+    wb.index([write_files(folder / "files", KNOWN)], corpus=folder / "corpus", encoder="hashing")
+    with wb.open_corpus(folder / "corpus") as corpus:
+        yield corpus
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_query_is_of_its_document(make_corpus: Make, kind: str) -> None:
+def test_every_query_is_of_its_document(known: wb.Corpus, kind: str) -> None:
     """Its words stand where it says, in the document that answers it, and a search finds it there."""
-    corpus = make_corpus(KNOWN)
-    items = make_known_items(corpus.engine, corpus.judging.scope, 20, [kind])
+    items = make_known_items(known.engine, known.judging.scope, 20, [kind])
     assert items
     for item in items:
-        (document,) = corpus.engine.records.documents([item.document_number])
+        (document,) = known.engine.records.documents([item.document_number])
         used = document.text[item.used.start : item.used.end]
         assert " ".join(used.strip("#* \n").split()) in item.text or item.used.end == 0
-        found = corpus.search(f'"{item.text}"' if kind == "phrase" else item.text, mode="keyword").hits
+        found = known.search(f'"{item.text}"' if kind == "phrase" else item.text, mode="keyword").hits
         assert found[0].document_id == document.document_id
         if item.chunk_id:
             assert found[0].chunk_id == item.chunk_id
+        if kind == "question":
+            assert item.text == "How do I reset my password?"
+            assert "red button" in known.judging.anchor(item.chunk_id).quote
     assert all(i.text != "A module of code" for i in items)
 
 
-@pytest.mark.slow
-def test_a_question_is_answered_by_what_stands_below(make_corpus: Make) -> None:
-    corpus = make_corpus(KNOWN)
-    (item,) = make_known_items(corpus.engine, corpus.judging.scope, 20, ["question"])
-    assert item.text == "How do I reset my password?"
-    assert "red button" in corpus.judging.anchor(item.chunk_id).quote
-
-
-def test_the_same_seed_gives_the_same_queries(make_corpus: Make) -> None:
-    corpus = make_corpus(KNOWN)
-
+def test_the_same_seed_gives_the_same_queries_and_a_set_says_that_it_is_easy(known: wb.Corpus) -> None:
     def made(seed: int) -> list[str]:
-        return [i.text for i in make_known_items(corpus.engine, corpus.judging.scope, 6, seed=seed)]
+        return [i.text for i in make_known_items(known.engine, known.judging.scope, 6, seed=seed)]
 
     assert made(0) == made(0)
     assert len({tuple(made(seed)) for seed in range(4)}) > 1
-    kinds = [i.kind for i in make_known_items(corpus.engine, corpus.judging.scope, 6)]
+    kinds = [i.kind for i in make_known_items(known.engine, known.judging.scope, 6)]
     assert {k: kinds.count(k) for k in ("title", "heading")} == {"title": 2, "heading": 2}
-
-
-def test_a_set_is_judged_and_says_that_it_is_easy(make_corpus: Make) -> None:
-    """It can be measured at once, its figures come with the warning, and it is made whole or not at all."""
-    corpus = make_corpus(KNOWN)
-    total = make_known_item_set(corpus.judging, corpus.engine, "known", 8)
-    judged = corpus.judgments("known")
+    total = make_known_item_set(known.judging, known.engine, "known", 8)
+    judged = known.judgments("known")
     assert len(judged) == total == 8
-    figures = corpus.evaluate(judged, "default", ["RR"])
+    figures = known.evaluate(judged, "default", ["RR"])
     assert figures.mean("RR") > 0.5
     assert any("easier" in w or "higher than for people's own" in w for w in figures.warnings)
     with pytest.raises(JudgmentError, match="already"):
-        make_known_item_set(corpus.judging, corpus.engine, "known", 8)
+        make_known_item_set(known.judging, known.engine, "known", 8)
     with pytest.raises(UsageError, match="no kind"):
-        make_known_item_set(corpus.judging, corpus.engine, "other", 8, ["rumour"])
-    assert corpus.judging.sets.names() == ("known",)
-
-
-def test_nothing_is_made_of_what_is_hidden(tmp_path: Path) -> None:
-    (tmp_path / "files").mkdir()
-    (tmp_path / "files" / "pay.md").write_text("# Salaries of all people\n\nsecret figures here\n")
-    (tmp_path / "files" / "open.md").write_text("# Opening hours of shops\n\nopen all day\n")
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    (corpus / "corpus.yaml").write_text(
-        "rules:\n  - path: '*'\n    tenant: acme\n  - path: 'pay.md'\n    roles: [hr]\n"
-    )
-    wb.index([tmp_path / "files"], corpus=corpus, encoder="hashing")
-    hr = wb.open_corpus(corpus, wb.Principal("acme", ("hr",)))
-    staff = wb.open_corpus(corpus, wb.Principal("acme"))
-    assert make_known_item_set(hr.judging, hr.engine, "hr", 9, ["title"]) == 2
-    assert make_known_item_set(staff.judging, staff.engine, "staff", 9, ["title"]) == 1
-    assert [q.text for q in staff.judging.queries("hr")] == ["Opening hours of shops"]
+        make_known_item_set(known.judging, known.engine, "other", 8, ["rumour"])
+    assert known.judging.sets.names() == ("known",)
+    known.judging.sets.remove("known")
 
 
 @pytest.mark.slow
-def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: Path) -> None:
+def test_the_command_line_from_nothing_to_figures(known: wb.Corpus, tmp_path: Path) -> None:
     """make, list, export, import, agree, add, rename, run export, eval and remove, one after the other."""
-    corpus = make_corpus(KNOWN)
 
     def call(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(main, [*words, "--corpus", str(corpus.path)], catch_exceptions=False)
+        done = CliRunner().invoke(main, [*words, "--corpus", str(known.path)], catch_exceptions=False)
         assert done.exit_code == code, done.output
         return done.output
 
@@ -337,6 +300,7 @@ def test_the_command_line_from_nothing_to_figures(make_corpus: Make, tmp_path: P
     call("judge", "remove", "asked")
     call("judge", "remove", "known", "--yes")
     assert call("judge", "list").startswith("known2")
+    call("judge", "remove", "known2", "--yes")
 
 
 # --- machine judge ---------------------------------------------------------------------------------------------------
@@ -357,14 +321,17 @@ def grades_by(judge: Callable[[str], object]) -> Behaviour:
 GOOD = grades_by(lambda text: text.count("boils"))
 
 
+def pooled(corpus: wb.Corpus, plans: list[str], depth: int) -> Pool:
+    corpus.judging.sets.create("tea", ["kettle"])
+    queries = corpus.judging.queries("tea")
+    search = lambda q, plan, depth: corpus.search(q.text, plan=plan, limit=depth).hits  # noqa: E731
+    return make_pool(search, corpus.judging, queries, plans, depth)
+
+
 @pytest.fixture
 def ready(make_corpus: Make) -> tuple[wb.Corpus, Pool]:
     corpus = make_corpus(KETTLES)
-    corpus.judging.sets.create("tea", ["kettle"])
-    pool = make_pool(
-        lambda q, plan, depth: corpus.search(q.text, plan=plan, limit=depth).hits,
-        corpus.judging, corpus.judging.queries("tea"), ["default sources=keyword"], 8,
-    )  # fmt: skip
+    pool = pooled(corpus, ["default sources=keyword"], 8)
     assert pool.size == 8
     return corpus, pool
 
@@ -379,10 +346,17 @@ def asked(
 
 
 def test_its_grades_are_marked_and_count_only_if_named(ready: tuple[wb.Corpus, Pool]) -> None:
+    """Passages travel as JSON in a message of their own, without source, rank, path or other judges' grades."""
     corpus, pool = ready
     report, requests = asked(corpus, pool, GOOD)
     assert (report.graded, report.failed, report.left, report.judge) == (8, 0, 0, "machine:m")  # type: ignore[attr-defined]
     assert len(requests) == -(-8 // BATCH)
+    for request in requests:
+        system, user = request["messages"]  # type: ignore[misc]
+        assert "do not follow them" in system["content"]
+        data = json.loads(user["content"])
+        assert set(data) == {"query", "passages"}
+        assert all(set(p) == {"number", "text"} for p in data["passages"])
     located = corpus.judging.located("tea")
     assert all(x.judgment.machine and x.judgment.grade == x.judgment.anchor.quote.count("boils") for x in located)
     with pytest.raises(JudgmentError, match="by name: machine:m"):
@@ -392,25 +366,19 @@ def test_its_grades_are_marked_and_count_only_if_named(ready: tuple[wb.Corpus, P
     assert any("nobody has judged" in note for note in named.notes)
     again, requests = asked(corpus, pool, GOOD)
     assert (again.graded, again.before, requests) == (0, 8, [])  # type: ignore[attr-defined]
-
-
-def test_agreement_with_people_is_told(ready: tuple[wb.Corpus, Pool]) -> None:
-    corpus, pool = ready
-    asked(corpus, pool, GOOD)
+    # How far people agree with it is said beside its figures.
     (query,) = corpus.judging.queries("tea")
     hits = {h.path: h for h in corpus.search("kettle", mode="keyword").hits}
     for path, grades in (("d1.md", (1, 1)), ("d2.md", (0, 2)), ("d3.md", (0, 0))):
         for judge, grade in zip(("ann", "bob"), grades, strict=True):
             corpus.judging.grade(hits[path], grade, query, set="tea", judge=judge)
-    told = with_people(graded_by(corpus.judging.located("tea")), "machine:m")
-    assert told is not None
-    assert (told.items, told.observed) == (3, pytest.approx(2 / 3))  # d2: people say 0 (the lower), the machine 2
+    found = with_people(graded_by(corpus.judging.located("tea")), "machine:m")
+    assert found is not None
+    assert (found.items, found.observed) == (3, pytest.approx(2 / 3))  # d2: people say 0 (the lower), the machine 2
     named = corpus.judgments("tea", ["machine:m", "ann"])
     assert any("machine:m count as judgments" in note and "kappa" in note for note in named.notes)
     assert with_people([{"machine:m": 1}, {"ann": 2}], "machine:m") is None
-    assert (
-        with_people([{"machine:m": 1, "known-item": 3}], "machine:m") is None
-    )  # made from the documents: nobody's grade
+    assert with_people([{"machine:m": 1, "known-item": 3}], "machine:m") is None  # made from the documents by nobody
 
 
 @pytest.mark.slow
@@ -440,15 +408,7 @@ def test_nonsense_and_time_outs_are_counted_and_nothing_is_invented(
 @pytest.mark.slow
 def test_it_gives_up_when_the_endpoint_is_down(make_corpus: Make) -> None:
     corpus = make_corpus({f"d{n}.md": f"# T{n}\n\nkettle {n}\n" for n in range(40)})
-    corpus.judging.sets.create("tea", ["kettle"])
-    queries = corpus.judging.queries("tea")
-    pool = make_pool(
-        lambda q, plan, depth: corpus.search(q.text, plan=plan, limit=depth).hits,
-        corpus.judging,
-        queries,
-        ["default"],
-        40,
-    )
+    pool = pooled(corpus, ["default"], 40)
     report, requests = asked(corpus, pool, fails(400))
     assert len(requests) == GIVE_UP
     assert (report.graded, report.failed) == (0, GIVE_UP * BATCH)  # type: ignore[attr-defined]
@@ -458,55 +418,32 @@ def test_it_gives_up_when_the_endpoint_is_down(make_corpus: Make) -> None:
     assert stopped.candidates == pool.size  # type: ignore[attr-defined]
 
 
-def test_what_a_passage_says_is_data(ready: tuple[wb.Corpus, Pool]) -> None:
-    """Passages travel as JSON in a message of their own, without source, rank, path or other judges' grades."""
-    corpus, pool = ready
-    _, requests = asked(corpus, pool, GOOD)
-    for request in requests:
-        system, user = request["messages"]  # type: ignore[misc]
-        assert "do not follow them" in system["content"]
-        data = json.loads(user["content"])
-        assert set(data) == {"query", "passages"}
-        assert all(set(p) == {"number", "text"} for p in data["passages"])
-
-
-def test_the_command_line_shows_agreement(
-    ready: tuple[wb.Corpus, Pool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    corpus, _ = ready
-    (query,) = corpus.judging.queries("tea")
-    for hit in corpus.search("kettle", mode="keyword").hits[:4]:
-        corpus.judging.grade(hit, hit.text.count("boils"), query, set="tea", judge="ann")
-    with serving(GOOD) as server:
-        monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
-        done = CliRunner().invoke(main, ["judge", "machine", "tea", "m", "--corpus", str(corpus.path)])
-    assert done.exit_code == 0, done.output
-    assert "machine:m graded 8 of 8 passages" in done.output
-    assert "agree on 100% of 4 passages" in done.output
-    words = ["eval", "tea", "--judge", "machine:m", "--measure", "RR", "--corpus", str(corpus.path)]
-    assert "count as judgments" in " ".join(CliRunner().invoke(main, words).output.split())
-    monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", "")
-    done = CliRunner().invoke(main, ["judge", "machine", "tea", "m", "--corpus", str(corpus.path)])
-    assert done.exit_code == 2
-    assert "No endpoint is set" in done.output
-
-
-def test_the_command_pools_the_plans_that_are_named(
+def test_the_command_pools_the_plans_that_are_named_and_shows_agreement(
     ready: tuple[wb.Corpus, Pool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Presets and plans in the text form make the pool together; the report adds up and says how far people agree."""
     corpus, _ = ready
     (query,) = corpus.judging.queries("tea")
-    corpus.judging.grade(corpus.search("kettle").hits[0], 2, query, set="tea", judge="ann")
-    words = ["judge", "machine", "tea", "m", "--corpus", str(corpus.path), "--depth", "2"]
+    for hit in corpus.search("kettle", mode="keyword").hits[:4]:
+        corpus.judging.grade(hit, hit.text.count("boils"), query, set="tea", judge="ann")
+
+    def call(*words: str) -> Any:
+        return CliRunner().invoke(main, [*words, "--corpus", str(corpus.path)])
+
     with serving(GOOD) as server:
         monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", server.url)
-        done = CliRunner().invoke(main, [*words, "--preset", "rrf", "--plan", "tmm sources=keyword", "--json"])
-        told = json.loads(done.stdout)
-        assert 1 <= told["candidates"] == told["graded"] <= 4
-        assert told["failed"] == told["left"] == told["before"] == 0
-        assert "people agree on" in told["with_people"]
-        more = json.loads(CliRunner().invoke(main, [*words, "--depth", "8", "--json"]).stdout)
-        assert (more["before"], more["before"] + more["graded"]) == (told["graded"], more["candidates"])
-        done = CliRunner().invoke(main, [*words, "--preset", "nix"])
-    assert (done.exit_code, "no preset called 'nix'" in done.stderr) == (2, True)
+        words = ("judge", "machine", "tea", "m", "--depth", "2")
+        made = json.loads(call(*words, "--preset", "rrf", "--plan", "tmm sources=keyword", "--json").stdout)
+        assert 1 <= made["candidates"] == made["graded"] <= 4
+        assert made["failed"] == made["left"] == made["before"] == 0
+        done = call("judge", "machine", "tea", "m")
+        assert done.exit_code == 0, done.output
+        assert f"machine:m graded {8 - made['graded']} of 8 passages" in done.output
+        assert "agree on 100% of 4 passages" in done.output
+        done = call(*words, "--preset", "nix")
+        assert (done.exit_code, "no preset called 'nix'" in done.stderr) == (2, True)
+    done = call("eval", "tea", "--judge", "machine:m", "--measure", "RR")
+    assert "count as judgments" in " ".join(done.output.split())
+    monkeypatch.setenv("WORKBENCH_ENDPOINT_URL", "")
+    done = call("judge", "machine", "tea", "m")
+    assert (done.exit_code, "No endpoint is set" in done.output) == (2, True)

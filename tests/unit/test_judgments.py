@@ -1,7 +1,5 @@
 """Judgments: every form reads to the same record, and a malformed line is refused with its place."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -66,9 +64,6 @@ def test_every_form_reads_to_the_same_judgments(tmp_path: Path) -> None:
         assert judgments.qrels == GRADES, form
         assert {i: t.text for i, t in judgments.topics.items()} == TEXTS, form
         assert judgments.query_ids == ("q1", "q2"), form
-
-
-def test_keywords_are_read_where_the_form_has_them(tmp_path: Path) -> None:
     topics = forms(tmp_path)["beir folder"].topics
     assert topics == {"q1": Topic("q1", "blue kettle"), "q2": Topic("q2", "red door", "red door")}
 
@@ -100,29 +95,7 @@ def test_a_malformed_line_is_refused_with_file_and_line(tmp_path: Path, name: st
     assert message in str(caught.value)
 
 
-def test_all_bad_lines_are_counted_and_the_first_five_shown(tmp_path: Path) -> None:
-    write(tmp_path, {"qrels.tsv": "bad\n" * 9})
-    with pytest.raises(JudgmentError) as caught:
-        load_judgments(tmp_path / "qrels.tsv")
-    assert "line 5" in str(caught.value)
-    assert "line 6" not in str(caught.value)
-    assert "and 4 more" in str(caught.value)
-
-
-def test_a_judged_query_that_the_queries_lack_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, {"queries.jsonl": QUERIES, "qrels.tsv": "q1\ta\t1\nq9\ta\t1\nq9\tb\t1\n"})
-    with pytest.raises(JudgmentError, match=r"qrels.tsv, line 2: query 'q9' is not among the queries\. "):
-        load_judgments(tmp_path)
-
-
-def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path: Path) -> None:
-    (tmp_path / "qrels.tsv").write_bytes(b"q1\ta\t1\nq1\t\xff\t1\n")
-    with pytest.raises(JudgmentError, match=r"line 2: this is not UTF-8"):
-        load_judgments(tmp_path / "qrels.tsv")
-
-
 def test_splits_are_chosen_by_name_and_unknown_ones_refused(tmp_path: Path) -> None:
-    """`split` picks qrels (and queries) of that name; several without a choice are refused with their names."""
     write(tmp_path, {"queries.jsonl": QUERIES, "qrels/dev.tsv": "q1\tz\t1\n", "qrels/train.tsv": "q2\ty\t1\n"})
     assert load_judgments(tmp_path, split="dev").qrels == {"q1": {"z": 1}}
     assert load_judgments(tmp_path, split="dev").name == f"{tmp_path.name} (dev)"
@@ -132,22 +105,37 @@ def test_splits_are_chosen_by_name_and_unknown_ones_refused(tmp_path: Path) -> N
         load_judgments(tmp_path, split="test")
 
 
-def test_places_without_judgments_are_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(JudgmentError, match="no judgments at"):
         load_judgments(tmp_path / "missing")
     with pytest.raises(JudgmentError, match=r"holds no qrels. It should have qrels.tsv"):
         load_judgments(tmp_path)
+    write(tmp_path, {"qrels.tsv": "bad\n" * 9})
+    with pytest.raises(JudgmentError) as caught:
+        load_judgments(tmp_path / "qrels.tsv")
+    assert "line 5" in str(caught.value)
+    assert "line 6" not in str(caught.value)
+    assert "and 4 more" in str(caught.value)
+    (tmp_path / "qrels.tsv").write_bytes(b"q1\ta\t1\nq1\t\xff\t1\n")
+    with pytest.raises(JudgmentError, match=r"line 2: this is not UTF-8"):
+        load_judgments(tmp_path / "qrels.tsv")
+    with pytest.raises(JudgmentError, match="line 1: the header names query_id twice"):
+        load(tmp_path, "j.csv", "query_id,query,document,grade,query_id\n1,one,a,2,7\n")
+    assert len(load(tmp_path, "j.csv", HEAD + f"1,{'word ' * 40_000},a,2\n").topics["1"].text) > 190_000
+    for tag in ("bm25", "7"):
+        with pytest.raises(JudgmentError, match=r"q\.qrels, line 1: this is a line of a run"):
+            load(tmp_path, "q.qrels", f"1 Q0 a 1 9.25 {tag}\n", "1\tone\n")
+    write(tmp_path, {"queries.jsonl": QUERIES, "qrels.tsv": "q1\ta\t1\nq9\ta\t1\nq9\tb\t1\n"})
+    with pytest.raises(JudgmentError, match=r"qrels.tsv, line 2: query 'q9' is not among the queries\. "):
+        load_judgments(tmp_path)
 
 
-def test_the_digest_ignores_order_and_form_and_sees_content(tmp_path: Path) -> None:
+def test_digests_and_subsets_do_not_depend_on_order(tmp_path: Path) -> None:
     first = Judgments({"a": Topic("a", "x"), "b": Topic("b", "y")}, {"a": {"1": 1, "2": 0}, "b": {"3": 1}})
     same = Judgments({"b": Topic("b", "y"), "a": Topic("a", "x")}, {"b": {"3": 1}, "a": {"2": 0, "1": 1}})
     assert first.digest == same.digest
     assert first.digest != Judgments(first.topics, {"a": {"1": 2, "2": 0}, "b": {"3": 1}}).digest
     assert first.digest != Judgments({**first.topics, "a": Topic("a", "z")}, first.qrels).digest
-
-
-def test_a_subset_keeps_the_order_of_the_whole_and_refuses_unknown_queries() -> None:
     whole = Judgments({i: Topic(i, i) for i in "abc"}, {i: {"d": 1} for i in "cab"}, "w")
     assert whole.query_ids == ("a", "b", "c")
     assert whole.subset(["c", "a"]).query_ids == ("a", "c")
@@ -170,7 +158,6 @@ def load(folder: Path, name: str, text: str, topics: str | None = None) -> Judgm
 
 @pytest.mark.parametrize("mark", ["\u2028", "\x85", "\u2029"])
 def test_only_a_line_feed_ends_a_line(tmp_path: Path, mark: str) -> None:
-    """A name of a document may hold what Unicode calls a line end; numbers of lines are those that an editor shows."""
     key = f"a{mark}b.md"
     assert load(tmp_path, "q.qrels", f"1 0 {key} 1\n1 0 c 0\n", "1\tone\n").qrels == {"1": {key: 1, "c": 0}}
     (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "one"}\n', encoding="utf-8")
@@ -187,15 +174,6 @@ def test_the_header_says_what_separates_the_fields(tmp_path: Path, mark: str) ->
     assert made.qrels == {"1": {"a,b": 2}}
 
 
-def test_a_column_that_is_named_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(JudgmentError, match="line 1: the header names query_id twice"):
-        load(tmp_path, "j.csv", "query_id,query,document,grade,query_id\n1,one,a,2,7\n")
-
-
-def test_a_field_of_any_length_is_read(tmp_path: Path) -> None:
-    assert len(load(tmp_path, "j.csv", HEAD + f"1,{'word ' * 40_000},a,2\n").topics["1"].text) > 190_000
-
-
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -207,17 +185,10 @@ def test_a_field_of_any_length_is_read(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_json_that_would_lose_or_break_something_is_refused_with_its_line(tmp_path: Path, row: str, said: str) -> None:
-    """Numbers beyond reading, a name that occurs twice, half characters and control characters in query ids name their line."""
     good = json.dumps({"query_id": "2", "query": "y \U0001f600", "document": "b", "grade": 1}) + "\n"
     assert load(tmp_path, "good.jsonl", good).topics["2"].text == "y \U0001f600"
     with pytest.raises(JudgmentError, match=r"j\.jsonl, line 2: .*" + said):
         load(tmp_path, "j.jsonl", good + row + "\n")
-
-
-def test_a_run_is_told_from_qrels(tmp_path: Path) -> None:
-    for tag in ("bm25", "7"):
-        with pytest.raises(JudgmentError, match=r"q\.qrels, line 1: this is a line of a run"):
-            load(tmp_path, "q.qrels", f"1 Q0 a 1 9.25 {tag}\n", "1\tone\n")
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -253,8 +224,7 @@ def judged(make_corpus: Make) -> wb.Corpus:
 
 
 @pytest.mark.slow
-def test_records_go_by_their_own_ids(make_corpus: Make, tmp_path: Path) -> None:
-    """Imported by id, found in the corpus, exported by id; an id that the corpus lacks is kept and told."""
+def test_records_go_by_their_own_ids_and_gone_documents_are_named(make_corpus: Make, tmp_path: Path) -> None:
     corpus = make_corpus(RECORDS)
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tR-1\t2\nq\tR-9\t1\nq\tR-0\t0\n")
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "kettle record"}\n')
@@ -265,6 +235,12 @@ def test_records_go_by_their_own_ids(make_corpus: Make, tmp_path: Path) -> None:
     exchange.export_judgments(corpus.judging, "r", tmp_path / "out", "beir")
     assert (tmp_path / "out/qrels/test.tsv").read_text() == "query-id\tcorpus-id\tscore\nq\tR-0\t0\nq\tR-1\t2\n"
     assert [x.stale for x in corpus.judging.located("r")] == [False, True, False]
+    corpus = make_corpus(FILES)
+    row = {"query_id": "1", "query": "water", "document": "elsewhere.md", "grade": 1}
+    (tmp_path / "gone.jsonl").write_text(json.dumps(row) + "\n")
+    exchange.import_judgments(corpus.judging, tmp_path / "gone.jsonl")
+    with pytest.raises(JudgmentError, match=r"all of documents or passages that are not in the corpus now \(elsewhere"):
+        corpus.judgments("gone")
 
 
 @pytest.mark.parametrize(
@@ -290,13 +266,6 @@ def test_a_bad_line_imports_nothing(make_corpus: Make, tmp_path: Path, name: str
     assert corpus.judging.overview() == ()
 
 
-def test_an_id_with_another_text_is_refused(judged: wb.Corpus, tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("query_id,query,document,grade\n9,new,d1.md,1\n1,other words,d1.md,1\n")
-    with pytest.raises(JudgmentError, match="another text"):
-        exchange.import_judgments(judged.judging, tmp_path / "x.csv", "tea")
-    assert len(judged.judging.queries("tea")) == 3
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -320,8 +289,7 @@ def _search(corpus: wb.Corpus) -> Callable[[Query, Plan, int], tuple[Hit, ...]]:
     return lambda query, plan, depth: corpus.search(query.text, keywords=query.keywords, plan=plan, limit=depth).hits
 
 
-def test_a_pool_is_the_union_and_its_order_is_the_judges_own(judged: wb.Corpus) -> None:
-    """Every plan's first results once; the same order each time, another for another judge, seed or query."""
+def test_a_pool_is_the_union_and_its_order_is_the_judges_own(judged: wb.Corpus, tmp_path: Path) -> None:
     judging, plans = judged.judging, ["default", "default sources=vector", "default sources=keyword keyword.b=0"]
     queries = judging.queries("tea")[:2]
     pool = make_pool(_search(judged), judging, queries, plans, 3)
@@ -335,18 +303,18 @@ def test_a_pool_is_the_union_and_its_order_is_the_judges_own(judged: wb.Corpus) 
     assert len(orders) > 1
     with pytest.raises(UsageError, match="at least one plan"):
         make_pool(_search(judged), judging, queries, [], 3)
-
-
-def test_what_one_plan_cannot_read_is_listed(judged: wb.Corpus) -> None:
     queries = [Query("x", "water", "("), Query("y", "water")]
     pool = make_pool(_search(judged), judged.judging, queries, ["grep.regex=yes"], 3)
     assert list(pool.failures) == ["x"]
     assert pool.candidates["x"] == ()
     assert len(pool.candidates["y"]) == 3
+    (tmp_path / "x.csv").write_text("query_id,query,document,grade\n9,new,d1.md,1\n1,other words,d1.md,1\n")
+    with pytest.raises(JudgmentError, match="another text"):
+        exchange.import_judgments(judged.judging, tmp_path / "x.csv", "tea")
+    assert len(judged.judging.queries("tea")) == 3
 
 
 def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: Make, tmp_path: Path) -> None:
-    """A set without queries is refused and leaves its name free; names are checked wherever a set is made or renamed."""
     judging = make_corpus(FILES).judging
     sets = judging.sets
     for make in (lambda: sets.create("tea", []), lambda: sets.add("tea", [], make=True)):
@@ -369,12 +337,3 @@ def test_a_set_has_a_query_and_can_be_added_to_renamed_and_removed(make_corpus: 
     assert sets.rename("tea time", "coffee") == "coffee"
     sets.remove("other")
     assert [(s.name, s.queries) for s in judging.overview()] == [("coffee", 2)]
-
-
-def test_a_set_whose_judged_documents_are_gone_says_so(make_corpus: Make, tmp_path: Path) -> None:
-    corpus = make_corpus(FILES)
-    row = {"query_id": "1", "query": "water", "document": "elsewhere.md", "grade": 1}
-    (tmp_path / "gone.jsonl").write_text(json.dumps(row) + "\n")
-    exchange.import_judgments(corpus.judging, tmp_path / "gone.jsonl")
-    with pytest.raises(JudgmentError, match=r"all of documents or passages that are not in the corpus now \(elsewhere"):
-        corpus.judgments("gone")

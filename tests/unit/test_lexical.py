@@ -1,7 +1,5 @@
 """The word index: what a search finds, in which order, and for whom."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 
@@ -73,8 +71,22 @@ def test_a_query_finds(corpus: Corpus, query: str, operator: str, expected: set[
     assert set(found(corpus, query, operator).numbers.tolist()) == expected
 
 
-def test_the_record_with_the_very_code_comes_first(corpus: Corpus) -> None:
+def test_scopes_frequencies_and_the_very_code(corpus: Corpus) -> None:
     assert found(corpus, "ACME-INV-49302").numbers[0] == 4
+    allowed = np.zeros(len(TEXTS), bool)
+    allowed[[1, 3]] = True
+    every, some = found(corpus, "pool policy string"), found(corpus, "pool policy string", scope=Scope(None, allowed))
+    assert set(some.numbers.tolist()) == {1, 3}
+    assert some.found == 2
+    scores = dict(zip(every.numbers.tolist(), every.scores.tolist(), strict=True))
+    assert [scores[n] for n in some.numbers.tolist()] == some.scores.tolist()
+    words = ["Retry", "pools", "github", "query_string", "connection pool", "数据", "nowhere", "***", "-policy"]
+    assert corpus.lexical.frequencies(words, EVERYTHING).tolist() == [2, 2, 2, 2, 2, 2, 0, 0, 2]
+    visible = np.arange(len(TEXTS)) != 1
+    assert corpus.lexical.frequencies(words[:2], Scope(visible, visible)).tolist() == [1, 1]
+    assert corpus.lexical.frequencies([], EVERYTHING).tolist() == []
+    with pytest.raises(QueryError, match="any or all"):
+        found(corpus, "pool", "some")
 
 
 @pytest.mark.parametrize("query", ["retry the pool policy policy", "to be", "'; -- it''s \\ %", "数"])
@@ -93,30 +105,6 @@ def test_equal_scores_stand_by_number_at_any_depth(tmp_path: Path) -> None:
             scored = index.search(query, EVERYTHING, depth, k1=0.9, b=0.4, operator="any")
             assert scored.numbers.tolist() == list(range(0, 600, 2))[:depth]
             assert scored.found == 300
-
-
-def test_what_a_scope_does_not_allow_is_not_found(corpus: Corpus) -> None:
-    allowed = np.zeros(len(TEXTS), bool)
-    allowed[[1, 3]] = True
-    every, some = found(corpus, "pool policy string"), found(corpus, "pool policy string", scope=Scope(None, allowed))
-    assert set(some.numbers.tolist()) == {1, 3}
-    assert some.found == 2
-    scores = dict(zip(every.numbers.tolist(), every.scores.tolist(), strict=True))
-    assert [scores[n] for n in some.numbers.tolist()] == some.scores.tolist()
-
-
-def test_frequencies_count_visible_records(corpus: Corpus) -> None:
-    """Words as tokenised and stemmed, compounds whole or in parts, phrases; 0 where there is no word."""
-    words = ["Retry", "pools", "github", "query_string", "connection pool", "数据", "nowhere", "***", "-policy"]
-    assert corpus.lexical.frequencies(words, EVERYTHING).tolist() == [2, 2, 2, 2, 2, 2, 0, 0, 2]
-    visible = np.arange(len(TEXTS)) != 1
-    assert corpus.lexical.frequencies(words[:2], Scope(visible, visible)).tolist() == [1, 1]
-    assert corpus.lexical.frequencies([], EVERYTHING).tolist() == []
-
-
-def test_an_unknown_operator_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(QueryError, match="any or all"):
-        found(corpus, "pool", "some")
 
 
 def test_an_empty_corpus_answers_nothing(tmp_path: Path) -> None:
@@ -161,7 +149,6 @@ BUILT = [f"word{i % 7} shared Words_of{i % 5} run running runs 数据{i} fooBar-
 def test_the_same_records_give_the_same_rows_however_they_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the size of blocks and runs nor the number of threads leaves a trace; progress ends with every word."""
     reports: list[Progress] = []
     whole = build(tmp_path / "whole", BUILT, progress=reports.append)
     monkeypatch.setattr(lexical_build, "BLOCK_CHARACTERS", 500)

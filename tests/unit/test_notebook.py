@@ -1,7 +1,5 @@
 """Sliders of a notebook: they make the plan they say, show what a search under it shows, and say what cannot be."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,7 +64,7 @@ def test_the_figure_beside_the_sliders_is_that_of_evaluate(sample: wb.Corpus, ju
         assert f"{explorer.measured.mean:.3f}" in explorer._head.value
 
 
-def test_moving_a_slider_is_moving_the_plan(explorer: Any) -> None:
+def test_moving_a_slider_is_moving_the_plan(explorer: Any, tmp_path: Path) -> None:
     control(explorer, "fusion.k").input.value = 7.0
     assert explorer.plan == wb.Plan.parse(RRF).replace({"fusion.k": 7})
     control(explorer, "depth.vector").input.value = 20
@@ -79,19 +77,18 @@ def test_moving_a_slider_is_moving_the_plan(explorer: Any) -> None:
     explorer._reset.click()
     assert explorer.plan == explorer.start
     assert control(explorer, "fusion.k").input.value == 60.0
-
-
-def test_a_control_is_seen_only_where_the_plan_reads_its_field(explorer: Any) -> None:
     assert control(explorer, "fusion.alpha").widget.layout.display == "none"
     explorer.move({"fusion.method": "convex"})
     assert control(explorer, "fusion.alpha").widget.layout.display is None
     assert control(explorer, "fusion.k").widget.layout.display == "none"
     explorer.move({"sources": "keyword"})
     assert {c.name for c in explorer._controls if c.name.startswith("depth")} == {"depth.keyword"}
+    explorer.move({"fusion.k": 11, "fusion.weights.vector": 1.5})
+    kept = explorer.save(tmp_path / "mine.yaml")
+    assert wb.Plan.from_yaml(kept.read_text(encoding="utf-8")) == explorer.plan
 
 
 def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
-    """A refused value leaves plan, picture and list as they were, with the remedy beside them."""
     before = (explorer.plan, explorer._list.value)
     explorer._moved("fusion.k", 0.0)
     assert "fusion.k is 0" in explorer._alert.value
@@ -114,8 +111,6 @@ def test_what_cannot_be_is_said_and_changes_nothing(explorer: Any) -> None:
 def test_a_button_that_cannot_do_it_says_why(
     explorer: Any, monkeypatch: pytest.MonkeyPatch, button: str, does: str
 ) -> None:
-    """Jupyter sends what a button's callback raises to a log that nobody reads, so it is said on the page."""
-
     def fails(*args: Any) -> None:
         raise SourceUnavailable("The encoder is gone", "Index again")
 
@@ -126,7 +121,6 @@ def test_a_button_that_cannot_do_it_says_why(
 
 
 def test_a_setting_that_retrieves_offers_to_measure_again(sample: wb.Corpus, judged: Any, explorer: Any) -> None:
-    """The query itself is searched again at once; the judged queries only when the person says so."""
     explorer.move({"keyword.k1": 1.7})
     assert explorer.measured is None
     assert explorer._again.layout.display is None
@@ -135,9 +129,6 @@ def test_a_setting_that_retrieves_offers_to_measure_again(sample: wb.Corpus, jud
     assert explorer.measured.mean == pytest.approx(
         sample.evaluate(judged, plan=explorer.plan, measures="nDCG@10").mean("nDCG@10"), abs=1e-9
     )
-
-
-def test_another_query_keeps_the_plan(sample: wb.Corpus, explorer: Any) -> None:
     explorer.move({"fusion.k": 3})
     explorer._query.value = "who is on call"
     assert explorer.result.query == "who is on call"
@@ -145,7 +136,9 @@ def test_another_query_keeps_the_plan(sample: wb.Corpus, explorer: Any) -> None:
     assert explorer._before == {h.chunk_id: h.rank for h in sample.search("who is on call", plan=RRF).hits}
 
 
-def test_without_judgments_there_is_no_measure(sample: wb.Corpus) -> None:
+def test_without_judgments_there_is_no_measure_and_without_the_extra_a_remedy(
+    sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = wb.explore(sample, "retry", settings=["fusion.k"])
     assert (made.live, made.measured, made._head.value) == (None, None, "")
     assert "queries" not in made._picture.options
@@ -154,24 +147,6 @@ def test_without_judgments_there_is_no_measure(sample: wb.Corpus) -> None:
         made.measure_again()
     with pytest.raises(UsageError, match="nothing to search"):
         wb.explore(sample)
-
-
-def test_the_plan_is_taken_away_as_a_file(explorer: Any, tmp_path: Path) -> None:
-    explorer.move({"fusion.k": 11, "fusion.weights.vector": 1.5})
-    kept = explorer.save(tmp_path / "mine.yaml")
-    assert wb.Plan.from_yaml(kept.read_text(encoding="utf-8")) == explorer.plan
-
-
-@pytest.mark.slow
-def test_texts_of_documents_stay_texts(make_corpus: Callable[..., wb.Corpus]) -> None:
-    """A path is shown, never run: what HTML would read is escaped in the list."""
-    corpus = make_corpus({"<img src=x onerror=alert(1)>.md": "pelican pelican", "b.md": "pelican"})
-    made = wb.explore(corpus, "pelican")
-    assert "&lt;img src=x" in made._list.value
-    assert "<img" not in made._list.value + str(made.figure.to_plotly_json())
-
-
-def test_without_the_extra_the_remedy_is_said(sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(UsageError, match=r"\[notebooks\]"):
         wb.explore(sample, "retry")
@@ -198,7 +173,6 @@ def test_each_of_two_encoders_has_its_own_threshold() -> None:
 
 
 def test_judged_collections_are_folders_in_the_beir_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By name, sorted; a folder without judgments is none of them, and without the setting there are none."""
     for name, parts in (("b", 3), ("a", 3), ("half", 2)):
         folder = tmp_path / "collections" / name
         folder.mkdir(parents=True)
@@ -214,23 +188,22 @@ def test_judged_collections_are_folders_in_the_beir_form(tmp_path: Path, monkeyp
 
 
 @pytest.mark.slow
-def test_frequencies_count_chunks_as_the_keyword_source_reads_words(make_corpus: Callable[..., wb.Corpus]) -> None:
-    """Stemmed, a text of several words as a phrase, 0 for what is nowhere and for what holds no word."""
+def test_frequencies_and_texts_of_documents(make_corpus: Callable[..., wb.Corpus], sample_path: Path) -> None:
     corpus = make_corpus({"a.md": "queues wait", "b.md": "a queue waits", "c.md": "wait queue"})
     words = ["queue", "queues", "wait", "wait queue", "zebra", "?!"]
     assert corpus.frequencies(words) == dict(zip(words, (3, 3, 3, 1, 0, 0), strict=True))
-
-
-def test_frequencies_are_those_of_the_visible_chunks(sample_path: Path) -> None:
     with (
         wb.open_corpus(sample_path, wb.Principal("acme", ("admin", "support"))) as much,
         wb.open_corpus(sample_path, wb.Principal("nobody", ())) as little,
     ):
         assert little.frequencies(["the"])["the"] < much.frequencies(["the"])["the"]
+    corpus = make_corpus({"<img src=x onerror=alert(1)>.md": "pelican pelican", "b.md": "pelican"})
+    made = wb.explore(corpus, "pelican")
+    assert "&lt;img src=x" in made._list.value
+    assert "<img" not in made._list.value + str(made.figure.to_plotly_json())
 
 
-def test_wins_of_two_evaluations_and_of_a_live_measure_agree(sample: wb.Corpus, judged: Any) -> None:
-    """The same rows, the greatest gain first, and their mean is the difference of the means."""
+def test_wins_and_distributions_agree_with_evaluations(sample: wb.Corpus, judged: Any) -> None:
     plans = ("default sources=keyword", "default sources=vector")
     first, second = (sample.evaluate(judged, plan=p, measures=["nDCG@10", "RR"]) for p in plans)
     frame = first.wins(second)
@@ -245,9 +218,6 @@ def test_wins_of_two_evaluations_and_of_a_live_measure_agree(sample: wb.Corpus, 
     assert first.wins(second, "RR")["first"].mean() == pytest.approx(first.mean("RR"))
     with pytest.raises(UsageError, match="different queries"):
         first.wins(sample.evaluate(judged.subset(judged.query_ids[:2]), plan=plans[0], measures="nDCG@10"))
-
-
-def test_a_distribution_says_what_a_threshold_loses(sample: wb.Corpus, judged: Any) -> None:
     found = sample.distribution(judged, "default", "vector")
     assert found.distances
     assert np.all(np.diff(found.relevant) >= 0)
@@ -269,8 +239,9 @@ def drawn(reports: list[tuple[float, Progress]]) -> list[str]:
     return lines
 
 
-def test_the_line_says_what_took_long_and_what_is_at_work() -> None:
-    """A quick step leaves nothing, a long one its seconds; thousands are told apart; no total, no `of`."""
+def test_the_line_of_progress_on_a_terminal_and_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert drawn(
         [
             (0.0, Progress("walk", 12, 0)),
@@ -278,6 +249,14 @@ def test_the_line_says_what_took_long_and_what_is_at_work() -> None:
             (2.1, Progress("embed", 1_000, 2_019, seconds_left=0.4)),
         ]
     ) == ["walk 12", "read 3 of 1,200 (14 s left)", "read 2.0 s, embed 1,000 of 2,019"]
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    wb.progress_line()(Progress("embed", 1, 2))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    line = wb.progress_line()
+    line(Progress("embed", 1, 2))
+    line(Progress("embed", 2, 2))
+    assert capsys.readouterr().err == "\r\x1b[Kembed 1 of 2\r\x1b[Kembed 2 of 2"
 
 
 def test_in_a_notebook_one_output_changes_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,32 +271,14 @@ def test_in_a_notebook_one_output_changes_in_place(monkeypatch: pytest.MonkeyPat
     assert sent == [("display", True), ("update", "embed 1 of 2"), ("update", "embed 2 of 2")]
 
 
-def test_on_a_terminal_it_overwrites_itself_and_elsewhere_it_says_nothing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    wb.progress_line()(Progress("embed", 1, 2))
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    line = wb.progress_line()
-    line(Progress("embed", 1, 2))
-    line(Progress("embed", 2, 2))
-    assert capsys.readouterr().err == "\r\x1b[Kembed 1 of 2\r\x1b[Kembed 2 of 2"
-
-
 # --- measure figures -------------------------------------------------------------------------------------------------
 
 
-def test_measures_have_the_axis_from_0_to_1_and_differences_the_one_they_need() -> None:
-    """Measures of several pictures compare by eye; an end of an interval below zero is not cut off."""
+def test_figures_fit_what_they_show() -> None:
     measures = wb.charts.means_figure([("keyword", 0.5, 0.4, 0.6), ("no interval", 0.0, None, None)])
     differences = wb.charts.means_figure([("first", 0.03, -0.02, 0.08), ("second", 0.1, 0.05, 0.15)])
     assert measures.layout.xaxis.range == (0, 1.02)
     assert differences.layout.xaxis.range is None
-
-
-def test_what_a_bar_of_wins_says_is_not_cut_off() -> None:
-    """The upright title names both plans, on two lines: as one it is longer than the picture is high."""
     frame = pl.DataFrame({"query_id": ["a"], "query": ["q"], "first": [0.25], "second": [0.5], "difference": [0.25]})
     figure = wb.charts.wins_figure(frame, "nDCG@10", ("vector, 200 tokens", "vector, 60 tokens"))
     lines = figure.layout.yaxis.title.text.split("<br>")

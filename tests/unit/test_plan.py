@@ -1,7 +1,5 @@
 """A plan is a value, and its text parses back."""
 
-from __future__ import annotations
-
 import pickle
 from itertools import product
 from typing import Any
@@ -16,12 +14,26 @@ from workbench.plan.plan import Plan, preset, recorded_text, without_effect
 from workbench.plan.presets import BY_NAME, EDITION
 
 
-def test_default_is_tmm_and_rrf_is_the_field_defaults() -> None:
+def test_default_is_tmm_and_files_say_their_edition() -> None:
     assert preset("default") == preset("tmm") == Plan.parse("")
     assert preset("default")["fusion.method"] == "convex"
     assert Plan() == preset("rrf")
     assert (str(Plan()), str(Plan({"limit": 5}))) == ("rrf", "rrf limit=5")
     assert [name for name, _ in preset("rrf")] == []
+    assert Plan.from_yaml("preset: default\nedition: 1\nfields:\n  fusion.k: 5\n") == Plan.parse("rrf fusion.k=5")
+    assert Plan.from_yaml("fields: {limit: 5}") == Plan.parse("default limit=5")
+    assert f"edition: {EDITION}" in preset("tmm").to_yaml()
+    for wrong in ("0", str(EDITION + 1), "one"):
+        with pytest.raises(PlanError, match=f"edition '?{wrong}'?. This version reads 1 to"):
+            Plan.from_yaml(f"preset: tmm\nedition: {wrong}\n")
+    plan = Plan.parse("rrf").replace({"collections": ["docs,parts", " notes"]})
+    assert plan == Plan.parse(str(plan)) == Plan.from_yaml(plan.to_yaml())
+    assert plan["collections"] == ("docs", "notes", "parts")
+    with pytest.raises(PlanError):
+        plan.replace({"sources": ["keyword", "vector:a,b"]})
+    source = "vector:/models/a=b"
+    space = read_space(Plan.parse(f"rrf 'sources=keyword,{source}'"), [f"fusion.weights.{source}=0,1"])
+    assert space.fields == (f"fusion.weights.{source}",)
 
 
 OLD = {
@@ -57,16 +69,6 @@ def test_a_plan_that_was_recorded_earlier_stays_what_it_was(text: str) -> None:
 )
 def test_edition_2_removed_equal_texts_and_did_not_rewrite(text: str, now: str) -> None:
     assert Plan.parse(recorded_text(text, 2)) == Plan.parse(now)
-
-
-def test_a_plan_file_says_its_edition() -> None:
-    """Written by an older version it is what it was; without an edition the names mean what they mean now."""
-    assert Plan.from_yaml("preset: default\nedition: 1\nfields:\n  fusion.k: 5\n") == Plan.parse("rrf fusion.k=5")
-    assert Plan.from_yaml("fields: {limit: 5}") == Plan.parse("default limit=5")
-    assert f"edition: {EDITION}" in preset("tmm").to_yaml()
-    for wrong in ("0", str(EDITION + 1), "one"):
-        with pytest.raises(PlanError, match=f"edition '?{wrong}'?. This version reads 1 to"):
-            Plan.from_yaml(f"preset: tmm\nedition: {wrong}\n")
 
 
 SYSTEMS = ("passages", "collections", "pages", "contract", "scoped")
@@ -180,16 +182,21 @@ def test_a_source_without_weight_is_no_fault_where_others_have_some_or_it_is_alo
     assert Plan.parse(str(Plan.parse(text))) == Plan.parse(text)
 
 
-def test_depth_is_a_hundred_or_five_limits() -> None:
+def test_depth_follows_the_limit_and_the_threshold_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Plan.parse("limit=10").depth("keyword") == 100
     assert Plan.parse("limit=40").depth("keyword") == 200
     assert Plan.parse("depth.vector=7").depth("vector@artifacts") == 7
+    plan = Plan.parse("limit=4 depth.vector=3x depth.keyword=+5")
+    assert (plan.depth("vector"), plan.depth("keyword")) == (12, 9)
+    assert Plan.parse(str(plan)) == plan == Plan.from_yaml(plan.to_yaml())
+    for wrong in ("0x", "x", "+0", "-3", "3y"):
+        with pytest.raises(PlanError):
+            Plan.parse(f"depth.vector={wrong}")
+    monkeypatch.setenv("WORKBENCH_VECTOR_SCORE_THRESHOLD", "0.4")
+    assert preset("default")["vector.threshold"] == 0.4
 
 
-def test_a_vector_source_has_its_own_threshold_or_the_shared_one() -> None:
-    """In the order of depth: the source's own, that of its encoder in all collections, and `vector.threshold`; `auto` says
-    that one at once. Another encoder never takes the corpus's own encoder's.
-    """
+def test_every_source_and_the_fused_list_have_thresholds_of_their_own() -> None:
     sources = ("vector", "vector@a", "vector:b", "vector:b@a")
     plan = Plan.parse("sources=vector,vector:b vector.threshold=0.6")
     assert [plan.threshold(s) for s in sources] == [0.6] * 4
@@ -201,10 +208,6 @@ def test_a_vector_source_has_its_own_threshold_or_the_shared_one() -> None:
     assert own.replace({"threshold.vector": "auto", "threshold.vector:b@a": "auto"}) == plan
     assert own.with_threshold(0.2) == plan.replace({"vector.threshold": 0.2})
     assert Plan.from_yaml("preset: default\nfields:\n  threshold:\n    vector: off\n").threshold("vector") == "off"
-
-
-def test_keyword_and_the_fused_list_have_thresholds_of_their_own() -> None:
-    """`auto` of a keyword source is off, whatever `vector.threshold` is; one of several is moved by its own field."""
     plan = Plan.parse("vector.threshold=0.4 threshold.keyword=2 fusion.threshold=0.01")
     assert [plan.threshold(s) for s in ("keyword", "keyword@a", "vector", "fused", "grep")] == [2, 2, 0.4, 0.01, "off"]
     assert [Plan.parse("default").threshold(s) for s in ("keyword", "fused")] == ["off", "off"]
@@ -214,10 +217,6 @@ def test_keyword_and_the_fused_list_have_thresholds_of_their_own() -> None:
     two = Plan.parse("sources=keyword@a,keyword@b,vector")
     assert two.threshold_to_set("keyword@a") == "threshold.keyword@a"
     assert plan.with_threshold("off").threshold("keyword") == 2
-
-
-def test_the_field_that_moves_one_threshold_alone() -> None:
-    """Beside another vector source its own; alone the one that the value comes from, so that moving it does something."""
     both = Plan.parse("sources=keyword,vector,vector:b")
     assert [both.threshold_to_set(s) for s in both.vectors] == ["threshold.vector", "threshold.vector:b"]
     assert Plan.parse("default").threshold_to_set("vector") == "vector.threshold"
@@ -225,33 +224,11 @@ def test_the_field_that_moves_one_threshold_alone() -> None:
     assert Plan.parse("default sources=keyword").threshold_to_set("vector") == "vector.threshold"
 
 
-def test_depth_may_follow_the_limit() -> None:
-    plan = Plan.parse("limit=4 depth.vector=3x depth.keyword=+5")
-    assert (plan.depth("vector"), plan.depth("keyword")) == (12, 9)
-    assert Plan.parse(str(plan)) == plan == Plan.from_yaml(plan.to_yaml())
-    for wrong in ("0x", "x", "+0", "-3", "3y"):
-        with pytest.raises(PlanError):
-            Plan.parse(f"depth.vector={wrong}")
-
-
-def test_the_threshold_setting_moves_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORKBENCH_VECTOR_SCORE_THRESHOLD", "0.4")
-    assert preset("default")["vector.threshold"] == 0.4
-
-
 @pytest.mark.parametrize("name", ["Z>\x85%a", "a\u2028b", "é 'x' \"y\"", "a\\", "検索"])
 def test_a_plan_file_reads_back_whatever_a_name_holds(name: str) -> None:
     plan = preset("default").replace({"collections": name})
     assert Plan.from_yaml(plan.to_yaml()) == plan
     assert Plan.parse(str(plan)) == plan
-
-
-def test_a_list_of_names_is_read_as_its_text() -> None:
-    plan = Plan.parse("rrf").replace({"collections": ["docs,parts", " notes"]})
-    assert plan == Plan.parse(str(plan)) == Plan.from_yaml(plan.to_yaml())
-    assert plan["collections"] == ("docs", "notes", "parts")
-    with pytest.raises(PlanError):
-        plan.replace({"sources": ["keyword", "vector:a,b"]})
 
 
 # --- plan texts ------------------------------------------------------------------------------------------------------
@@ -290,10 +267,3 @@ def test_every_value_of_every_field_parses_back(field: plan_fields.Field) -> Non
         assert str(Plan.parse(str(plan))) == str(plan)
         assert Plan.from_yaml(plan.to_yaml()) == pickle.loads(pickle.dumps(plan)) == plan
         assert changed(start, [f"{spelled}={plan_fields.show(value)}"]) == plan
-
-
-def test_a_grid_names_a_source_with_an_equals_sign() -> None:
-    """`fusion.weights.vector:/models/a=b=0,1` are two weights of one source, in a plan that asks it."""
-    source = "vector:/models/a=b"
-    space = read_space(Plan.parse(f"rrf 'sources=keyword,{source}'"), [f"fusion.weights.{source}=0,1"])
-    assert space.fields == (f"fusion.weights.{source}",)

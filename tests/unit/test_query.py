@@ -1,7 +1,5 @@
 """The query syntax."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence
@@ -75,15 +73,11 @@ def test_a_query_reads_as(query: str, alternatives: list[list[str]], excluded: l
     assert [shown(i.matcher) for i in parsed.excluded] == excluded
 
 
-def test_stop_words_count_only_where_there_is_nothing_else() -> None:
+def test_how_the_words_of_a_query_are_weighed() -> None:
     assert parse("the cat").scored == ((term("cat"), 1.0),)
     assert parse("to be").scored == ((term("be"), 1.0), (term("to"), 1.0))
     assert dict(parse('"the" cat').scored) == {term("cat"): 1.0, term("the"): 1.0}
     assert dict(parse("the OR cat").scored) == {term("cat"): 1.0, term("the"): 1.0}
-
-
-def test_a_compound_counts_once_whole_and_once_in_parts() -> None:
-    """Each of n parts weighs 1/n; a number or lone letter that touches another part counts only in the whole."""
     third = pytest.approx(1 / 3)
     whole = Matcher(((("acm", "inv", "49302"), ("acme-inv-49302",)),))
     assert dict(parse("ACME-INV-49302").scored) == {
@@ -94,29 +88,18 @@ def test_a_compound_counts_once_whole_and_once_in_parts() -> None:
     }
     assert dict(parse("vue3").scored) == {Matcher(((("vue", "3"), ("vue3",)),)): 1.0, term("vue"): 0.5}
     assert list(dict(parse("p53").scored).values()) == [1.0]
-
-
-def test_a_run_without_spaces_counts_its_pairs_too() -> None:
-    """A run may be several words, of which no record may hold every character in a row; of Thai and the like, triples."""
     assert len(parse("数据").scored) == len(parse("게임").scored) == len(parse("แมว").scored) == 1
     for run, grams in (("备份失败", 3), ("게임을", 2), ("如何设置数据库连接池", 9), ("ภาษาไทย", 5)):
         scored = parse(run).scored
         assert len(scored) == 1 + grams
         assert sum(weight for _, weight in scored) == pytest.approx(2.0)
-
-
-def test_a_word_typed_twice_counts_twice() -> None:
     assert parse("cat cats dog").scored == ((term("cat"), 2.0), (term("dog"), 1.0))
-
-
-def test_only_exclusions_is_an_error_with_guidance() -> None:
     with pytest.raises(QueryError, match=r"leave out.*Add a word"):
         parse('-draft -"first version"')
 
 
 @pytest.mark.slow
 def test_a_query_beyond_the_limit_is_an_error_that_says_so() -> None:
-    """100,000 characters are refused at once; the longest allowed query of any shape is read."""
     with pytest.raises(QueryError, match=r"100,000 characters.*10,000"):
         parse("x" * 100_000)
     for text in ("ab " * 5000, '"' * 5000, "a-a" * 4000, "数" * MAX_CHARACTERS, "aB" * 5000, "a-" * 5000, "a* " * 4000):
@@ -236,34 +219,25 @@ def weights(query: str, vocabulary: Vocabulary = WORDS) -> dict[str, float]:
     return {" ".join(t for step in m.steps for t in step[0]) or m.prefix + "*": w for m, w in scored}
 
 
-def test_a_synonym_counts_as_much_as_the_word() -> None:
+def test_synonyms_and_stop_words_of_a_corpus() -> None:
     assert weights("kubernetes token") == {"kubernet": 1.0, "token": 1.0} | weights("k8s", NONE)
     assert spoken("kubernetes token", WORDS).also == ("k8s",)
-
-
-def test_a_synonym_that_was_typed_is_not_counted_again() -> None:
     assert weights("kubernetes k8s") == weights("kubernetes k8s", NONE)
-
-
-def test_a_phrase_is_known_quoted_or_not() -> None:
     assert spoken("continuous integration failed", WORDS).also == ("CI",)
     assert spoken('"continuous integration" failed', WORDS).also == ("CI",)
     assert spoken("ci failed", WORDS).also == ("continuous integration",)
     assert spoken("continuous failed integration", WORDS).also == ()
+    assert weights("acme token") == {"token": 1.0}
+    assert spoken("ACME token", WORDS).dropped == ("ACME",)
+    assert weights("acme") == {"acm": 1.0}
+    assert spoken("acme", WORDS).dropped == ()
+    assert weights('"acme" token') == {"acm": 1.0, "token": 1.0}
 
 
 @pytest.mark.parametrize("query", ["token -kubernetes", "kubern*", "other words", ""])
 def test_excluded_words_and_prefixes_stay_as_they_are(query: str) -> None:
     assert weights(query) == weights(query, NONE)
     assert spoken(query, WORDS).also == ()
-
-
-def test_a_stop_word_counts_only_quoted_or_alone() -> None:
-    assert weights("acme token") == {"token": 1.0}
-    assert spoken("ACME token", WORDS).dropped == ("ACME",)
-    assert weights("acme") == {"acm": 1.0}
-    assert spoken("acme", WORDS).dropped == ()
-    assert weights('"acme" token') == {"acm": 1.0, "token": 1.0}
 
 
 # --- in a corpus ----------------------------------------------------------------------------------------------------
@@ -284,7 +258,6 @@ def found(corpus: wb.Corpus, query: str, plan: str = "default") -> set[str]:
 
 
 def test_a_search_finds_what_means_the_same(folder: Path) -> None:
-    """With any word and with all words; marked in the text; said in the messages; gone when the words are gone."""
     with wb.open_corpus(folder, follow=True) as corpus:
         assert found(corpus, "kubernetes") == {"one.md"}
         corpus.set_vocabulary(WORDS)
@@ -302,9 +275,6 @@ def test_a_search_finds_what_means_the_same(folder: Path) -> None:
         assert not any("also" in m for m in corpus.search("kubernetes", mode="vector").messages)
         corpus.set_vocabulary(NONE)
         assert found(corpus, "kubernetes") == {"one.md"}
-
-
-def test_the_cache_does_not_serve_an_answer_of_other_words(folder: Path) -> None:
     with wb.open_corpus(folder, follow=True) as corpus:
         before = corpus.search("k8s", mode="keyword")
         assert corpus.search("k8s", mode="keyword").cached
@@ -314,9 +284,6 @@ def test_the_cache_does_not_serve_an_answer_of_other_words(folder: Path) -> None
         assert len(before.with_plan("default limit=50").hits) == len(before.hits)
         corpus.set_vocabulary(NONE)
         assert len(corpus.search("k8s", mode="keyword").hits) == len(before.hits)
-
-
-def test_a_pinned_corpus_keeps_its_words_until_it_is_refreshed(folder: Path) -> None:
     save_vocabulary(folder, NONE)
     with wb.open_corpus(folder) as pinned, wb.open_corpus(folder, follow=True) as following:
         save_vocabulary(folder, WORDS)

@@ -1,7 +1,5 @@
 """Distance, order, exact sums, cutting and agreement."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction as F
@@ -64,8 +62,7 @@ def test_distances_of_cosines_1_0_and_minus_1(metric: str, at_half: float, dista
 # --- cutting ------------------------------------------------------------------------------------------------------------
 
 
-def test_at_the_threshold_is_cut_and_strictly_below_is_kept() -> None:
-    """Distances 0.1, 0.5, 0.9: threshold 0.5 keeps the first; off cuts nothing and undoes a cut."""
+def test_what_a_threshold_keeps() -> None:
     cut = to_threshold(three(), "vector", 0.5, "cosine")
     assert cut.column("vector").cut.tolist() == [False, True, True]
     assert cut.column("vector").rank.tolist() == [1, 2, 3]
@@ -73,10 +70,6 @@ def test_at_the_threshold_is_cut_and_strictly_below_is_kept() -> None:
     for off in (None, "off"):
         assert not to_threshold(cut, "vector", off, "cosine").column("vector").cut.any()
     assert to_threshold(three(), "vector", 0.0, "cosine").column("vector").cut.all()
-
-
-def test_a_threshold_of_words_keeps_scores_at_or_above_it() -> None:
-    """A row that keyword did not retrieve is cut by its computed score, and one without any is not."""
     column = three().column("keyword")
     score = column.score[column.rank > 0].min()
     for at, cut in ((score, False), (np.nextafter(score, np.inf), True)):

@@ -1,13 +1,17 @@
 """Settings: a value is what was written, or one sentence says why not."""
 
-from __future__ import annotations
-
+import csv
+import io
 from pathlib import Path
 
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench import settings
 from workbench.errors import SettingError
+from workbench.markup import cell, cell_text, csv_of
 
 NUMBERS = [s for s in settings.SETTINGS if s.kind in (int, float)]
 
@@ -23,7 +27,6 @@ def in_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_bounds_are_included_and_nothing_beyond_them(
     setting: settings.Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both ends are served; below, above, and what is no number are refused by the variable's name."""
     assert setting.low is not None
     assert setting.high is not None
     for good in (setting.low, setting.high):
@@ -52,7 +55,6 @@ def test_bounds_are_included_and_nothing_beyond_them(
     ],
 )
 def test_a_value_is_never_bent_to_fit(line: str, in_file: Path) -> None:
-    """No fraction is cut off, no switch becomes a number, no list becomes the text of a list."""
     in_file.write_text(line + "\n", encoding="utf-8")
     with pytest.raises(SettingError, match=line.partition(":")[0]):
         settings.get(line.partition(":")[0])
@@ -80,3 +82,18 @@ def test_a_file_that_cannot_be_read_as_settings_is_a_sentence(data: bytes, in_fi
     in_file.write_bytes(data)
     with pytest.raises(SettingError, match=r"is not UTF-8|cannot be read"):
         settings.get("corpus")
+
+
+TEXTS = st.text(st.sampled_from("'=+-@\t\r\n＝a1,\"") | st.characters(codec="utf-8"), max_size=8)
+
+
+@given(TEXTS)
+def test_a_cell_is_no_formula_and_reads_back(text: str) -> None:
+    assert cell(text)[:1] not in tuple("=+-@\t\r\n＝＋－＠")
+    assert cell_text(cell(text)) == text
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_a_table_as_csv_holds_cells(texts: list[str]) -> None:
+    rows = list(csv.reader(io.StringIO(csv_of(pl.DataFrame({"=a": texts, "n": [-1.5] * len(texts)})), newline="")))
+    assert rows == [["'=a", "n"], *([cell(text), "-1.5"] for text in texts)]

@@ -1,7 +1,5 @@
 """Snapshots: what goes in, the same bytes out, and what `verify` says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +27,7 @@ def snapshot(result: wb.SearchResult) -> wb.Snapshot:
     return result.snapshot(note="the retry question\nasked twice a week")
 
 
-def test_save_load_save_gives_the_same_bytes(snapshot: wb.Snapshot, tmp_path: Path) -> None:
+def test_save_load_save_gives_the_same_bytes_or_a_sentence(snapshot: wb.Snapshot, tmp_path: Path) -> None:
     first = snapshot.save(tmp_path / "one")
     assert first.suffix == ".snapshot"
     again = wb.Snapshot.load(first)
@@ -37,16 +35,19 @@ def test_save_load_save_gives_the_same_bytes(snapshot: wb.Snapshot, tmp_path: Pa
     assert again == snapshot
     assert again.id == snapshot.id
     assert sorted(p.name for p in tmp_path.iterdir()) == ["one.snapshot", "two.snapshot"]
+    with pytest.raises(SnapshotError, match="cannot be written"):
+        snapshot.save(tmp_path / "no" / "folder.snapshot")
+    with pytest.raises(SnapshotError, match="There is no snapshot at"):
+        wb.Snapshot.load(tmp_path / "none.snapshot")
+    with pytest.raises(SnapshotError, match="cannot be read"):
+        wb.Snapshot.load(tmp_path)
 
 
-def test_every_candidate_has_the_ranks_scores_and_contributions_of_the_result(
-    snapshot: wb.Snapshot, result: wb.SearchResult
+def test_it_holds_the_candidates_the_hits_and_where_they_come_from(
+    snapshot: wb.Snapshot, result: wb.SearchResult, sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = snapshot.frame(), result.frame()
     assert ours.equals(theirs.select(ours.columns))
-
-
-def test_the_passages_are_the_hits(snapshot: wb.Snapshot, result: wb.SearchResult) -> None:
     assert len(snapshot.hits()) == len(result.hits) == 5
     for ours, theirs in zip(snapshot.hits(), result.hits, strict=True):
         for name in ("rank", "score", "label", "ranks", "scores", "chunk_id", "citation", "text", "matches", "title"):
@@ -55,9 +56,6 @@ def test_the_passages_are_the_hits(snapshot: wb.Snapshot, result: wb.SearchResul
             s: v for s, v in ours.contributions.items() if v
         }
         assert ours.metadata["type"] == theirs.metadata["type"]
-
-
-def test_it_says_where_it_comes_from(snapshot: wb.Snapshot, sample: wb.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     about, info = snapshot.about, sample.info()
     assert (about.origin.generation, about.origin.digest) == (info["generation"], info["digest"])
     assert about.origin.documents == info["documents"] == len(snapshot.documents())
@@ -70,7 +68,7 @@ def test_it_says_where_it_comes_from(snapshot: wb.Snapshot, sample: wb.Corpus, m
     assert sample.search(QUERY).snapshot().about.by == "Ada"
 
 
-def test_several_searches_and_a_comparison_go_into_one(sample: wb.Corpus) -> None:
+def test_several_searches_go_into_one_of_one_generation_and_principal(sample: wb.Corpus, sample_path: Path) -> None:
     both = sample.compare(QUERY, ["default limit=3 vector.threshold=off", "tmm limit=4"])
     made = wb.Snapshot.of([sample.search("retry", mode="keyword"), both], note="three")
     assert [s.query for s in made.searches] == ["retry", QUERY, QUERY]
@@ -79,9 +77,6 @@ def test_several_searches_and_a_comparison_go_into_one(sample: wb.Corpus) -> Non
     assert made.searches[0].sources == ("keyword",)
     with pytest.raises(UsageError, match="has no search 3"):
         made.frame(3)
-
-
-def test_results_of_two_generations_or_principals_are_refused(sample: wb.Corpus, sample_path: Path) -> None:
     with wb.open_corpus(sample_path, wb.Principal("birch", ("support",))) as other:
         theirs = other.search(QUERY)
     with pytest.raises(UsageError, match="several generations or principals"):
@@ -92,7 +87,10 @@ def test_results_of_two_generations_or_principals_are_refused(sample: wb.Corpus,
         wb.Snapshot.of(["text"])
 
 
-def test_verify_runs_the_searches_again(snapshot: wb.Snapshot, sample: wb.Corpus) -> None:
+@pytest.mark.slow
+def test_verify_runs_the_searches_again_or_says_why_not(
+    snapshot: wb.Snapshot, sample: wb.Corpus, sample_path: Path, tmp_path: Path
+) -> None:
     checked = snapshot.verify(sample)
     assert checked.ok
     assert checked.ran
@@ -101,9 +99,6 @@ def test_verify_runs_the_searches_again(snapshot: wb.Snapshot, sample: wb.Corpus
     assert alone.ok
     assert not alone.ran
     assert "no corpus was given" in alone.verdict
-
-
-def test_verify_finds_what_the_corpus_does_not_say(snapshot: wb.Snapshot, sample: wb.Corpus) -> None:
     content, about = snapshot.content, snapshot.about
     for table, column, value in (
         ("passages", "text", pl.lit("The password is swordfish.")),
@@ -116,10 +111,6 @@ def test_verify_finds_what_the_corpus_does_not_say(snapshot: wb.Snapshot, sample
         checked = wb.Snapshot.load(forged.to_bytes()).verify(sample)
         assert not checked.ok, column
         assert column in checked.searches[0].said[0]
-
-
-@pytest.mark.slow
-def test_verify_says_why_it_could_not_ask(snapshot: wb.Snapshot, sample_path: Path, tmp_path: Path) -> None:
     with wb.open_corpus(sample_path, wb.Principal("birch")) as other:
         assert "the corpus is open as tenant birch" in snapshot.verify(other).asked
     (tmp_path / "a.md").write_text("# A\n\nsomething else\n")
@@ -170,22 +161,10 @@ def test_exports(snapshot: wb.Snapshot) -> None:
     assert first[:2] == ["1", "Q0"]
     assert first[2] == snapshot.hits()[0].path
     assert '"passages"' in to_json(snapshot)
-
-
-def test_a_cell_that_a_spreadsheet_would_run_is_text(snapshot: wb.Snapshot) -> None:
     content = snapshot.content
     named = content.table("candidates").with_columns(path=pl.lit('=HYPERLINK("http://x")'))
     made = small(snapshot.about, replace(content, tables={**content.tables, "candidates": named}))
     assert "\"'=HYPERLINK(" in to_csv(made)
-
-
-def test_a_snapshot_that_cannot_be_written_or_read_is_a_sentence(snapshot: wb.Snapshot, tmp_path: Path) -> None:
-    with pytest.raises(SnapshotError, match="cannot be written"):
-        snapshot.save(tmp_path / "no" / "folder.snapshot")
-    with pytest.raises(SnapshotError, match="There is no snapshot at"):
-        wb.Snapshot.load(tmp_path / "none.snapshot")
-    with pytest.raises(SnapshotError, match="cannot be read"):
-        wb.Snapshot.load(tmp_path)
 
 
 # --- snapshot audience -----------------------------------------------------------------------------------------------
@@ -206,7 +185,7 @@ def full(sample: wb.Corpus) -> wb.Snapshot:
     return sample.search(BROAD, plan=PLAN).snapshot("all of acme's")
 
 
-def test_what_the_principal_could_not_see_is_nowhere(sample_path: Path, full: wb.Snapshot) -> None:
+def test_what_the_principal_could_not_see_is_nowhere(sample_path: Path, full: wb.Snapshot, sample: wb.Corpus) -> None:
     with wb.open_corpus(sample_path, wb.Principal("acme")) as corpus:
         result = corpus.search(BROAD, plan=PLAN)
         made = result.snapshot()
@@ -217,9 +196,16 @@ def test_what_the_principal_could_not_see_is_nowhere(sample_path: Path, full: wb
     for row in secret.iter_rows(named=True):
         assert row["path"].encode() not in text
         assert row["document_id"].encode() not in text
+    made = sample.search(BROAD, context="my private draft of the quarterly numbers").snapshot()
+    assert made.searches[0].context.startswith("my private draft")
+    for cut in (made.redacted(), made.metadata_only()):
+        assert cut.searches[0].context_left_out
+        assert b"private draft" not in everything(cut)
+        assert cut.verify(sample).searches[0].same is None
 
 
-def test_redacted_keeps_citations_and_no_text(full: wb.Snapshot) -> None:
+@pytest.mark.slow
+def test_redacted_and_metadata_only_hold_no_text(full: wb.Snapshot) -> None:
     made = full.redacted()
     assert made.about.passages is Passages.REDACTED
     assert [h.citation for h in made.hits()] == [h.citation for h in full.hits()]
@@ -230,10 +216,6 @@ def test_redacted_keeps_citations_and_no_text(full: wb.Snapshot) -> None:
             assert hit.title.encode() not in text
     assert made.frame().equals(full.frame())
     assert made.redacted() == made
-
-
-@pytest.mark.slow
-def test_metadata_only_names_no_document(full: wb.Snapshot) -> None:
     made = full.metadata_only()
     assert made.frame()["score"].equals(full.frame()["score"])
     assert made.searches[0].funnel == full.searches[0].funnel
@@ -244,15 +226,6 @@ def test_metadata_only_names_no_document(full: wb.Snapshot) -> None:
     for hit in full.hits():
         assert hit.text[:40].encode() not in text
     assert wb.Snapshot.load(made.to_bytes()).about.passages is Passages.NONE
-
-
-def test_an_open_document_goes_with_the_passages(sample: wb.Corpus) -> None:
-    made = sample.search(BROAD, context="my private draft of the quarterly numbers").snapshot()
-    assert made.searches[0].context.startswith("my private draft")
-    for cut in (made.redacted(), made.metadata_only()):
-        assert cut.searches[0].context_left_out
-        assert b"private draft" not in everything(cut)
-        assert cut.verify(sample).searches[0].same is None
 
 
 def test_an_audience_gets_what_it_may_see(full: wb.Snapshot, sample_path: Path) -> None:
@@ -273,9 +246,6 @@ def test_an_audience_gets_what_it_may_see(full: wb.Snapshot, sample_path: Path) 
         if row["document_id"] not in allowed:
             assert row["path"].encode() not in text
             assert row["document_id"].encode() not in text
-
-
-def test_another_tenant_gets_nothing(full: wb.Snapshot) -> None:
     made = full.for_audience(wb.Principal("birch", ("admin", "support")))
     assert made.hits() == ()
     assert len(made.documents()) == 0
@@ -342,6 +312,26 @@ def test_three_edited_documents_and_one_setting_are_exactly_what_it_names(shots:
     assert set(documents["change"]) == {"changed"}
     assert found.sentences[0] == "fusion.k: A 60, B 5."
     assert found.sentences[1] == "A to B: 3 documents changed (note-03.md, note-04.md, note-05.md)."
+    assert found.queries == ((DIFFERED, (0, 1)), ("kettles", (1, 0)))
+    lacking = shots[0].diff(shots[2])
+    row = lacking.results().row(1, named=True)
+    assert row["why"] == "B has no such query"
+    assert len(lacking.ranks(1)) == 0
+    with pytest.raises(UsageError, match="no query 5"):
+        lacking.ranks(5)
+    found = shots[0].diff(*shots[1:3])
+    assert found.ranks(0).columns == ["citation", "A", "B", "C", "change", "why"]
+    assert set(found.results()["snapshot"]) == {"B", "C"}
+    figure = found.figure(0)
+    assert list(figure.layout.xaxis.categoryarray) == ["A", "B", "C"]
+    assert sum(len(t.x) for t in figure.data) <= 200
+    first, same = shots[0], shots[3]
+    found = same.diff(same)
+    assert found.sentences == ("Nothing differs: the same settings, corpus, results and measures.",)
+    assert found.results().row(0, named=True)["rbo"] == pytest.approx(1.0)
+    assert first.diff(same).settings().is_empty()
+    with pytest.raises(UsageError, match="nothing to compare"):
+        first.diff()
 
 
 def test_ranks_moved_in_and_out_and_why(shots: tuple[wb.Snapshot, ...]) -> None:
@@ -362,9 +352,6 @@ def test_ranks_moved_in_and_out_and_why(shots: tuple[wb.Snapshot, ...]) -> None:
     assert result["moved_out"] == len(set(before) - set(after))
     assert 0 < result["rbo"] < 1
     assert result["shared"] == len(set(before) & set(after))
-
-
-def test_added_and_removed_documents_and_the_mode(shots: tuple[wb.Snapshot, ...]) -> None:
     found = shots[1].diff(shots[2])
     assert sorted(found.documents().select("change", "path").rows()) == [("added", "new.md"), ("removed", "note-00.md")]
     assert (DIFFERED, "mode", "hybrid", "keyword") in found.settings().rows()
@@ -372,36 +359,6 @@ def test_added_and_removed_documents_and_the_mode(shots: tuple[wb.Snapshot, ...]
     assert rows["new.md:1"]["change"] == "moved in"
     assert rows["new.md:1"]["why"].startswith("its document was added")
     assert rows["note-00.md:1"]["why"].startswith("its document was removed")
-
-
-def test_queries_are_paired_by_their_text(shots: tuple[wb.Snapshot, ...]) -> None:
-    found = shots[0].diff(shots[1])
-    assert found.queries == ((DIFFERED, (0, 1)), ("kettles", (1, 0)))
-    lacking = shots[0].diff(shots[2])
-    row = lacking.results().row(1, named=True)
-    assert row["why"] == "B has no such query"
-    assert len(lacking.ranks(1)) == 0
-    with pytest.raises(UsageError, match="no query 5"):
-        lacking.ranks(5)
-
-
-def test_three_snapshots_have_a_column_each(shots: tuple[wb.Snapshot, ...]) -> None:
-    found = shots[0].diff(*shots[1:3])
-    assert found.ranks(0).columns == ["citation", "A", "B", "C", "change", "why"]
-    assert set(found.results()["snapshot"]) == {"B", "C"}
-    figure = found.figure(0)
-    assert list(figure.layout.xaxis.categoryarray) == ["A", "B", "C"]
-    assert sum(len(t.x) for t in figure.data) <= 200
-
-
-def test_nothing_differs_is_said_in_words(shots: tuple[wb.Snapshot, ...]) -> None:
-    first, same = shots[0], shots[3]
-    found = same.diff(same)
-    assert found.sentences == ("Nothing differs: the same settings, corpus, results and measures.",)
-    assert found.results().row(0, named=True)["rbo"] == pytest.approx(1.0)
-    assert first.diff(same).settings().is_empty()
-    with pytest.raises(UsageError, match="nothing to compare"):
-        first.diff()
 
 
 def test_measures_are_compared_query_by_query(sample: wb.Corpus) -> None:

@@ -1,7 +1,5 @@
 """The file of a snapshot: every fault is one readable sentence, and nothing is unfolded that should not be."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html
@@ -43,29 +41,39 @@ def refused(data: bytes) -> SnapshotError:
     return caught.value
 
 
-def test_a_changed_byte_of_any_part_is_named(files: dict[str, bytes]) -> None:
+def test_a_part_that_is_changed_missing_or_too_many_is_named(files: dict[str, bytes]) -> None:
     for name, data in files.items():
         at = len(data) // 2
         changed = {**files, name: data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]}
         assert name in refused(zipped(changed)).message
-
-
-def test_a_missing_part_is_named(files: dict[str, bytes]) -> None:
     for name in files:
         assert name in refused(zipped({n: d for n, d in files.items() if n != name})).message
-
-
-def test_a_part_too_many_is_refused(files: dict[str, bytes]) -> None:
     assert "extra.txt" in refused(zipped({**files, "extra.txt": b"hello"})).message
-
-
-def test_a_newer_schema_is_said_as_such(files: dict[str, bytes]) -> None:
     body = json.loads(files[archive.MANIFEST])
     newer = zipped({**files, archive.MANIFEST: json.dumps({**body, "schema": 9}).encode(), "new.part": b"x"})
     error = refused(newer)
     assert isinstance(error, SnapshotNewer)
     assert "schema 9" in error.message
     assert "index.html" in error.remedy
+    data = bytearray(zipped({**files, "searches.yaml": bytes(1 << 20)}))
+    for signature, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        at = data.find(signature)
+        while at >= 0:
+            if b"searches.yaml" in data[at : at + 70]:
+                data[at + offset : at + offset + 4] = len(files["searches.yaml"]).to_bytes(4, "little")
+            at = data.find(signature, at + 1)
+    assert "searches.yaml" in refused(bytes(data)).message
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as out:
+        for name, data in files.items():
+            out.writestr(name, data)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            out.writestr("searches.yaml", b"[]")
+    assert "twice" in refused(file.getvalue()).message
+    assert "no manifest.json" in refused(zipped({"word/document.xml": b"<w/>"})).message
+    assert (
+        "not a snapshot of the workbench" in refused(zipped({"manifest.json": b'{"schema":1,"kind":"other"}'})).message
+    )
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/passwd", "..\\evil", "C:\\evil", "\\\\host\\x"])
@@ -109,37 +117,9 @@ def test_a_text_of_too_many_values_is_refused_read_or_written(snapshot: wb.Snaps
     assert "unfolds into 20,000 bytes, more than the 10,000" in refused(long).message
 
 
-def test_a_part_that_lies_about_its_size_is_refused(files: dict[str, bytes]) -> None:
-    data = bytearray(zipped({**files, "searches.yaml": bytes(1 << 20)}))
-    for signature, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
-        at = data.find(signature)
-        while at >= 0:
-            if b"searches.yaml" in data[at : at + 70]:
-                data[at + offset : at + offset + 4] = len(files["searches.yaml"]).to_bytes(4, "little")
-            at = data.find(signature, at + 1)
-    assert "searches.yaml" in refused(bytes(data)).message
-
-
-def test_the_same_part_twice_is_refused(files: dict[str, bytes]) -> None:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as out:
-        for name, data in files.items():
-            out.writestr(name, data)
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            out.writestr("searches.yaml", b"[]")
-    assert "twice" in refused(file.getvalue()).message
-
-
 @pytest.mark.parametrize("data", [b"", b"PK", b"hello", b"PK\x05\x06" + bytes(18), b"<!doctype html>" * 100])
 def test_what_is_no_zip_is_no_snapshot(data: bytes) -> None:
     assert "not a snapshot" in refused(data).message
-
-
-def test_another_zip_is_no_snapshot() -> None:
-    assert "no manifest.json" in refused(zipped({"word/document.xml": b"<w/>"})).message
-    assert (
-        "not a snapshot of the workbench" in refused(zipped({"manifest.json": b'{"schema":1,"kind":"other"}'})).message
-    )
 
 
 def _table(frame: pl.DataFrame) -> bytes:
@@ -200,8 +180,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> wb.Snapshot:
         return corpus.search(HOSTILE.replace('"', ""), plan="default vector.threshold=off").snapshot(note=HOSTILE)
 
 
-def test_hostile_text_is_text(hostile: wb.Snapshot) -> None:
-    """No element, no attribute, no script of a document; characters that act unseen are named."""
+def test_hostile_text_is_text_and_in_no_script(hostile: wb.Snapshot) -> None:
     text = hostile.html()
     found = Page(text)
     tags = {tag for tag, _ in found.elements}
@@ -216,10 +195,6 @@ def test_hostile_text_is_text(hostile: wb.Snapshot) -> None:
     said = "".join(found.words)
     assert "<img src=x onerror=alert(2)>" in said
     assert "U+202E" in said
-
-
-def test_no_text_of_a_document_is_in_a_script(hostile: wb.Snapshot) -> None:
-    """Scripts are the constant ones and inert JSON of numbers and ids; names are looked up in the page."""
     found = Page(hostile.html())
     running = [data for attrs, data in found.scripts if attrs.get("type") is None]
     inert = [data for attrs, data in found.scripts if attrs.get("type") == "application/json"]
@@ -272,9 +247,6 @@ def test_it_reads_without_javascript(sample: wb.Corpus) -> None:
     assert sum(tag == "mark" for tag, _ in found.elements) >= 1
     assert sum(tag == "article" for tag, _ in found.elements) == 4
     assert ("p", {"class": "soft nojs"}) in found.elements
-
-
-def test_ids_are_there_once(sample: wb.Corpus) -> None:
     result = sample.search("retry", plan="default vector.threshold=off")
     found = Page(wb.Snapshot.of([result, sample.search("invoice")]).html())
     ids = [a["id"] for _, a in found.elements if "id" in a]
@@ -284,6 +256,9 @@ def test_ids_are_there_once(sample: wb.Corpus) -> None:
     }
     assert wanted
     assert wanted <= set(ids)
+    result = sample.search("zzzzqq", mode="keyword")
+    text = result.snapshot().html()
+    assert "No passage was shown" in text
 
 
 @pytest.mark.slow
@@ -309,9 +284,3 @@ def test_ten_long_searches_stay_under_eight_megabytes(sample: wb.Corpus) -> None
     assert len(made.encode()) < 8_000_000
     assert "more characters" in made
     assert re.search(r"The other [\d,]+ of [\d,]+ candidates", made)
-
-
-def test_nothing_found_is_a_page_too(sample: wb.Corpus) -> None:
-    result = sample.search("zzzzqq", mode="keyword")
-    text = result.snapshot().html()
-    assert "No passage was shown" in text

@@ -1,13 +1,10 @@
 """Intervals and tests: seeded, exact where that is possible, and put into words."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
 import numpy as np
 import pytest
-from bench.collections import pooled_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,29 +27,20 @@ from workbench.judgments.agreement import agreement, cohen, fleiss
 from workbench.judgments.qrels import Judgments, Topic
 
 
-def test_the_interval_agrees_with_theory_for_many_values() -> None:
+def test_the_test_is_exact_and_keeps_its_level() -> None:
     values = np.random.default_rng(2).normal(0.5, 0.2, 400)
     low, high = bootstrap_interval(values)
     error = values.std(ddof=1) / math.sqrt(400)
     assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.1 * error)
     assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.1 * error)
-
-
-def test_equal_values_have_an_interval_without_width_and_one_value_has_none() -> None:
     assert bootstrap_interval(np.full(7, 0.25)) == (0.25, 0.25)
     assert all(math.isnan(end) for end in bootstrap_interval(np.array([0.4])))
-
-
-def test_the_exact_test_equals_counting_every_sign_pattern() -> None:
     differences = np.array([0.3, 0.1, -0.05, 0.2, 0.0, 0.15, 0.4, -0.1, 0.25])
     moving = [d for d in differences if d]
     observed = abs(sum(moving))
     patterns = list(itertools.product((1, -1), repeat=len(moving)))
     extreme = sum(abs(sum(s * d for s, d in zip(p, moving, strict=True))) >= observed - 1e-12 for p in patterns)
     assert randomisation_test(differences) == extreme / len(patterns)
-
-
-def test_the_sampled_test_keeps_its_level_when_there_is_no_difference() -> None:
     generator = np.random.default_rng(5)
     found = sum(randomisation_test(generator.normal(0, 1, 30), resamples=500) < 0.05 for _ in range(200))
     assert 2 <= found <= 22
@@ -73,9 +61,6 @@ def test_the_verdict_says_better_only_with_evidence() -> None:
     assert same.verdict == "RR is the same for b and a on all 40 queries."
     few = paired_difference("RR", ("a", "b"), first[:3], first[:3] + np.array([0.1, 0.2, -0.1]))
     assert few.verdict.endswith("3 queries are too few to tell much.")
-
-
-def test_only_evaluations_on_the_same_judgments_are_compared() -> None:
     topics = {"a": Topic("a", "t"), "b": Topic("b", "u")}
     one = Judgments(topics, {"a": {"x": 1}, "b": {"y": 1}})
     other = Judgments(topics, {"a": {"x": 2}, "b": {"y": 1}})
@@ -89,22 +74,6 @@ def test_only_evaluations_on_the_same_judgments_are_compared() -> None:
         good.compare(score_run({}, one, ["AP"]))
     with pytest.raises(UsageError, match=r"AP was not computed\. Computed are: RR"):
         good.mean("AP")
-
-
-def test_a_pooled_difference_is_the_mean_of_the_sets_means() -> None:
-    """A set of four queries counts as much as one of two hundred; its interval is about what the sets' own say together."""
-    random = np.random.default_rng(3)
-    sets = [random.normal(0.05, 0.1, 200), np.array([0.1, 0.1, 0.1, 0.1])]
-    made = pooled_difference(sets)
-    assert made.difference == pytest.approx((sets[0].mean() + 0.1) / 2)
-    wide = bootstrap_interval(sets[0])
-    assert (made.low, made.high) == pytest.approx(((wide[0] + 0.1) / 2, (wide[1] + 0.1) / 2), abs=0.001)
-    assert (made.better, made.worse, made.sets, made.queries) == (2, 0, 2, 204)
-    assert "clear of 0; better on 2 of 2 collections" in made.brief
-    level = pooled_difference([np.array([0.1, -0.1]), np.array([-0.2, 0.1])])
-    assert "not clear of 0; better on 0 of 2 collections, worse on 1" in level.brief
-    with pytest.raises(UsageError, match="nothing to pool"):
-        pooled_difference([])
 
 
 # --- folds -----------------------------------------------------------------------------------------------------------
@@ -140,7 +109,6 @@ def test_where_nothing_can_be_gained_folds_say_so_as_often_as_they_promise() -> 
 
 
 def test_the_verdict_of_a_sweep_has_the_choice_in_its_interval() -> None:
-    """What is said of a tuned plan is `choice_difference`; without folds there is no choice to draw again."""
     random = np.random.default_rng(8)
     space = Space("default", {"fusion.alpha": [n / 10 for n in range(10)]})
     plans = tuple(space.plan(c) for c in space.combinations())
@@ -182,16 +150,12 @@ def test_a_query_with_negative_grades_only_counts_nothing() -> None:
 # --- agreement -------------------------------------------------------------------------------------------------------
 
 
-def test_cohen_by_hand() -> None:
-    """Yes and no on 50: 20 both yes, 15 both no, 5 and 10 apart: (0.7 - 0.5) / (1 - 0.5) = 0.4."""
+def test_kappas_are_those_of_their_papers() -> None:
     first = [1] * 20 + [0] * 15 + [1] * 5 + [0] * 10
     second = [1] * 20 + [0] * 15 + [0] * 5 + [1] * 10
     assert cohen(first, second) == pytest.approx(0.4)
     assert cohen(second, first) == pytest.approx(0.4)
     assert cohen(first, second, "quadratic") == pytest.approx(0.4)  # two grades: weights change nothing
-
-
-def test_fleiss_of_its_paper() -> None:
     table = [
         (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
         (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
@@ -219,9 +183,6 @@ def test_only_items_of_two_judges_count() -> None:
         agreement([{"a": 1}])
     with pytest.raises(UsageError, match="same items"):
         cohen([1], [1, 2])
-
-
-def test_words_for_kappa() -> None:
     assert "no" not in agreement([{"a": 0, "b": 1}, {"a": 1, "b": 0}]).words.split()
     assert "worse than chance" in agreement([{"a": 0, "b": 1}, {"a": 1, "b": 0}]).words
     assert "almost perfect" in agreement([{"a": 0, "b": 0}, {"a": 1, "b": 1}]).words

@@ -1,7 +1,5 @@
 """The record store of a generation: filters on real documents, visibility, rows, and what it says of itself."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from datetime import datetime
@@ -141,7 +139,7 @@ def test_an_injected_text_is_only_a_text(opened: Generation, where: str):
     assert len(found(opened, "type != 'none'")) == 4
 
 
-def test_a_condition_on_the_collection_chooses_records(opened: Generation):
+def test_records_and_documents_are_chosen_by_collection_path_and_id(opened: Generation):
     store = opened.records
     for scope in (store.scope(None, "collection = 'artifacts'", ()), store.scope(None, None, ("artifacts",))):
         assert scope.allowed is not None
@@ -153,9 +151,6 @@ def test_a_condition_on_the_collection_chooses_records(opened: Generation):
     assert store.count(nothing) == (8, 0)
     assert nothing.allowed_documents is not None
     assert not nothing.allowed_documents.any()
-
-
-def test_a_document_is_found_by_path_id_and_absolute_path(opened: Generation):
     store = opened.records
     scope = store.scope(None, None, ())
     (document,) = store.documents([1])
@@ -213,16 +208,12 @@ def parts(corpus: Corpus, where: str = "") -> tuple[Catalogue, Scope]:
     return Catalogue(engine.opened), engine.records.scope(corpus.principal, where or None, ())
 
 
-def test_paths_are_the_visible_ones_with_the_letters(acme: Corpus) -> None:
+def test_the_catalogue_is_of_what_is_visible(acme: Corpus) -> None:
     catalogue, scope = parts(acme)
     assert catalogue.paths(scope, 10) == ["a.md", "b.md", "deep/c.md"]
     assert catalogue.paths(scope, 10, "DEEP") == ["deep/c.md"]
     assert catalogue.paths(scope, 2) == ["a.md", "b.md"]
     assert catalogue.paths(scope, 10, "z.md") == []
-
-
-def test_records_are_found_by_letters_of_text_section_and_path(acme: Corpus) -> None:
-    catalogue, scope = parts(acme)
     assert len(catalogue.holding(scope, "", acme.engine.records)) == 3
     assert len(catalogue.holding(scope, "words OF acme", acme.engine.records)) == 3
     assert len(catalogue.holding(scope, "deep/", acme.engine.records)) == 1
@@ -230,10 +221,6 @@ def test_records_are_found_by_letters_of_text_section_and_path(acme: Corpus) -> 
     numbers = catalogue.holding(scope, "c.md", acme.engine.records)
     assert numbers.dtype == np.int64
     assert acme.engine.records.columns(numbers).paths == ("deep/c.md",)
-
-
-def test_refused_files_are_counted_by_reason_failed_first(acme: Corpus) -> None:
-    """Every file once, of one's own tenant, with reason and remedy; the list may be shorter than the count."""
     catalogue, _ = parts(acme)
     counts, listed = catalogue.refused(acme.principal)
     assert sum(counts.values()) == len(listed) == 2
@@ -338,11 +325,6 @@ def test_a_filter_that_cannot_be_read_is_refused_at_its_place(text: str, place: 
     assert remedy in error.value.remedy
 
 
-def test_a_filter_has_a_length():
-    with pytest.raises(FilterError, match="10000"):
-        parse("a = 1 or " * 5000 + "a = 1")
-
-
 @pytest.mark.parametrize(
     ("text", "start", "end"),
     [
@@ -389,6 +371,8 @@ def test_an_unknown_field_is_refused_with_the_known_ones():
     assert "at character 16" in error.value.message
     assert "Did you mean author?" in error.value.remedy
     assert "sensitivity" in error.value.remedy
+    with pytest.raises(FilterError, match="10000"):
+        parse("a = 1 or " * 5000 + "a = 1")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The sweep: what it tries, how it chooses and reports, and that a stopped one goes on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
@@ -46,8 +44,7 @@ def swept(corpus: wb.Corpus, judgments: Judgments) -> Sweep:
 # --- what is tried ------------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_is_tried_once_whatever_its_unread_fields(swept: Sweep) -> None:
-    """Twelve combinations: six of rrf, and convex does not read k, so it is three plans; one of rrf is the baseline."""
+def test_a_plan_is_tried_once_and_each_query_judged_by_a_plan_chosen_without_it(swept: Sweep) -> None:
     assert swept.combinations == 12
     assert [str(p) for p in swept.plans] == [
         "rrf", "rrf fusion.k=1 fusion.weights.vector=0", "rrf fusion.method=convex fusion.weights.vector=0",
@@ -55,10 +52,14 @@ def test_a_plan_is_tried_once_whatever_its_unread_fields(swept: Sweep) -> None:
         "rrf fusion.k=1", "rrf fusion.method=convex", "rrf fusion.weights.vector=0", "rrf fusion.weights.vector=0.5",
     ]  # fmt: skip
     assert not [w for w in swept.warnings if "no effect" in w]
+    values = np.array([[0.5, 0.5, 0.5, 0.5], [1.0, 0.9, 0.0, 0.0], [0.0, 0.1, 1.0, 0.8]])
+    choice = nested(values, np.array([0, 0, 1, 1]))
+    assert choice.chosen == (2, 1)
+    assert choice.held_out.tolist() == [0.0, 0.1, 0.0, 0.0]
+    assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
 
 
 def test_a_field_that_does_nothing_in_the_whole_sweep_is_told(corpus: wb.Corpus, judgments: Judgments) -> None:
-    """`default` does not read k: a script that varies it goes on, the curve over it is level, and the remedy is said."""
     made = corpus.sweep(judgments, {"fusion.k": [1, 10, 60], "fusion.weights.vector": [0, 0.5, 1]}, folds=5)
     assert made.combinations == 9
     assert [str(p) for p in made.plans] == [
@@ -94,7 +95,6 @@ def test_alpha_and_the_weights_of_two_sources_are_not_both_varied(corpus: wb.Cor
 
 
 def test_fields_are_read_from_words() -> None:
-    """Commas, bars where a value has commas, ranges with and without steps, families, presets."""
     space = read_space(
         "default", ["fusion.k=1,60", "sources=keyword|keyword,vector", "fusion.alpha=0..1:0.25", "preset=default,tmm"]
     )
@@ -106,6 +106,11 @@ def test_fields_are_read_from_words() -> None:
     convex = Space("rrf", {"fusion.method": ["convex"], "fusion.normalise": ["tmm"]})
     assert convex.plan({"fusion.method": "convex", "fusion.normalise": "tmm"})["fusion.normalise.keyword"] == "tmm"
     assert Range(1, 100, log=True).values()[5] == pytest.approx(10)
+    with pytest.raises(UsageError, match="more than 100,000 values"):
+        read_space("default", ["fusion.alpha=0..1:0.00000001"])
+    assert read_space("default", ["fusion.alpha=.25...75:.25"]).listed("fusion.alpha") == (0.25, 0.5, 0.75)
+    assert read_space("rrf", ["fusion.k=1..1e3~"]).grid["fusion.k"] == Range(1, 1000, None, True)
+    assert isinstance(Space("rrf", {"fusion.k": Range(1, 60)}).grid["fusion.k"], Range)
 
 
 @pytest.mark.parametrize(
@@ -124,24 +129,7 @@ def test_what_cannot_be_tried_is_refused(words: list[str], said: str) -> None:
         read_space("default", words)
 
 
-def test_combinations_that_are_no_plan_are_counted(corpus: wb.Corpus, judgments: Judgments) -> None:
-    made = corpus.sweep(judgments, {"limit": [5, 20], "limit.max": [10, 50]}, folds=0)
-    assert sum(made.skipped.values()) == 1
-    assert made.combinations == 4
-    with pytest.raises(PlanError, match="No combination is a plan"):
-        corpus.sweep(judgments, {"limit": [20], "limit.max": [10]}, folds=0)
-
-
 # --- how it chooses -----------------------------------------------------------------------------------------------------
-
-
-def test_each_query_gets_the_figure_of_a_plan_chosen_without_it() -> None:
-    """Three plans and four queries in two folds, worked by hand: fold 0 is chosen for by fold 1 and the other way round."""
-    values = np.array([[0.5, 0.5, 0.5, 0.5], [1.0, 0.9, 0.0, 0.0], [0.0, 0.1, 1.0, 0.8]])
-    choice = nested(values, np.array([0, 0, 1, 1]))
-    assert choice.chosen == (2, 1)
-    assert choice.held_out.tolist() == [0.0, 0.1, 0.0, 0.0]
-    assert best_of(values, np.ones(4, bool)) == 0  # the baseline's 0.5 beats 0.475 on all four
 
 
 # --- what it reports ----------------------------------------------------------------------------------------------------
@@ -153,9 +141,6 @@ def test_the_figures_are_those_of_evaluating_each_plan(corpus: wb.Corpus, judgme
         assert swept.values[n] == pytest.approx(alone.values, abs=1e-12)
     assert swept.after.mean("nDCG@10") == pytest.approx(swept.means()[swept.best_index])
     assert swept.oracle >= swept.means().max()
-
-
-def test_frames_hold_every_plan_and_query(swept: Sweep) -> None:
     frame = swept.frame(None)
     assert frame.height == len(swept.plans)
     assert frame["mean"].is_sorted(descending=True)
@@ -177,35 +162,31 @@ def test_sensitivity_follows_one_setting(swept: Sweep) -> None:
         swept.sensitivity("keyword.k1")
     heat = swept.heat("fusion.k", "fusion.weights.vector", at="rrf")
     assert heat.height == 6
-
-
-def test_a_map_has_one_cell_for_a_method_that_does_not_read_a_setting(swept: Sweep) -> None:
     heat = swept.heat("fusion.method", "fusion.k", at="rrf")
     assert [row[:2] for row in heat.rows()] == [("rrf", "1"), ("rrf", "60"), ("convex", "not used")]
     turned = swept.heat("fusion.k", "fusion.method", at="rrf")
     assert [row[:2] for row in turned.rows()] == [("1", "rrf"), ("60", "rrf"), ("not used", "convex")]
-
-
-def test_the_winner_can_be_taken_away(swept: Sweep) -> None:
     assert Plan.from_yaml(swept.to_yaml()) == swept.best
     scope: dict[str, object] = {}
     exec(swept.to_python(), scope)
     assert scope["plan"] == swept.best
 
 
-def test_nothing_held_out_is_said(corpus: wb.Corpus, judgments: Judgments) -> None:
+def test_what_is_held_out_is_said(corpus: wb.Corpus, judgments: Judgments) -> None:
     made = corpus.sweep(judgments, {"fusion.alpha": [1]}, folds=0)
     assert made.choice is None
     assert any("held out" in w for w in made.warnings)
     assert "flattering" in made.how
-
-
-def test_other_judgments_give_the_reported_difference(corpus: wb.Corpus, judgments: Judgments) -> None:
     train = judgments.subset([f"q{n}" for n in range(10)])
     test = judgments.subset([f"q{n}" for n in range(10, 20)])
     made = corpus.sweep(train, GRID, folds=0, test=test)
     assert made.difference.queries == 10
     assert made.difference.second_mean == pytest.approx(corpus.evaluate(test, made.best, "nDCG@10").mean("nDCG@10"))
+    made = corpus.sweep(judgments, {"limit": [5, 20], "limit.max": [10, 50]}, folds=0)
+    assert sum(made.skipped.values()) == 1
+    assert made.combinations == 4
+    with pytest.raises(PlanError, match="No combination is a plan"):
+        corpus.sweep(judgments, {"limit": [20], "limit.max": [10]}, folds=0)
 
 
 def test_a_stopped_sweep_has_the_figures_of_what_was_done(corpus: wb.Corpus, judgments: Judgments) -> None:
@@ -245,14 +226,3 @@ def test_fields_of_whole_numbers_get_whole_numbers(word: str) -> None:
 def test_a_range_that_cannot_be_walked_is_refused(ends: tuple[float, ...]) -> None:
     with pytest.raises(UsageError, match="cannot be walked"):
         Range(*ends)  # type: ignore[arg-type]
-
-
-def test_a_range_of_too_many_steps_is_refused_before_it_is_made() -> None:
-    with pytest.raises(UsageError, match="more than 100,000 values"):
-        read_space("default", ["fusion.alpha=0..1:0.00000001"])
-
-
-def test_ends_may_be_written_as_people_write_numbers() -> None:
-    assert read_space("default", ["fusion.alpha=.25...75:.25"]).listed("fusion.alpha") == (0.25, 0.5, 0.75)
-    assert read_space("rrf", ["fusion.k=1..1e3~"]).grid["fusion.k"] == Range(1, 1000, None, True)
-    assert isinstance(Space("rrf", {"fusion.k": Range(1, 60)}).grid["fusion.k"], Range)

@@ -26,17 +26,12 @@ from workbench.records import EncoderIdentity, Progress
 
 FIRST, SLIDER = "ui.first", "ui.slider"
 KEYS = (FIRST, SLIDER)
-PRESSES = 51
-FIRST_PAGES = 3
-_PATIENCE = 180_000
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_ARGUMENTS = [
-    "--no-sandbox", "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-_RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-_COLUMN = 'section[aria-label="Hybrid results"]'
-_WATCH = """(name) => {
+PRESSES, FIRST_PAGES = 51, 3
+PATIENCE = 180_000
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+COLUMN = 'section[aria-label="Hybrid results"]'
+WATCH = """(name) => {
   window.times = [];
   let pressed = 0, last = document.querySelector(name);
   document.addEventListener("keydown", () => { pressed = performance.now(); }, true);
@@ -54,7 +49,7 @@ _WATCH = """(name) => {
 }"""
 
 
-def standing(folder: Path) -> BenchCorpus:
+def given(folder: Path) -> BenchCorpus:
     """A corpus that is there already, of any size, as something to measure the pages on. Raises WorkbenchError."""
     with open_corpus(folder) as corpus:
         info = corpus.info()
@@ -68,51 +63,43 @@ def standing(folder: Path) -> BenchCorpus:
 def pages(ground: Ground) -> tuple[Row, ...]:
     """The first page and the slider on the ground's corpus."""
     question = ground.questions[0].typed
-    first, slider = measure(ground.built.folder, question, ground)
+    with _browser() as browser, _server(ground.built.folder) as address:
+        first = [_first_page(browser, address) for _ in range(FIRST_PAGES)]
+        slider = _presses(browser, address, question, ground)
+    cold = "A new visitor each time; the server runs, the first of them finds it cold"
     note = (
         f"Four columns of 20 results for {question!r}; the slider is fusion.k of the preset rrf, {len(slider)} presses"
     )
+    title = "app: first page, from the address to the question box"
     return (
-        Row(FIRST, "app: first page, from the address to the question box", "s", Figure.of(first), at_most=3, notes=(
-            "A new visitor each time; the server runs, the first of them finds it cold",)),
+        Row(FIRST, title, "s", Figure.of(first), at_most=3, notes=(cold,)),
         Row(SLIDER, "app: slider, from the key press to the painted page", "ms", Figure.of(slider), at_most=150,
             notes=(note,)),
     )  # fmt: skip
 
 
-def measure(corpus: Path, query: str, ground: Ground | None = None) -> tuple[list[float], list[float]]:
-    """Seconds of each first page, and milliseconds of each press of the slider."""
-    with _browser() as browser, _server(corpus) as address:
-        first = [_first_page(browser, address) for _ in range(FIRST_PAGES)]
-        return first, _presses(browser, address, query, ground)
-
-
 def _first_page(browser: Any, address: str) -> float:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    try:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         page = context.new_page()
         started = time.perf_counter()
-        page.goto(address, timeout=_PATIENCE)
-        page.locator('input[aria-label="Query"]').wait_for(timeout=_PATIENCE)
+        page.goto(address, timeout=PATIENCE)
+        page.locator('input[aria-label="Query"]').wait_for(timeout=PATIENCE)
         return time.perf_counter() - started
-    finally:
-        context.close()
 
 
-def _presses(browser: Any, address: str, query: str, ground: Ground | None) -> list[float]:
+def _presses(browser: Any, address: str, query: str, ground: Ground) -> list[float]:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(_PATIENCE)
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/?{urlencode({'q': query, 'plan': 'rrf limit=20'})}")
-    page.locator(f"{_COLUMN} article").first.wait_for()
-    page.wait_for_selector(_RUNNING, state="attached")
+    page.locator(f"{COLUMN} article").first.wait_for()
+    page.wait_for_selector(RUNNING, state="attached")
     page.locator(".st-key-wb-w-fusion-k input[type=range]").focus()
-    page.evaluate(_WATCH, _COLUMN)
+    page.evaluate(WATCH, COLUMN)
     for n in range(PRESSES):
         page.keyboard.press("ArrowRight" if n % 2 else "ArrowLeft")
         page.wait_for_function(f"window.times.length > {n}")
-        page.wait_for_selector(_RUNNING, state="attached")
-        if ground is not None:
-            ground.tell(Progress("press", n + 1, PRESSES, detail=SLIDER))
+        page.wait_for_selector(RUNNING, state="attached")
+        ground.tell(Progress("press", n + 1, PRESSES, detail=SLIDER))
     return [float(t) for t in page.evaluate("window.times")]
 
 
@@ -121,22 +108,19 @@ def _browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as exc:
-        raise UsageError(
-            "Measuring the pages needs Playwright", "Install it with pip install playwright, and a Chromium"
-        ) from exc
-    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+        raise UsageError("Measuring the pages needs Playwright", "Install it with pip install playwright") from exc
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    arguments = ["--no-sandbox", "--headless=new", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS, timeout=_PATIENCE)
+            browser = playwright.chromium.launch(executable_path=path, args=arguments, timeout=PATIENCE)
         except Error as exc:
             raise UsageError(
                 "Measuring the pages needs a Chromium, and none could be started",
                 "Install one, for example with apt-get install chromium or playwright install chromium",
             ) from exc
-        try:
+        with browser:
             yield browser
-        finally:
-            browser.close()
 
 
 @contextmanager
@@ -145,19 +129,16 @@ def _server(corpus: Path) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-u", "-m", "workbench.cli.main", "app", "--corpus", str(corpus), "--port", str(port)]
-    process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        said = []
-        assert process.stdout is not None
-        for line in process.stdout:
-            said.append(line)
-            if f":{port}" in line:
-                break
-        else:
-            raise UsageError(f"The app did not start: {' '.join(''.join(said).split())[-300:]}", "Try workbench app")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(30)
-        if process.stdout is not None:
-            process.stdout.close()
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen([*command, "--no-browser"], **pipes) as process:  # type: ignore[call-overload]
+        try:
+            said = ""
+            while f":{port}" not in said:
+                line = process.stdout.readline()
+                said += line
+                if not line:
+                    raise UsageError(f"The app did not start: {' '.join(said.split())[-300:]}", "Try workbench app")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(30)
