@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import workbench as wb
-from workbench.reports import FileStatus, IndexReport
+from workbench.records import FileStatus, IndexReport
 from workbench.store.reader import open_generation
 
 

@@ -43,7 +43,7 @@ _PUBLIC = {
     "Sweep": "workbench.evaluate.sweep",
     "Snapshot": "workbench.snapshot.snapshot",
     "Hit": "workbench.records",
-    "IndexReport": "workbench.reports",
+    "IndexReport": "workbench.records",
     "Plan": "workbench.plan.plan",
     "Principal": "workbench.records",
     "WorkbenchError": "workbench.errors",

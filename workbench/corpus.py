@@ -21,8 +21,7 @@ from workbench import settings
 from workbench.errors import CorpusError, CorpusNotFound, PrincipalRequired, QueryError, UsageError
 from workbench.ingest.rules import SettingsFile, load_rules
 from workbench.plan.plan import Plan
-from workbench.records import Hit, Passage, Principal, Progress
-from workbench.reports import IndexReport
+from workbench.records import Hit, IndexReport, Passage, Principal, Progress
 from workbench.retrieve.compare import Comparison
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.examples import Examples, search_examples
@@ -31,8 +30,7 @@ from workbench.retrieve.explain import explain as explain_target
 from workbench.retrieve.readfile import find_cited
 from workbench.retrieve.request import Request, cache_key, check_principal, clean, make_request, whole
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.retrieved import with_copies
-from workbench.retrieve.sources import retrieve
+from workbench.retrieve.sources import retrieve, with_copies
 from workbench.settings import path_of
 from workbench.store.access.redaction import load_policy
 from workbench.store.access.visibility import Policy
@@ -403,7 +401,7 @@ class Corpus:
             if kept is not None:
                 return kept.as_kept((time.perf_counter() - started) * 1000.0)
         retrieved = retrieve(engine, request, depths)
-        result = SearchResult(engine, retrieved, request.plan, spent_ms=(time.perf_counter() - started) * 1000.0)
+        result = SearchResult(engine, retrieved, spent_ms=(time.perf_counter() - started) * 1000.0)
         if seconds and not bypass_cache and not result.unavailable:
             with self._caching:
                 self._cache[key] = result
@@ -440,7 +438,7 @@ class Corpus:
 
         def again(plan: Plan, **changes: Any) -> SearchResult:
             request = replace(asked, plan=plan, **changes)
-            return SearchResult(result.engine, retrieve(result.engine, request), plan)
+            return SearchResult(result.engine, retrieve(result.engine, request))
 
         return explain_target(result.engine, result, target, again)
 

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 from workbench import settings
 from workbench.errors import UsageError, WorkbenchError
-from workbench.records import Progress
-from workbench.reports import IndexReport
+from workbench.records import IndexReport, Progress
 
 if TYPE_CHECKING:
     from workbench.corpus import Corpus

@@ -28,8 +28,7 @@ from workbench.encode.protocol import Meter
 from workbench.errors import CorpusDamaged, UsageError
 from workbench.ingest.chunking import chunk_id, document_id
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
-from workbench.records import Chunk, Document, EncoderIdentity, Granularity, Progress, ProgressCallback
-from workbench.reports import FileStatus
+from workbench.records import Chunk, Document, EncoderIdentity, FileStatus, Granularity, Progress, ProgressCallback
 from workbench.store import generations, locks
 from workbench.store.build import Built, build_generation, vector_key
 from workbench.store.generations import Layout

@@ -16,7 +16,7 @@ from file_makers import docx, mail, pptx, xlsx, zipped
 import workbench as wb
 from workbench import index, open_corpus
 from workbench.cli.main import main
-from workbench.reports import FileStatus, by_kind
+from workbench.records import FileStatus, by_kind
 from workbench.store.lexical import tokens
 
 PAGE = """<!doctype html>

@@ -22,7 +22,7 @@ from workbench.cli.main import main
 from workbench.errors import CorpusDamaged, CorpusError
 from workbench.indexing import remove
 from workbench.indexing.repair import repair, rollback
-from workbench.reports import FileStatus
+from workbench.records import FileStatus
 from workbench.saved.database import check_database
 from workbench.store import generations
 from workbench.store.generations import Layout

@@ -21,8 +21,7 @@ from workbench.errors import CorpusNotFound, EncoderMismatch, IndexingStopped, S
 from workbench.indexing import remove
 from workbench.indexing.run import Action
 from workbench.ingest.rules import parse_rules
-from workbench.records import EncoderIdentity, Progress
-from workbench.reports import FileStatus
+from workbench.records import EncoderIdentity, FileStatus, Progress
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from workbench import index
-from workbench.reports import FileStatus
+from workbench.records import FileStatus
 from workbench.store import generations
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.reports import FileReport, FileStatus
+from workbench.records import FileReport, FileStatus
 from workbench.store.reader import open_generation
 
 TESTS = Path(__file__).parents[1]

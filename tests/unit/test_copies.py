@@ -10,7 +10,7 @@ from corpus_files import write_files
 
 import workbench as wb
 from workbench.errors import CorpusError
-from workbench.reports import FileStatus, IndexReport
+from workbench.records import FileStatus, IndexReport
 from workbench.store.reader import open_generation
 
 NOTE = "# Pumps\n\nThe pump lost its pressure.\n\n## Repair\n\nReplace the valve of the pump.\n"

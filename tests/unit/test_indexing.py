@@ -13,8 +13,7 @@ from workbench.errors import CorpusLocked, UsageError
 from workbench.indexing import remove
 from workbench.indexing.compare import salted, targets
 from workbench.indexing.state import Root
-from workbench.records import Granularity, Principal
-from workbench.reports import FileReport, FileStatus, IndexReport, by_kind
+from workbench.records import FileReport, FileStatus, Granularity, IndexReport, Principal, by_kind
 from workbench.store import generations, locks
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation

@@ -14,7 +14,7 @@ from file_makers import count_words, cut_file, documents, found, problems
 
 from workbench.ingest import FileRules, Problem, ReadDocument, ReadError, read_documents
 from workbench.ingest.encoding import MIXED, decode
-from workbench.reports import FileStatus
+from workbench.records import FileStatus
 
 
 def outline_of(file: Path) -> list[tuple[int, str]]:

@@ -15,8 +15,7 @@ from workbench.ingest import CorpusRules, FileRules, ReadError, load_rules
 from workbench.ingest.readers.base import Source
 from workbench.ingest.rules import SENSITIVITIES, Visibility, narrow, parse_rules, stricter
 from workbench.ingest.walk import FoundFile, digest_of, open_found, walk
-from workbench.records import Granularity
-from workbench.reports import FileStatus
+from workbench.records import FileStatus, Granularity
 
 
 def test_files_come_in_path_order_and_every_entry_is_accounted_for(tmp_path: Path) -> None:

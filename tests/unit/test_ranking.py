@@ -9,8 +9,7 @@ import pytest
 
 from workbench.ranking import agreement
 from workbench.ranking.candidates import Candidates, Column
-from workbench.ranking.cutting import at_least, below, to_threshold
-from workbench.ranking.distance import to_cosine, to_distance
+from workbench.ranking.cutting import at_least, below, to_cosine, to_distance, to_threshold
 from workbench.ranking.normalise import NORMALISERS, Lists
 from workbench.ranking.normalise import normalise as normalise_lists
 from workbench.records import Kind

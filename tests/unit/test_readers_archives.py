@@ -15,7 +15,7 @@ from file_makers import docx, mail, read, saved, zipped
 
 from workbench.ingest import ReadError
 from workbench.ingest.readers.mail import unpacked_rtf
-from workbench.reports import FileStatus
+from workbench.records import FileStatus
 
 
 def tar(files: dict[str, bytes], mode: str = "w", links: dict[str, str] | None = None) -> bytes:

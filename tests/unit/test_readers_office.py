@@ -18,8 +18,7 @@ from workbench.ingest import FileRules, ReadError, read_documents
 from workbench.ingest.readers.package import formatted, plain_number
 from workbench.ingest.readers.sheets import format_kind, shown_number
 from workbench.locators import locate
-from workbench.records import Chunk
-from workbench.reports import FileStatus
+from workbench.records import Chunk, FileStatus
 
 
 def where(document: object, words: str) -> str:

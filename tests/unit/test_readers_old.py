@@ -18,7 +18,7 @@ from file_makers import docx, mail, pptx, read, saved, xlsx, zipped
 from openpyxl.comments import Comment
 
 from workbench.ingest import ReadError
-from workbench.reports import FileStatus
+from workbench.records import FileStatus
 
 
 def test_slides_are_those_of_the_last_save(tmp_path: Path) -> None:

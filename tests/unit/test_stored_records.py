@@ -13,8 +13,7 @@ import workbench as wb
 from workbench import index
 from workbench.corpus import Corpus
 from workbench.errors import FilterError, PrincipalRequired, UsageError
-from workbench.records import Principal
-from workbench.reports import FileStatus
+from workbench.records import FileStatus, Principal
 from workbench.store.access.filters import Date, glob_pattern, parse, select
 from workbench.store.access.redaction import MaskPatterns
 from workbench.store.access.visibility import Access, SeeAll, visible, visible_documents

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.charts.layout import BLUE, CUT, GREEN, GREY, axis, figure, upright
-from workbench.ranking.distance import metric as metric_of
+from workbench.ranking.cutting import metric as metric_of
 
 if TYPE_CHECKING:
     import polars as pl

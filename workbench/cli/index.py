@@ -15,7 +15,7 @@ from workbench.cli import options, output
 from workbench.cli.options import ANY_PATH, Given, argument, flag, option, several, takes
 from workbench.cli.output import line
 from workbench.errors import UsageError, WorkbenchError, counted
-from workbench.reports import FileStatus, IndexReport, by_kind, slowest
+from workbench.records import FileStatus, IndexReport, by_kind, slowest
 
 if TYPE_CHECKING:
     from workbench.indexing.run import IndexPreview

@@ -27,15 +27,13 @@ from workbench.evaluate.run import Named, as_indexed, document_names, is_own, pa
 from workbench.judgments.qrels import Judgments, Topic
 from workbench.plan.fields import FUSED, OFF, RETRIEVAL, base_of, encoder_of
 from workbench.plan.plan import Plan
-from workbench.ranking.batch import Batch, Judged, Ready, shared_evidence
+from workbench.ranking.batch import Batch, Judged
 from workbench.ranking.candidates import Candidates
-from workbench.ranking.methods import check
 from workbench.records import Principal, Progress, Span
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import fuse_plan
 from workbench.retrieve.request import check_principal, make_request, sources_of
-from workbench.retrieve.retrieved import Answer, Retrieved, counts_documents
-from workbench.retrieve.sources import retrieve
+from workbench.retrieve.sources import Answer, Retrieved, counts_documents, retrieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +299,6 @@ class Refusion:
     def __init__(self, engine: Engine, queries: Sequence[Pooled | None], cutoff: int | None) -> None:
         self._engine, self._queries, self._cutoff = engine, queries, cutoff
         self._batches: LRUCache[tuple[object, ...], Batch] = LRUCache(_KEPT)
-        self._ready: LRUCache[tuple[object, ...], list[tuple[Ready, slice]]] = LRUCache(_KEPT)
         self._lock = threading.Lock()
 
     def ranks(self, plans: Sequence[Plan]) -> Iterator[tuple[int, Ints, Ints]]:
@@ -330,19 +327,15 @@ class Refusion:
         if not together:
             return
         computed = any(map(Retrieved.uses_computed, plans))
-        batch = self._batch(plans[0], together, computed)
-        sources = [column.source for column in batch.columns]
-        threshold = plans[0].threshold(FUSED)
-        least = None if threshold == OFF else float(threshold)
-        found = np.zeros((len(plans), len(batch.targets)), np.int64)
-        order = sorted(range(len(plans)), key=lambda n: repr(shared_evidence(plans[n].fusion, sources)))
-        for at in order:
-            fusion = plans[at].fusion
-            check(fusion, sources)
-            for ready, targets in self._readied(batch, plans[at], computed, sources):
-                found[at, targets] = ready.ranks(fusion, least)
-        if self._cutoff is not None:
-            found[found > self._cutoff] = 0
+        batch, first = self._batch(plans[0], together, computed), plans[0]
+        least = first.threshold(FUSED)
+        found = batch.ranks(
+            [plan.fusion for plan in plans],
+            cutoff=self._cutoff,
+            threshold=None if least == OFF else float(least),
+            dedupe=bool(first["dedupe"]) and first["fusion.unit"] == "chunk",
+            passthrough=first["fusion.single_source"] == "passthrough",
+        )
         ends = np.cumsum(batch.sizes)[:-1]
         for n, own in zip(together, np.split(found, ends, axis=1), strict=True):
             yield n, positions, own
@@ -374,22 +367,6 @@ class Refusion:
             made = Batch.of([_laid(q, q.retrieved.raw(q.retrieved.sources_for(plan), computed)) for q in pooled])
             with self._lock:
                 self._batches[key] = made
-        return made
-
-    def _readied(self, batch: Batch, plan: Plan, computed: bool, sources: Sequence[str]) -> list[tuple[Ready, slice]]:
-        fusion = plan.fusion
-        key = (cut_key(plan), computed, shared_evidence(fusion, sources))
-        with self._lock:
-            made = self._ready.get(key)
-        if made is None:
-            dedupe = bool(plan["dedupe"]) and fusion.unit == "chunk"
-            passed = fusion.single_source == "passthrough"
-            made = [
-                (part.ready(fusion, cutoff=self._cutoff, dedupe=dedupe, passthrough=passed), targets)
-                for part, targets in batch.blocks()
-            ]
-            with self._lock:
-                self._ready[key] = made
         return made
 
     def warm(self, plan: Plan) -> None:

@@ -31,8 +31,7 @@ from workbench.ingest.chunking import INGEST_VERSION
 from workbench.ingest.readers.ocr import languages
 from workbench.ingest.rules import FileRules
 from workbench.ingest.walk import FoundFile, SkippedFile, digest_of, relative_path, walk
-from workbench.records import Progress
-from workbench.reports import FileReport, FileStatus
+from workbench.records import FileReport, FileStatus, Progress
 from workbench.store import generations
 from workbench.store.build import vector_key
 

@@ -27,8 +27,7 @@ from workbench.ingest.chunking import TokenCounter, chunk_document
 from workbench.ingest.errors import Problem, ReadError
 from workbench.ingest.read import ReadDocument, read_documents
 from workbench.ingest.rules import DEFAULT_GRANULARITIES
-from workbench.records import Chunk, Document, Granularity
-from workbench.reports import FileStatus
+from workbench.records import Chunk, Document, FileStatus, Granularity
 
 _BATCH_CHARACTERS = 1_000_000
 _BATCH_DOCUMENTS = 256

@@ -18,8 +18,7 @@ from workbench.errors import CorpusDamaged, CorpusError, CorpusNotFound
 from workbench.indexing.run import carry_over, disk_errors, locked
 from workbench.indexing.state import Run
 from workbench.indexing.write import report_of
-from workbench.records import ProgressCallback
-from workbench.reports import FileStatus, IndexReport
+from workbench.records import FileStatus, IndexReport, ProgressCallback
 from workbench.saved.jobs import JobState, list_jobs, recording
 from workbench.store import generations, locks
 from workbench.store.build import publish

@@ -48,8 +48,7 @@ from workbench.indexing.state import Abort, FileKey, IndexOptions, Run, Task, ch
 from workbench.indexing.write import report_of, stage_files, staging_file, write
 from workbench.ingest.rules import FileRules, load_rules
 from workbench.ingest.walk import digest_of, relative_path
-from workbench.records import Progress, ProgressCallback
-from workbench.reports import FileReport, FileStatus, IndexReport
+from workbench.records import FileReport, FileStatus, IndexReport, Progress, ProgressCallback
 from workbench.saved.jobs import Recorder, recording
 from workbench.store import generations, locks
 from workbench.store.database import fetch, open_reading

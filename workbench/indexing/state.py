@@ -14,8 +14,7 @@ from workbench import settings
 from workbench.errors import EncoderError, IndexingStopped
 from workbench.ingest.rules import CorpusRules, FileRules, load_rules
 from workbench.ingest.walk import FoundFile
-from workbench.records import EncoderIdentity, Granularity, ProgressCallback
-from workbench.reports import FileReport, FileStatus
+from workbench.records import EncoderIdentity, FileReport, FileStatus, Granularity, ProgressCallback
 from workbench.store import generations
 from workbench.store.build import vector_key
 from workbench.store.database import fetch, open_reading

@@ -21,8 +21,7 @@ from workbench.indexing.compare import recipe_of
 from workbench.indexing.reading import Outcome, read_all
 from workbench.indexing.state import FileKey, Run, StoredFile, Task, check, stored_files
 from workbench.ingest.walk import digest_of
-from workbench.records import EncoderIdentity
-from workbench.reports import FileReport, FileStatus, IndexReport
+from workbench.records import EncoderIdentity, FileReport, FileStatus, IndexReport
 from workbench.store.build import build_generation, vector_key
 from workbench.store.database import fetch, open_reading
 from workbench.store.generations import DATABASE, Layout, Manifest, step

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.errors import WorkbenchError
-from workbench.reports import FileStatus
+from workbench.records import FileStatus
 
 
 class ReadError(WorkbenchError):

@@ -22,8 +22,7 @@ from workbench.ingest.readers.base import Member, Parsed, Source
 from workbench.ingest.readers.records import judgments_reason
 from workbench.ingest.rules import FileRules, Visibility, key, narrow, widening
 from workbench.ingest.walk import FoundFile
-from workbench.records import Document
-from workbench.reports import FileStatus
+from workbench.records import Document, FileStatus
 
 _SEEN = re.compile("[^\\s\u00ad\u200b-\u200f\u2060\ufeff]")
 """Anything but white space and characters that take no place."""

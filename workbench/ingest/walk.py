@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import settings
 from workbench.errors import UsageError
-from workbench.reports import FileStatus
+from workbench.records import FileStatus
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

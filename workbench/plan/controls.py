@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from workbench.plan.fields import FUSED, base_of
 from workbench.plan.plan import Plan
-from workbench.ranking.distance import metric
+from workbench.ranking.cutting import metric
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Ranks are counted in documents: a document is ranked by its best row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from workbench.ranking.methods import Parameters, check, contributions, exact_su
 from workbench.records import Kind
 
 _BLOCK = 1 << 16  # rows of one block: half a megabyte a column
+_MOST_KEPT = 6  # of what plans share, for the next plan: a slider moves one of its fields
 _NONE = np.zeros(0, np.int64)
 
 
@@ -70,6 +71,7 @@ class Batch:
     left_out: Bools
     targets: Ints
     sizes: Ints
+    _kept: dict[tuple[object, ...], list[tuple[_Ready, slice]]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, queries: Sequence[Judged]) -> Batch:
@@ -138,16 +140,23 @@ class Batch:
         groups: dict[tuple[object, ...], list[int]] = {}
         for n, fusion in enumerate(fusions):
             check(fusion, sources)
-            groups.setdefault(shared_evidence(fusion, sources), []).append(n)
+            scores = () if fusion.method in RANK_METHODS else (fusion.missing, *map(fusion.normalisation, sources))
+            groups.setdefault((fusion.method, fusion.unit, fusion.renumber, scores), []).append(n)
         result = np.zeros((len(fusions), len(self.targets)), np.int64)
-        for part, targets in self.blocks():
-            for members in groups.values():
-                ready = part.ready(fusions[members[0]], cutoff=cutoff, dedupe=dedupe, passthrough=passthrough)
+        for shared, members in groups.items():
+            key = (shared, cutoff, dedupe, passthrough)
+            ready = self._kept.get(key)
+            if ready is None:
+                ready = [(p._ready(fusions[members[0]], cutoff, dedupe, passthrough), t) for p, t in self._blocks()]
+                if len(self._kept) >= _MOST_KEPT:
+                    self._kept.pop(next(iter(self._kept)), None)
+                self._kept[key] = ready
+            for part, targets in ready:
                 for n in members:
-                    result[n, targets] = ready.ranks(fusions[n], threshold)
+                    result[n, targets] = part.ranks(fusions[n], threshold)
         return result
 
-    def blocks(self) -> Iterator[tuple[Batch, slice]]:
+    def _blocks(self) -> Iterator[tuple[Batch, slice]]:
         """The batch in parts of whole queries, and which of the targets are each part's."""
         ends = np.searchsorted(self.query, np.arange(self.queries), side="right")
         targets = np.cumsum([0, *self.sizes])
@@ -171,9 +180,7 @@ class Batch:
             yield part, own
             first, row = last, rows.stop
 
-    def ready(
-        self, fusion: FusionPlan, *, cutoff: int | None = None, dedupe: bool = False, passthrough: bool = False
-    ) -> Ready:
+    def _ready(self, fusion: FusionPlan, cutoff: int | None, dedupe: bool, passthrough: bool) -> _Ready:
         """The evidence for plans that differ from this one in k, rank base, weights and alpha only; arguments as in `ranks`."""
         if dedupe and self.texts is not None and fusion.unit == "document":
             raise UsageError("Documents are not compared by their text", "Pass dedupe only for plans with unit chunk")
@@ -195,7 +202,7 @@ class Batch:
         aimed = np.zeros(len(known), bool)
         aimed[targets[targets >= 0]] = True
         single = ~self.left_out[rows] & (True if texts is None else texts.single)
-        return Ready(
+        return _Ready(
             fusion.method,
             evidence,
             query,
@@ -252,7 +259,7 @@ class _Groups:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ready:
+class _Ready:
     """A batch made ready for plans that differ in k, rank base, weights and alpha only.
 
     Items are query by query, in the order that settles ties.
@@ -356,12 +363,6 @@ def _ranks_in(scores: Floats, there: Ints, query: Ints, queries: int, wanted: In
     earlier = (lines[own[tied]] == score[tied, None]) & (np.arange(width) < place[:, None])
     first[tied] += earlier.sum(axis=1)
     return first + 1
-
-
-def shared_evidence(fusion: FusionPlan, sources: Sequence[str]) -> tuple[object, ...]:
-    """Equal for plans that share the evidence of candidates with these sources."""
-    scores = () if fusion.method in RANK_METHODS else (fusion.missing, *(fusion.normalisation(s) for s in sources))
-    return fusion.method, fusion.unit, fusion.renumber, scores
 
 
 def _rivals(

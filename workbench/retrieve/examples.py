@@ -16,8 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from workbench.errors import QueryError
 from workbench.ingest.chunking import section_kind
@@ -27,15 +26,10 @@ from workbench.locators import locate
 from workbench.plan.plan import Plan
 from workbench.records import Chunk, ChunkKind, Document, Principal, cite
 from workbench.retrieve.engine import Engine
-from workbench.retrieve.fusing import Outcome, fuse_plan
-from workbench.retrieve.messages import warnings_for
 from workbench.retrieve.request import Request, check_principal, make_request, whole
-from workbench.retrieve.retrieved import Retrieved
+from workbench.retrieve.result import SearchResult
 from workbench.retrieve.sources import retrieve
 from workbench.store.types import Scope
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
 
 EXAMPLE_TYPE = "example"
 EXAMPLE_COLLECTION = "examples"
@@ -100,10 +94,9 @@ def search_examples(
     scope = _examples(engine, request)
     if not request.query or not engine.records.count(scope)[1]:
         return Examples()
-    retrieved = retrieve(engine, request, scope=scope)
-    outcome = fuse_plan(retrieved, request.plan, engine)
-    found = Examples(_made(engine, retrieved, outcome)[:limit])
-    found.warnings = warnings_for(engine, retrieved, outcome, request.plan)
+    result = SearchResult(engine, retrieve(engine, request, scope=scope))
+    found = Examples(_made(result)[:limit])
+    found.warnings = result.warnings
     return found
 
 
@@ -120,21 +113,21 @@ def _examples(engine: Engine, request: Request) -> Scope:
     return replace(seen, allowed=None if allowed is None else allowed | sections, key=f"examples {seen.key}")
 
 
-def _made(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> list[Example]:
+def _made(result: SearchResult) -> list[Example]:
     """The results as examples, each once: a document by its best record, a section block by block."""
-    records, words, fused = engine.records, retrieved.request.query, outcome.fused
-    rows = records.rows(retrieved.columns.numbers[fused.rows[outcome.kept]].tolist())
+    engine, records, fused = result.engine, result.engine.records, result.fused
+    rows = records.rows(result.retrieved.columns.numbers[fused.rows[result.order]].tolist())
     numbers = sorted({row.document_number for row in rows})
     documents = dict(zip(numbers, records.headers(numbers), strict=True))
     made: dict[tuple[str, int, str], Example] = {}
-    for position, row in zip(outcome.kept.tolist(), rows, strict=True):
+    for position, row in zip(result.order.tolist(), rows, strict=True):
         document, chunk = documents[row.document_number], row.chunk
         added = {name: float(parts[position]) for name, parts in fused.contributions.items()}
         if document.type == EXAMPLE_TYPE or chunk.collection == EXAMPLE_COLLECTION:
             # Only these need the whole text, and the mapped file gives it without the texts beside it.
             examples = [_from_document(replace(document, text=engine.grep.text(row.document_number)), added)]
         else:
-            examples = _from_section(engine, words, document, chunk, added)
+            examples = _from_section(engine, result.query, document, chunk, added)
         if chunk.locator:
             lines, places = Lines(engine.grep.text(row.document_number)), records.places(row.document_number)
             spans = ((lines.start(e.start_line - 1), lines.start(e.end_line)) for e in examples)
@@ -143,7 +136,7 @@ def _made(engine: Engine, retrieved: Retrieved, outcome: Outcome) -> list[Exampl
             # A document may be in several collections, and is then in the list as often.
             made.setdefault((document.document_id, example.start_line, example.code), example)
     # Stable: equal scores stay as fusion and the section left them.
-    return list(made.values()) if outcome.rerank else sorted(made.values(), key=lambda example: -example.score)
+    return list(made.values()) if result.outcome.rerank else sorted(made.values(), key=lambda e: -e.score)
 
 
 def _from_document(document: Document, added: Mapping[str, float]) -> Example:
@@ -204,8 +197,7 @@ def _tags(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(part).strip() for part in parts if str(part).strip()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """A code block, the paragraph or heading before it, and its lines in the text, from 0, both included."""
 
     code: str
@@ -216,8 +208,10 @@ class _Block:
 
 def _blocks(text: str) -> Iterator[_Block]:
     """The fenced and indented code blocks of a text."""
+    from markdown_it import MarkdownIt
+
     before, heading = "", False
-    for token in _parser().parse(text):
+    for token in MarkdownIt("commonmark").parse(text):
         if token.type in ("fence", "code_block"):
             code = token.content.rstrip("\n")
             if code.strip() and token.map is not None:
@@ -227,10 +221,3 @@ def _blocks(text: str) -> Iterator[_Block]:
             heading = token.type == "heading_open"
         elif token.type == "inline" and not (heading and section_kind(token.content) is ChunkKind.EXAMPLES):
             before = token.content
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark")

@@ -21,21 +21,19 @@ from workbench.errors import NeedsSearch, UsageError, WorkbenchError
 from workbench.plan.fields import FUSED, OFF, base_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Ints
-from workbench.ranking.cutting import below
-from workbench.ranking.distance import metric, to_distance
-from workbench.records import Hit, cite
+from workbench.ranking.cutting import below, metric, to_distance
+from workbench.records import Chunk, Hit, cite
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.messages import NoMatch, listed, why_not
 from workbench.retrieve.readfile import find_place, lines_of, split_citation
 from workbench.retrieve.request import MODES
 from workbench.retrieve.result import SearchResult
-from workbench.retrieve.retrieved import counts_documents
-from workbench.retrieve.sources import retrieve, scope_of
+from workbench.retrieve.sources import counts_documents, retrieve, scope_of
 from workbench.store.lexical.query import unquoted, without
 from workbench.store.types import QueryWords, Scope, Scored
 
 _FACTORS = (2.0, 0.5, 5.0, 0.2)
-_LIMIT_TRIES = 6
+_LIMIT_TRIES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,6 @@ class SourceStanding:
     """What one source says of a record.
 
     Attributes:
-        source: The source.
         state: `retrieved`, `beyond depth`, `cut by threshold`, `missed` (by the approximate index), `no match`, or `not asked` (a
             filter leaves it out, or the source asks another collection).
         rank: The rank that counted where it was retrieved; else from 1 among all that the source could find, in documents where
@@ -56,10 +53,10 @@ class SourceStanding:
 
     source: str
     state: str
-    rank: int | None
-    score: float | None
-    distance: float | None
-    contribution: float
+    rank: int | None = None
+    score: float | None = None
+    distance: float | None = None
+    contribution: float = 0.0
     reason: str = ""
 
 
@@ -109,50 +106,32 @@ Search = Callable[..., SearchResult]
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Changes to a search, and what came of them.
-
-    Attributes:
-        changes: Plan fields.
-        request: `query`, `mode` or `filters` of the search, where they change.
-        said: How to make the changes of the request, in words.
-        verified: It was searched with, and the document was a result.
-        rank: Its number in the list where only limit.max keeps it out, else 0.
-    """
+    """Changes to a search: plan fields, and `query`, `mode` or `filters` of the request, with how to change these in words."""
 
     changes: Mapping[str, Any] = field(default_factory=dict)
     request: Mapping[str, str] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
-    verified: bool = False
-    rank: int = 0
+    words: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
-        set_to = ", ".join(f"{name}={value}" for name, value in self.changes.items())
-        text = ", and ".join((*self.said, *([f"set {set_to}"] if set_to else [])))
+        fields = ", ".join(f"{name}={value}" for name, value in self.changes.items())
+        text = ", and ".join((*self.words, *([f"set {fields}"] if fields else [])))
         return text[:1].upper() + text[1:]
 
-    def more(self, changes: Mapping[str, Any] | None = None, said: str = "", **request: str) -> Remedy:
+    def more(self, changes: Mapping[str, Any] | None = None, words: str = "", **request: str) -> Remedy:
         """This, and more plan fields, or another query, mode or filter."""
-        words = (*self.said, said) if said else self.said
-        return replace(
-            self, changes={**self.changes, **(changes or {})}, request={**self.request, **request}, said=words
-        )
+        own = (*self.words, words) if words else self.words
+        return Remedy({**self.changes, **(changes or {})}, {**self.request, **request}, own)
 
-    def fields(self, result: SearchResult) -> dict[str, Any]:
-        sentence = self.sentence
-        if not self.verified and self.rank:
-            most = int(result.plan["limit.max"])
-            sentence = f"It is number {self.rank:,} of the list, beyond limit.max {most:,}: use words that it has"
-        elif not self.verified:
-            other = "" if result.mode in ("hybrid", "vector") else ", or the mode vector"
-            sentence = f"No setting that was tried brings it in: use words that it has{other}"
+    def fields(self, sentence: str = "") -> dict[str, Any]:
+        """The part of an explanation; verified unless another sentence says why not."""
         return {
             "changes": dict(self.changes) or None,
             "query": self.request.get("query", ""),
             "mode": self.request.get("mode", ""),
             "without_filter": self.request.get("filters") == "",
-            "remedy": sentence,
-            "verified": self.verified,
+            "remedy": sentence or self.sentence,
+            "verified": not sentence,
         }
 
 
@@ -180,16 +159,11 @@ def explain(
     if not len(inside):
         return _filtered(engine, result, name, numbers, search)
     if result.plan["grep.show"] == "passage":
-        inside = _shown_as(result, inside)
+        # A record that a passage of the result shows counts as the one that represents the passage.
+        known = retrieved.columns.numbers
+        holders = dict(zip(known.tolist(), known[retrieved.holders(result.outcome.candidates)].tolist(), strict=True))
+        inside = np.unique(np.array([holders.get(n, n) for n in inside.tolist()], np.int64))
     return _explain_records(engine, result, name, inside.tolist(), whole, search, start or Remedy())
-
-
-def _shown_as(result: SearchResult, numbers: Ints) -> Ints:
-    """Records, those that a passage of the result shows by the one that represents it."""
-    retrieved = result.retrieved
-    known = retrieved.columns.numbers
-    holders = dict(zip(known.tolist(), known[retrieved.holders(result.outcome.candidates)].tolist(), strict=True))
-    return np.unique(np.array([holders.get(n, n) for n in numbers.tolist()], np.int64))
 
 
 def _resolve(engine: Engine, name: str, scope: Scope) -> tuple[Ints, bool]:
@@ -221,13 +195,19 @@ def _resolve(engine: Engine, name: str, scope: Scope) -> tuple[Ints, bool]:
     return numbers, True
 
 
-class _Places:
-    """What each source of a result says of records; a source is asked beyond the retrieved depth only where need be, once."""
+def _shown(engine: Engine, number: int, chunk: Chunk) -> dict[str, Any]:
+    path = engine.records.columns(np.array([number], np.int64)).paths[0]
+    citation = cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator)
+    return {"found": True, "path": path, "chunk_id": chunk.chunk_id, "citation": citation}
+
+
+class _Case:
+    """What a result and its sources say of records; a source is asked beyond the retrieved depth only where need be, once."""
 
     def __init__(self, engine: Engine, result: SearchResult, numbers: Sequence[int], subject: str = "it") -> None:
         self.engine, self.result, self.retrieved, self.plan = engine, result, result.retrieved, result.plan
         self.sources = self.retrieved.sources_for(result.plan)
-        self.subject, self._numbers = subject, numbers
+        self.numbers, self._subject = numbers, subject
         self._complete: dict[str, Scored] = {}
         self._words: dict[str, QueryWords] = {}
 
@@ -236,7 +216,7 @@ class _Places:
         """Of the records the one that represents them: the best in the fused list, else in any source, else the one that lacks
         least of the query.
         """
-        found = {n: p for n in self._numbers if (p := self.item(n)) >= 0}
+        found = {n: p for n in self.numbers if (p := self._item(n)) >= 0}
         if found:
             rows = self.retrieved.columns.numbers[self.result.fused.rows]
             # A position that dedupe dropped comes after all that it kept; the record shown for a document before its others.
@@ -244,26 +224,26 @@ class _Places:
             return min(order, key=lambda n: (order[n], int(rows[found[n]]) != n, n))
         ranks: dict[int, int] = {}
         for source in self.sources:
-            every = self.complete(source).numbers
-            for rank in np.flatnonzero(np.isin(every, self._numbers)).tolist():
+            every = self._all(source).numbers
+            for rank in np.flatnonzero(np.isin(every, self.numbers)).tolist():
                 ranks[int(every[rank])] = min(ranks.get(int(every[rank]), rank), rank)
         if ranks:
             return min(ranks, key=lambda n: (ranks[n], n))
         keyword = [s for s in self.sources if base_of(s) == "keyword"]
-        return min(self._numbers, key=lambda n: (min((self.why_not(s, n).missing for s in keyword), default=0), n))
+        return min(self.numbers, key=lambda n: (min((self.no_match(s, n).missing for s in keyword), default=0), n))
 
     @cached_property
     def position(self) -> int:
         """Where it is in the fused list; -1 where it is not."""
-        return self.item(self.number)
+        return self._item(self.number)
 
-    def item(self, number: int) -> int:
+    def _item(self, number: int) -> int:
         """Position in the fused list of a record, of its document where the plan ranks documents; -1 where it has none."""
-        fused, rows = self.result.fused, self.retrieved.columns.numbers
+        known, fused = self.retrieved.columns.numbers, self.result.fused
         if fused.unit == "document":
-            (document_id,) = self.engine.records.columns(np.array([number], np.int64)).document_ids
-            return fused.document_ids.index(document_id) if document_id in fused.document_ids else -1
-        found = np.flatnonzero(rows[fused.rows] == number)
+            (document,) = self.engine.records.columns(np.array([number], np.int64)).document_ids
+            return fused.document_ids.index(document) if document in fused.document_ids else -1
+        found = np.flatnonzero(known[fused.rows] == number)
         return int(found[0]) if len(found) else -1
 
     def place(self, position: int) -> int:
@@ -271,35 +251,32 @@ class _Places:
         found = np.flatnonzero(self.result.order == position)
         return int(found[0]) + 1 if len(found) else 0
 
-    def scope(self, source: str) -> Scope:
+    def _scope(self, source: str) -> Scope:
         return scope_of(self.engine, self.retrieved.request, source, self.retrieved.scope)
 
-    def why_not(self, source: str, number: int, subject: str = "it") -> NoMatch:
+    def no_match(self, source: str, number: int) -> NoMatch:
         if source not in self._words:
-            self._words[source] = self.engine.lexical.occurring(self.retrieved.request.query, self.scope(source))
-        return why_not(self._words[source], number, self.plan["keyword.operator"], subject)
+            self._words[source] = self.engine.lexical.occurring(self.retrieved.request.query, self._scope(source))
+        return why_not(self._words[source], number, self.plan["keyword.operator"], self._subject)
 
-    def complete(self, source: str) -> Scored:
+    def _all(self, source: str) -> Scored:
+        """Everything that a source finds."""
         if source not in self._complete:
-            self._complete[source] = self._ask(source)
+            retrieved, answer = self.retrieved, self.retrieved.answers[source]
+            most, scored = max(answer.entered, 1), answer.scored
+            if not answer.exhausted and base_of(source) == "vector":
+                index, vector = self.engine.vectors(encoder_of(source)), retrieved.vectors[encoder_of(source)]
+                scored = index.search(vector, self._scope(source), most, exact="yes")
+            elif not answer.exhausted:
+                others = {s: a for s, a in retrieved.answers.items() if s != source}
+                deeper = retrieve(self.engine, retrieved.request, {source: max(most, 100_000)}, others)
+                scored = deeper.answers[source].scored
+            self._complete[source] = scored
         return self._complete[source]
 
-    def _ask(self, source: str) -> Scored:
-        retrieved, answer = self.retrieved, self.retrieved.answers[source]
-        most = max(answer.entered, 1)
-        if answer.exhausted:
-            return answer.scored
-        if base_of(source) == "vector":
-            encoder = encoder_of(source)
-            index = self.engine.vectors(encoder)
-            return index.search(retrieved.vectors[encoder], self.scope(source), most, exact="yes")
-        others = {s: a for s, a in retrieved.answers.items() if s != source}
-        again = retrieve(self.engine, retrieved.request, {source: max(most, 100_000)}, others)
-        return again.answers[source].scored
-
-    def rank(self, source: str, number: int) -> int | None:
+    def _rank(self, source: str, number: int) -> int | None:
         """Rank of a record among all of a source, in the unit that the plan's depth counts; None where it does not match."""
-        every = self.complete(source).numbers
+        every = self._all(source).numbers
         at = np.flatnonzero(every == number)
         if not len(at) or not counts_documents(self.plan):
             return int(at[0]) + 1 if len(at) else None
@@ -312,31 +289,31 @@ class _Places:
 
     def _standing(self, source: str, number: int, position: int) -> SourceStanding:
         fused, name, kind = self.result.fused, self.plan["vector.metric"], base_of(source)
-        values, counted = fused.contributions.get(source), fused.ranks.get(source)
-        added = float(values[position]) if values is not None and position >= 0 else 0.0
-        if counted is not None and position >= 0 and counted[position] > 0:
-            best = float(fused.candidates.column(source).score[fused.records[source][position]])
+        added = float(fused.contributions[source][position]) if position >= 0 and source in fused.contributions else 0.0
+        if position >= 0 and source in fused.evidence(position):
+            rank, row = fused.evidence(position)[source]
+            best = float(fused.candidates.column(source).score[row])
             at = float(to_distance(best, name)) if kind == "vector" else None
-            return SourceStanding(source, "retrieved", int(counted[position]), best, at, added)
-        allowed = self.scope(source).allowed
+            return SourceStanding(source, "retrieved", rank, best, at, added)
+        allowed = self._scope(source).allowed
         if allowed is not None and not allowed[number]:
-            return SourceStanding(source, "not asked", None, None, None, 0.0, f"{source} asks another collection")
-        rank, compute = self.rank(source, number), self.retrieved.answers[source].compute
-        score = None
-        if kind == "grep" and rank is not None:
-            every = self.complete(source)
+            return SourceStanding(source, "not asked", reason=f"{source} asks another collection")
+        place, compute = self._rank(source, number), self.retrieved.answers[source].compute
+        score = distance = None
+        if kind == "grep" and place is not None:
+            every = self._all(source)
             score = float(every.scores[every.numbers == number][0])
-        elif compute is not None and (kind == "vector" or rank is not None):
+        elif compute is not None and (kind == "vector" or place is not None):
             score = float(compute(np.array([number], np.int64))[0])
-        distance = float(to_distance(score, name)) if kind == "vector" and score is not None else None
-        state, reason = self._why(source, number, rank, score, distance)
-        return SourceStanding(source, state, rank, score, distance, added, f"{source}{reason}")
+            distance = float(to_distance(score, name)) if kind == "vector" else None
+        state, reason = self._why(source, number, place, score, distance)
+        return SourceStanding(source, state, place, score, distance, added, f"{source}{reason}")
 
     def _why(
         self, source: str, number: int, rank: int | None, score: float | None, distance: float | None
     ) -> tuple[str, str]:
         """State and reason (after the source's name) of a record that a source did not retrieve."""
-        plan, kind, depth = self.plan, base_of(source), self.plan.depth(source)
+        plan, kind, depth, patterns = self.plan, base_of(source), self.plan.depth(source), self.retrieved.patterns
         field, bound = plan.threshold_field(source), plan.threshold(source)
         if bound != OFF and distance is not None and distance >= float(bound):
             return "cut by threshold", f" has it at distance {distance:.4f}, and {field} is {bound}"
@@ -352,23 +329,22 @@ class _Places:
         if kind == "vector":
             return "no match", " had nothing to compare: the query is empty"
         if kind == "keyword":
-            return "no match", f": {self.why_not(source, number, self.subject).reason}"
-        if not self.retrieved.patterns:
+            return "no match", f": {self.no_match(source, number).reason}"
+        if not patterns:
             return "no match", " had nothing to look for"
-        wanted = listed((f'"{pattern}"' for pattern in self.retrieved.patterns), "or")
+        wanted = listed((f'"{pattern}"' for pattern in patterns), "or")
         elsewhere = self._passages(source, number)
-        if not elsewhere:
-            return "no match", f": no line of it has {wanted}"
-        return "no match", f": its document's lines with {wanted} are in {listed(elsewhere)}"
+        where = f": its document's lines with {wanted} are in {listed(elsewhere)}" if elsewhere else ""
+        return "no match", where or f": no line of it has {wanted}"
 
     def _passages(self, source: str, number: int) -> tuple[str, ...]:
         """The first passages of a record's document that grep finds, as citations."""
-        scope, records, plan = self.scope(source), self.engine.records, self.plan
+        scope, records = self._scope(source), self.engine.records
         (document,) = records.columns(np.array([number], np.int64)).document_numbers.tolist()
         only = np.zeros(records.documents_total, bool)
         only[document] = True
         own = replace(scope, allowed_documents=only, key=f"{scope.key}\ndocument {document}")
-        how = {name: plan[f"grep.{name}"] for name in ("regex", "case", "word")}
+        how = {name: self.plan[f"grep.{name}"] for name in ("regex", "case", "word")}
         answer = self.engine.grep.search(self.retrieved.patterns, own, 3, context=0, **how)
         return tuple(passage.citation for passage in answer.passages)
 
@@ -377,30 +353,25 @@ def _explain_records(
     engine: Engine, result: SearchResult, name: str, numbers: Sequence[int], whole: bool, search: Search, start: Remedy
 ) -> Explanation:
     """Explain records that the filter and the collections leave: a document's, or those that a place touches."""
-    places = _Places(engine, result, numbers, "its best passage" if whole and len(numbers) > 1 else "it")
-    (stored,) = engine.records.rows([places.number])
-    chunk, path = stored.chunk, _path(engine, places.number)
+    case = _Case(engine, result, numbers, "its best passage" if whole and len(numbers) > 1 else "it")
+    chunk = engine.records.rows([case.number])[0].chunk
     parts = not whole and result.plan["fusion.unit"] != "document"
     names = engine.records.columns(np.array(numbers, np.int64)).chunk_ids if parts else ()
-    remedies = _Remedies(engine, result, numbers, _Aim(chunk.document_id, frozenset(names)), search)
+    remedies = _Remedies(result, chunk.document_id, frozenset(names), search)
     base: dict[str, Any] = {
         "target": name,
-        "found": True,
-        "path": path,
-        "chunk_id": chunk.chunk_id,
-        "standings": places.standings,
-        "citation": cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
-        "fused_rank": places.position + 1 if places.position >= 0 else None,
+        **_shown(engine, case.number, chunk),
+        "standings": case.standings,
+        "fused_rank": case.position + 1 if case.position >= 0 else None,
     }
-    rank = remedies.aim.rank(result)
-    if rank:
+    if rank := remedies.rank(result):
         shown = next(h for h in result.hits if h.rank == rank)
         reason = "It is a result" if shown.chunk_id == chunk.chunk_id else f"It is a result, shown by {shown.citation}"
         return Explanation(**base, rank=rank, reason=reason)
-    step, reason = _dropped(places)
+    step, reason = _dropped(case)
     if any(h.added and h.chunk_id == chunk.chunk_id for h in result.hits):
         reason += "; it is shown beside the results of its page, without a rank"
-    return Explanation(**base, dropped_by=step, reason=reason, **remedies.find(places, start).fields(result))
+    return Explanation(**base, dropped_by=step, reason=reason, **remedies.find(case, start))
 
 
 _STEPS = {
@@ -413,35 +384,28 @@ _STEPS = {
 """State of a source -> the step that dropped the record; of several states the first counts."""
 
 
-def _dropped(places: _Places) -> tuple[str, str]:
-    result, position = places.result, places.position
+def _dropped(case: _Case) -> tuple[str, str]:
+    """The step that dropped it, and why."""
+    result, position = case.result, case.position
     if position < 0:
-        reasons = [(step, s.reason) for state, step in _STEPS.items() for s in places.standings if s.state == state]
+        reasons = [(step, s.reason) for state, step in _STEPS.items() for s in case.standings if s.state == state]
         reasons += [("match", f"{u.source} could not run ({u.reason})") for u in result.unavailable]
-        if not reasons:
-            return "match", "No source was searched"
+        reasons = reasons or [("match", "No source was searched")]
         return reasons[0][0], "; ".join(reason for _, reason in reasons)
     outcome, paths, rows = result.outcome, result.retrieved.columns.paths, result.fused.rows
-    better = outcome.duplicate_of.get(position)
-    if better is not None:
-        place = places.place(better)
+    if (better := outcome.duplicate_of.get(position)) is not None:
+        place = case.place(better)
         where = f"result {place}" if better in outcome.shown else f"number {place} of the list"
         return "dedupe", f"Its text is that of {paths[rows[better]]}, which is {where}"
     if position >= outcome.above:
         score, least = float(result.fused.scores[position]), result.plan.threshold(FUSED)
         return "threshold", f"Its fused score is {score:.4g}, and fusion.threshold is {least:g}"
-    place = places.place(position)
+    place = case.place(position)
     number = f"It is number {place:,} of {len(outcome.kept):,}, and"
-    if place <= len(outcome.shown):
-        strongest = paths[rows[outcome.strongest]]
-        return "strongest", (
-            f"{number} the strongest keyword hit, {strongest}, was put in its place: keyword.keep_strongest is yes"
-        )
-    return "limit", f"{number} limit is {result.plan['limit']}"
-
-
-def _path(engine: Engine, number: int) -> str:
-    return engine.records.columns(np.array([number], np.int64)).paths[0]
+    if place > len(outcome.shown):
+        return "limit", f"{number} limit is {result.plan['limit']}"
+    strongest = f"the strongest keyword hit, {paths[rows[outcome.strongest]]}, was put in its place"
+    return "strongest", f"{number} {strongest}: keyword.keep_strongest is yes"
 
 
 def _filtered(engine: Engine, result: SearchResult, name: str, numbers: Ints, search: Search) -> Explanation:
@@ -449,41 +413,32 @@ def _filtered(engine: Engine, result: SearchResult, name: str, numbers: Ints, se
     records, request = engine.records, result.retrieved.request
     collections = request.plan["collections"]
 
-    def passes(scope: Scope) -> bool:
-        return scope.allowed is None or bool(scope.allowed[numbers].any())
+    def left_out(filters: str | None, collections: tuple[str, ...]) -> bool:
+        allowed = records.scope(request.principal, filters, collections).allowed
+        return allowed is not None and not allowed[numbers].any()
 
-    by_filter = not passes(records.scope(request.principal, request.filters or None, ()))
-    by_collection = not passes(records.scope(request.principal, None, collections))
+    by_filter, by_collection = left_out(request.filters or None, ()), left_out(None, collections)
     if not by_filter and not by_collection:
         by_filter = by_collection = True  # some of its passages pass the one, others the other
-    reasons, start = [], Remedy()
+    reasons, start, stored = [], Remedy(), records.rows(numbers.tolist())
     if by_filter:
         reasons.append(f"It does not pass the filter {request.filters}")
-        start = start.more(said="take the filter away", filters="")
-    stored = records.rows(numbers.tolist())
+        start = start.more(words="take the filter away", filters="")
     if by_collection:
-        own = sorted({row.chunk.collection for row in stored})
-        reasons.append(f"It is in {listed(own)}, and the plan's collections are {listed(collections)}")
+        own = listed(sorted({row.chunk.collection for row in stored}))
+        reasons.append(f"It is in {own}, and the plan's collections are {listed(collections)}")
         start = start.more({"collections": "all"})
     # Once that is gone something else may keep it out.
     then = explain(engine, search(result.plan.replace(start.changes), **start.request), name, search, start)
-    remedy = replace(start, verified=bool(then.rank)).fields(result)
+    remedy = start.fields("" if then.rank else f"{start.sentence}; then: {then.reason}. {then.remedy}")
     if then.verified:
         remedy = {name: getattr(then, name) for name in remedy}
-    elif not then.rank:
-        remedy["remedy"] = f"{start.sentence}; then: {then.reason}. {then.remedy}"
-    chunk, path = stored[0].chunk, _path(engine, int(numbers[0]))
-    left_out = "it is left out before the sources are searched"
+    reason = "it is left out before the sources are searched"
+    sources = result.retrieved.sources_for(request.plan)
     return Explanation(
-        name,
-        True,
-        path=path,
-        citation=cite(path, chunk.start_line, chunk.end_line, chunk.page, chunk.locator),
-        chunk_id=chunk.chunk_id,
-        standings=tuple(
-            SourceStanding(source, "not asked", None, None, None, 0.0, left_out)
-            for source in result.retrieved.sources_for(request.plan)
-        ),
+        target=name,
+        **_shown(engine, int(numbers[0]), stored[0].chunk),
+        standings=tuple(SourceStanding(source, "not asked", reason=reason) for source in sources),
         dropped_by="filters",
         reason="; ".join(reasons),
         **remedy,
@@ -493,102 +448,93 @@ def _filtered(engine: Engine, result: SearchResult, name: str, numbers: Ints, se
 # --- remedies ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Aim:
-    """What is to be a result: a document, or some of its chunks where `chunk_ids` names them."""
+class _Remedies:
+    """What would bring a document into a result, or some of its chunks where `chunk_ids` names them."""
 
-    document_id: str
-    chunk_ids: frozenset[str] = frozenset()
+    def __init__(self, base: SearchResult, document_id: str, chunk_ids: frozenset[str], search: Search) -> None:
+        self.base, self.document_id, self.chunk_ids, self.search = base, document_id, chunk_ids, search
 
-    def positions(self, result: SearchResult) -> frozenset[int]:
+    def _positions(self, result: SearchResult) -> list[int]:
         names = result.fused.chunk_ids if self.chunk_ids else result.fused.document_ids
-        return frozenset(n for n, name in enumerate(names) if name in (self.chunk_ids or {self.document_id}))
+        return [n for n, name in enumerate(names) if name in (self.chunk_ids or {self.document_id})]
 
     def rank(self, result: SearchResult) -> int:
         """Its rank among the results; 0 where it is none."""
-        own = self.positions(result)
-        return next((n for n, p in enumerate(result.outcome.shown.tolist(), 1) if p in own), 0)
+        found = np.flatnonzero(np.isin(result.outcome.shown, self._positions(result)))
+        return int(found[0]) + 1 if len(found) else 0
 
-    def place(self, result: SearchResult) -> int:
+    def _place(self, result: SearchResult) -> int:
         """Its number in the list before the limit; 0 where it is not in it."""
-        own = self.positions(result)
-        return next((n for n, p in enumerate(result.order.tolist(), 1) if p in own), 0)
+        found = np.flatnonzero(np.isin(result.order, self._positions(result)))
+        return int(found[0]) + 1 if len(found) else 0
 
-
-class _Remedies:
-    """What would bring records into a result."""
-
-    def __init__(self, engine: Engine, base: SearchResult, numbers: Sequence[int], aim: _Aim, search: Search) -> None:
-        self.engine, self.base, self.numbers, self.aim, self.search = engine, base, numbers, aim, search
-
-    def find(self, places: _Places, start: Remedy) -> Remedy:
-        """The least change that brings it in, verified; or one without changes, with `rank` where it is in the list but past
-        the largest limit.
-        """
+    def find(self, case: _Case, start: Remedy) -> dict[str, Any]:
+        """The least change that brings it in, or a sentence where none does, as the fields of an explanation."""
         in_list: list[tuple[Remedy, SearchResult]] = []
-        for remedy, again in self._reached(places, start, 2):
-            if self.aim.rank(again):
-                return replace(remedy, verified=True)
+        for remedy, again in self._reached(case, start, 2):
+            if self.rank(again):
+                return remedy.fields()
             if "mode" not in remedy.request:  # another mode and then more of it is no advice
                 in_list.append((remedy, again))
         for remedy, again in in_list:
-            if (lifted := self._lifted(remedy, again)) is not None:
-                return lifted
-        past = Remedy()
+            for changes in self._lifts(again):
+                lifted = remedy.more(changes)
+                if (found := self._run(lifted, again)) is not None and self.rank(found):
+                    return lifted.fields()
+        past = 0
         for remedy, again in in_list:
             limited = self._limited(remedy, again)
-            if limited.verified:
-                return limited
-            past = past if past.rank else limited
-        return past
+            if isinstance(limited, Remedy):
+                return limited.fields()
+            past = past or limited
+        result = self.base
+        if past:
+            most = int(result.plan["limit.max"])
+            text = f"It is number {past:,} of the list, beyond limit.max {most:,}: use words that it has"
+            return Remedy().fields(text)
+        other = "" if result.mode in ("hybrid", "vector") else ", or the mode vector"
+        return Remedy().fields(f"No setting that was tried brings it in: use words that it has{other}")
 
-    def _run(self, remedy: Remedy) -> SearchResult | None:
+    def _run(self, remedy: Remedy, near: SearchResult | None = None) -> SearchResult | None:
+        """What a search with the remedy gives; None where its settings cannot be. One that differs from the search of `near` in
+        fusion alone is fused again, which gives the same.
+        """
         try:
-            return self.search(self.base.plan.replace(remedy.changes), **remedy.request)
+            plan = self.base.plan.replace(remedy.changes)
+            if near is not None:
+                try:
+                    return near.with_plan(plan)
+                except NeedsSearch:
+                    pass
+            return self.search(plan, **remedy.request)
         except WorkbenchError:
-            return None  # a setting that cannot be is no remedy
+            return None
 
-    def _reached(self, places: _Places, remedy: Remedy, rounds: int) -> Iterator[tuple[Remedy, SearchResult]]:
+    def _reached(self, case: _Case, remedy: Remedy, rounds: int) -> Iterator[tuple[Remedy, SearchResult]]:
         """Searches that have it in the list that the limit cuts, the least change first. What one change brings to light (a
         depth, once the operator is another one) is changed in a second round.
         """
-        again, own = places.result, self.aim.positions(places.result)
-        if self.aim.place(again):
+        again, own = case.result, self._positions(case.result)
+        if self._place(again):
             yield remedy, again
             return
-        if own & again.outcome.duplicate_of.keys():
+        if any(position in again.outcome.duplicate_of for position in own):
             steps: Iterator[Remedy] = iter([remedy.more({"dedupe": "no"})])
         elif own:
-            score = float(again.fused.scores[min(own)])
-            steps = iter([remedy.more({again.plan.threshold_to_set(FUSED): below(score)})])
+            least = below(float(again.fused.scores[own[0]]))
+            steps = iter([remedy.more({again.plan.threshold_to_set(FUSED): least})])
         elif rounds:
             rounds -= 1
-            steps = _retrieving(places, remedy)
+            steps = _retrieving(case, remedy)
         else:
             return
         for step in steps:
             if (found := self._run(step)) is not None:
                 left = 0 if "mode" in step.request else rounds
-                yield from self._reached(_Places(self.engine, found, self.numbers), step, left)
-
-    def _lifted(self, remedy: Remedy, again: SearchResult) -> Remedy | None:
-        """A setting that lifts it into the results that were asked for; None where none does."""
-        for changes in self._lifts(again):
-            changed = remedy.more(changes)
-            try:
-                # Fusing again shows in a millisecond what is worth a search.
-                if not self.aim.rank(again.with_plan(self.base.plan.replace(changed.changes))):
-                    continue
-            except NeedsSearch:
-                pass
-            except WorkbenchError:
-                continue
-            found = self._run(changed)
-            if found is not None and self.aim.rank(found):
-                return replace(changed, verified=True)
-        return None
+                yield from self._reached(_Case(case.engine, found, case.numbers), step, left)
 
     def _lifts(self, again: SearchResult) -> Iterator[dict[str, Any]]:
+        """Settings that may lift it into the results that were asked for."""
         plan, sources = again.plan, again.retrieved.sources_for(again.plan)
         if plan["fusion.unit"] == "chunk":
             yield {"fusion.unit": "document"}
@@ -596,46 +542,42 @@ class _Remedies:
             yield {"keyword.operator": "all" if plan["keyword.operator"] == "any" else "any"}
         if len(sources) > 1:
             yield from _shares(plan, sources)
-        row = int(again.fused.rows[again.order[self.aim.place(again) - 1]])
-        for source in sources:
-            if base_of(source) != "vector":
-                continue
+        row, name = int(again.fused.rows[again.order[self._place(again) - 1]]), plan["vector.metric"]
+        for source in (s for s in sources if base_of(s) == "vector"):
             # A threshold just above it, which cuts what is farther off, or none.
-            column, name = again.candidates.column(source), plan["vector.metric"]
+            column = again.candidates.column(source)
             score = column.score[row] if column.rank[row] > 0 else column.computed[row]
             values = [] if np.isnan(score) else [_just_above(float(to_distance(score, name)), name)]
             yield from ({plan.threshold_to_set(source): v} for v in (*values, OFF) if v != plan.threshold(source))
 
-    def _limited(self, remedy: Remedy, again: SearchResult) -> Remedy:
-        """As many results as it takes. A greater limit may deepen the sources and move the list, so that it is tried again."""
-        held: dict[str, Any] = {}
+    def _limited(self, remedy: Remedy, again: SearchResult) -> Remedy | int:
+        """As many results as it takes; its number where that is beyond the largest limit, or 0. A greater limit may deepen the
+        sources and move the list, so that it is tried again, in the end with the depths as they are.
+        """
         for attempt in range(_LIMIT_TRIES):
-            place = self.aim.place(again)
-            if not place:
-                break
+            place = self._place(again)
             # The last place may be the strongest keyword hit's.
             limit = max(place, int(again.plan["limit"]) + 1)
-            if limit > again.plan["limit.max"]:
-                return Remedy(rank=place)
-            if attempt == _LIMIT_TRIES // 2:
-                held = {f"depth.{s}": again.plan.depth(s) for s in again.retrieved.sources_for(again.plan)}
-            changed = remedy.more({"limit": limit, **held})
+            if not place or limit > again.plan["limit.max"]:
+                return place
+            sources = again.retrieved.sources_for(again.plan) if attempt == _LIMIT_TRIES - 1 else ()
+            changed = remedy.more({"limit": limit, **{f"depth.{s}": again.plan.depth(s) for s in sources}})
             found = self._run(changed)
             if found is None:
                 break
-            if self.aim.rank(found):
-                return replace(changed, verified=True)
+            if self.rank(found):
+                return changed
             again = found
-        return Remedy()
+        return 0
 
 
-def _retrieving(places: _Places, start: Remedy) -> Iterator[Remedy]:
+def _retrieving(case: _Case, start: Remedy) -> Iterator[Remedy]:
     """What may make some source retrieve it, the least change first; then sources that were not asked, or another mode."""
-    plan, query = places.plan, start.request.get("query", places.result.query)
-    for standing in places.standings:
+    plan, query = case.plan, start.request.get("query", case.result.query)
+    for standing in case.standings:
         if base_of(standing.source) == "keyword" and standing.state == "no match":
-            yield from _worded(places.why_not(standing.source, places.number), query, start)
-    for standing in sorted(places.standings, key=lambda s: (s.rank is None, s.rank or 0, s.source)):
+            yield from _worded(case.no_match(standing.source, case.number), query, start)
+    for standing in sorted(case.standings, key=lambda s: (s.rank is None, s.rank or 0, s.source)):
         source, changes = standing.source, dict[str, Any]()
         if standing.state == "cut by threshold" and standing.score is not None:
             far = standing.distance
@@ -647,7 +589,7 @@ def _retrieving(places: _Places, start: Remedy) -> Iterator[Remedy]:
             changes[f"depth.{source}"] = standing.rank
         if changes:
             yield start.more(changes)
-    mode, kinds = places.result.mode, {base_of(s.source) for s in places.standings if s.state != "not asked"}
+    mode, kinds = case.result.mode, {base_of(s.source) for s in case.standings if s.state != "not asked"}
     if mode == "hybrid":
         for kind in ("vector", "keyword"):
             if kind not in kinds:
@@ -655,21 +597,20 @@ def _retrieving(places: _Places, start: Remedy) -> Iterator[Remedy]:
     else:
         for other in MODES:
             if other not in (mode, "grep"):
-                yield start.more(said=f"use the mode {other}", mode=other)
+                yield start.more(words=f"use the mode {other}", mode=other)
 
 
 def _worded(words: NoMatch, query: str, start: Remedy) -> Iterator[Remedy]:
     """What makes the keyword source match: the operator, and the query without what is in the way."""
-    operator = {"keyword.operator": "any"} if words.any_helps else {}
     if words.excluded:
         query = without(query, words.excluded)
         taken = f"take {listed('-' + text for text in words.excluded)} out of the query"
-        start = start.more(said=taken, query=query)
+        start = start.more(words=taken, query=query)
         yield start
-    if operator:
-        yield start.more(operator)
+    if words.any_helps:
+        yield start.more({"keyword.operator": "any"})
     if words.unquoting_helps:
-        yield start.more(said="take the quotes out of the query", query=unquoted(query))
+        yield start.more(words="take the quotes out of the query", query=unquoted(query))
 
 
 def _shares(plan: Plan, sources: Sequence[str]) -> Iterator[dict[str, Any]]:

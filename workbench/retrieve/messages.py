@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,118 +12,124 @@ from workbench.errors import counted
 from workbench.plan.fields import FUSED, OFF, base_of, collection_of
 from workbench.plan.plan import Plan, idle
 from workbench.ranking.candidates import Floats, Ints
-from workbench.ranking.distance import to_distance
+from workbench.ranking.cutting import to_distance
 from workbench.records import Hit
-from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, own_scores
-from workbench.retrieve.request import Request
-from workbench.retrieve.retrieved import Retrieved
 from workbench.retrieve.sources import scope_of
 from workbench.store.access.filters import conditions, parse
+from workbench.store.lexical.synonyms import spoken
 from workbench.store.types import Occurring, QueryWords
 
 if TYPE_CHECKING:
     from workbench.retrieve.result import SearchResult
 
 
-def messages_for(retrieved: Retrieved, outcome: Outcome, hits: Sequence[Hit], plan: Plan) -> tuple[str, ...]:
+def messages_for(result: SearchResult) -> tuple[str, ...]:
+    """What was found, or what to try where nothing was; then which words and patterns were looked for."""
+    retrieved, hits = result.retrieved, result.hits
+    keyword = (c.source for c in result.outcome.candidates.columns if base_of(c.source) == "keyword")
+    silent = (
+        [s for s in keyword if not result.outcome.candidates.column(s).retrieved.any()] if len(result.fused) else []
+    )
+    said = [*(_found(result, hits) if hits else _nothing_found(result))]
+    said += [f"{source} found nothing: {_no_words(result, source)}" for source in silent]
+    if retrieved.patterns and any(base_of(source) == "grep" for source in retrieved.sources_for(result.plan)):
+        said.append("grep looked for " + listed((f'"{p}"' for p in retrieved.patterns), "or"))
+    if any(base_of(source) == "keyword" for source in retrieved.answers):
+        words = spoken(result.query, result.engine.vocabulary)
+        changed = (("Searched also: ", words.also), ("Not counted, being stop words of this corpus: ", words.dropped))
+        said += [lead + ", ".join(names) for lead, names in changed if names]
+    return tuple(said)
+
+
+def _found(result: SearchResult, hits: Sequence[Hit]) -> Iterator[str]:
     """Characters returned and unique files (grep) or what the plan ranks (chunks or documents), what was masked, and how a
     lone source was passed through. Rows that were added for context are no results.
     """
-    lone = outcome.score_kind != FUSED
-    if retrieved.request.mode == "grep":
-        files = sum(a.files for s, a in retrieved.answers.items() if base_of(s) == "grep")
-        where = f"in {counted(files, 'file')}"
-    else:
-        where = f"from {counted(len(outcome.fused.rows), plan['fusion.unit'])} found"
+    retrieved, outcome, plan = result.retrieved, result.outcome, result.plan
+    where = f"from {counted(len(outcome.fused.rows), plan['fusion.unit'])} found"
+    if result.mode == "grep":
+        where = f"in {counted(sum(a.files for s, a in retrieved.answers.items() if base_of(s) == 'grep'), 'file')}"
     results = sum(not h.added for h in hits)
     beside = f" with {counted(len(hits) - results, 'row')} beside" if results < len(hits) else ""
-    characters = sum(len(h.text) for h in hits)
-    said = [f"{counted(results, 'result')}{beside}, {characters:,} characters, {where}"]
+    yield f"{counted(results, 'result')}{beside}, {sum(len(h.text) for h in hits):,} characters, {where}"
     rows = outcome.fused.rows[outcome.shown]
     if masked := retrieved.masked_rows(rows):
         parts = "is shown with a part" if masked == 1 else "are shown with parts"
-        said.append(f"{masked:,} of the {len(rows):,} results {parts} masked by the corpus's policy")
-    empty = [c.source for c in outcome.candidates.columns if c.source != outcome.score_kind]
-    if lone and empty:
-        only, names = outcome.score_kind, " and ".join(empty)
-        said.append(f"Only {only} found anything ({names} found nothing), so its own order and scores are shown")
-    if lone and plan.threshold(FUSED) != OFF:
-        said.append(f"fusion.threshold was not applied: {own_scores(outcome.score_kind)}")
-    said += _emptied(outcome, plan)
+        yield f"{masked:,} of the {len(rows):,} results {parts} masked by the corpus's policy"
+    if (only := outcome.score_kind) != FUSED:
+        if empty := [c.source for c in outcome.candidates.columns if c.source != only]:
+            names = " and ".join(empty)
+            yield f"Only {only} found anything ({names} found nothing), so its own order and scores are shown"
+        if plan.threshold(FUSED) != OFF:
+            yield f"fusion.threshold was not applied: {own_scores(only)}"
+    yield from _emptied(outcome, plan)
     if outcome.strongest >= 0:
         # The order of the list, which a reranking model may have changed, is that of `kept`.
         place = int(np.flatnonzero(outcome.kept == outcome.strongest)[0]) + 1
         path = retrieved.columns.paths[outcome.fused.rows[outcome.strongest]]
         first = outcome.shown[0] == outcome.strongest
-        where = "first, because it has the identifier of the query" if first else "in the last place"
-        said.append(
-            f"{path}, the strongest keyword hit, is number {place} of the list and was put {where}: "
-            "keyword.keep_strongest is yes"
-        )
-    return tuple(said)
+        put = "first, because it has the identifier of the query" if first else "in the last place"
+        keyword = f"{path}, the strongest keyword hit, is number {place} of the list and was put {put}"
+        yield f"{keyword}: keyword.keep_strongest is yes"
 
 
-def warnings_for(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
+def warnings_for(result: SearchResult) -> tuple[str, ...]:
     """Sources that could not run, approximate answers, settings that do nothing, and words that nobody read."""
-    rest, request = " and ".join(retrieved.answers) or "nothing", retrieved.request
-    said = [
-        f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {rest}" for u in retrieved.unavailable
-    ]
+    retrieved, outcome, plan = result.retrieved, result.outcome, result.plan
+    rest, columns = " and ".join(retrieved.answers) or "nothing", outcome.candidates.columns
+    lost = retrieved.unavailable
+    said = [f"{u.source} could not run: {u.reason}. {u.remedy}. The result is from {rest}" for u in lost]
     said += [
         f"{column.source} was answered by the approximate index; set vector.exact=yes for the exact order"
-        for column in outcome.candidates.columns
+        for column in columns
         if retrieved.answers[column.source].scored.approximate
     ]
-    said += [*retrieved.messages, *outcome.notes]
-    if retrieved.allowed:
-        said += absent_collections(engine, request, plan)
+    said += [*retrieved.messages, *outcome.notes, *(_absent_collections(result) if retrieved.allowed else ())]
     if len(outcome.fused) and not any(values.any() for values in outcome.fused.contributions.values()):
-        names = " and ".join(c.source for c in outcome.candidates.columns if c.retrieved.any())
+        names = " and ".join(c.source for c in columns if c.retrieved.any())
         said.append(f"Every score is 0, because {names} adds nothing under this plan: the order is that of the paths")
-    if request.mode == "hybrid":
+    if result.mode == "hybrid":
         said += idle(plan, plan.changes())
         # What this plan fuses, which may leave out what was retrieved for another one.
-        asked = (*retrieved.sources_for(plan), *(u.source for u in retrieved.unavailable))
-        if request.keywords and not any(base_of(source) == "grep" for source in asked):
+        asked = (*retrieved.sources_for(plan), *(u.source for u in lost))
+        if result.keywords and not any(base_of(source) == "grep" for source in asked):
             remedy = "set grep.when=always to use them"
             said.append(f"The keywords were not used, because the plan {plan} runs no grep; {remedy}")
     return tuple(said)
 
 
-def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
+def _nothing_found(result: SearchResult) -> Sequence[str]:
     """What to try when nothing was found, for the mode that was asked."""
-    request = retrieved.request
-    if not request.query and not retrieved.patterns:
+    retrieved, outcome, plan, mode = result.retrieved, result.outcome, result.plan, result.mode
+    if not result.query and not retrieved.patterns:
         return ("There is no query: type one",)
     if not retrieved.visible:
         return ("The corpus holds nothing that you may see: index a folder with `workbench index PATH`",)
     if not retrieved.allowed:
-        return _nothing_allowed(engine, request)
+        return _nothing_allowed(result)
     columns = outcome.candidates.columns
     fields = {c.source: plan.threshold_field(c.source) for c in columns if plan.threshold(c.source) != OFF}
     near = list(dict.fromkeys(f for s, f in fields.items() if base_of(s) == "vector"))
     far = list(dict.fromkeys(f for s, f in fields.items() if base_of(s) != "vector"))
     raised = [f"raise {' or '.join(near)} or turn it off"] if near else []
     raised += [f"lower {' or '.join(far)} or turn it off"] if far else []
-    nothing = "in 0 files" if request.mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
-    said = [f"0 results, 0 characters, {nothing}"]
     if len(outcome.fused):
         best, least = float(outcome.fused.scores[0]), plan.threshold(FUSED)
-        said.append(f"The best fused score is {best:.4g}, below fusion.threshold={least:g}: lower it or turn it off")
-    elif request.mode == "grep":
-        said.append(
-            "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector"
-        )
-    elif request.mode == "keyword" and not raised:
-        said.append(_no_words(engine, retrieved, plan, retrieved.sources_for(plan)[0]))
-    elif request.mode == "keyword":
-        said.append("No passage scores high enough: " + ", or ".join([*raised, "try the mode vector"]))
-    elif request.mode == "vector":
-        said.append("No passage is near enough in meaning: " + ", or ".join([*raised, "try the mode keyword"]))
+        why = f"The best fused score is {best:.4g}, below fusion.threshold={least:g}: lower it or turn it off"
+    elif mode == "grep":
+        why = "No line matches: check the spelling, use fewer or shorter keywords, or try the mode keyword or vector"
+    elif mode == "keyword" and not raised:
+        why = _no_words(result, retrieved.sources_for(plan)[0])
+    elif mode == "keyword":
+        why = "No passage scores high enough: " + ", or ".join([*raised, "try the mode vector"])
+    elif mode == "vector":
+        why = "No passage is near enough in meaning: " + ", or ".join([*raised, "try the mode keyword"])
     else:
-        tips = ["use other words", *raised, *(["take the filter away"] if request.filters else [])]
-        said.append("No source found anything: " + ", or ".join(tips))
+        tips = ["use other words", *raised, *(["take the filter away"] if result.filters else [])]
+        why = "No source found anything: " + ", or ".join(tips)
+    nothing = "in 0 files" if mode == "grep" else f"from 0 {plan['fusion.unit']}s found"
+    said = [f"0 results, 0 characters, {nothing}", why]
     for field in far:
         cut = sum(int((c.cut & (c.rank > 0)).sum()) for c in columns if plan.threshold_field(c.source) == field)
         if cut:
@@ -131,21 +137,18 @@ def guidance(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan)
     return (*said, *_emptied(outcome, plan))
 
 
-def _emptied(outcome: Outcome, plan: Plan, most: int = 10) -> list[str]:
+def _emptied(outcome: Outcome, plan: Plan, most: int = 10) -> Iterator[str]:
     """Of each vector source that its threshold left with nothing: how near the nearest is, and what would keep some."""
-    said = []
     for column in outcome.candidates.columns:
-        ranked = column.rank > 0
+        ranked, metric = column.rank > 0, plan["vector.metric"]
         if base_of(column.source) != "vector" or not ranked.any() or column.retrieved.any():
             continue
-        distances = np.sort(to_distance(column.score[ranked], plan["vector.metric"]))
-        field, wanted = plan.threshold_field(column.source), min(most, len(distances))
-        keeping, kept = _keeping(distances, wanted)
-        said.append(
+        distances, field = np.sort(to_distance(column.score[ranked], metric)), plan.threshold_field(column.source)
+        keeping, kept = _keeping(distances, min(most, len(distances)))
+        yield (
             f"{column.source} found {len(distances):,} candidates, and {field}={plan[field]:g} dropped all of them: "
-            f"the nearest is at {plan['vector.metric']} distance {distances[0]:.3f}; {field}={keeping:g} would keep {kept:,}"
+            f"the nearest is at {metric} distance {distances[0]:.3f}; {field}={keeping:g} would keep {kept:,}"
         )
-    return said
 
 
 def _keeping(distances: Floats, wanted: int) -> tuple[float, int]:
@@ -160,21 +163,15 @@ def _keeping(distances: Floats, wanted: int) -> tuple[float, int]:
     return threshold, kept
 
 
-def words_said(engine: Engine, retrieved: Retrieved, outcome: Outcome, plan: Plan) -> tuple[str, ...]:
-    """Which words or patterns grep looked for, and beside other sources' results why keyword has none."""
-    silent = (c.source for c in outcome.candidates.columns if base_of(c.source) == "keyword" and not c.retrieved.any())
-    said = [f"{source} found nothing: {_no_words(engine, retrieved, plan, source)}" for source in silent]
-    looked = retrieved.patterns and any(base_of(source) == "grep" for source in retrieved.sources_for(plan))
-    quoted = ["grep looked for " + listed((f'"{p}"' for p in retrieved.patterns), "or")] if looked else []
-    return (*(said if len(outcome.fused) else ()), *quoted)
+def _info(result: SearchResult) -> Mapping[str, Any]:
+    records = result.engine.records
+    return records.info(records.scope(result.retrieved.request.principal, None, ()))
 
 
-def absent_collections(engine: Engine, request: Request, plan: Plan) -> tuple[str, ...]:
+def _absent_collections(result: SearchResult) -> tuple[str, ...]:
     """The collections that a plan names and the corpus lacks, beside those that it has."""
-    named = {*plan["collections"], *(collection_of(source) for source in plan.sources)} - {""}
-    if not named:
-        return ()
-    known = sorted(engine.records.info(engine.records.scope(request.principal, None, ()))["collections"])
+    named = {*result.plan["collections"], *map(collection_of, result.plan.sources)} - {""}
+    known = sorted(_info(result)["collections"]) if named else []
     absent = sorted(named - set(known))
     if not absent or not known:
         return ()
@@ -183,33 +180,34 @@ def absent_collections(engine: Engine, request: Request, plan: Plan) -> tuple[st
     return (f"The corpus has no {lacked} {listed(absent, 'or')}: its {held} {are} {listed(known)}",)
 
 
-def _nothing_allowed(engine: Engine, request: Request) -> tuple[str, ...]:
+def _nothing_allowed(result: SearchResult) -> Sequence[str]:
     """No record passes: the collections that there are not, or the filter, with the values that its fields have."""
-    asked = request.plan["collections"]
-    if absent := absent_collections(engine, request, request.plan):
+    if absent := _absent_collections(result):
         return absent
+    asked = result.plan["collections"]
     where = " in the collections " + ", ".join(asked) if asked else ""
-    if not request.filters:
+    if not result.filters:
         return (f"There is no document{where}",)
-    said = [f"No document{where} matches the filter {request.filters}"]
-    counts = engine.records.info(engine.records.scope(request.principal, None, ()))
-    for field in dict.fromkeys(condition.field for condition in conditions(parse(request.filters))):
-        if field in _COUNTED:
-            values = sorted(counts[_COUNTED[field]].items(), key=lambda item: (-item[1], item[0]))
+    said = [f"No document{where} matches the filter {result.filters}"]
+    counts = _info(result)
+    for field in dict.fromkeys(condition.field for condition in conditions(parse(result.filters))):
+        if field in ("type", "language", "collection"):
+            values = sorted(counts[f"{field}s"].items(), key=lambda item: (-item[1], item[0]))
             shown = ", ".join(f"{value or '(none)'} ({count:,})" for value, count in values[:_MOST_VALUES])
             said.append(f"Values of {field} here: {shown}{', …' if len(values) > _MOST_VALUES else ''}")
-    return tuple(said)
+    return said
 
 
-def _no_words(engine: Engine, retrieved: Retrieved, plan: Plan, source: str) -> str:
-    request, everywhere = retrieved.request, engine.records.scope(retrieved.request.principal, None, ())
-    asked = scope_of(engine, request, source, retrieved.scope)
-    words, all_words = (engine.lexical.occurring(request.query, scope) for scope in (asked, everywhere))
-    return nothing_found(words, all_words, plan["keyword.operator"])
-
-
-_COUNTED = {"type": "types", "language": "languages", "collection": "collections"}
 _MOST_VALUES = 12
+
+
+def _no_words(result: SearchResult, source: str) -> str:
+    """Why a keyword source matches nothing, and what to do."""
+    engine, request = result.engine, result.retrieved.request
+    scope = scope_of(engine, request, source, result.retrieved.scope)
+    everywhere = engine.records.scope(request.principal, None, ())
+    words, all_words = (engine.lexical.occurring(result.query, s) for s in (scope, everywhere))
+    return nothing_matches(words, all_words, result.plan["keyword.operator"])
 
 
 # --- why words match nothing -----------------------------------------------------------------------------------------------
@@ -264,7 +262,7 @@ def why_not(words: QueryWords, number: int, operator: str, subject: str = "it") 
     return NoMatch(", and ".join(said), len(lacked), out, bool(lacked and some), bool(apart))
 
 
-def nothing_found(words: QueryWords, everywhere: QueryWords, operator: str) -> str:
+def nothing_matches(words: QueryWords, everywhere: QueryWords, operator: str) -> str:
     """Why no record matches, and what to do, as one sentence for an empty answer.
 
     Args:

@@ -7,31 +7,37 @@ slider calls. Its pictures, table and JSON all read the same fused numbers.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.plan.fields import base_of, encoder_of
+from workbench.errors import QueryError
+from workbench.plan.fields import base_of, collection_of, encoder_of
 from workbench.plan.plan import Plan
 from workbench.ranking.candidates import Candidates, Ints
-from workbench.ranking.distance import to_distance
+from workbench.ranking.cutting import to_distance
 from workbench.ranking.fuse import Fused
-from workbench.records import Hit, Label, Ranking, Span, Step, Unavailable
+from workbench.records import Chunk, ChunkKind, Granularity, Hit, Label, Passage, Ranking, Span, Step, Unavailable
 from workbench.retrieve.engine import Engine
 from workbench.retrieve.fusing import Outcome, fuse_plan
-from workbench.retrieve.hits import make_hits
-from workbench.retrieve.messages import guidance, messages_for, warnings_for, words_said
-from workbench.retrieve.retrieved import Retrieved, ranked
-from workbench.retrieve.sources import scope_of
-from workbench.store.lexical.synonyms import spoken
+from workbench.retrieve.keywords import pattern_spans
+from workbench.retrieve.messages import messages_for, warnings_for
+from workbench.retrieve.sources import POOL, Retrieved, others, ranked, scope_of
+from workbench.store.types import ChunkRow, joined
 
 if TYPE_CHECKING:
     import polars
 
     from workbench import Snapshot
+
+
+BOUNDARY = "[CHUNK BOUNDARY]"
+EXAMPLES_BELOW = 500
+"""A page's examples are added only if the whole section has fewer characters than this."""
+_OF_CHUNK = "chunk_id document_id chunk_index start_line end_line page locator section text".split()
 
 
 class SearchResult:
@@ -47,16 +53,15 @@ class SearchResult:
         outcome: The fused list, and how it came to be.
     """
 
-    def __init__(self, engine: Engine, retrieved: Retrieved, plan: Plan, *, spent_ms: float = 0.0) -> None:
+    def __init__(self, engine: Engine, retrieved: Retrieved, *, spent_ms: float = 0.0) -> None:
         self.engine, self.retrieved = engine, retrieved
         self._origin = retrieved  # of the search: what `with_plan` takes its answers from
         request = retrieved.request
-        self.query, self.keywords = request.query, request.keywords
+        self.query, self.keywords, self.plan = request.query, request.keywords, request.plan
         self.mode, self.filters = request.mode, request.filters
-        self.plan = plan
         self.generation = engine.generation
         self.unavailable: tuple[Unavailable, ...] = retrieved.unavailable
-        self.outcome: Outcome = fuse_plan(retrieved, plan, engine)
+        self.outcome: Outcome = fuse_plan(retrieved, self.plan, engine)
         self._spent_ms = spent_ms
         self._kept_ms: float | None = None
 
@@ -76,7 +81,7 @@ class SearchResult:
     @cached_property
     def hits(self) -> tuple[Hit, ...]:
         """The results, best first; their rows are fetched when this is first read."""
-        return make_hits(self.engine, self.retrieved, self.outcome, self.plan)
+        return _make_hits(self)
 
     @property
     def fused(self) -> Fused:
@@ -92,11 +97,6 @@ class SearchResult:
     def score_kind(self) -> str:
         """`fused`, or the lone source whose own scores these are."""
         return self.outcome.score_kind
-
-    @property
-    def rerank_scores(self) -> Mapping[int, float]:
-        """Position in `fused` -> the reranking model's score; empty where none ran."""
-        return self.outcome.rerank
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -153,8 +153,7 @@ class SearchResult:
             PrincipalRequired: The plan must know who asks.
             PlanError: The plan cannot be read.
         """
-        value = Plan.of(plan)
-        again = SearchResult(self.engine, self._origin.under(value), value, spent_ms=0.0)
+        again = SearchResult(self.engine, self._origin.under(Plan.of(plan)))
         again._origin = self._origin
         return again
 
@@ -251,24 +250,12 @@ class SearchResult:
     @cached_property
     def messages(self) -> tuple[str, ...]:
         """What was found, in words: characters returned, files or chunks; guidance when nothing was."""
-        if self.hits:
-            said = messages_for(self.retrieved, self.outcome, self.hits, self.plan)
-        else:
-            said = guidance(self.engine, self.retrieved, self.outcome, self.plan)
-        return (*said, *words_said(self.engine, self.retrieved, self.outcome, self.plan), *self._words_said())
-
-    def _words_said(self) -> tuple[str, ...]:
-        """What the corpus's own synonyms added to the words, and what its stop words took away."""
-        if not any(base_of(source) == "keyword" for source in self.retrieved.answers):
-            return ()
-        words = spoken(self.query, self.engine.vocabulary)
-        said = (("Searched also: ", words.also), ("Not counted, being stop words of this corpus: ", words.dropped))
-        return tuple(lead + ", ".join(names) for lead, names in said if names)
+        return messages_for(self)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What the reader must know before trusting it: sources that could not run, approximate answers."""
-        return warnings_for(self.engine, self.retrieved, self.outcome, self.plan)
+        return warnings_for(self)
 
     def snapshot(self, note: str = "") -> Snapshot:
         """This result as a value that is saved as one file, opened anywhere, verified and compared.
@@ -308,3 +295,179 @@ class SearchResult:
     def _repr_html_(self) -> str:
         """The table, for a notebook."""
         return str(self.frame().head(int(self.plan["limit"]))._repr_html_())
+
+
+def _make_hits(result: SearchResult) -> tuple[Hit, ...]:
+    """Fetch the shown rows, mark what matched, and add neighbours and what belongs to their pages."""
+    retrieved, outcome = result.retrieved, result.outcome
+    rows = outcome.fused.rows[outcome.shown].tolist()
+    numbers = retrieved.columns.numbers[rows].tolist()
+    _read(result, numbers)
+    copies = _copies(result)
+    hits = [
+        _hit(result, rank, position, row, number, copies[position])
+        for rank, (position, row, number) in enumerate(zip(outcome.shown.tolist(), rows, numbers, strict=True), 1)
+    ]
+    return _by_page(result, hits, numbers) if result.plan["organise"] == "pages" else tuple(hits)
+
+
+def _read(result: SearchResult, numbers: Sequence[int]) -> None:
+    """Read the records that no earlier fusion of the same answers has shown: a slider reads only what is new."""
+    retrieved, records = result.retrieved, result.engine.records
+    new = [n for n in numbers if n not in retrieved.shown]
+    if not new:
+        return
+    wanted = np.unique(retrieved.columns.document_numbers[np.searchsorted(retrieved.columns.numbers, new)]).tolist()
+    headers = POOL.submit(records.headers, wanted)  # beside the rows: a millisecond or two of ten
+    stored = records.rows(new)
+    documents = dict(zip(wanted, headers.result(), strict=True))
+    retrieved.shown.update({r.number: (r, documents[r.document_number]) for r in stored})
+
+
+def _copies(result: SearchResult) -> dict[int, tuple[str, ...]]:
+    """For each shown position the other paths of its text: documents with it, and those that dedupe left out."""
+    retrieved, outcome = result.retrieved, result.outcome
+    paths, owners, rows = retrieved.columns.paths, retrieved.columns.document_numbers, outcome.fused.rows
+    same: dict[int, list[int]] = {position: [int(rows[position])] for position in outcome.shown.tolist()}
+    for position, better in sorted(outcome.duplicate_of.items()):
+        if better in same:
+            same[better].append(int(rows[position]))
+    wanted = sorted({int(owners[row]) for found in same.values() for row in found})
+    known = result.engine.records.paths_of(wanted, retrieved.scope)
+    return {
+        position: others(paths[found[0]], (p for row in found for p in (paths[row], *known.get(int(owners[row]), ()))))
+        for position, found in same.items()
+    }
+
+
+def _hit(result: SearchResult, rank: int, position: int, row: int, number: int, copies: tuple[str, ...]) -> Hit:
+    retrieved, outcome, plan = result.retrieved, result.outcome, result.plan
+    fused, candidates = outcome.fused, outcome.candidates
+    record, document = retrieved.shown[number]
+    chunk = record.chunk
+    entries = {
+        source: ranked(candidates, candidates.column(source), at, place, plan["vector.metric"])
+        for source, (place, at) in fused.evidence(position).items()
+    }
+    scores = {source: entry.score for source, entry in entries.items()}
+    if position in outcome.rerank:
+        scores["rerank"] = outcome.rerank[position]
+    # The collections in which it was found: its own, and those of sources that search one collection.
+    collections = {chunk.collection, *map(collection_of, entries)} - {""}
+    of_document = {name: getattr(document, name) for name in ("type", "sensitivity", "tenant")}
+    hit = Hit(
+        **_of(chunk),
+        rank=rank,
+        score=float(fused.scores[position]),
+        score_kind=outcome.score_kind,
+        label=Label.STRONGEST if position == outcome.strongest else fused.labels[position],
+        contributions={s: float(values[position]) for s, values in fused.contributions.items()},
+        ranks={source: entry.rank for source, entry in entries.items()},
+        scores=scores,
+        counted={s: entry for s, entry in entries.items() if entry.chunk_id != chunk.chunk_id},
+        collections=tuple(sorted(collections)),
+        path=retrieved.columns.paths[row],
+        url=document.url,
+        title=document.title,
+        matches=(),
+        distance=next((e.distance for e in entries.values() if e.distance is not None), None),
+        metadata={**document.metadata, **of_document, "granularity": str(chunk.granularity)},
+        copies=copies,
+    )
+    if (passage := _passage(result, row)) is not None:
+        lines: dict[str, Any] = {"start_line": passage.start_line, "end_line": passage.end_line}
+        return replace(hit, text=passage.text, matches=_merge(passage.matches), **lines)
+    hit = replace(hit, matches=_matches(result, record))
+    return _with_neighbours(result.engine, record, int(plan["neighbours"]), hit) if plan["neighbours"] else hit
+
+
+def _of(chunk: Chunk) -> dict[str, Any]:
+    return {name: getattr(chunk, name) for name in _OF_CHUNK}
+
+
+def _passage(result: SearchResult, row: int) -> Passage | None:
+    """The grep passage that a hit shows instead of its chunk, if the plan shows passages and grep, at its depth, found it."""
+    if result.plan["grep.show"] == "passage" or result.mode == "grep":
+        for column in result.outcome.candidates.columns:
+            if base_of(column.source) == "grep" and column.rank[row] > 0:
+                number = int(result.retrieved.columns.numbers[row])
+                return result.retrieved.answers[column.source].passages[number]
+    return None
+
+
+def _matches(result: SearchResult, record: ChunkRow) -> tuple[Span, ...]:
+    """What the query's words and grep's patterns match in a record, of the sources that were asked."""
+    retrieved, text = result.retrieved, record.chunk.text
+    made: dict[str, Callable[[], Iterable[Span]]] = {}
+    if any(base_of(source) != "grep" for source in retrieved.answers):
+        made["words"] = lambda: result.engine.lexical.highlight(result.query, text)
+    if retrieved.patterns:
+        made["patterns"] = lambda: pattern_spans(retrieved.patterns, text, result.plan)
+    spans: list[Span] = []
+    for kind, find in made.items():
+        key = (kind, record.number)
+        if key not in retrieved.marked:
+            try:
+                retrieved.marked[key] = tuple(find())
+            except QueryError:  # the vector source reads any text; words that the query syntax refuses mark nothing
+                retrieved.marked[key] = ()
+        spans += retrieved.marked[key]
+    return _merge(spans)
+
+
+def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Spans in order, overlapping and touching ones joined."""
+    return tuple(Span(start, end) for start, end in joined(((s.start, s.end) for s in spans), touching=True))
+
+
+def _with_neighbours(engine: Engine, record: ChunkRow, reach: int, hit: Hit) -> Hit:
+    """The chunk between its neighbours of the same document and collection, joined by a boundary line."""
+    own = record.chunk
+    siblings = (s.chunk for s in engine.records.rows(engine.records.records_of(record.document_number).tolist()))
+    texts: Mapping[int, str] = {
+        s.chunk_index: s.text for s in siblings if s.collection == own.collection and s.granularity == own.granularity
+    }
+    index, joint = own.chunk_index, f"\n{BOUNDARY}\n"
+    before = [texts[i] for i in range(index - reach, index) if i in texts]
+    after = [texts[i] for i in range(index + 1, index + reach + 1) if i in texts]
+    shift = sum(len(t) + len(joint) for t in before)
+    moved = tuple(Span(m.start + shift, m.end + shift) for m in hit.matches)
+    return replace(hit, text=joint.join([*before, hit.text, *after]), matches=moved)
+
+
+def _by_page(result: SearchResult, hits: Sequence[Hit], numbers: Sequence[int]) -> tuple[Hit, ...]:
+    """The hits by page, the page of the best one first: its summary, its examples where they are short, then the hits in the
+    order of the document.
+    """
+    store, pages = result.engine.records, dict[int, list[tuple[Hit, Chunk]]]()
+    for hit, number in zip(hits, numbers, strict=True):
+        record = result.retrieved.shown[number][0]
+        pages.setdefault(record.document_number, []).append((hit, record.chunk))
+    special: dict[int, list[Chunk]] = {number: [] for number in pages}
+    if pages:
+        is_special = store.of_kind(ChunkKind.SUMMARY) | store.of_kind(ChunkKind.EXAMPLES)
+        every = np.concatenate([store.records_of(number) for number in pages])
+        for row in store.rows(every[is_special[every]].tolist()):
+            if row.chunk.granularity is Granularity.CHUNK:
+                special[row.document_number].append(row.chunk)
+    return tuple(hit for number, found in pages.items() for hit in _page(found, special[number]))
+
+
+def _page(found: Sequence[tuple[Hit, Chunk]], special: Sequence[Chunk]) -> list[Hit]:
+    collections = {c for hit, _ in found for c in hit.collections}
+    own = [c for c in special if c.collection in collections]
+    examples = [c for c in own if c.kind is ChunkKind.EXAMPLES]
+    if sum(len(c.text) for c in examples) >= EXAMPLES_BELOW:
+        examples = []
+    present = {hit.chunk_id: hit for hit, _ in found}
+    added = [*(c for c in own if c.kind is ChunkKind.SUMMARY), *examples]
+    head = [present.get(c.chunk_id) or _added(c, found[0][0]) for c in added]
+    rest = [pair for pair in found if pair[0].chunk_id not in {hit.chunk_id for hit in head}]
+    rest.sort(key=lambda pair: (pair[1].start, pair[1].chunk_index, pair[1].kind, pair[1].chunk_id))
+    return [*head, *(hit for hit, _ in rest)]
+
+
+def _added(chunk: Chunk, like: Hit) -> Hit:
+    nothing: dict[str, Any] = {"contributions": {}, "ranks": {}, "scores": {}, "counted": {}, "matches": ()}
+    shown: dict[str, Any] = {"label": Label.ADDED, "collections": (chunk.collection,), "distance": None, "added": True}
+    return replace(like, **_of(chunk), **nothing, **shown, rank=0, score=0.0, score_kind="added")

@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import CorpusError, WorkbenchError
-from workbench.records import Principal
-from workbench.reports import FileStatus, IndexReport
+from workbench.records import FileStatus, IndexReport, Principal
 from workbench.saved.database import Database, Group, now, open_database, time_of
 from workbench.store import locks
 from workbench.store.access.visibility import Policy, SeeAll, may_know

@@ -30,7 +30,7 @@ from workbench.evaluate.sweep import Sweep
 from workbench.plan import fields as plan_fields
 from workbench.plan.plan import Plan
 from workbench.plan.presets import EDITION
-from workbench.ranking.distance import to_distance
+from workbench.ranking.cutting import to_distance
 from workbench.records import EncoderIdentity, Hit, Principal
 from workbench.retrieve.compare import Comparison
 from workbench.retrieve.result import SearchResult
@@ -256,7 +256,7 @@ def _candidates(number: int, result: SearchResult, rows: Rows) -> None:
         score = (
             str(fused.labels[position]),
             float(fused.scores[position]),
-            _finite(result.rerank_scores.get(position)),
+            _finite(result.outcome.rerank.get(position)),
         )
         rows["candidates"].append((*place, *chunk, *lines, *score))
         for column in outcome.candidates.columns:

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.records import Principal
-from workbench.reports import FileStatus
+from workbench.records import FileStatus, Principal
 from workbench.store.database import fetch, fetch_columns
 from workbench.store.reader import Generation
 from workbench.store.records import StoredRecords

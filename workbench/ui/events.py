@@ -22,7 +22,7 @@ import streamlit as st
 from workbench.errors import UsageError, WorkbenchError
 from workbench.judgments.query_sets import SEARCH
 from workbench.markup import plain, visible
-from workbench.ranking.distance import to_distance
+from workbench.ranking.cutting import to_distance
 from workbench.records import Hit, cite
 from workbench.ui import resources
 from workbench.ui import state as app_state

@@ -29,8 +29,7 @@ from typing import Any
 
 from workbench import settings
 from workbench.errors import CorpusLocked, IndexingStopped, UsageError, WorkbenchError
-from workbench.records import Principal, Progress
-from workbench.reports import FileStatus, IndexReport
+from workbench.records import FileStatus, IndexReport, Principal, Progress
 from workbench.store import locks
 
 STARTING, RUNNING, DONE, STOPPED, FAILED = "starting", "running", "done", "stopped", "failed"

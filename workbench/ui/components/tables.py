@@ -9,8 +9,7 @@ from typing import Any
 
 from workbench.errors import CorpusError
 from workbench.markup import attribute, plain, visible
-from workbench.records import Chunk, cite
-from workbench.reports import FileStatus
+from workbench.records import Chunk, FileStatus, cite
 from workbench.store.catalogue import Refused
 from workbench.store.generations import Layout, Manifest
 from workbench.ui.components import links

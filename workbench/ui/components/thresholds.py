@@ -17,7 +17,7 @@ from workbench.plan import fields as plan_fields
 from workbench.plan.controls import cut_words, threshold_range
 from workbench.plan.fields import FUSED, OFF, base_of
 from workbench.plan.plan import Plan
-from workbench.ranking.distance import to_cosine, to_distance
+from workbench.ranking.cutting import to_cosine, to_distance
 from workbench.ui import state as app_state
 from workbench.ui.components.controls import PREFIX, bound, help_of, slider
 

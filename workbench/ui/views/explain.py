@@ -209,7 +209,7 @@ def _pictures(corpus: Corpus, result: SearchResult) -> None:
         )
     )
     sources = tuple(c.source for c in result.fused.candidates.columns)
-    shown = places(result.fused, result.order, top, result.rerank_scores)
+    shown = places(result.fused, result.order, top, result.outcome.rerank)
     if not shown:
         st.caption("No candidate is left to draw: the funnel says where they went.")
     else:
@@ -242,9 +242,9 @@ def _timings(result: SearchResult) -> None:
 
 
 def _bump(result: SearchResult, top: int, sources: tuple[str, ...]) -> None:
-    reranked = bool(result.rerank_scores)
+    reranked = bool(result.outcome.rerank)
     fits = most_places(len(sources), reranked)
-    shown = places(result.fused, result.order, min(top, fits), result.rerank_scores)
+    shown = places(result.fused, result.order, min(top, fits), result.outcome.rerank)
     figure = bump_figure(shown, sources, reranked=reranked, height=260 + 9 * len(shown))
     alt = "Rank in each source and in the fused list, one line a candidate."
     controls.chart(figure, _KEY + "bump", alt, "How ranks moved")
