@@ -168,10 +168,8 @@ def demo_judgments(files: str | Path | None = None) -> Judgments:
 
 
 def demo_texts(*, small: bool = False) -> Mapping[str, str]:
-    """Every file of the demo: relative path -> text, in path order; `small`: only the help topics and `SMALL_MODULES`.
-
-    Raises:
-        WorkbenchError: This Python comes without its help topics or without the sources of its library.
+    """Every file of the demo: relative path -> text, in path order; `small`: only the help topics and `SMALL_MODULES`. Raises
+    WorkbenchError: This Python comes without its help topics or without the sources of its library.
     """
     remedy = "Run the demo with a full installation of Python"
     try:

@@ -115,19 +115,18 @@ class Document:
     """One document as it was read: its whole text and what is known about it.
 
     Attributes:
-        document_id: Stable id, 16 hex digits from tenant and path; for a record from tenant and `file.jsonl#id`. The
-            record's own id, which judgments name, is `metadata["record_id"]`.
-        path: Path relative to its root, `/`, NFC: what citations show and ties are broken by. For records of a JSONL
-            file it is `file.jsonl#id` unless the record has a path of its own.
+        document_id: Stable id, 16 hex digits from tenant and path; for a record from tenant and `file.jsonl#id`. The record's
+            own id, which judgments name, is `metadata["record_id"]`.
+        path: Path relative to its root, `/`, NFC: what citations show and ties are broken by. For records of a JSONL file it
+            is `file.jsonl#id` unless the record has a path of its own.
         root: Absolute path of the indexed folder it came from.
-        text: The whole text, line ends `\\n`, no NUL.
+        text: The whole text, line ends `\n`, no NUL.
         title: Title by front matter, first heading, or file name (source code: always the file name).
-        type: `markdown`, `text`, `html`, `pdf`, `word`, `sheet`, `slides`, `mail`, ... or what front matter says under `type`.
+        type: `markdown`, `text`, `html`, `pdf`, `word`, `sheet`, `slides`, `mail`, ... or what front matter says under
+            `type`.
         url: Where the original lives, or "".
         language: Programming or natural language where known, or "".
         tenant, roles, sensitivity: Who may see it; roles empty means everyone of the tenant.
-        modified: Modification time, UTC.
-        size: Bytes of the original.
         sha256: Hex digest of the original's bytes (of the record's canonical JSON for JSONL).
         metadata: Everything else from front matter or the record: JSON values only.
         page_starts: Character offset of each page's first character; empty if the format has no pages.
@@ -159,20 +158,18 @@ class Chunk:
 
     Attributes:
         chunk_id: Hex id made from tenant, document path, collection and span.
-        document_id: Its document.
         collection: The named part of the corpus it belongs to.
         chunk_index: Position among the document's chunks of this collection, from 0.
         start, end: Character offsets in the document's text.
         start_line, end_line: Lines, from 1, both included.
-        text: The characters.
         section: Heading path, `A > B`; "" at the top.
         page: Page of the first character, or None.
-        kind: Body, summary or examples.
         granularity: A whole-document record, or a chunk.
-        context: Words put before the text when it is embedded and when its words are counted (title and section where
-            the text lacks them); never shown as the chunk's text.
+        context: Words put before the text when it is embedded and when its words are counted (title and section where the
+            text lacks them); never shown as the chunk's text.
         tokens: Length of context and text in the encoder's tokens.
-        locator: Where it stands in the original (`sheet=Sales&row=12-18`, `page=3`), or "" for a file that is cited by its lines.
+        locator: Where it stands in the original (`sheet=Sales&row=12-18`, `page=3`), or "" for a file that is cited by its
+            lines.
     """
 
     chunk_id: str
@@ -218,6 +215,14 @@ class Progress:
         rate = max(done - before, 1) / max(time.monotonic() - begun, 1e-9)
         return cls(step, done, total, rate, max(total - done, 0) / rate, detail)
 
+    @property
+    def left(self) -> str:
+        """`12 s left`, `3 min left`; "" where nobody knows."""
+        seconds = self.seconds_left
+        if seconds is None:
+            return ""
+        return f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"
+
 
 ProgressCallback = Callable[[Progress], None]
 """Who is told of long work; called in the thread that asked for it."""
@@ -234,8 +239,6 @@ class EncoderIdentity:
         name: Model name or path as set.
         digest: sha256 hex of the weights.
         runtime: What ran it: `openvino 2026.4 bf16`, `torch 2.13 fp32`, `hashing 1`.
-        dim: Number of dimensions.
-        max_tokens: Longest input in tokens.
     """
 
     name: str
@@ -267,8 +270,6 @@ class Ranking:
 
     Attributes:
         source: `grep`, `keyword`, `vector`, `vector:NAME` or `SOURCE@COLLECTION`.
-        kind: Lexical or semantic.
-        entries: In order.
         approximate: True when an approximate index answered.
     """
 

@@ -255,7 +255,6 @@ def read_yaml(text: str, first: int = 1) -> Any:
     """The value of a YAML text with plain values only: a settings file, a plan, a corpus's rules, a document's front matter.
 
     Args:
-        text: The text.
         first: The number of its first line, for messages.
 
     Raises:

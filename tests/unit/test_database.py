@@ -210,7 +210,6 @@ def test_what_an_older_version_kept_is_the_plan_that_it_was(tmp_path: Path, mine
             "INSERT INTO searches_kept (owner, kind, name, value, at) VALUES (?, ?, ?, ?, 1)",
             [(mine.owner, *row) for row in rows],
         )
-    open_database(tmp_path).close()
     saved = Searches(tmp_path, mine.owner)
     assert [e.value for e in saved.kept(PLAN)] == ["rrf fusion.k=5", "tmm limit=3 grep.when=never"]
     assert [e.params for e in saved.kept(SEARCH)] == [{"q": "a", "plan": "rrf"}, {**columns, "column2": "rrf limit=3"}]

@@ -363,11 +363,7 @@ def read_grades(answer: str, count: int, model: str) -> tuple[int, ...]:
 
 
 def read_scores(answer: str, count: int, model: str) -> Floats:
-    """The scores in an answer.
-
-    Returns:
-        float64 (count,), each in [0, 10].
-    """
+    """The scores in an answer. Returns float64 (count,), each in [0, 10]."""
     return np.array(_read(answer, count, model, "scores", HIGHEST, "rerank.model"), np.float64)
 
 

@@ -55,10 +55,8 @@ _HEADS = ("ForSequenceClassification", "ForCausalLM")
 
 
 class CrossEncoderReranker:
-    """A `Reranker` that runs a sentence-transformers CrossEncoder.
-
-    Args:
-        seconds: Time for one call, loading not counted; None is the setting `rerank_timeout_seconds`.
+    """A `Reranker` that runs a sentence-transformers CrossEncoder. `seconds`: Time for one call, loading not counted; None is
+    the setting `rerank_timeout_seconds`.
     """
 
     def __init__(self, model: str, *, seconds: float | None = None) -> None:
@@ -159,11 +157,8 @@ class Reranker(Protocol):
         """What the plan field `rerank.model` says."""
 
     def scores(self, query: str, texts: Sequence[str]) -> Floats:
-        """Relevance of each text to the query.
-
-        Returns:
-            float64 (len(texts),), finite, higher is better. The scale is the reranker's own: scores of one call may be
-            compared with each other and with nothing else.
+        """Relevance of each text to the query. Returns float64 (len(texts),), finite, higher is better. The scale is the
+        reranker's own: scores of one call may be compared with each other and with nothing else.
         """
 
 
@@ -175,10 +170,8 @@ class Rewriter(Protocol):
         """What the plan field `rewrite.model` says."""
 
     def rewrite(self, query: str, context: str) -> str:
-        """The query in other words, one line, never empty unless the query is.
-
-        Args:
-            context: What the person has open, as plain text; "" for nothing.
+        """The query in other words, one line, never empty unless the query is. `context`: What the person has open, as plain
+        text; "" for nothing.
         """
 
 

@@ -168,7 +168,7 @@ def progress_bar(enabled: bool = True) -> Iterator[Callable[[Report], None]]:
         def show(report: Report) -> None:
             fields: dict[str, Any] = {
                 "rate": f"{report.rate:,.0f}/s" if report.rate else "",
-                "left": _left(report.seconds_left),
+                "left": report.left,
                 "detail": plain(report.detail)[-40:],
             }
             if report.step not in tasks:
@@ -176,9 +176,3 @@ def progress_bar(enabled: bool = True) -> Iterator[Callable[[Report], None]]:
             bar.update(tasks[report.step], completed=report.done, total=report.total or None, **fields)
 
         yield show
-
-
-def _left(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"

@@ -122,10 +122,8 @@ def distributions(
     """Candidates of every source of a plan at its depth, without a threshold, and of the plan's fusion without a threshold of
     its own, for every judged query.
 
-    The fused score is left out for queries that one source alone answers: such a list keeps its source's own score.
-
-    Returns:
-        Source -> distribution, `fused` last.
+    The fused score is left out for queries that one source alone answers: such a list keeps its source's own score. Returns
+    source -> distribution, `fused` last.
     """
     open_plan = plan.with_threshold(OFF).replace(
         {f"threshold.{s}": OFF for s in plan.cuttable if base_of(s) == "keyword"}

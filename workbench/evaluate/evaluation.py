@@ -38,10 +38,8 @@ LOW_COVERAGE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of the first ten documents somebody judged.
-
-    Attributes:
-        judged: Mean share judged over the queries that returned something, as the measure `Judged@10`; NaN if none did.
+    """How many of the first ten documents somebody judged. `judged`: Mean share judged over the queries that returned
+    something, as the measure `Judged@10`; NaN if none did.
     """
 
     judged: float
@@ -62,11 +60,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """The figures of one run.
-
-    Attributes:
-        values: float64 (queries, measures).
-    """
+    """The figures of one run. `values`: float64 (queries, measures)."""
 
     name: str
     measures: tuple[str, ...]
@@ -187,10 +181,8 @@ def score_run(
 ) -> Evaluation:
     """Measure a run: a `Run`, or plain rankings of document keys by query id, best first.
 
-    A judged query that the run lacks counts 0. A document that a ranking names twice counts at its first place.
-
-    Args:
-        name: What to call it; None is the run's own name.
+    A judged query that the run lacks counts 0. A document that a ranking names twice counts at its first place. `name`: What
+    to call it; None is the run's own name.
     """
     names = parse_measures(measures)
     given = run if isinstance(run, Run) else Run({i: tuple(dict.fromkeys(keys)) for i, keys in run.items()})
@@ -255,7 +247,6 @@ class Lists:
     """The document lists of two plans.
 
     Attributes:
-        names: The plans' texts.
         judgments: The queries (with qrels where there are any).
         rankings: For each plan, query id -> document keys, best first.
     """

@@ -129,7 +129,6 @@ class LiveFigure:
     Attributes:
         low, high: 95 % bootstrap interval; NaN for one query.
         values: float64 (queries,), read-only.
-        milliseconds: What it took.
     """
 
     measure: str

@@ -56,17 +56,15 @@ class Pooled:
     """One judged query's candidates.
 
     Attributes:
-        query_id: The query.
-        retrieved: What the sources answered.
-        keys: What each row stands for in the judgments: its document's key, or those of the judged passages that it has; nothing
-            for the query's own document where that is left out.
+        keys: What each row stands for in the judgments: its document's key, or those of the judged passages that it has;
+            nothing for the query's own document where that is left out.
         single: The key of each row, "" for the query's own document; None where some row has several.
         targets: int64 (t,), the first row of each judged key that was retrieved.
-        judged: These keys.
         grades: int64 (t,), aligned.
         twice: Some text stands in more than one row.
         twins: Some text stands in rows of more than one document.
-        shared: Some text stands in rows of several keys of which one is judged or left out: which one counts depends on dedupe.
+        shared: Some text stands in rows of several keys of which one is judged or left out: which one counts depends on
+            dedupe.
         merged: Keys are not the documents one to one.
     """
 
@@ -87,9 +85,6 @@ class Pool:
     """Judged queries and what their sources answered; nothing is retrieved before it is asked for.
 
     Args:
-        engine: The pinned generation.
-        judgments: Queries and qrels.
-        principal: Who asks.
         mode: As in `Corpus.search`.
         filters: As in `Corpus.search`.
 
@@ -172,12 +167,8 @@ class Pool:
         return self._approximate[key]
 
     def ask(self, topic: Topic, need: Need, kept: dict[tuple[object, ...], Answer]) -> Pooled | None:
-        """One query's candidates; None where the query cannot be run.
-
-        Args:
-            topic: The query.
-            need: What to retrieve.
-            kept: Answers to this query by source and its fields; used and added to.
+        """One query's candidates; None where the query cannot be run. `kept`: Answers to this query by source and its fields;
+        used and added to.
         """
         try:
             request = make_request(
@@ -291,7 +282,6 @@ class Refusion:
     """Some judged queries, fused again under any plan that their candidates serve. Safe from several threads.
 
     Args:
-        engine: The pinned generation.
         queries: Their candidates; None where one could not be run.
         cutoff: Ranks beyond it do not matter.
     """

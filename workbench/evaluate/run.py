@@ -121,11 +121,9 @@ def document_keys(hits: Sequence[Any], known: frozenset[str]) -> tuple[str, ...]
 
 
 def passage_keys(hits: Sequence[Any], passages: Sequence[JudgedPassage]) -> tuple[str, ...]:
-    """Keys of the judged passages that hits have, each once, at its best hit's place.
-
-    Args:
-        passages: What was judged for the query. Where a hit has several they follow each other in the order of the
-            document, and a judged document counts for a hit without a judged passage.
+    """Keys of the judged passages that hits have, each once, at its best hit's place. `passages`: What was judged for the
+    query. Where a hit has several they follow each other in the order of the document, and a judged document counts for a hit
+    without a judged passage.
     """
     judged: dict[str, list[JudgedPassage]] = {}
     for passage in sorted(passages, key=lambda p: (p.span or Span(-1, -1), p.key)):
@@ -148,11 +146,9 @@ def passage_keys(hits: Sequence[Any], passages: Sequence[JudgedPassage]) -> tupl
 
 
 def with_alike(own: Sequence[str], alike: Sequence[str], grades: Mapping[str, int]) -> tuple[str, ...]:
-    """Keys that a hit stands for, those of the same text that dedupe removed for it included.
-
-    Returns:
-        The relevant ones, the most relevant first, where some of the others are relevant, or nothing of its own is judged and
-        something of theirs is; else its own.
+    """Keys that a hit stands for, those of the same text that dedupe removed for it included. Returns the relevant ones, the
+    most relevant first, where some of the others are relevant, or nothing of its own is judged and something of theirs is;
+    else its own.
     """
     if grades.keys().isdisjoint(alike):
         return tuple(own)
@@ -188,11 +184,9 @@ def is_own(judgments: Judgments, query_id: str, hit: Any) -> bool:
 def as_indexed(judgments: Judgments, records: StoredRecords, scope: Scope) -> Judgments:
     """Judgments as a corpus measures them: it is decided whether the queries' own documents are left out.
 
-    Where the judgments do not say, they are if for more than half of the queries the document of the query's id starts with the
-    query's text, or has it as its title: ids alone are equal where both are plain numbers, too.
-
-    Returns:
-        Judgments with `drop_identical_ids` True or False, and a note if it is True.
+    Where the judgments do not say, they are if for more than half of the queries the document of the query's id starts with
+    the query's text, or has it as its title: ids alone are equal where both are plain numbers, too. Returns judgments with
+    `drop_identical_ids` True or False, and a note if it is True.
     """
     asked = judgments.drop_identical_ids
     drop = _are_documents(judgments, records, scope) if asked is None else asked
@@ -357,11 +351,8 @@ def _number(text: str) -> float | None:
 
 
 def as_judged(run: Run, judgments: Judgments, also: Mapping[str, str] | None = None) -> Run:
-    """A run by the names that judgments use, so that `score_run` can measure it.
-
-    Returns:
-        The run; a document that it names in two ways counts at its first place. It warns where queries of the run are not
-        among those judged, and counts them.
+    """A run by the names that judgments use, so that `score_run` can measure it. Returns the run; a document that it names in
+    two ways counts at its first place. It warns where queries of the run are not among those judged, and counts them.
     """
     spellings = (_alike, spoken, words, str)  # the most exact last: it goes before the others
     documents: dict[str, str] = {}

@@ -87,10 +87,8 @@ def randomisation_test(differences: NDArray[np.float64], *, resamples: int = RES
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure of two evaluations over the same queries.
-
-    Attributes:
-        low, high: Bootstrap interval of the difference at 95 %; NaN for fewer than two queries.
+    """One measure of two evaluations over the same queries. `low`, `high`: Bootstrap interval of the difference at 95 %; NaN
+    for fewer than two queries.
     """
 
     measure: str
@@ -151,10 +149,8 @@ class Difference:
 def paired_difference(
     measure: str, names: tuple[str, str], first: NDArray[np.float64], second: NDArray[np.float64], *, seed: int = 0
 ) -> Difference:
-    """Compare two columns of per-query values, the same query in the same row: second minus first.
-
-    Args:
-        first, second: float64 (n,), n at least 1.
+    """Compare two columns of per-query values, the same query in the same row: second minus first. `first`, `second`: float64
+    (n,), n at least 1.
     """
     if len(first) != len(second) or not len(first):
         raise UsageError(
@@ -254,9 +250,7 @@ def deal(queries: int, folds: int, seed: int = 0) -> Ints:
 
 def best_of(values: Floats, queries: NDArray[np.bool_]) -> int:
     """The plan with the best mean on some queries; of equal ones the first, which is the baseline where it is as good.
-
-    Args:
-        values: float64 (plans, queries).
+    `values`: float64 (plans, queries).
     """
     means = values[:, queries].mean(axis=1)
     return int(np.flatnonzero(means >= means.max() - _SAME)[0])

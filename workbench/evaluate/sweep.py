@@ -71,8 +71,6 @@ def score(
         measures: m names in their one spelling.
         depth: Documents of a ranking that are looked at.
         values: float64 (p, queries, m), changed in place; a query without a NaN is done already.
-        tell: Called after each query.
-        stop: Asked before each query.
     """
     needs, keys = pool.needs(plans)
     members = {key: np.array([n for n, own in enumerate(keys) if own == key], np.int64) for key in needs}

@@ -277,11 +277,9 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def csv_rows(file: Path, draft: Draft, needed: Sequence[Sequence[str]]) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """The rows of a CSV file by column, with their lines.
-
-    Args:
-        file: The file; its first row that is not blank names the columns. What stands between the first two names (a comma,
-            a semicolon as spreadsheets write it in many countries, or a tab) separates the fields.
+    """The rows of a CSV file by column, with their lines. `file`: The file; its first row that is not blank names the
+    columns. What stands between the first two names (a comma, a semicolon as spreadsheets write it in many countries, or a
+    tab) separates the fields.
     """
     text = text_of(file, as_is=True)  # the line ends inside quotes are the text's own
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a passage may be longer than csv's own limit

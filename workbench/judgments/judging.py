@@ -173,11 +173,8 @@ class Judging:
     ) -> Judgment:
         """Grade a hit of a query; it is on the disk when this returns.
 
-        A set `search` is made when it is first needed, and a query that it lacks is added; other sets must be there, and
-        hold the query.
-
-        Args:
-            judge: Who judges; None is this object's judge.
+        A set `search` is made when it is first needed, and a query that it lacks is added; other sets must be there, and hold
+        the query. `judge`: Who judges; None is this object's judge.
         """
         anchor = self.anchor(hit)
         asked = checked(query if isinstance(query, Query) else Query("", query, keywords))
@@ -192,10 +189,8 @@ class Judging:
         return self.log.grade(set, asked.query_id, anchor, grade, judge or self.judge, note)
 
     def undo(self, set: str = SEARCH, judge: str | None = None) -> Judgment | None:
-        """Take back the judge's newest judgment in a set of what the principal may see, and at the next call the one before it.
-
-        Returns:
-            What was taken back; None where there is nothing (or no such set yet).
+        """Take back the judge's newest judgment in a set of what the principal may see, and at the next call the one before
+        it. Returns what was taken back; None where there is nothing (or no such set yet).
         """
         if set not in self.sets.names():
             return None
@@ -334,10 +329,8 @@ class Judging:
         return spans, quotes
 
     def judgments(self, set: str, judges: Sequence[str] | None = None, *, documents: bool = False) -> Judgments:
-        """The judgments of a set as `evaluate` takes them, at their places in this generation (`to_judgments`).
-
-        Args:
-            judges: Whose grades count; None is every person's and no machine's.
+        """The judgments of a set as `evaluate` takes them, at their places in this generation (`to_judgments`). `judges`:
+        Whose grades count; None is every person's and no machine's.
         """
         made = to_judgments(set, self.queries(set), self.located(set), judges)
         return made.by_document() if documents else made
@@ -387,11 +380,8 @@ class Located:
 def to_judgments(
     name: str, queries: Sequence[Query], located: Sequence[Located], judges: Sequence[str] | None = None
 ) -> Judgments:
-    """The judgments of a set; of documents where nothing but whole documents was judged, else of passages.
-
-    Args:
-        located: Its judgments, oldest first.
-        judges: Whose grades count; None is every person's. Machines count only if named.
+    """The judgments of a set; of documents where nothing but whole documents was judged, else of passages. `judges`: Whose
+    grades count; None is every person's. Machines count only if named.
     """
     chosen = [x for x in located if (not x.judgment.machine if judges is None else x.judgment.judge in judges)]
     asked = {q.query_id: q for q in queries}
@@ -417,10 +407,8 @@ def to_judgments(
 
 
 def graded_by(located: Sequence[Located]) -> list[dict[str, int]]:
-    """Each judged passage with the newest grade of each judge, machines included: what `agreement` compares.
-
-    Args:
-        located: Judgments of a set, oldest first; stale ones are passed over.
+    """Each judged passage with the newest grade of each judge, machines included: what `agreement` compares. `located`:
+    Judgments of a set, oldest first; stale ones are passed over.
     """
     passages: dict[tuple[str, str], list[_Passage]] = {}
     for one in reversed(located):
@@ -505,11 +493,8 @@ def _median(grades: list[int]) -> int:
 
 
 def anchors(judging: Judging, names: Sequence[str]) -> tuple[Mapping[str, Anchor], tuple[str, ...]]:
-    """Whole documents by name: path, document id, a record's own id, url.
-
-    Returns:
-        An anchor for each name, and the names that mean no visible document now: their anchors have the name as path, and
-        find the document once it is there.
+    """Whole documents by name: path, document id, a record's own id, url. Returns an anchor for each name, and the names that
+    mean no visible document now: their anchors have the name as path, and find the document once it is there.
     """
     spelled = {name: words(name) for name in names}  # another program's `%20` may be its document's own
     found = _headers(judging, [*names, *(other for name, other in spelled.items() if other != name)])

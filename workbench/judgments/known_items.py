@@ -64,10 +64,8 @@ class KnownItem:
 def make_known_items(
     engine: Engine, scope: Scope, count: int = 50, kinds: Sequence[str] = KINDS, seed: int = 0
 ) -> tuple[KnownItem, ...]:
-    """Make queries from the documents in scope.
-
-    Args:
-        count: How many at most, 1 to 1,000; fewer where the corpus does not give as many.
+    """Make queries from the documents in scope. `count`: How many at most, 1 to 1,000; fewer where the corpus does not give
+    as many.
     """
     unknown = [k for k in kinds if k not in KINDS]
     if unknown or not kinds or not 1 <= count <= MOST:

@@ -113,11 +113,7 @@ class JudgmentLog:
         self.database: Database = sets.database
 
     def grade(self, name: str, query_id: str, anchor: Anchor, grade: int, judge: str, note: str = "") -> Judgment:
-        """Write one judgment; it is on the disk when this returns.
-
-        Args:
-            grade: 0 to 3.
-        """
+        """Write one judgment; it is on the disk when this returns. `grade`: 0 to 3."""
         if grade not in GRADES:
             raise JudgmentError(
                 f"{grade!r} is not a grade", "Grade 0 (not relevant), 1 (related), 2 (relevant) or 3 (answers it)"
@@ -140,10 +136,8 @@ class JudgmentLog:
         note: str = "",
         time: float | None = None,
     ) -> Judgment:
-        """`grade` inside a transaction of the caller's, unchecked but for lengths.
-
-        Args:
-            time: Seconds since 1970, UTC; None is now.
+        """`grade` inside a transaction of the caller's, unchecked but for lengths. `time`: Seconds since 1970, UTC; None is
+        now.
         """
         judge = " ".join(judge.split())
         if not judge or len(judge) > LONGEST_JUDGE or len(note) > LONGEST_NOTE:
@@ -165,10 +159,8 @@ class JudgmentLog:
         return Judgment(int(entry.lastrowid or 0), query_id, anchor, grade, judge, time_of(seconds), note)
 
     def undo(self, name: str, judge: str, number: int | None = None) -> Judgment | None:
-        """Take back a judge's newest judgment in a set, or the one with a number.
-
-        Returns:
-            What was taken back; None where there is nothing left to take back.
+        """Take back a judge's newest judgment in a set, or the one with a number. Returns what was taken back; None where
+        there is nothing left to take back.
         """
         with self.database.writing(JUDGING) as db:
             sql = (

@@ -76,11 +76,7 @@ class Agreement:
 
 
 def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") -> float:
-    """Cohen's kappa of two judges.
-
-    Returns:
-        At most 1; NaN for no items, or where both used one and the same grade only.
-    """
+    """Cohen's kappa of two judges. Returns at most 1; NaN for no items, or where both used one and the same grade only."""
     if len(first) != len(second):
         raise UsageError(f"One judge graded {len(first)} items, the other {len(second)}", "Give the same items")
     if weights not in WEIGHTS:
@@ -95,11 +91,7 @@ def cohen(first: Sequence[int], second: Sequence[int], weights: str = "none") ->
 
 
 def fleiss(items: Sequence[Sequence[int]]) -> float:
-    """Fleiss' kappa of any number of judges.
-
-    Returns:
-        At most 1; NaN for no such items, or where one grade only was used.
-    """
+    """Fleiss' kappa of any number of judges. Returns at most 1; NaN for no such items, or where one grade only was used."""
     used = [list(grades) for grades in items if len(grades) > 1]
     if not used:
         return math.nan
@@ -120,10 +112,8 @@ def observed(items: Sequence[Sequence[int]]) -> float:
 
 
 def agreement(items: Sequence[Mapping[str, int]], judges: Sequence[str] | None = None) -> Agreement:
-    """Agreement of judges over items.
-
-    Args:
-        judges: The judges to compare; None is all. Two are compared by Cohen's kappa, more by Fleiss'.
+    """Agreement of judges over items. `judges`: The judges to compare; None is all. Two are compared by Cohen's kappa, more
+    by Fleiss'.
     """
     names = tuple(sorted({j for grades in items for j in grades} if judges is None else set(judges)))
     if len(names) < 2:
@@ -205,10 +195,8 @@ def make_pool(
 ) -> Pool:
     """Ask every query under every plan and put together what is found.
 
-    A query that cannot be read under a plan (QueryError, PlanError) is listed in `failures`, and the others go on.
-
-    Args:
-        depth: First results of each plan that are taken, 1 to 200.
+    A query that cannot be read under a plan (QueryError, PlanError) is listed in `failures`, and the others go on. `depth`:
+    First results of each plan that are taken, 1 to 200.
     """
     if not plans or not 1 <= depth <= LARGEST_DEPTH:
         raise UsageError(

@@ -22,11 +22,7 @@ from workbench.settings import path_of
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One judged query.
-
-    Attributes:
-        keywords: Words for grep, apart from the text; None where the file gives none.
-    """
+    """One judged query. `keywords`: Words for grep, apart from the text; None where the file gives none."""
 
     query_id: str
     text: str
@@ -35,10 +31,8 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPassage:
-    """A judged run of characters of a document, as it stands in the generation that is searched.
-
-    Attributes:
-        span: The characters; None where the whole document is judged.
+    """A judged run of characters of a document, as it stands in the generation that is searched. `span`: The characters; None
+    where the whole document is judged.
     """
 
     key: str

@@ -55,11 +55,8 @@ JUDGING = Group(
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The document that a query was made from.
-
-    Attributes:
-        root, tenant, roles, sensitivity, document_id: Which document it was, and who might see it then, as an `Anchor` has
-            them; "" for the root where it was made before these were kept.
+    """The document that a query was made from. `root`, `tenant`, `roles`, `sensitivity`, `document_id`: Which document it
+    was, and who might see it then, as an `Anchor` has them; "" for the root where it was made before these were kept.
     """
 
     path: str
@@ -107,11 +104,7 @@ def query_id_of(text: str) -> str:
 
 
 class QuerySets:
-    """The query sets of one tenant.
-
-    Args:
-        tenant: Whose they are; None is the tenant of documents that have none.
-    """
+    """The query sets of one tenant. `tenant`: Whose they are; None is the tenant of documents that have none."""
 
     def __init__(self, database: Database, tenant: str | None = None) -> None:
         self.database = database
@@ -152,11 +145,7 @@ class QuerySets:
             return tuple(_query(r) for r in db.execute(sql, (self.number(db, name),)))
 
     def create(self, name: str, queries: Iterable[Query | str], note: str = "", by: str = "") -> str:
-        """Make a set of one query at least; `add` puts more into it.
-
-        Returns:
-            Its name as kept.
-        """
+        """Make a set of one query at least; `add` puts more into it. Returns its name as kept."""
         with self.database.writing(JUDGING) as db:
             number = self.make(db, name, note, by)
             if not add_queries(db, number, name, queries):
@@ -183,11 +172,7 @@ class QuerySets:
     def add(
         self, name: str, queries: Iterable[Query | str], *, make: bool = False, note: str = "", by: str = ""
     ) -> int:
-        """Add queries to a set; the same query again changes nothing.
-
-        Returns:
-            How many were new.
-        """
+        """Add queries to a set; the same query again changes nothing. Returns how many were new."""
         with self.database.writing(JUDGING) as db:
             number = self.found_or_made(db, name, note, by) if make else self.number(db, name)
             new = add_queries(db, number, name, queries)
@@ -196,11 +181,7 @@ class QuerySets:
         return new
 
     def rename(self, name: str, new: str) -> str:
-        """Give a set another name.
-
-        Returns:
-            The name as kept.
-        """
+        """Give a set another name. Returns the name as kept."""
         new = _named(new)
         with self.database.writing(JUDGING) as db, _unique(new):
             db.execute("UPDATE judging_sets SET name = ? WHERE number = ?", (new, self.number(db, name)))

@@ -428,9 +428,7 @@ def shorten(text: str, start_line: int, matches: Sequence[Sequence[int]], room: 
 
     Args:
         text: Lines from `start_line` on.
-        start_line: Number of the first.
         matches: [start, end) spans in it.
-        room: Most characters.
         beside: What each line costs beside its own characters.
     """
     lines, own, at = text.split("\n"), list[list[tuple[int, int]]](), 0

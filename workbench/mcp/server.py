@@ -265,11 +265,8 @@ SHORTEST = 16
 
 
 class People:
-    """Who may ask: a `TokenVerifier` of the SDK, and the open corpus of whoever does.
-
-    Args:
-        principals: Principal by token.
-        open_for: Opens the corpus for a principal.
+    """Who may ask: a `TokenVerifier` of the SDK, and the open corpus of whoever does. `open_for`: Opens the corpus for a
+    principal.
     """
 
     def __init__(self, principals: Mapping[str, Principal], open_for: Callable[[Principal], Corpus]) -> None:

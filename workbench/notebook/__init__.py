@@ -29,7 +29,6 @@ class ProgressLine:
     Args:
         show: Draws a text in place of the one before.
         every: Least seconds between two drawings; the last report of a step is always drawn.
-        clock: Seconds, rising.
     """
 
     def __init__(
@@ -70,8 +69,7 @@ def progress_line() -> ProgressLine:
 
 def _at_work(report: Progress) -> str:
     counted = f"{report.done:,} of {report.total:,}" if report.total else f"{report.done:,}"
-    left = report.seconds_left
-    return f"{report.step} {counted}" + (f" ({left:.0f} s left)" if left is not None and left >= 1 else "")
+    return f"{report.step} {counted}" + (f" ({report.left})" if (report.seconds_left or 0) >= 1 else "")
 
 
 def _kernel() -> Any:

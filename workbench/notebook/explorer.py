@@ -47,7 +47,6 @@ class Explorer:
     """A search whose settings move; shows itself in a notebook. Made by `workbench.explore`.
 
     Attributes:
-        corpus: Where it searches.
         start: The plan that it started from; arrows and differences are against it.
         plan: The plan that the sliders make.
         result: The search under that plan.
@@ -439,10 +438,8 @@ _CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 class Canvas:
-    """A plotly FigureWidget that can be drawn again.
-
-    Args:
-        figure: What it shows first, as a function of `workbench.charts` makes it.
+    """A plotly FigureWidget that can be drawn again. `figure`: What it shows first, as a function of `workbench.charts` makes
+    it.
     """
 
     def __init__(self, figure: Any) -> None:

@@ -16,8 +16,8 @@ A module that keeps something here declares a `Group` of tables with its own mig
 A migration that was released is never edited: add another one after it. Table names of a group begin with its name. Reading makes
 no file: where nobody has written, and where the folder cannot be written, there are empty tables.
 
-Threads never share a connection: each takes one from the pool and gives it back. A connection of a file that was replaced, or of
-the process before a fork, is never used.
+Each use opens a connection of its own and closes it (half a millisecond), so that threads and forked processes never share one,
+and a file that was replaced is never written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from __future__ import annotations
 import os
 import shlex
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -39,8 +38,6 @@ from workbench.store.generations import private, step
 
 FILE = "desk.sqlite"
 BUSY_SECONDS = 20.0
-_KEPT = 8
-_Identity = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +69,6 @@ class Database:
         self.corpus = Path(corpus).absolute()
         self.path = self.corpus / FILE
         self._busy = busy_seconds
-        self._lock = threading.Lock()
-        self._identity: _Identity | None = None
-        self._free: list[sqlite3.Connection] = []
-        self._ready: dict[str, int] = {}
 
     def rows(self, group: Group, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """The rows of one SELECT. Raises as `reading` does."""
@@ -94,12 +87,10 @@ class Database:
                 with self._empty(groups) as empty:
                     yield empty
                 return
-            self._prepare(db, groups)
+            for group in groups:
+                _migrate(db, group, self.path)
             db.execute("BEGIN")
-            try:
-                yield db
-            finally:
-                _rollback(db)
+            yield db
 
     @contextmanager
     def writing(self, *groups: Group) -> Iterator[sqlite3.Connection]:
@@ -110,13 +101,10 @@ class Database:
             remedy = "Ask for write access to the corpus folder, or copy the corpus"
             raise CorpusError(f"{self.path} cannot be written", remedy)
         with self._translated("written"), self._connection(make=True) as db:
-            self._prepare(db, groups)
+            for group in groups:
+                _migrate(db, group, self.path)
             db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-            except BaseException:
-                _rollback(db)
-                raise
+            yield db  # closing the connection undoes what an error leaves
             db.execute("COMMIT")
 
     def check(self) -> list[str]:
@@ -127,13 +115,6 @@ class Database:
                 f"a row of {row[0]} refers to a missing row"
                 for row in db.execute("PRAGMA foreign_key_check").fetchmany(3)
             ]
-
-    def close(self) -> None:
-        """Close the connections that nobody uses now; the database may go on being used."""
-        with self._lock:
-            free, self._free = self._free, []
-        for db in free:
-            db.close()
 
     def _writable(self) -> bool:
         return os.access(self.corpus, os.W_OK) and (not self.path.exists() or os.access(self.path, os.W_OK))
@@ -147,33 +128,8 @@ class Database:
 
     @contextmanager
     def _connection(self, make: bool = False) -> Iterator[sqlite3.Connection]:
-        db, identity = self._take(make)
-        try:
+        with closing(self._open(make)) as db:
             yield db
-        finally:
-            _rollback(db)
-            with self._lock:
-                keep = identity is not None and identity == self._identity and len(self._free) < _KEPT
-                if keep:
-                    self._free.append(db)
-            if not keep:
-                db.close()
-
-    def _take(self, make: bool) -> tuple[sqlite3.Connection, _Identity | None]:
-        """A connection that nobody else has, and the file that it belongs to."""
-        with self._lock:
-            if self._identity != _identity(self.path):
-                if self._identity is not None and self._identity[2] == os.getpid():
-                    for old in self._free:
-                        old.close()
-                self._free, self._ready, self._identity = [], {}, None
-            if self._free:
-                return self._free.pop(), self._identity
-        db = self._open(make)
-        with self._lock:
-            if self._identity is None:
-                self._identity = _identity(self.path)
-            return db, self._identity
 
     def _open(self, make: bool) -> sqlite3.Connection:
         where = "file:" + quote(str(self.path))
@@ -197,13 +153,6 @@ class Database:
             db.close()
             db = _connect(f"{where}?immutable=1", self._busy)
         return db
-
-    def _prepare(self, db: sqlite3.Connection, groups: Sequence[Group]) -> None:
-        for group in groups:
-            if self._ready.get(group.name) != group.version:
-                if _version(db, group) != group.version:
-                    _migrate(db, group, self.path)
-                self._ready[group.name] = group.version
 
     @contextmanager
     def _translated(self, done: str) -> Iterator[None]:
@@ -230,15 +179,9 @@ class Database:
             ) from exc
 
 
-_databases: dict[Path, Database] = {}
-_databases_lock = threading.Lock()
-
-
 def open_database(corpus: str | Path) -> Database:
-    """The database of a corpus folder; one object a folder in a process. Opens no file until it is used."""
-    folder = Path(corpus).absolute()
-    with _databases_lock:
-        return _databases.setdefault(folder, Database(folder))
+    """The database of a corpus folder. Opens no file until it is used."""
+    return Database(corpus)
 
 
 # --- damage --------------------------------------------------------------------------------------------------------------
@@ -248,13 +191,10 @@ def check_database(corpus: Path) -> str:
     """What is wrong with the structure of a corpus's database; "" where nothing is, or where there is none."""
     if not (corpus / FILE).exists():
         return ""
-    database = Database(corpus)
     try:
-        return "; ".join(database.check()).replace("\n", " ")
+        return "; ".join(Database(corpus).check()).replace("\n", " ")
     except CorpusDamaged as exc:
         return exc.message
-    finally:
-        database.close()
 
 
 def repair_database(corpus: Path) -> tuple[str, ...]:
@@ -327,29 +267,13 @@ def _save_rows(damaged: Path, fresh: Path) -> None:
 # --- connections and versions --------------------------------------------------------------------------------------------
 
 
-def _identity(path: Path) -> _Identity | None:
-    """Which file it is, and in which process; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, os.getpid()
-
-
 def _connect(where: str, busy: float = 0.0) -> sqlite3.Connection:
-    # The pool hands a connection to one thread at a time, so SQLite's own check would only be in the way.
     db = sqlite3.connect(
         where, timeout=busy, isolation_level=None, check_same_thread=False, uri=where.startswith("file:")
     )
     db.row_factory = sqlite3.Row
     db.execute("PRAGMA foreign_keys=ON")
     return db
-
-
-def _rollback(db: sqlite3.Connection) -> None:
-    if db.in_transaction:
-        with suppress(sqlite3.Error):  # the transaction is gone either way
-            db.execute("ROLLBACK")
 
 
 def _version(db: sqlite3.Connection, group: Group) -> int:

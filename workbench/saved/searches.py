@@ -63,11 +63,7 @@ _COLUMN, _DIGITS = "column", "0123456789"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Something kept under a name.
-
-    Attributes:
-        at: Seconds since 1970, UTC, when it was kept or asked last.
-    """
+    """Something kept under a name. `at`: Seconds since 1970, UTC, when it was kept or asked last."""
 
     number: int
     kind: str
@@ -148,11 +144,7 @@ class Searches:
         return old
 
     def kept(self, kind: str, most: int = MOST_HISTORY) -> list[Kept]:
-        """What is kept: history newest first, the rest by name.
-
-        Args:
-            most: How many at most.
-        """
+        """What is kept: history newest first, the rest by name."""
         order = "at DESC, number DESC" if kind == HISTORY else "name, number"
         rows = self._database.rows(
             SEARCHES,
@@ -188,11 +180,7 @@ class Searches:
     # --- notes -----------------------------------------------------------------------------------------------------------
 
     def notes(self, paths: Sequence[str] | None = None) -> list[Note]:
-        """Notes in order of path and span.
-
-        Args:
-            paths: Only those on these documents; None: all.
-        """
+        """Notes in order of path and span. `paths`: Only those on these documents; None: all."""
         where, values = "", [self.owner]
         if paths is not None:
             where, values = " AND path IN (SELECT value FROM json_each(?))", [self.owner, json.dumps(list(paths))]
@@ -205,10 +193,8 @@ class Searches:
         return [Note(*row) for row in rows]
 
     def write_note(self, path: str, start: int, end: int, quote: str, text: str, document: str = "") -> str:
-        """Write a note on a passage of a document (its id), over the one that is there; blank text deletes it.
-
-        Returns:
-            The note's text before, "" where there was none.
+        """Write a note on a passage of a document (its id), over the one that is there; blank text deletes it. Returns the
+        note's text before, "" where there was none.
         """
         text = text.strip()
         if len(text) > LONGEST_NOTE:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, counted
 from workbench.evaluate.statistics import paired_difference
 from workbench.plan import fields as plan_fields
 from workbench.ranking.agreement import jaccard, overlap, rbo
@@ -45,10 +45,6 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: str) -> polars.DataFrame:
     types: dict[str, Any] = {"S": pl.String, "I": pl.Int64, "F": pl.Float64}
     named = (pair.rpartition(":") for pair in schema.split())
     return pl.DataFrame(list(rows), schema={name: types[kind] for name, _, kind in named}, orient="row")
-
-
-def counted(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 # --- the corpora ----------------------------------------------------------------------------------------------------------

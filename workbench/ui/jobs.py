@@ -96,7 +96,7 @@ def _watching(job: Job, prefix: str) -> None:
         st.rerun()
     report = job.progress
     share = report.done / report.total if report.total else 0.0
-    left = "" if report.seconds_left is None else f", {report.seconds_left:.0f} s left"
+    left = f", {report.left}" if report.left else ""
     st.progress(min(1.0, share), f"{report.step}: {report.done:,} of {report.total:,}{left}")
     st.button("Stop", key=prefix + "stop", on_click=job.stop, help="Ends with what is done.")
 
