@@ -14,7 +14,7 @@ from small_models import make_static
 
 import workbench as wb
 from workbench.errors import NeedsSearch, WorkbenchError
-from workbench.evaluate.live import CachedPool
+from workbench.evaluate.live import LiveMeasure
 from workbench.evaluate.pool import Pool
 from workbench.evaluate.sweep import score
 from workbench.judgments.qrels import JudgedPassage, Judgments, Topic
@@ -300,15 +300,13 @@ def test_every_plan_has_the_figures_of_a_search(
         return
     values = np.full((len(made), len(judgments), len(SLOW)), np.nan)
     score(Pool(swept_corpus.engine, judgments), made, SLOW, 1000, values)
-    kept = CachedPool(Pool(swept_corpus.engine, judgments), MEASURES, 1000)
-    short = CachedPool(Pool(swept_corpus.engine, judgments), MEASURES[-1:], 2)
+    kept = [LiveMeasure(swept_corpus.engine, judgments, name) for name in MEASURES]
     for at, plan in enumerate(made):
         alone = swept_corpus.evaluate(judgments, plan, SLOW).values
         assert values[at] == pytest.approx(alone, abs=1e-9, nan_ok=True), str(plan)
-        kept.retrieve(plan)
-        short.retrieve(plan)
-        assert kept.values(plan) == pytest.approx(alone[:, : len(MEASURES)], abs=1e-9), str(plan)
-        assert short.values(plan)[:, 0] == pytest.approx(alone[:, len(MEASURES) - 1], abs=1e-9), str(plan)
+        for n, live in enumerate(kept):
+            live.prepare(plan)
+            assert live.values(plan) == pytest.approx(alone[:, n], abs=1e-9), str(plan)
 
 
 def test_judged_passages_have_the_figures_of_a_search(swept_corpus: wb.Corpus) -> None:

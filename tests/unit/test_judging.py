@@ -16,10 +16,11 @@ from workbench.assist.endpoint import Endpoint
 from workbench.cli.main import main
 from workbench.errors import JudgmentError, UsageError
 from workbench.evaluate.run import passage_keys
+from workbench.judgments.agreement import with_people
 from workbench.judgments.judging import graded_by
 from workbench.judgments.known_items import KINDS, make_known_item_set, make_known_items
 from workbench.judgments.log import Anchor, find_again
-from workbench.judgments.pooling import BATCH, GIVE_UP, Pool, judge_by_machine, make_pool, with_people
+from workbench.judgments.pooling import BATCH, GIVE_UP, Pool, judge_by_machine, make_pool
 from workbench.judgments.qrels import JudgedPassage
 from workbench.records import Span
 

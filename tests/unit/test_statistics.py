@@ -23,7 +23,7 @@ from workbench.evaluate.statistics import (
     randomisation_test,
 )
 from workbench.evaluate.sweep import Sweep
-from workbench.judgments.pooling import agreement, cohen, fleiss
+from workbench.judgments.agreement import agreement, cohen, fleiss
 from workbench.judgments.qrels import Judgments, Topic
 
 

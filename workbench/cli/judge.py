@@ -138,8 +138,8 @@ def export(o: Given) -> None:
 @takes(_NAME, several("--judge", "judges", help="Compare these judges only; may be repeated."), *options.ASKER)
 def agree(o: Given) -> None:
     """Say how far the judges of the set NAME agree: Cohen's kappa for two, Fleiss' for more."""
+    from workbench.judgments.agreement import agreement
     from workbench.judgments.judging import graded_by
-    from workbench.judgments.pooling import agreement
 
     with o.open() as opened:
         items = graded_by(opened.judging.located(o.name))
@@ -216,8 +216,9 @@ def machine(o: Given) -> None:
     `workbench eval NAME --judge machine:MODEL`. Passages leave this machine for the endpoint.
     """
     from workbench.assist.endpoint import PREFIX, Endpoint
+    from workbench.judgments.agreement import with_people
     from workbench.judgments.judging import graded_by
-    from workbench.judgments.pooling import judge_by_machine, make_pool, with_people
+    from workbench.judgments.pooling import judge_by_machine, make_pool
 
     endpoint = Endpoint(o.model.removeprefix(PREFIX))
     plans = o.plans(*POOLED)

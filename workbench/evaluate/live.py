@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import NeedsSearch, UsageError
 from workbench.evaluate.evaluation import wins
-from workbench.evaluate.measures import Quick, needed_depth, parse_measures, quick, values_of
+from workbench.evaluate.measures import Quick, needed_depth, parse_measures, quick
 from workbench.evaluate.pool import Need, Pool, Pooled, Refusion
 from workbench.evaluate.statistics import bootstrap_interval
 from workbench.judgments.qrels import Judgments
@@ -35,91 +35,7 @@ if TYPE_CHECKING:
 _KEPT_NEEDS = 4
 _RESAMPLES = 1_000  # an interval beside a moving slider: rough is enough
 Floats = NDArray[np.float64]
-Queries = Sequence[Pooled | None]
-
-
-class CachedPool:
-    """A pool that keeps what it retrieved. Safe from several threads; one retrieves at a time, others measure meanwhile.
-
-    Args:
-        measures: Names of measures that follow from ranks.
-        cutoff: Ranks beyond it do not matter.
-    """
-
-    def __init__(self, pool: Pool, measures: Sequence[str], cutoff: int | None) -> None:
-        self.pool, self.cutoff = pool, cutoff
-        self.measures: list[Quick] = []
-        for name in measures:
-            measure = quick(name)
-            if measure is None:
-                raise UsageError(f"{name} needs whole lists", "Choose nDCG, RR, R, P, AP or Success")
-            self.measures.append(measure)
-        self._kept: LRUCache[tuple[object, ...], tuple[Need, Queries, Refusion]] = LRUCache(_KEPT_NEEDS)
-        self._answers: list[dict[tuple[object, ...], Answer]] = [{} for _ in pool.topics]
-        self._every = [np.array(list(pool.judgments.qrels[t.query_id].values()), np.int64) for t in pool.topics]
-        self._lock, self._retrieving = threading.Lock(), threading.Lock()
-
-    def has(self, plan: Plan) -> bool:
-        """Whether a plan can be measured without retrieving anything."""
-        return self._find(plan)[2] is not None
-
-    def retrieve(
-        self, plan: Plan, tell: Callable[[Progress], None] | None = None, stop: Callable[[], bool] | None = None
-    ) -> None:
-        """Retrieve what a plan needs, unless it is there. Raises NeedsSearch if it was stopped before the end."""
-        with self._retrieving:
-            key, need, kept = self._find(plan)
-            if kept is not None:
-                return
-            found: list[Pooled | None] = []
-            for n, (topic, answers) in enumerate(zip(self.pool.topics, self._answers, strict=True), 1):
-                if stop is not None and stop():
-                    raise NeedsSearch("Retrieving the judged queries was stopped", "Start it again")
-                found.append(self.pool.ask(topic, need, answers))
-                # What k1 and b do not change is kept from plan to plan: the vector side.
-                for name in [k for k in answers if str(k[0]).startswith(("keyword", "grep"))]:
-                    del answers[name]
-                if tell is not None:
-                    tell(Progress("candidates", n, len(self.pool.topics), detail=topic.text))
-            with self._lock:
-                self._kept[key] = (need, found, Refusion(self.pool.engine, found, self.cutoff))
-
-    def warm(self, plan: Plan) -> None:
-        """Make a plan's candidates ready for any method now, rather than at the first move. Raises NeedsSearch as `values`."""
-        self._queries(plan)[1].warm(plan)
-
-    def values(self, plan: Plan) -> Floats:
-        """Every measure of every judged query under a plan, float64 (queries, measures)."""
-        queries, refusion = self._queries(plan)
-        check(plan.fusion, sorted({s for q in queries if q is not None for s in q.retrieved.answers}))
-        result = np.zeros((len(queries), len(self.measures)))
-        for n, _, ranks in refusion.ranks([plan]):
-            pooled = queries[n]
-            if pooled is not None:
-                result[n] = values_of(self.measures, ranks, pooled.grades, self._every[n])[0]
-        return result
-
-    def _queries(self, plan: Plan) -> tuple[Queries, Refusion]:
-        kept = self._find(plan)[2]
-        if kept is None:
-            raise NeedsSearch("The judged queries were not retrieved for this plan", "Retrieve them first")
-        return kept
-
-    def _find(self, plan: Plan) -> tuple[tuple[object, ...], Need, tuple[Queries, Refusion] | None]:
-        """What a plan needs, and its candidates where they are kept."""
-        needs, (key,) = self.pool.needs([plan])
-        need = needs[key]
-        with self._lock:
-            kept = self._kept.get(key)
-        if kept is None:
-            return key, need, None
-        have, queries, refusion = kept
-        # The depth of grep is in `depths` even where it only joins.
-        asked = set(need.plan.sources) <= set(have.plan.sources)
-        deep = all(have.depths.get(source, 0) >= depth for source, depth in need.depths.items())
-        # Where depths count documents the answers go as deep as that takes.
-        same = need.plan["fusion.unit"] != "document" or have.plan["fusion.unit"] == "document"
-        return key, need, (queries, refusion) if asked and deep and same else None
+_Kept = tuple[Need, Sequence[Pooled | None], Refusion]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +66,7 @@ class LiveFigure:
 
 
 class LiveMeasure:
-    """A query set's figure for any plan.
+    """A query set's figure for any plan. Safe from several threads; one retrieves at a time, others measure meanwhile.
 
     Args:
         engine: The pinned generation; make another one of these when the corpus moves on.
@@ -174,48 +90,74 @@ class LiveMeasure:
         filters: str | None = None,
     ) -> None:
         (self.measure,) = parse_measures([measure])
+        found = quick(self.measure)
+        if found is None:
+            raise UsageError(f"{self.measure} needs whole lists", "Choose nDCG, RR, R, P, AP or Success")
+        self._quick: Quick = found
         self.generation, self.judgments = engine.generation, judgments
-        pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
-        self._ids = tuple(topic.query_id for topic in pool.topics)
-        self._cache = CachedPool(pool, [self.measure], needed_depth([self.measure]))
-        self._start: NDArray[np.float64] | None = None
+        self._pool = Pool(engine, judgments, principal=principal, mode=mode, filters=filters)
+        self._kept: LRUCache[tuple[object, ...], _Kept] = LRUCache(_KEPT_NEEDS)
+        self._every = [np.array(list(judgments.qrels[t.query_id].values()), np.int64) for t in self._pool.topics]
+        self._answers: list[dict[tuple[object, ...], Answer]] = [{} for _ in self._pool.topics]
+        self._lock, self._retrieving = threading.Lock(), threading.Lock()
+        self._start: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.judgments)
 
     def ready(self, plan: Plan) -> bool:
         """Whether `figure` can answer without retrieving."""
-        return self._cache.has(plan)
+        return self._find(plan)[2] is not None
 
     def prepare(
         self, plan: Plan, progress: Callable[[Progress], None] | None = None, stop: Callable[[], bool] | None = None
     ) -> None:
-        """Retrieve what a plan needs; the first plan prepared is the one that `difference` is against.
+        """Retrieve what a plan needs, unless it is there; the first plan prepared is the one that `difference` is against.
 
         Raises:
             NeedsSearch: It was stopped.
         """
-        self._cache.retrieve(plan, progress, stop)
+        with self._retrieving:
+            key, need, kept = self._find(plan)
+            if kept is None:
+                found = [self._ask(n, need, progress, stop) for n in range(len(self._pool))]
+                refusion = Refusion(self._pool.engine, found, needed_depth([self.measure]))
+                with self._lock:
+                    self._kept[key] = need, found, refusion
         if self._start is None:
             self.compare_with(plan)
+
+    def _ask(
+        self, n: int, need: Need, progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None
+    ) -> Pooled | None:
+        if stop is not None and stop():
+            raise NeedsSearch("Retrieving the judged queries was stopped", "Start it again")
+        topic, answers = self._pool.topics[n], self._answers[n]
+        found = self._pool.ask(topic, need, answers)
+        # What k1 and b do not change is kept from plan to plan: the vector side.
+        for name in [k for k in answers if str(k[0]).startswith(("keyword", "grep"))]:
+            del answers[name]
+        if progress is not None:
+            progress(Progress("candidates", n + 1, len(self._pool), detail=topic.text))
+        return found
 
     def warm(self, plan: Plan) -> None:
         """Make what was prepared ready for every fusion method and threshold, so that the first move to one is no slower
         than the next: for a thread that has time. Raises NeedsSearch as `figure`.
         """
-        self._cache.warm(plan)
+        self._prepared(plan)[2].warm(plan)
 
     def compare_with(self, plan: Plan) -> None:
         """Make another plan the one that `difference` is against. Raises NeedsSearch as `figure`."""
-        self._start = self._cache.values(plan)[:, 0]
+        self._start = self.values(plan)
 
     def figure(self, plan: Plan) -> LiveFigure:
         """The figure of a plan. Raises NeedsSearch: the plan needs candidates that were not retrieved: `prepare` it."""
         started = time.perf_counter()
-        start, values = self._values(plan)
+        values = self.values(plan)
+        moved = values - self._compared
         values.flags.writeable = False
         low, high = bootstrap_interval(values, resamples=_RESAMPLES)
-        moved = values - start
         return LiveFigure(
             measure=self.measure,
             mean=math.fsum(values) / len(values),
@@ -232,11 +174,45 @@ class LiveMeasure:
         """One row a judged query, the greatest gain of a plan first: query_id, query, first (the plan that `difference` is
         against), second, difference; `charts.wins_figure` draws it. Raises NeedsSearch as `figure`.
         """
-        return wins(self.judgments, self._ids, *self._values(plan))
+        ids = tuple(topic.query_id for topic in self._pool.topics)
+        values = self.values(plan)
+        return wins(self.judgments, ids, self._compared, values)
 
-    def _values(self, plan: Plan) -> tuple[Floats, Floats]:
-        """Each query's value under the plan to compare with, and under this one."""
-        values = self._cache.values(plan)[:, 0]
+    def values(self, plan: Plan) -> Floats:
+        """The measure of every judged query under a plan, float64 (queries,). Raises NeedsSearch as `figure`."""
+        _, queries, refusion = self._prepared(plan)
+        check(plan.fusion, sorted({s for q in queries if q is not None for s in q.retrieved.answers}))
+        result = np.zeros(len(queries))
+        for n, _, ranks in refusion.ranks([plan]):
+            if (pooled := queries[n]) is not None:
+                result[n] = self._quick.of(ranks, pooled.grades, self._every[n])[0]
+        return result
+
+    @property
+    def _compared(self) -> Floats:
         if self._start is None:
             raise NeedsSearch("No plan was prepared", "Prepare one first")
-        return self._start, values
+        return self._start
+
+    def _prepared(self, plan: Plan) -> _Kept:
+        kept = self._find(plan)[2]
+        if kept is None:
+            raise NeedsSearch("The judged queries were not retrieved for this plan", "Retrieve them first")
+        return kept
+
+    def _find(self, plan: Plan) -> tuple[tuple[object, ...], Need, _Kept | None]:
+        """What a plan needs, and its candidates where they are kept."""
+        needs, (key,) = self._pool.needs([plan])
+        need = needs[key]
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is not None:
+            have = kept[0]
+            # The depth of grep is in `depths` even where it only joins.
+            asked = set(need.plan.sources) <= set(have.plan.sources)
+            deep = all(have.depths.get(source, 0) >= depth for source, depth in need.depths.items())
+            # Where depths count documents the answers go as deep as that takes.
+            same = need.plan["fusion.unit"] != "document" or have.plan["fusion.unit"] == "document"
+            if not (asked and deep and same):
+                kept = None
+        return key, need, kept

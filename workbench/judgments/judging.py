@@ -25,9 +25,9 @@ from cachetools import LRUCache
 
 from workbench import settings
 from workbench.errors import JudgmentError
+from workbench.judgments.agreement import with_people
 from workbench.judgments.formats import words
 from workbench.judgments.log import MACHINE, Anchor, Judgment, JudgmentLog, find_again, same_passage
-from workbench.judgments.pooling import with_people
 from workbench.judgments.qrels import JudgedPassage, Judgments, inherits
 from workbench.judgments.query_sets import SEARCH, Query, QuerySet, QuerySets, checked
 from workbench.records import Document, Granularity, Principal, Span

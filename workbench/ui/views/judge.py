@@ -20,10 +20,11 @@ import streamlit as st
 from workbench import settings
 from workbench.errors import JudgmentError, UsageError, WorkbenchError
 from workbench.judgments import exchange
+from workbench.judgments.agreement import agreement, with_people
 from workbench.judgments.judging import graded_by
 from workbench.judgments.known_items import make_known_item_set
 from workbench.judgments.log import GRADE_NAMES, GRADES, MACHINE, Judgment
-from workbench.judgments.pooling import Candidate, Pool, agreement, judge_by_machine, make_pool, with_people
+from workbench.judgments.pooling import Candidate, Pool, judge_by_machine, make_pool
 from workbench.judgments.query_sets import Query
 from workbench.locators import whole_number
 from workbench.markup import attribute, excerpt, plain, visible
