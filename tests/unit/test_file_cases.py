@@ -115,6 +115,22 @@ def layers() -> bytes:
     return data.replace(b"\n3 0 obj", b"\n9 0 obj\n<< /Type /OCG /Name (Off) >>\nendobj\n3 0 obj", 1)
 
 
+def letters() -> bytes:
+    """A PDF whose labels were drawn a letter at a time, up the page and beside."""
+    drawn, data = b"", pdf(["HERE"])
+    for label in range(6):
+        turn = b"0 1 -1 0" if label else b"1 0 0 1"
+        x, y = (100 + 20 * label, 100) if label else (100, 300)
+        for letter in f"bound {label}":
+            drawn += (
+                b"BT /F1 12 Tf %s %.2f %.2f Tm (%s) Tj ET " % (turn, x, y, letter.encode()) if letter != " " else b""
+            )
+            step = 3.34 if letter == " " else 6.67
+            x, y = (x, y + step) if label else (x + step, y)
+    stream = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn)
+    return re.sub(rb"<< /Length \d+ >>\nstream\n.*?\nendstream", stream, data, flags=re.S)
+
+
 def two_parts(plain: str, html: str) -> bytes:
     message = EmailMessage()
     message["Subject"] = "Two"
@@ -158,6 +174,7 @@ CASES: dict[str, tuple[str, bytes | str, list[str], list[str]]] = {
         "<m:t>40</m:t></m:r></m:den></m:f><m:sSup><m:e><m:r><m:t>v</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup>"
         f"</m:oMath>{run(' kilos')}</w:p></w:body></w:document>"}), ["ratio 235/40 v^2 kilos"], ["3540"]),
     "formula in HTML": ("a.html", "<p>q <math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>v</mi><mn>2</mn></msup></math> l", ["1/2 v^2 l"], []),
+    "labels of a drawing": ("a.pdf", letters(), ["bound 0\nbound 1\nbound 2", "bound 5"], []),
     # Deleted and hidden: left out, and the metadata says so
     "hidden in HTML": ("a.html", "<p>seen<p hidden>one<p style='color:red; display : none'>two<dialog>three</dialog><img alt=four hidden>"
                        "<table><tr hidden><td>five<td>six<tr><td>a<td style='visibility:hidden'>seven<td>b</table>",

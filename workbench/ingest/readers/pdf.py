@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import math
 import re
 import threading
 import zlib
@@ -51,6 +52,9 @@ _DIGITS = re.compile(r"\d{2,}")
 _RAISED = 0.8  # of the size of the digits before it
 _ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _MARK_BEFORE = re.compile("[ \u00a0]([\u064b-\u0652\u0670])([\u0621-\u064a])")
+_SCRIPTS = re.compile("(?<=[\u0590-\u06ff])(?=[A-Za-z])|(?<=[A-Za-z])(?=[\u0590-\u06ff])")
+_WORDS_APART, _BESIDE = 0.15, 0.6  # of the size of the letters
+_LINE_END = re.compile(r"\S\r?\n(?=\S)")
 _LONE = re.compile(r"(?<=[^\W\d_] )[^\W\d_aAIioOyYeE](?= )")
 _LINE = re.compile(r"[^\s].*")
 _MANY_LONE, _SPACED = 0.02, 0.08  # lone letters a space; gaps inside words by the height of the line
@@ -295,6 +299,8 @@ def _repaired(content: Any, text: str) -> str:
     - A raised digit behind a number is the mark of a footnote and no digit of it: it is set apart.
     - The Arabic ligature of lam and alef is one glyph for two letters, which come the wrong way round, as
       does a vowel mark, behind a guessed space.
+    - Lines that run up or down the page, and lines beside them, come in pieces.
+    - Between Arabic or Hebrew and Latin letters the space comes on the wrong side.
     - Recognised text under a scan is laid out letter by letter, and a space is guessed inside words ("Nort h America"): no
       wider than the gaps between the other letters.
     """
@@ -320,6 +326,16 @@ def _repaired(content: Any, text: str) -> str:
     for pair in _ALEF_LAM.finditer(text):
         if box(pair.start()) == box(pair.start() + 1):
             signs[pair.start() : pair.end()] = signs[pair.end() - 1], signs[pair.start()]
+    for end in _LINE_END.finditer(text):
+        one, other = end.start(), end.end()
+        if abs(size(one) - size(other)) > 0.1 * size(one):
+            continue  # a mark above the line
+        index = raw.FPDFText_GetCharIndexFromTextIndex(content, one)
+        along = 2 * (abs(math.sin(raw.FPDFText_GetCharAngle(content, index))) > 0.9)  # 2: up or down the page
+        first, second = sorted((box(one), box(other)), key=lambda sides: sides[along])
+        gap = (second[along] - first[along + 1]) / size(one)
+        if gap < _BESIDE and first[2 - along] < second[3 - along] and second[2 - along] < first[3 - along]:
+            signs[one + 1 : other] = [" " * (gap > _WORDS_APART), *[""] * (other - one - 2)]
     lone = len(_LONE.findall(text))
     if lone >= 3 and lone >= _MANY_LONE * text.count(" "):
         for line in _LINE.finditer(text):
@@ -332,7 +348,7 @@ def _repaired(content: Any, text: str) -> str:
                     drawn = raw.FPDFText_IsGenerated(content, raw.FPDFText_GetCharIndexFromTextIndex(content, at)) != 1
                     if not drawn and boxes[at + 1][0] - boxes[at - 1][1] <= max(usual * 1.3, _SPACED * height):
                         signs[at] = ""
-    return _MARK_BEFORE.sub(r"\2\1", "".join(signs))
+    return _SCRIPTS.sub(" ", _MARK_BEFORE.sub(r"\2\1", "".join(signs)))
 
 
 def _attached(document: Any, found: _Content) -> None:
