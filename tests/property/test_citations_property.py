@@ -19,6 +19,7 @@ from file_makers import count_words, cut_file, found, pdf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from workbench import guide
 from workbench.ingest import FileRules
 from workbench.records import Chunk, Document
 
@@ -205,11 +206,12 @@ def test_opendocument_slides(tmp_path: Path, slides: list[tuple[str, str, str]])
 
 @CHECK
 @given(st.lists(st.lists(st.one_of(st.just(""), SENTENCE), min_size=2, max_size=4), min_size=2, max_size=14))
-def test_tables(tmp_path: Path, rows: list[list[str]]) -> None:
+@pytest.mark.parametrize(("kind", "sign"), [("csv", ";"), ("tsv", "\t")])
+def test_tables(tmp_path: Path, kind: str, sign: str, rows: list[list[str]]) -> None:
     rows[0] = ["alpha", "beta"]
-    data = "\r\n".join(";".join(row) for row in rows).encode("utf-8")
+    data = "\r\n".join(sign.join(row) for row in rows).encode("utf-8")
     original: Original = [({"row": n}, line) for n, line in enumerate(data.decode("utf-8").split("\r\n"), 1)]
-    check(chunks(tmp_path, "a.csv", data), original)
+    check(chunks(tmp_path, f"a.{kind}", data), original)
 
 
 @CHECK
@@ -276,6 +278,73 @@ def test_subtitles(tmp_path: Path, cues: list[str]) -> None:
     data = "\n\n".join(f"{n + 1}\n{t},000 --> {t},900\n{c}" for n, (t, c) in enumerate(zip(times, cues, strict=True)))
     original: Original = [({"time": t}, c) for t, c in zip(times, cues, strict=True)]
     check(chunks(tmp_path, "a.srt", data.encode("utf-8")), original)
+
+
+@CHECK
+@given(PARAGRAPHS)
+@pytest.mark.parametrize("kind", ["ics", "vcf"])
+def test_calendars_and_cards(tmp_path: Path, kind: str, paragraphs: list[str]) -> None:
+    """A property is cited by the line of the file on which it begins, also where it is folded."""
+    name = {"ics": "VCALENDAR", "vcf": "VCARD"}[kind]
+    lines = [f"BEGIN:{name}"]
+    original: Original = []
+    for words in paragraphs:
+        original.append(({"line": len(lines) + 1}, f"NOTE {words}"))
+        lines += [f"NOTE:{words[:9]}", f" {words[9:]}"]
+    check(chunks(tmp_path, f"a.{kind}", "\r\n".join([*lines, f"END:{name}", ""]).encode("utf-8")), original)
+
+
+@CHECK
+@given(st.lists(st.tuples(SENTENCE, PARAGRAPHS), min_size=1, max_size=4))
+def test_mailboxes(tmp_path: Path, messages: list[tuple[str, list[str]]]) -> None:
+    own = [make.mail(subject, "\n".join(body)) for subject, body in messages]
+    data = b"".join(b"From a@b Tue Oct  1 12:34:56 2024\n" + message + b"\n" for message in own)
+    for number, ((document, made), message) in enumerate(zip(read(tmp_path, "a.mbox", data), own, strict=True), 1):
+        assert document.path == f"a.mbox!/{number}.eml"
+        check(made, _parts(email.message_from_bytes(message, policy=email.policy.default)))
+
+
+@CHECK
+@given(PARAGRAPHS)
+def test_pages_saved_as_messages(tmp_path: Path, paragraphs: list[str]) -> None:
+    page = "".join(f"<p>{words}</p>" for words in paragraphs)
+    head = "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=B\n\n--B\nContent-Type: text/html; charset=utf-8\n\n"
+    made = chunks(tmp_path, "a.mht", f"{head}{page}\n--B--\n".encode())
+    check(made, [({"part": 1}, "\n".join(paragraphs))])
+
+
+@CHECK
+@given(st.lists(PARAGRAPHS, min_size=1, max_size=5), st.booleans())
+def test_records(tmp_path: Path, texts: list[list[str]], array: bool) -> None:
+    rows = [{"id": str(n), "text": "\n".join(lines)} for n, lines in enumerate(texts)]
+    data = json.dumps(rows) if array else "\n".join(map(json.dumps, rows))
+    name = "a.json" if array else "a.jsonl"
+    for (document, own), row in zip(read(tmp_path, name, data.encode()), rows, strict=True):
+        assert document.path == f"{name}#{row['id']}"
+        _in_lines(own, row["text"])
+
+
+@CHECK
+@given(PARAGRAPHS)
+@pytest.mark.parametrize("kind", ["fodt", "fods", "fodp"])
+def test_flat_opendocument(tmp_path: Path, kind: str, paragraphs: list[str]) -> None:
+    text = [f"<text:p>{words}</text:p>" for words in paragraphs]
+    rows = "".join(f"<table:table-row><table:table-cell>{p}</table:table-cell></table:table-row>" for p in text)
+    pages = "".join(f"<draw:page><draw:frame>{p}</draw:frame></draw:page>" for p in text)
+    name, body, place = {
+        "fodt": ("text", "".join(text), "paragraph"),
+        "fods": ("spreadsheet", f'<table:table table:name="S">{rows}</table:table>', "row"),
+        "fodp": ("presentation", pages, "slide"),
+    }[kind]
+    spaces = " ".join(f'xmlns:{n}="urn:oasis:names:tc:opendocument:xmlns:{n}:1.0"' for n in ("office", "text", "table"))
+    data = (
+        f'<office:document {spaces} xmlns:draw="d" office:mimetype="application/vnd.oasis.opendocument.{name}">'
+        f"<office:body><office:{name}>{body}</office:{name}></office:body></office:document>"
+    )
+    first = {"sheet": "S"} if kind == "fods" else {}
+    title = "S " if kind == "fods" else ""
+    original = [({**first, place: n}, (title if n == 1 else "") + words) for n, words in enumerate(paragraphs, 1)]
+    check(chunks(tmp_path, f"a.{kind}", data.encode("utf-8")), original)
 
 
 @CHECK
@@ -460,3 +529,41 @@ def test_outlook_messages(tmp_path: Path, subject: str, body: list[str], inner: 
     check(made["a.msg!/Inner.msg"], [({"part": 0}, f"Inner {head}"), ({"part": 1}, "\n".join(inner))])
     for chunk in made["a.msg!/Inner.msg!/note.txt"]:
         assert chunk.text.strip() in "\n".join(note.split("\n")[chunk.start_line - 1 : chunk.end_line])
+
+
+FORMATS = {
+    "text, Markdown, reStructuredText, LaTeX, Org, AsciiDoc, source code": test_texts,
+    "JSON": test_records,
+    "PDF": test_pdf_pages,
+    "DOCX": test_word,
+    "ODT": test_opendocument,
+    "FODT, FODP, FODS": test_flat_opendocument,
+    "RTF": test_rtf,
+    "PPTX": test_slides,
+    "ODP": test_opendocument_slides,
+    "XLSX": test_sheets,
+    "ODS": test_opendocument_sheets,
+    "CSV, TSV, delimited text": test_tables,
+    "EML": test_mail_and_what_is_attached,
+    "MHT": test_pages_saved_as_messages,
+    "MBOX": test_mailboxes,
+    "EPUB": test_books,
+    "IPYNB": test_notebooks,
+    "XML": test_xml,
+    "ICS, VCF": test_calendars_and_cards,
+    "SRT, VTT": test_subtitles,
+    "ZIP, TAR, gzip, bzip2, xz": test_members_of_archives,
+    "HTML": test_pages,
+    "DOC": test_old_word_files,
+    "PPT": test_old_slides,
+    "XLS": test_old_workbooks,
+    "MSG": test_outlook_messages,
+    "JSONL, a JSON array of objects with `text`, BEIR folders": test_records,
+}
+
+
+def test_every_format_of_the_guide_is_tried_here() -> None:
+    table = guide.text("index").partition("| --- | --- | --- |\n")[2].partition("\n\n")[0]
+    named = {name for row in table.split("\n") for name in row.split(" | ")[0].strip("| ").split(", ")}
+    pictures = set("PNG JPEG GIF TIFF WEBP BMP".split())  # their places are in test_ingest_checks.py
+    assert named == {name for names in FORMATS for name in names.split(", ")} | pictures

@@ -9,7 +9,7 @@ external ones are never fetched.
 
 In a notebook a place is the cell's number from 1, `cell=4`, and `cell=4&output=1` for an output. No chunk mixes code and output:
 an answer that quotes a printed table is not an answer about the code that printed it. Pictures are left out, what describes
-them in text is kept; very long outputs are cut.
+them in text is kept; very long outputs are cut. nbformat would find no word more, and takes as long to parse as all of this.
 """
 
 from __future__ import annotations

@@ -326,15 +326,15 @@ def _repaired(content: Any, text: str) -> str:
     for pair in _ALEF_LAM.finditer(text):
         if box(pair.start()) == box(pair.start() + 1):
             signs[pair.start() : pair.end()] = signs[pair.end() - 1], signs[pair.start()]
-    for end in _LINE_END.finditer(text):
-        one, other = end.start(), end.end()
+    for broken in _LINE_END.finditer(text):
+        one, other = broken.start(), broken.end()
         if abs(size(one) - size(other)) > 0.1 * size(one):
             continue  # a mark above the line
         index = raw.FPDFText_GetCharIndexFromTextIndex(content, one)
         along = 2 * (abs(math.sin(raw.FPDFText_GetCharAngle(content, index))) > 0.9)  # 2: up or down the page
-        first, second = sorted((box(one), box(other)), key=lambda sides: sides[along])
-        gap = (second[along] - first[along + 1]) / size(one)
-        if gap < _BESIDE and first[2 - along] < second[3 - along] and second[2 - along] < first[3 - along]:
+        left, right = sorted((box(one), box(other)), key=lambda sides: sides[along])
+        gap = (right[along] - left[along + 1]) / size(one)
+        if gap < _BESIDE and left[2 - along] < right[3 - along] and right[2 - along] < left[3 - along]:
             signs[one + 1 : other] = [" " * (gap > _WORDS_APART), *[""] * (other - one - 2)]
     lone = len(_LONE.findall(text))
     if lone >= 3 and lone >= _MANY_LONE * text.count(" "):
