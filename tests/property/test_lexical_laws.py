@@ -57,7 +57,7 @@ SETTINGS = st.fixed_dictionaries(
 def test_the_index_and_the_textbook_agree(texts: list, queries: list[str], values: dict) -> None:
     """Whatever the corpus and the query: scores to 1e-9, the same order; `score` gives the bits of `search`."""
     with tempfile.TemporaryDirectory() as folder:
-        corpus = build(Path(folder), texts, run_pieces=16)
+        corpus = build(Path(folder), texts, most=16)
         for query in queries:
             try:
                 scored = corpus.lexical.search(query, Scope(), 100, **values)

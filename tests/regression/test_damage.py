@@ -25,6 +25,7 @@ from workbench.indexing.repair import repair, rollback
 from workbench.records import FileStatus
 from workbench.saved.database import check_database
 from workbench.store import generations
+from workbench.store.arrays import COLUMNS, save_arrays
 from workbench.store.generations import Layout
 from workbench.store.reader import open_generation
 
@@ -119,7 +120,7 @@ def test_damage_anywhere_is_no_wrong_answer(corpus: Path, whole: Path) -> None:
     assert answers(corpus) == right
 
 
-@pytest.mark.parametrize("part", ["records/names.json", "text/text.bin", "vectors"])
+@pytest.mark.parametrize("part", ["records/columns.arrays", "text/text.bin", "vectors"])
 def test_what_is_derived_is_made_again(corpus: Path, part: str) -> None:
     right = answers(corpus)
     file = generation_of(corpus) / part
@@ -191,7 +192,7 @@ def test_a_damaged_database_is_set_aside_with_what_to_index_again(corpus: Path, 
 
 def test_doctor_repairs_and_says_what_it_did(corpus: Path) -> None:
     """Exit code 1 while something is wrong, 0 after; JSON has a line for each thing done."""
-    (generation_of(corpus) / "text" / "text_lines.npy").unlink()
+    (generation_of(corpus) / "text" / "lines.arrays").unlink()
     run = CliRunner()
     arguments = ["doctor", "--no-model", "--corpus", str(corpus), "--json"]
     broken = run.invoke(main, arguments)
@@ -231,7 +232,7 @@ def test_a_generation_that_does_not_answer_is_not_published(tmp_path: Path, monk
 
     def harm(name: str) -> None:
         if name == "manifest":
-            np.save(Layout(corpus).building / "generation" / "records" / "record_order.npy", np.zeros(1, np.int32))
+            save_arrays(Layout(corpus).building / "generation" / "records" / COLUMNS, {})
 
     monkeypatch.setattr(generations, "hooks", [harm])
     with pytest.raises(CorpusError, match="was not published"):
@@ -330,11 +331,11 @@ def test_what_cannot_be_read_has_not_gone() -> None:
 
 
 def test_too_few_descriptors_are_said_as_what_they_are(whole: Path) -> None:
-    """A process that may open 20 files."""
+    """A process that may open 6 files."""
     script = (
         "import resource, sys, workbench as wb\n"
         "import workbench.corpus, duckdb, workbench.store.lexical.search, workbench.store.grep.search\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))\n"
         "try:\n"
         "    held = []\n"
         "    for _ in range(9):\n"

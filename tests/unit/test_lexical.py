@@ -153,7 +153,7 @@ def test_the_same_records_give_the_same_rows_however_they_are_cut(
     whole = build(tmp_path / "whole", BUILT, progress=reports.append)
     monkeypatch.setattr(lexical_build, "BLOCK_CHARACTERS", 500)
     monkeypatch.setenv("WORKBENCH_THREADS", "3")
-    cut = build(tmp_path / "cut", BUILT, run_pieces=64)
+    cut = build(tmp_path / "cut", BUILT, most=64)
     for table in ("postings", "lengths", "words_made_with"):
         rows = f"SELECT * FROM {table}"
         assert whole.connection.execute(rows).fetchall() == cut.connection.execute(rows).fetchall()

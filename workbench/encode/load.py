@@ -38,11 +38,9 @@ _slots_lock = threading.Lock()
 
 
 def load_encoder(name: str | None = None, runtime: str | None = None) -> Encoder:
-    """The encoder of that name, loaded if it is not yet. Safe from several threads; all get the same one.
-
-    Args:
-        name: `hashing`, `all-MiniLM-L6-v2`, a folder or a name on the hub; None is the setting `encoder`.
-        runtime: `auto`, `openvino` or `torch`; None is the setting `encoder_runtime`.
+    """The encoder of that name (`hashing`, `all-MiniLM-L6-v2`, a folder or a name on the hub; None: the setting `encoder`),
+    loaded if it is not yet, with that runtime (`auto`, `openvino` or `torch`; None: the setting `encoder_runtime`). Safe from
+    several threads; all get the same one.
 
     Raises EncoderError where there is no such model, a package is missing, or it cannot be loaded or run.
     """

@@ -81,11 +81,9 @@ def settle(
 ) -> tuple[list[FoundFile | SkippedFile], dict[str, Root]]:
     """Give every file found its root: the files with root and path as they are stored, and all roots of the corpus from now on.
 
-    Args:
-        found, asked: What the walk yields, and what was asked for (see `targets`).
-        old: Roots of the corpus so far, by path.
-        options: How this walk was done, kept with new roots.
-        own: The corpus's folder: what it keeps there itself (memories) belongs to no folder around it.
+    `found` and `asked` are what the walk yields and what was asked for (see `targets`), `old` the roots so far, by path;
+    `options` (how this walk was done) is kept with new roots. What the corpus keeps in its folder `own` itself (memories)
+    belongs to no folder around it.
     """
     folders = {t for t in asked if os.path.isdir(t)}
     taken_in = {f for f in folders if home(f, old.values()) is None}
@@ -321,13 +319,9 @@ def _left_out(run: Run, item: SkippedFile, rules: FileRules) -> None:
 
 
 def settle_encoders(run: Run, asked: tuple[str, ...]) -> dict[str, str]:
-    """Compare the run's encoders with the corpus's: what has to be read again, and what the report says of it.
-
-    Returns:
-        Other paths of the corpus that are to be read, with how they were walked; none unless an encoder is new.
-
-    Raises:
-        EncoderMismatch: They are to be read, and one is not there.
+    """Compare the run's encoders with the corpus's: what has to be read again, and what the report says of it. Returns other
+    paths of the corpus that are to be read, with how they were walked: none unless an encoder is new. Raises EncoderMismatch
+    where one of them is not there.
     """
     held = list(run.previous.encoders)
     names = {vector_key(identity): name for name, identity in run.encoders}

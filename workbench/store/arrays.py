@@ -1,13 +1,14 @@
 """What is asked of every record and document, as mapped arrays: masks, a result's table and grep's passages need no SQL.
 
-The folder `records/` of a generation, all derived from `corpus.duckdb` and opened memory-mapped (opening reads a few kilobytes):
+All of them are in one file of a generation, `records/columns.arrays`, derived from `corpus.duckdb` and mapped (opening reads its
+first line):
 
-- `records.npy` (int32) and `documents.npy` (int64), one row a column so that a column is contiguous, `keys.npy` (uint64, text
-  keys), `digests.npy` (uint8 (d, 16)); `names.json` says what the codes in them mean;
-- `record_order.npy` (int32): record numbers by document, first character and number;
-- `page_starts.npy` and `place_starts.npy` (int32): characters at which pages and places begin, document after document, and
-  `place_locators`, what the places are called;
-- `chunk_ids`, `document_ids`, `paths`: texts, as UTF-8 (`.utf8.npy`) and where each starts (`.offsets.npy`).
+- `records` (int32) and `documents` (int64), one row a column so that a column is contiguous; `names` says what the codes in them
+  mean; `keys` (uint64, text keys), `digests` (uint8 (d, 16));
+- `order` (int32): record numbers by document, first character and number;
+- `page_starts` and `place_starts` (int32): characters at which pages and places begin, document after document, and `locators`,
+  what the places are called;
+- `chunk_ids`, `document_ids`, `paths`, `locators`: texts, as UTF-8 and, under `.offsets`, where each starts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import json
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,35 +33,20 @@ RECORD_COLUMNS = (
     "document_number", "start_char", "end_char", "start_line", "end_line", "page", "chunk_index", "whole", "kind",
     "collection",
 )  # fmt: skip
-"""Rows of `records.npy`: `page` 0 means none, `whole` 1 a whole document, `kind` and `collection` are codes."""
+"""Rows of `records`: `page` 0 means none, `whole` 1 a whole document, `kind` and `collection` are codes."""
 
 DOCUMENT_COLUMNS = (
     "access", "type", "language", "size", "root", "same", "first_record", "records", "first_page", "pages", "first_place",
     "places",
 )  # fmt: skip
-"""Rows of `documents.npy`: `type`, `language` and `root` are codes, `same` is the first document with the same text, and
+"""Rows of `documents`: `type`, `language` and `root` are codes, `same` is the first document with the same text, and
 `first_*` says where a document's records, pages and places begin in their arrays."""
+
+COLUMNS = "columns.arrays"
 
 KINDS = ("body", "PAGE_SUMMARY", "PAGE_EXAMPLES")
 
-_HEADER = 128  # bytes of an .npy file without data, which cannot be mapped
-
-
-def load_array(path: Path) -> NDArray[Any]:
-    """Map an array read-only, as a plain ndarray: indexing a memmap object costs several times more.
-
-    Raises:
-        CorpusDamaged: The file is missing or no array.
-        CorpusError: It cannot be read.
-    """
-    try:
-        mode: Any = "r" if path.stat().st_size > _HEADER else None
-        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
-        return array.view(np.ndarray)
-    except (OSError, MemoryError) as exc:
-        raise unreadable(path, exc) from exc
-    except (ValueError, EOFError) as exc:
-        raise damaged(path, "is not as it was written") from exc
+_ALIGNED = 64
 
 
 def map_bytes(path: Path) -> mmap.mmap | bytes:
@@ -73,12 +58,38 @@ def map_bytes(path: Path) -> mmap.mmap | bytes:
         raise unreadable(path, exc) from exc
 
 
-class Strings:
-    """Many texts as one mapped UTF-8 file with offsets: item `i` costs one slice, opening costs nothing."""
+def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any] | None = None) -> None:
+    """Write arrays into one file: a line of JSON that says where each one is, and the facts; then the arrays, aligned."""
+    places, at = {}, 0
+    for name, array in arrays.items():
+        places[name] = [array.dtype.str, array.shape, at]
+        at += array.nbytes + -array.nbytes % _ALIGNED
+    head = json.dumps({"arrays": places, "facts": facts or {}}, ensure_ascii=False, sort_keys=True).encode()
+    with path.open("wb") as out:
+        out.write(head + b" " * (-(len(head) + 1) % _ALIGNED) + b"\n")
+        for array in arrays.values():
+            out.write(np.ascontiguousarray(array).tobytes() + bytes(-array.nbytes % _ALIGNED))
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._offsets = load_array(folder / f"{name}.offsets.npy")
-        self._bytes = memoryview(load_array(folder / f"{name}.utf8.npy"))  # type: ignore[arg-type]  # uint8 is a buffer
+
+def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays of such a file, mapped read-only, and its facts. Raises CorpusDamaged, CorpusError."""
+    data = map_bytes(path)
+    try:
+        start = data.find(b"\n") + 1
+        head = json.loads(data[:start])
+        arrays: dict[str, NDArray[Any]] = {
+            name: np.ndarray(shape, kind, data, start + at) for name, (kind, shape, at) in head["arrays"].items()
+        }
+        return arrays, head["facts"]
+    except (ValueError, KeyError, TypeError) as exc:
+        raise damaged(path, "is not as it was written") from exc
+
+
+class Strings:
+    """Many texts as UTF-8 with offsets: item `i` costs one slice, opening costs nothing."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+        self._offsets, self._bytes = arrays[f"{name}.offsets"], memoryview(arrays[name])  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -89,18 +100,11 @@ class Strings:
         return tuple(str(self._bytes[a:b], "utf-8") for a, b in zip(starts, ends, strict=True))
 
     @staticmethod
-    def write(folder: Path, name: str, texts: Iterable[str]) -> int:
-        """Write texts, in order, and return their number."""
-        lengths: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
-        parts: list[bytes] = []
-        rows = iter(texts)
-        while block := [text.encode("utf-8") for text in islice(rows, 20_000)]:
-            lengths.append(np.fromiter(map(len, block), np.int64, len(block)))
-            parts.append(b"".join(block))
-        offsets = np.cumsum(np.concatenate(lengths))
-        np.save(folder / f"{name}.offsets.npy", offsets)
-        np.save(folder / f"{name}.utf8.npy", np.frombuffer(b"".join(parts), np.uint8))
-        return len(offsets) - 1
+    def arrays(name: str, texts: Iterable[str]) -> dict[str, NDArray[Any]]:
+        """The two arrays of some texts."""
+        data = [text.encode() for text in texts]
+        offsets = np.cumsum([0, *map(len, data)], dtype=np.int64)
+        return {name: np.frombuffer(b"".join(data), np.uint8), f"{name}.offsets": offsets}
 
 
 class Columns:
@@ -111,28 +115,22 @@ class Columns:
     """
 
     def __init__(self, folder: Path) -> None:
-        records, documents = load_array(folder / "records.npy"), load_array(folder / "documents.npy")
-        self.records: dict[str, NDArray[np.int32]] = dict(zip(RECORD_COLUMNS, records, strict=True))
-        self.documents: dict[str, NDArray[np.int64]] = dict(zip(DOCUMENT_COLUMNS, documents, strict=True))
-        self.text_keys: NDArray[np.uint64] = load_array(folder / "keys.npy")
-        self.digests: NDArray[np.uint8] = load_array(folder / "digests.npy")
-        self.chunk_ids = Strings(folder, "chunk_ids")
-        self.document_ids = Strings(folder, "document_ids")
-        self.paths = Strings(folder, "paths")
-        self._order: NDArray[np.int32] = load_array(folder / "record_order.npy")
-        self._pages: NDArray[np.int32] = load_array(folder / "page_starts.npy")
-        self._places: NDArray[np.int32] = load_array(folder / "place_starts.npy")
-        self._locators = Strings(folder, "place_locators")
+        arrays, self.names = load_arrays(folder / COLUMNS)
         try:
-            self.names: dict[str, list[Any]] = json.loads((folder / "names.json").read_text(encoding="utf-8"))
-        except OSError as exc:
-            raise unreadable(folder / "names.json", exc) from exc
-        except ValueError as exc:
-            raise damaged(folder / "names.json", "is not as it was written") from exc
+            records, documents = arrays["records"], arrays["documents"]
+            self.records: dict[str, NDArray[np.int32]] = dict(zip(RECORD_COLUMNS, records, strict=True))
+            self.documents: dict[str, NDArray[np.int64]] = dict(zip(DOCUMENT_COLUMNS, documents, strict=True))
+            self.text_keys, self.digests = arrays["keys"], arrays["digests"]
+            self.chunk_ids, self.document_ids, self.paths, self._locators = (
+                Strings(arrays, name) for name in ("chunk_ids", "document_ids", "paths", "locators")
+            )
+            self._order, self._pages, self._places = (arrays[n] for n in ("order", "page_starts", "place_starts"))
+        except (KeyError, ValueError) as exc:
+            raise damaged(folder / COLUMNS, "is not as it was written") from exc
         if len({records.shape[1], len(self.text_keys), len(self._order), len(self.chunk_ids)}) != 1 or (
             len({documents.shape[1], len(self.digests), len(self.paths), len(self.document_ids)}) != 1
         ):
-            raise damaged(folder / "records.npy", "does not fit the other arrays")
+            raise damaged(folder / COLUMNS, "does not fit together")
         self.records_total, self.documents_total = len(self.text_keys), len(self.digests)
 
     def _part(self, array: NDArray[Any], kind: str, document: int) -> NDArray[Any]:
@@ -172,13 +170,7 @@ class Columns:
 
         The chunk that holds the match's first character; else the first that holds another part of it, or of its line
         (a match may lie in what no chunk covers); for a line before all chunks, which is front matter, the first of them;
-        else the whole-document record. Among several, the lowest number.
-
-        Args:
-            document: Its number.
-            match: Characters of the match in the document.
-            line: Characters of the line that it is on.
-            allowed: bool (n,) over records, or None for all.
+        else the whole-document record. Among several, the lowest number. `match` and `line` are characters of the document.
         """
         order = self._part(self._order, "record", document)
         whole = self.records["whole"][order].astype(bool)
@@ -264,22 +256,24 @@ def save_columns(
 ) -> None:
     """Write the arrays: `records` and `documents` by column name, but for what is counted from the others (`first_*`)."""
     folder.mkdir(parents=True)
-    (folder / "names.json").write_text(json.dumps(names, ensure_ascii=False, sort_keys=True), encoding="utf-8")
     owners, starts = np.asarray(records["document_number"], np.int64), np.asarray(records["start_char"], np.int64)
     counted = {**documents, "records": np.bincount(owners, minlength=len(digests))}
     for kind in ("record", "page", "place"):
         counts = np.asarray(counted[f"{kind}s"], np.int64)
         counted[f"first_{kind}"] = np.cumsum(counts) - counts
-    np.save(folder / "records.npy", np.stack([np.asarray(records[name], np.int32) for name in RECORD_COLUMNS]))
-    np.save(folder / "documents.npy", np.stack([np.asarray(counted[name], np.int64) for name in DOCUMENT_COLUMNS]))
-    np.save(folder / "keys.npy", np.asarray(records["text_key"], np.uint64))
-    np.save(folder / "record_order.npy", np.lexsort((np.arange(len(owners)), starts, owners)).astype(np.int32))
-    np.save(folder / "digests.npy", np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16))
-    np.save(folder / "page_starts.npy", np.asarray(pages, np.int32))
-    np.save(folder / "place_starts.npy", np.asarray(places, np.int32))
-    texts = {"chunk_ids": chunk_ids, "document_ids": document_ids, "paths": paths, "place_locators": locators}
+    arrays: dict[str, NDArray[Any]] = {
+        "records": np.stack([np.asarray(records[name], np.int32) for name in RECORD_COLUMNS]),
+        "documents": np.stack([np.asarray(counted[name], np.int64) for name in DOCUMENT_COLUMNS]),
+        "keys": np.asarray(records["text_key"], np.uint64),
+        "order": np.lexsort((np.arange(len(owners)), starts, owners)).astype(np.int32),
+        "digests": np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16),
+        "page_starts": np.asarray(pages, np.int32),
+        "place_starts": np.asarray(places, np.int32),
+    }
+    texts = {"chunk_ids": chunk_ids, "document_ids": document_ids, "paths": paths, "locators": locators}
     for name, values in texts.items():
-        Strings.write(folder, name, values)
+        arrays |= Strings.arrays(name, values)
+    save_arrays(folder / COLUMNS, arrays, names)
 
 
 def _distinct(connection: duckdb.DuckDBPyConnection, column: str) -> list[str]:

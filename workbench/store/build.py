@@ -28,7 +28,7 @@ import workbench
 from workbench.errors import CorpusError, WorkbenchError
 from workbench.records import EncoderIdentity, Progress, ProgressCallback
 from workbench.store import generations, schema
-from workbench.store.arrays import write_columns
+from workbench.store.arrays import Columns, write_columns
 from workbench.store.database import fetch, open_reading, open_writing, stream
 from workbench.store.generations import DATABASE, Layout, Manifest, Pin, damaged, step
 from workbench.store.grep.text import build_text
@@ -79,7 +79,7 @@ def build_generation(
             corpus's own encoder first.
         tell: Called with a Progress at each step.
         rules: Digest of the rules of access that every document was indexed under; None: not all under the same.
-        lost: Keys of encoders whose vectors `old` has and whose digests do not hold: nothing is carried over from them.
+        lost: Keys of encoders whose vectors in `old` are damaged: nothing is carried over from them.
 
     Raises CorpusDamaged where the old generation's database has another digest than it should.
     """
@@ -291,7 +291,7 @@ def _manifest(
     """Measure and name what was built."""
     from workbench.store.records import content_digest
 
-    digest = content_digest(np.load(folder / "records" / "digests.npy"), encoders)
+    digest = content_digest(Columns(folder / "records").digests, encoders)
     return Manifest(
         generation=f"{generations.next_number(corpus):06d}-{digest[:8]}",
         created=datetime.now(UTC).isoformat(timespec="seconds"),

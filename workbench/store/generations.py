@@ -303,15 +303,9 @@ def hold(folder: Path, manifest: Manifest | None = None, *, earlier: bool = Fals
 
 
 def pin(corpus: Path, *, whole: bool = True, earlier: bool = False) -> Pin:
-    """Hold the current generation: read its pointer, lock it, and check sizes of all parts and digests of small ones.
-
-    Between reading the pointer and taking the lock a writer may publish another generation and remove this one; then the
-    lock is not to be had and the pointer is read again.
-
-    Args:
-        corpus: The corpus folder.
-        whole: Refuse a generation of which a part is missing or has another size, or a small one another digest.
-        earlier: Take one of an earlier format too.
+    """Hold the current generation: read its pointer, lock it, and (`whole`) refuse one of which a part is missing or has another
+    size, or a small one another digest; `earlier` takes one of an earlier format too. Between reading the pointer and taking the
+    lock a writer may publish another generation and remove this one; then the pointer is read again.
 
     Raises CorpusNotFound, CorpusDamaged, CorpusError.
     """

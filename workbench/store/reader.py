@@ -234,11 +234,8 @@ class Generation:
 
 
 def open_generation(corpus: str | Path, policy: Policy | None = None, rules: CorpusRules | None = None) -> Generation:
-    """Open the current generation of a corpus and keep it on disk until it is closed; see `Generation`.
-
-    Raises:
-        CorpusNotFound: Nothing was indexed there yet.
-        CorpusDamaged: A part is missing or not as it was written.
+    """Open the current generation of a corpus and keep it on disk until it is closed; see `Generation`. Raises
+    CorpusNotFound, and CorpusDamaged where a part is missing or not as it was written.
     """
     folder = Path(corpus)
     return open_pinned(folder, generations.pin(folder), policy, rules)

@@ -105,16 +105,10 @@ class StoredRecords:
     # --- masks -------------------------------------------------------------------------------------------------------
 
     def scope(self, principal: Principal | None, where: str | None, collections: Sequence[str]) -> Scope:
-        """Masks for a principal, a filter and collections; kept by key.
-
-        Args:
-            principal: Who asks; None is the local owner.
-            where: A filter in the filter language; None or blank lets everything pass.
-            collections: Names; empty means all. A name that the corpus lacks has no records.
-
-        Raises:
-            PrincipalRequired: Nobody named, and some document has a tenant or roles.
-            FilterError: The filter cannot be read, or names a field that no visible document has.
+        """Masks for a principal (None: the local owner), a filter (None or blank lets everything pass) and collections by
+        name (none: all; one that the corpus lacks has no records); kept by key. Raises PrincipalRequired where nobody is
+        named and some document has a tenant or roles, FilterError where the filter cannot be read or names a field that no
+        visible document has.
         """
         node = filters.parse(where) if where is not None and where.strip() else None
         wanted = sorted(set(collections))
@@ -183,12 +177,8 @@ class StoredRecords:
         return tuple(sorted({*filters.COLUMNS, *self._known_keys(who, scope.visible_documents)}))
 
     def may_know(self, access: str, path: str, principal: Principal | None) -> bool:
-        """Whether a principal may know of a file without a document.
-
-        Args:
-            access: What rules and flags gave to it, as the table `files` has it; "" where it is not known.
-            path: Relative to its root.
-            principal: Who asks.
+        """Whether a principal may know of a file without a document, by its path in its root and the access that rules and
+        flags gave to it, as the table `files` has it ("" where it is not known).
         """
         if not access:
             return self.scope(principal, None, ()).visible_documents is None
@@ -196,39 +186,29 @@ class StoredRecords:
 
     def may_read(self, root: str, path: str, claims: Mapping[str, Any], principal: Principal | None) -> bool:
         """Whether a principal may read a file below an indexed folder that was not indexed: what an indexing run would leave out
-        nobody reads, and what it would take, those whom the rules of `corpus.yaml` and the file's own claims let see it.
-
-        Where a run's flags gave access to other files of the folder, nobody can say what they would give to this one.
-
-        Args:
-            root: The indexed folder.
-            path: Relative to it.
-            claims: The file's front matter.
-            principal: Who asks.
+        nobody reads, and what it would take, those whom the rules of `corpus.yaml` and the file's own claims (its front matter)
+        let see it. Where a run's flags gave access to other files of the folder, nobody can say what they would give to this one.
         """
-        rules, plain_access = self._all_rules, FileRules().access
+        rules = self._all_rules
         options = fetch(self.connection, "SELECT options FROM roots WHERE root = ? AND whole", [root])
         if not options or rules.left_out(path):
             return False
         walked = json.loads(options[0][0])
-        if not walked.get("hidden", False) and any(part.startswith(".") for part in path.split("/")):
+        hidden = not walked.get("hidden", False) and any(part.startswith(".") for part in path.split("/"))
+        if hidden or (walked.get("gitignore", True) and ignores(root, path)):
             return False
-        if walked.get("gitignore", True) and ignores(root, path):
-            return False
-        known = fetch(self.connection, "SELECT path, access FROM files WHERE root = ? AND access <> ''", [root])
-        if self.scope(principal, None, ()).visible_documents is not None and any(name == path for name, _ in known):
+        known = dict(fetch(self.connection, "SELECT path, access FROM files WHERE root = ? AND access <> ''", [root]))
+        if self.scope(principal, None, ()).visible_documents is not None and path in known:
             return False  # it was indexed, and it, or some record of it, is hidden
-        if (self._rules or any(access != plain_access for _, access in known)) and any(
-            access != rules.for_file(name, FileRules()).access for name, access in known
-        ):
+        flagged = self._rules or any(access != FileRules().access for access in known.values())
+        if flagged and any(access != rules.for_file(name, FileRules()).access for name, access in known.items()):
             return False
         given = rules.for_file(path, FileRules())
         try:
             seen, _ = narrow(Visibility(given.tenant, given.roles, given.sensitivity), claims)
         except ReadError:
             return False
-        access = json.dumps([seen.tenant, seen.roles, seen.sensitivity])
-        return may_know(access, principal, self.policy)
+        return may_know(json.dumps([seen.tenant, seen.roles, seen.sensitivity]), principal, self.policy)
 
     def of_kind(self, kind: ChunkKind) -> NDArray[np.bool_]:
         """Which records are of this kind, bool (n,); whoever asks sees no more of them than a scope lets through."""
@@ -297,7 +277,7 @@ class StoredRecords:
 
     def documents(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked; with their text."""
-        return self._documents(numbers, texts=True)
+        return self._documents(numbers, "text")
 
     def headers(self, numbers: Sequence[int]) -> list[Document]:
         """Documents by number, in the order asked, with "" for the text.
@@ -305,13 +285,12 @@ class StoredRecords:
         DuckDB unpacks the texts of two thousand documents to give one of them: for the ten documents of a result 120 ms of a
         large corpus, against 1 ms without.
         """
-        return self._documents(numbers, texts=False)
+        return self._documents(numbers, "'' AS text")
 
-    def _documents(self, numbers: Sequence[int], *, texts: bool) -> list[Document]:
+    def _documents(self, numbers: Sequence[int], text: str) -> list[Document]:
         if not len(numbers):
             return []
         wanted = np.asarray(numbers, np.int64)
-        text = "text" if texts else "'' AS text"
         sql = f"SELECT {_DOCUMENT}, {text} FROM documents WHERE number IN (SELECT unnest(?))"
         stored = {row[0]: row[1:] for row in fetch(self.connection, sql, [wanted.tolist()])}
         held = {name: column[wanted].tolist() for name, column in self.arrays.documents.items()}
@@ -373,45 +352,53 @@ class StoredRecords:
 
     def ids(self, scope: Scope) -> frozenset[str]:
         """Ids of the visible documents."""
-        seen = scope.visible_documents
-        numbers = np.arange(self.documents_total) if seen is None else np.flatnonzero(seen)
-        return frozenset(self.arrays.document_ids.take(numbers))
+        return frozenset(
+            self.arrays.document_ids.take(np.arange(self.documents_total)[_all_or(scope.visible_documents)])
+        )
+
+    def _whole_roots(self) -> set[str]:
+        return {row[0] for row in fetch(self.connection, "SELECT root FROM roots WHERE whole")}
 
     def roots(self, scope: Scope) -> tuple[str, ...]:
         """Absolute paths of the indexed folders that hold visible documents, sorted.
 
         The folder of a file that was indexed alone is not one of them: indexing a file opens no folder.
         """
-        codes = self.arrays.documents["root"]
-        seen = codes if scope.visible_documents is None else codes[scope.visible_documents]
-        present = np.bincount(seen, minlength=len(self.arrays.names["roots"])) > 0
-        whole = {row[0] for row in fetch(self.connection, "SELECT root FROM roots WHERE whole")}
-        held = {r for r, there in zip(self.arrays.names["roots"], present, strict=True) if there}
-        return tuple(sorted(held & whole))
+        held = _counted(self._seen(scope, "root"), self.arrays.names["roots"])
+        return tuple(sorted(held.keys() & self._whole_roots()))
 
     def sources(self, scope: Scope) -> list[Source]:
         """What the visible documents came from: a row for each indexed folder, and for folders of single files, by path."""
-        arrays, names = self.arrays, self.arrays.names["roots"]
-        whole = {row[0] for row in fetch(self.connection, "SELECT root FROM roots WHERE whole")}
-        codes = arrays.documents["root"]
-        seen = np.ones(len(codes), bool) if scope.visible_documents is None else scope.visible_documents
-        owners = np.asarray(arrays.records["document_number"], np.int64)
-        if scope.visible is not None:
-            owners = owners[scope.visible]
-        documents = np.bincount(codes[seen], minlength=len(names))
-        chunks = np.bincount(codes[owners], minlength=len(names))
-        sizes = np.bincount(codes[seen], weights=arrays.documents["size"][seen], minlength=len(names))
-        copies = np.bincount(codes[self._repeated(scope)], minlength=len(names))
-        rows = fetch_columns(self.connection, "SELECT epoch(modified) AS at FROM documents ORDER BY number")
-        times = np.asarray(rows["at"], np.float64)
+        arrays, whole, seen = self.arrays, self._whole_roots(), scope.visible_documents
+        names, codes = arrays.names["roots"], arrays.documents["root"]
+        owners = np.asarray(arrays.records["document_number"][_all_or(scope.visible)], np.int64)
+        documents = _counted(codes[_all_or(seen)], names)
+        chunks, copies = _counted(codes[owners], names), _counted(codes[self._repeated(scope)], names)
+        times = np.asarray(
+            fetch_columns(self.connection, "SELECT epoch(modified) AS at FROM documents ORDER BY number")["at"],
+            np.float64,
+        )
         made = []
         for code, name in enumerate(names):
-            if documents[code]:
-                own = times[seen & (codes == code) & np.isfinite(times)]
-                newest = datetime.fromtimestamp(float(own.max()), UTC) if len(own) else None
-                counts = (int(documents[code]), int(chunks[code]), int(sizes[code]))
-                made.append(Source(name, "folder" if name in whole else "files", *counts, newest, int(copies[code])))
+            if name in documents:
+                own = codes == code if seen is None else seen & (codes == code)
+                newest = np.nanmax(times[own]) if np.isfinite(times[own]).any() else None
+                made.append(
+                    Source(
+                        name,
+                        "folder" if name in whole else "files",
+                        documents[name],
+                        chunks.get(name, 0),
+                        int(arrays.documents["size"][own].sum()),
+                        None if newest is None else datetime.fromtimestamp(float(newest), UTC),
+                        copies.get(name, 0),
+                    )
+                )
         return sorted(made, key=lambda source: source.path)
+
+    def _seen(self, scope: Scope, column: str) -> Any:
+        """A column of the visible documents."""
+        return self.arrays.documents[column][_all_or(scope.visible_documents)]
 
     # --- the same text several times -----------------------------------------------------------------------------------
 
@@ -464,8 +451,7 @@ class StoredRecords:
 
     def digest(self, scope: Scope) -> str:
         """Hex digest of the visible documents, their records and the encoders, whatever order they were indexed in."""
-        seen = self.arrays.digests if scope.visible_documents is None else self.arrays.digests[scope.visible_documents]
-        return content_digest(seen, self._manifest.encoders)
+        return content_digest(self.arrays.digests[_all_or(scope.visible_documents)], self._manifest.encoders)
 
     def info(self, scope: Scope) -> Mapping[str, Any]:
         """Counts by type, collection and language, bytes and digest, of what is visible.
@@ -474,29 +460,26 @@ class StoredRecords:
         `copies` counts the documents that repeat the text of an earlier one; `cut` counts the chunks that are longer than the
         corpus's own encoder reads.
         """
-        arrays = self.arrays
-        seen = slice(None) if scope.visible_documents is None else scope.visible_documents
-        records = slice(None) if scope.visible is None else scope.visible
-        collections = arrays.records["collection"][records]
+        names, sizes = self.arrays.names, self._seen(scope, "size")
+        records = self.arrays.records["collection"][_all_or(scope.visible)]
+        collections = _counted(records, names["collections"])
+        granularities = zip(names["collections"], names["granularities"], strict=True)
+        encoders, own = self._manifest.encoders, self._manifest.encoder
         return {
             "generation": self.generation,
-            "documents": len(arrays.documents["access"][seen]),
+            "documents": len(sizes),
             "copies": len(self._repeated(scope)),
-            "records": len(collections),
-            "bytes": int(arrays.documents["size"][seen].sum()),
-            "types": _counted(arrays.documents["type"][seen], arrays.names["types"]),
-            "languages": _counted(arrays.documents["language"][seen], arrays.names["languages"]),
-            "collections": _counted(collections, arrays.names["collections"]),
-            "granularities": {
-                name: granularity
-                for name, granularity in zip(arrays.names["collections"], arrays.names["granularities"], strict=True)
-                if name in _counted(collections, arrays.names["collections"])
-            },
+            "records": len(records),
+            "bytes": int(sizes.sum()),
+            "types": _counted(self._seen(scope, "type"), names["types"]),
+            "languages": _counted(self._seen(scope, "language"), names["languages"]),
+            "collections": collections,
+            "granularities": {name: kind for name, kind in granularities if name in collections},
             "roots": list(self.roots(scope)),
-            "encoder": self._manifest.encoders[self._manifest.encoder].name if self._manifest.encoder else "",
+            "encoder": encoders[own].name if own else "",
             "encoders": [
                 {"name": e.name, "digest": e.digest, "runtime": e.runtime, "dim": e.dim, "max_tokens": e.max_tokens}
-                for _, e in self._encoders()
+                for _, e in sorted(encoders.items(), key=lambda item: (item[0] != own, item[0]))
             ],
             "cut": self._cut(scope),
             "digest": self.digest(scope),
@@ -507,11 +490,6 @@ class StoredRecords:
         rows = fetch(self.connection, CUT_RECORDS, [own.max_tokens]) if own is not None else []
         numbers = np.array([number for (number,) in rows], np.int64)
         return len(numbers) if scope.visible is None else int(np.count_nonzero(scope.visible[numbers]))
-
-    def _encoders(self) -> list[tuple[str, EncoderIdentity]]:
-        """Key and identity, the corpus's own first."""
-        own = self._manifest.encoder
-        return sorted(self._manifest.encoders.items(), key=lambda item: (item[0] != own, item[0]))
 
 
 def stored_access(columns: Columns) -> tuple[tuple[Access, ...], NDArray[np.int32]]:
@@ -530,8 +508,14 @@ def content_digest(document_digests: NDArray[np.uint8], encoders: Mapping[str, E
 
 
 def _counted(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
+    """How often each code occurs, by its name; those that do not occur are left out."""
     counts = np.bincount(np.asarray(codes, np.int64), minlength=len(names))
     return {name: int(n) for name, n in zip(names, counts, strict=True) if n}
+
+
+def _all_or(mask: NDArray[np.bool_] | None) -> Any:
+    """What picks by a mask, where None is everything."""
+    return slice(None) if mask is None else mask
 
 
 def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

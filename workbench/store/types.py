@@ -163,11 +163,8 @@ class RecordColumns:
 
 
 def joined(spans: Iterable[tuple[int, int]], *, touching: bool = False) -> list[tuple[int, int]]:
-    """The spans in order, overlapping ones as one.
-
-    Args:
-        spans: Start (included) and end (excluded) each, in any order.
-        touching: Whether spans that only touch are one, too.
+    """The spans (start included, end excluded; in any order) in order, overlapping ones as one; with `touching` also those
+    that only touch.
     """
     made: list[tuple[int, int]] = []
     for start, end in sorted(spans):

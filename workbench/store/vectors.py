@@ -68,21 +68,11 @@ def build_vectors(
     identity: EncoderIdentity,
     progress: ProgressCallback | None = None,
 ) -> str:
-    """Write `vectors.npy`, `index.usearch` and `identity.json`.
+    """Write `vectors.npy`, `index.usearch` and `identity.json` of `n` records, and return why there is no graph, or "".
 
-    Args:
-        folder: Where to; made if missing, files of these names replaced.
-        blocks: float32 (any, dim) in record order. Rows have length 1; a row of zeros is allowed and is equally far from
-            everything.
-        n: Number of records.
-        identity: Who made them; `dim` is checked.
-        progress: Called with the steps `vectors` and `graph`.
-
-    Returns:
-        Why there is no graph, or "".
-
-    Raises:
-        CorpusError: Rows are too many or too few, have another width, or are not unit vectors.
+    `blocks` are float32 (any, dim) in record order; rows have length 1, or 0: such a one is equally far from everything.
+    `progress` is called with the steps `vectors` and `graph`. Raises CorpusError where rows are too many or too few, have another
+    width than `identity` says, or are not unit vectors.
     """
     folder.mkdir(parents=True, exist_ok=True)
     matrix = _write_matrix(folder / MATRIX, blocks, n, identity, _reporter("vectors", n, progress))

@@ -341,15 +341,9 @@ def uses_collection(node: Node) -> bool:
 
 
 def select(node: Node, collections: Sequence[str], keys: Collection[str]) -> Statement:
-    """The statement that evaluates a filter: one row a document in number order, one Boolean column a collection.
-
-    Args:
-        node: The filter.
-        collections: Names of the corpus's collections; empty where the filter does not use `collection`.
-        keys: Front-matter keys that the principal may know of.
-
-    Raises:
-        FilterError: An unknown field, or a value that its field cannot have.
+    """The statement that evaluates a filter: one row a document in number order, one Boolean column for each name in
+    `collections` (one column where there are none, because the filter does not use them). `keys` are the front-matter keys
+    that the principal may know of. Raises FilterError for an unknown field, or a value that its field cannot have.
     """
     _check_fields(node, {_nfc(key) for key in keys})
     values: list[object] = []

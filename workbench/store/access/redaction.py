@@ -222,14 +222,7 @@ class Redacted:
 
 
 class Redactor:
-    """Asks a policy about documents, each once; safe from several threads.
-
-    Args:
-        records: The record store.
-        grep: The line index, for texts.
-        policy: Decides what is masked.
-        principal: For whom.
-    """
+    """Asks a policy about documents for a principal, each once; safe from several threads."""
 
     def __init__(self, records: StoredRecords, grep: MappedGrep, policy: Policy, principal: Principal | None) -> None:
         self._records, self._grep, self.policy, self.principal = records, grep, policy, principal

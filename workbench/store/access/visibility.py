@@ -126,13 +126,9 @@ def visible(access: Access, principal: Principal | None, policy: Policy) -> bool
 def may_know(
     access: str, principal: Principal | None, policy: Policy, changes: Mapping[str, Any] | None = None
 ) -> bool:
-    """Whether a principal may know of a file: as of a document with the access that rules and flags gave to the file.
-
-    Args:
-        access: Tenant, roles and sensitivity as JSON (`FileRules.access`).
-        principal: Who asks; None knows of files without tenant and roles only.
-        policy: What a sensitivity means.
-        changes: What the rules of today set for it (`ingest.rules.access_changes`).
+    """Whether a principal may know of a file: as of a document with the access (JSON, `FileRules.access`) that rules and
+    flags gave to the file, under the `changes` that the rules of today set for it (`ingest.rules.access_changes`). Principal
+    None knows of files without tenant and roles only.
     """
     tenant, roles, level = json.loads(access)
     kind = Access(tenant, tuple(roles), level).under(changes or {})
@@ -150,19 +146,8 @@ def require_principal(kinds: Sequence[Access], principal: Principal | None) -> N
 def visible_documents(
     kinds: Sequence[Access], codes: NDArray[np.int32], principal: Principal | None, policy: Policy
 ) -> NDArray[np.bool_] | None:
-    """The mask over documents.
-
-    Args:
-        kinds: The distinct kinds of access.
-        codes: int32 (d,), index into `kinds` for each document.
-        principal: Who asks.
-        policy: What its sensitivity does.
-
-    Returns:
-        bool (d,), or None where every document is visible.
-
-    Raises:
-        PrincipalRequired: Nobody named, and some document has a tenant or roles.
+    """The mask over documents, bool (d,), or None where every document is visible. `codes`, int32 (d,), is the index into `kinds`
+    for each document. Raises PrincipalRequired where nobody is named and some document has a tenant or roles.
     """
     require_principal(kinds, principal)
     seen = np.fromiter((visible(kind, principal, policy) for kind in kinds), bool, len(kinds))

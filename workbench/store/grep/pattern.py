@@ -100,13 +100,9 @@ def read_fixed(text: str) -> Reading:
 
 
 def read_regex(pattern: str, *, ignore: bool = False, whole_word: bool = False, lines: bool = True) -> Reading | None:
-    r"""A pattern that RE2 accepts, or None where it is not understood.
-
-    Args:
-        pattern: In NFC.
-        ignore: Whether it will be compiled to ignore case.
-        whole_word: Whether a separator or a line's border is known to be before and after it.
-        lines: No match is to cross a newline; without, the flag s and `\A` keep their meaning in the whole text.
+    r"""A pattern that RE2 accepts, in NFC, or None where it is not understood. `ignore` is whether it will be compiled to ignore
+    case, `whole_word` whether a separator or a line's border is known to be before and after it. Without `lines` matches may
+    cross a newline: the flag s and `\A` keep their meaning in the whole text.
     """
     tree = _parsed(pattern)
     if tree is None:
@@ -437,7 +433,7 @@ _SHOWN = 60
 _SHORTEST = 3
 _LINES = "(?m)"
 _BYTE_ESCAPE = "\\C"
-_ASCII = re.compile(r"[\x00-\x7f]+")
+_ONE_CASE = re.compile(r"[\x00-JL-RT-jl-rt-\x7f]+")
 
 Search = Callable[[Any, int, int], tuple[int, int]]
 """Bytes, first and last offset -> first and last offset of the leftmost match, or (-1, -1)."""
@@ -453,7 +449,6 @@ class GrepPattern:
         needs: Finds text that every match holds, over the text or, where case is ignored, over the text in small letters; or
             None where there is nothing to tell.
         exact: Whether a line that holds it matches.
-        odd: Whether characters beyond ASCII may be a case of one of its letters: the Kelvin sign and the long s.
         program: Instructions that the pattern unfolds to.
         search: Finds the leftmost match; with whole words, the character before and after may be part of it.
         spans: Finds the leftmost match without them.
@@ -464,7 +459,6 @@ class GrepPattern:
     ignore: bool
     needs: Search | None
     exact: bool
-    odd: bool
     program: int
     search: Search
     spans: Search
@@ -524,16 +518,9 @@ def matches(data: bytes, search: Search, start: int = 0, end: int | None = None)
 
 @lru_cache(maxsize=64)
 def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
-    """Make a pattern ready.
-
-    Args:
-        pattern: Text that stands for itself, or a regular expression in RE2's syntax.
-        regex: Which of the two.
-        case: `smart` (sensitive only if the pattern has a capital), `sensitive` or `ignore`.
-        word: Match whole words only: a separator or the line's border before and after.
-
-    Raises:
-        QueryError: The pattern is empty, or RE2 refuses it; the message gives RE2's reason.
+    """Make a pattern ready: text that stands for itself, or a regular expression in RE2's syntax; `case` is `smart`
+    (sensitive only if the pattern has a capital), `sensitive` or `ignore`; `word` matches whole words only, a separator or
+    the line's border before and after. Raises QueryError where it is empty or RE2 refuses it, with RE2's reason.
     """
     if not pattern:
         raise QueryError("The pattern is empty", "Give at least one character to look for")
@@ -575,19 +562,20 @@ def prepare(pattern: str, *, regex: bool, case: str, word: bool) -> GrepPattern:
         inner = f"(?:^|{RE2_SEPARATOR})({text})(?:$|{RE2_SEPARATOR})"
         spans = matcher(_compile(pattern, inner, ignore, groups=True), groups=True)
     held = reading.needs if reading is not None else ""
+    exact = reading is not None and reading.exact and not word
     if ignore:
-        held = max(_ASCII.findall(held), key=len, default="").lower()
-    exact = reading is not None and reading.exact and not word and held in (reading.needs, reading.needs.lower())
+        # Of k and s a character beyond ASCII is a case too: the Kelvin sign and the long s.
+        whole, held = held, max(_ONE_CASE.findall(held), key=len, default="").lower()
+        exact &= held == whole.lower()
     # A character or two are in so many lines that looking for them first costs more than it saves.
     needs = _finder(held) if "\n" not in held and len(held) >= (1 if exact else _SHORTEST) else None
-    odd = ignore and not {"k", "s"}.isdisjoint(held)
     note = ""
     if reading is not None and reading.ascii_borders:
         note = (
             f"{_shown(pattern)} has a \\b that knows letters of ASCII only, because what stands beside it may or may not be"
             " a word; write it next to a letter, a space or the end of the pattern"
         )
-    return GrepPattern(pattern, ignore, needs, exact, odd, plain.programsize, search, spans, note)
+    return GrepPattern(pattern, ignore, needs, exact, plain.programsize, search, spans, note)
 
 
 def _finder(text: str) -> Search:

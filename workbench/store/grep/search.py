@@ -68,20 +68,8 @@ Ints = NDArray[np.int64]
 
 
 def scan(text: MappedText, documents: Ints | None, pattern: GrepPattern, most: int, pool: Executor) -> Ints:
-    """The first matching lines of some documents.
-
-    Args:
-        text: The text file.
-        documents: Document numbers, ascending; None for all.
-        pattern: What to look for.
-        most: How many lines are wanted.
-        pool: Runs blocks at the same time.
-
-    Returns:
-        Line numbers in the file, ascending: all of them, or the first `most`.
-
-    Raises:
-        QueryError: It takes too long.
+    """The first `most` matching lines of some documents (ascending; None: all): int64 line numbers in the file, ascending.
+    Blocks are searched in `pool`. Raises QueryError where it takes too long.
     """
     blocks = _blocks(text, documents, max(1 << 14, _BLOCK_BYTES // max(1, pattern.program // _SMALL_PROGRAM)))
     search = partial(_scan_block, text, pattern, most)
@@ -102,12 +90,6 @@ def scan(text: MappedText, documents: Ints | None, pattern: GrepPattern, most: i
             apply = pool.map  # type: ignore[assignment]
         some = list(islice(blocks, _AT_ONCE))
     lines: Ints = np.searchsorted(text.line_starts, np.array(found, np.int64), side="right") - 1
-    if pattern.needs is not None and pattern.odd and len(text.odd_lines):
-        odd = text.odd_lines
-        if documents is not None:
-            odd = odd[np.isin(text.document_of(odd), documents)]
-        matched = [pattern.search(text.data, *text.line_bytes(line))[0] >= 0 for line in odd.tolist()]
-        lines = np.union1d(lines, odd[np.array(matched, bool)])
     return lines[:most]
 
 
@@ -191,13 +173,9 @@ def group(text: MappedText, matched: Sequence[Ints], context: int) -> Groups:
 
 
 def reached(counts: str, records: Ints, documents: Ints, depth: int) -> int:
-    """How many passages, best first, take a depth that counts `passages`, `chunks` or `documents`; 0 if these are too few.
-
-    Args:
-        counts: What the depth counts.
-        records: int64 (m,), the record that stands for each passage; -1, for none, counts as no chunk and no document.
-        documents: int64 (m,), the document of each.
-        depth: At least 1.
+    """How many passages, best first, take a depth (at least 1) that counts `passages`, `chunks` or `documents`; 0 if these
+    are too few. `records`, int64 (m,), is the record that stands for each passage: -1, for none, counts as no chunk and no
+    document.
     """
     if counts == "passages":
         return depth if len(records) >= depth else 0
@@ -207,16 +185,9 @@ def reached(counts: str, records: Ints, documents: Ints, depth: int) -> int:
 
 
 class MappedGrep:
-    """grep over a generation's mapped files; read-only, safe from several threads.
-
-    Args:
-        folder: What `build_text` wrote.
-        columns: The arrays of records and documents.
-        most_lines: Matched lines of one pattern that are ranked.
-
-    Raises:
-        CorpusDamaged: A file is missing, or its arrays do not fit each other.
-        UsageError: The two are not of one generation.
+    """grep over a generation's mapped files, the folder that `build_text` wrote and the arrays of its records; read-only,
+    safe from several threads. `most_lines` matched lines of one pattern are ranked. Raises CorpusDamaged where a file is
+    missing or its arrays do not fit each other, UsageError where the two are not of one generation.
     """
 
     def __init__(self, folder: Path, columns: Columns, *, most_lines: int = MOST_LINES) -> None:

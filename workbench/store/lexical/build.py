@@ -9,20 +9,22 @@ and `words_made_with(name, value)`, what decides which words a text has.
 
 DuckDB finds the pieces of every text (`tokens.piece_sql`). What follows needs only whole numbers and is done in numpy, because
 the same grouping in SQL peaked near 2 GB at 200,000 records whatever its memory limit. Here memory is bounded by a block of
-records, the vocabulary and a block of words: occurrences are written as runs sorted by word, and merged a range of words at a
-time.
+records, the vocabulary and a range of words: occurrences are written to disk as they come, record by record, and taken from there
+a range of words at a time.
 """
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +32,7 @@ from numpy.typing import NDArray
 from workbench import settings
 from workbench.errors import CorpusError
 from workbench.records import Progress, ProgressCallback
-from workbench.store.database import Database, fetch
+from workbench.store.database import Database, fetch, fetch_columns
 from workbench.store.lexical import tokens
 
 if TYPE_CHECKING:
@@ -39,8 +41,10 @@ if TYPE_CHECKING:
 BLOCK_CHARACTERS = 1 << 22
 """Characters of text that DuckDB splits at once."""
 
-RUN_PIECES = 1 << 21
-"""Pieces of text whose words are sorted at once: what memory is proportional to."""
+RANGE = 1 << 21
+"""Occurrences of words that are sorted at once: what memory is proportional to."""
+
+_KEPT_PIECES = 1 << 18
 
 _POSITIONS = 1 << 26  # a place is an int32 with five bits for the span
 
@@ -71,21 +75,11 @@ def build_words(
     scratch: Path | None = None,
     progress: ProgressCallback | None = None,
     *,
-    run_pieces: int = RUN_PIECES,
+    most: int = RANGE,
 ) -> int:
-    """Make the tables from the table `records` (number 0..n-1, context, text).
-
-    Args:
-        connection: A database open for writing.
-        scratch: Folder for temporary files, made if it is missing; None takes the system's.
-        progress: Called with the step `words`.
-        run_pieces: Pieces of text in a run.
-
-    Returns:
-        The number of distinct words.
-
-    Raises:
-        CorpusError: The records are not numbered from 0, or a record has too many words.
+    """Make the tables from the table `records` (number 0..n-1, context, text) of a database open for writing, and return the
+    number of distinct words. Temporary files go to the folder `scratch`, or the system's; about `most` occurrences are sorted
+    at once. Raises CorpusError where the records are not numbered from 0, or one has too many words.
     """
     report = progress or (lambda _: None)
     if scratch is not None:
@@ -97,30 +91,41 @@ def build_words(
         "CREATE TABLE words_made_with (name VARCHAR NOT NULL, value VARCHAR NOT NULL)"
     )
     connection.executemany("INSERT INTO words_made_with VALUES (?, ?)", list(_makers().items()))
+    sizes = fetch_columns(
+        connection, "SELECT number, length(context) + length(text) AS size FROM records ORDER BY number"
+    )
+    total = len(sizes["number"])
+    if not np.array_equal(sizes["number"], np.arange(total)):
+        raise CorpusError("The records are not numbered from 0", "Index again")
+    vocabulary = _Vocabulary()
     with tempfile.TemporaryDirectory(prefix=".words-", dir=scratch) as temporary:
-        folder = Path(temporary)
-        pieces, in_context, in_text = _read(connection, folder / "codes", report)
-        vocabulary = _Vocabulary.of(pieces)
-        per_record = in_context + in_text
-        codes = (
-            np.memmap(folder / "codes", np.int32, "r").view(np.ndarray) if per_record.sum() else np.zeros(0, np.int32)
-        )
-        ends = np.cumsum(per_record)
-        runs: list[_Occurrences] = []
-        lengths = np.zeros(len(per_record), np.int64)
-        for first, last in _blocks(per_record, run_pieces):
-            block = codes[int(ends[first] - per_record[first]) : int(ends[last - 1])]
-            run = _Occurrences.of(vocabulary, block, in_context[first:last], in_text[first:last], first, lengths)
-            runs.append(run.mapped(folder / f"run-{len(runs)}"))
-            report(Progress("words", last, len(per_record), detail="sorted"))
-        _insert(connection, "lengths", number=np.arange(len(lengths), dtype=np.int32), length=lengths.astype(np.int32))
-        for first, last, rows in _merged(runs, len(vocabulary.words), run_pieces):
-            _insert(
-                connection, "postings", term=vocabulary.terms[first:last], word=vocabulary.words[first:last], **rows
-            )
-            report(Progress("words", last, len(vocabulary.words), detail="written, of the words"))
+        files = [Path(temporary) / name for name in ("words", "records", "places")]
+        with ExitStack() as stack:
+            out = [stack.enter_context(file.open("wb")) for file in files]
+            for first, split in _ahead(connection, _blocks(np.asarray(sizes["size"], np.int64), BLOCK_CHARACTERS)):
+                *columns, lengths = vocabulary.occurrences(split, first)
+                for file, column in zip(out, columns, strict=True):
+                    column.astype(np.int32).tofile(file)
+                numbers = np.arange(first, first + len(lengths), dtype=np.int32)
+                _insert(connection, "lengths", number=numbers, length=lengths.astype(np.int32))
+                report(Progress("words", first + len(lengths), total, detail="read"))
+        rows = sorted(zip(tokens.stems(list(vocabulary.numbers)), vocabulary.numbers.items(), strict=True))
+        terms, words = [term for term, _ in rows], [word for _, (word, _) in rows]
+        place = np.zeros(len(rows), np.int32)
+        place[[number for _, (_, number) in rows]] = np.arange(len(rows), dtype=np.int32)
+        stored = [np.memmap(file, np.int32, "r+") if file.stat().st_size else np.zeros(0, np.int32) for file in files]
+        counts = np.zeros(len(rows), np.int64)
+        for start in range(0, len(stored[0]), most):
+            some = slice(start, start + most)
+            stored[0][some] = place[stored[0][some]]
+            counts += np.bincount(stored[0][some], minlength=len(rows))
+        for low, high in _blocks(counts, most):
+            held = np.flatnonzero((stored[0] >= low) & (stored[0] < high))
+            lists = _postings(*(column[held] for column in stored), first=low, last=high)
+            _insert(connection, "postings", term=terms[low:high], word=words[low:high], **lists)
+            report(Progress("words", high, len(words), detail="written, of the words"))
     connection.execute("CREATE INDEX postings_by_term ON postings(term)")  # a scan of the terms costs 15 ms at 500,000
-    return len(vocabulary.words)
+    return len(words)
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, **columns: Any) -> None:
@@ -133,73 +138,42 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, **columns: Any) -
         connection.unregister("block")
 
 
-# --- pieces ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Split:
-    """The pieces of a range of records: distinct ones, each occurrence's code, and how many each record has."""
+class _Split(NamedTuple):
+    """The pieces of a range of records, each record's context before its text: distinct ones, the code of each in order, and how
+    many each record has in both and in its context.
+    """
 
     pieces: list[str]
-    codes: Int32s
+    codes: Ints
+    counts: Ints
     in_context: Ints
-    in_text: Ints
 
 
-def _read(
-    connection: duckdb.DuckDBPyConnection, target: Path, report: ProgressCallback
-) -> tuple[list[str], Ints, Ints]:
-    """Split every record; codes go to the target. Returns the distinct pieces and the counts of each record."""
-    rows = fetch(connection, "SELECT number, length(context) + length(text) FROM records ORDER BY number")
-    if any(number != expected for expected, (number, _) in enumerate(rows)):
-        raise CorpusError("The records are not numbered from 0", "Index again")
-    numbers: dict[str, int] = {}
-    in_context, in_text = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-    ranges = _blocks(np.array([size for _, size in rows], np.int64), BLOCK_CHARACTERS)
-    with target.open("wb") as out:
-        for (first, last), split in _ahead(connection, ranges):
-            own = np.array([numbers.setdefault(piece, len(numbers)) for piece in split.pieces], np.int32)
-            (own[split.codes] if len(own) else own).tofile(out)
-            in_context[first:last], in_text[first:last] = split.in_context, split.in_text
-            report(Progress("words", last, len(rows), detail="read"))
-    return list(numbers), in_context, in_text
-
-
-def _ahead(
-    connection: duckdb.DuckDBPyConnection, ranges: Sequence[tuple[int, int]]
-) -> Iterator[tuple[tuple[int, int], _Split]]:
-    """Ranges of records with their pieces, in order; split ahead by as many threads as the settings allow."""
+def _ahead(connection: duckdb.DuckDBPyConnection, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, _Split]]:
+    """The first record of each range and the pieces, in order; split ahead by as many threads as the settings allow."""
     workers = int(settings.get("threads"))
     with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[tuple[tuple[int, int], Future[_Split]]] = deque()
-        for both in ranges:
-            waiting.append((both, pool.submit(_split, connection, *both)))
+        waiting: deque[tuple[int, Future[_Split]]] = deque()
+        for first, last in ranges:
+            waiting.append((first, pool.submit(_split, connection, first, last)))
             if len(waiting) > workers:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
+                start, future = waiting.popleft()
+                yield start, future.result()
+        for start, future in waiting:
+            yield start, future.result()
 
 
 def _split(connection: duckdb.DuckDBPyConnection, first: int, last: int) -> _Split:
-    import pyarrow as pa
-
-    cursor = connection.cursor()
-    try:
+    with closing(connection.cursor()) as cursor:
         # A relation hands its rows to Arrow as they are; the DB-API's execute would copy them once more.
         table: Any = cursor.sql(
-            f"SELECT {tokens.piece_sql('context')} AS context, {tokens.piece_sql('text')} AS text"
-            f" FROM records WHERE number BETWEEN {first} AND {last - 1} ORDER BY number"
+            f"SELECT len(c)::BIGINT AS in_context, c || t AS pieces FROM (SELECT number, {tokens.piece_sql('context')} AS c,"
+            f" {tokens.piece_sql('text')} AS t FROM records WHERE number BETWEEN {first} AND {last - 1}) ORDER BY number"
         ).to_arrow_table()
-    finally:
-        cursor.close()
-    context, text = (table[name].combine_chunks() for name in ("context", "text"))
-    counts = [np.diff(_numpy(column.offsets)).astype(np.int64) for column in (context, text)]
-    both = pa.concat_arrays([context.flatten(), text.flatten()]).dictionary_encode()
-    # A record's context and text follow each other: sorted stably by record, context first.
-    rows = np.concatenate([np.repeat(np.arange(last - first), c) for c in counts])
-    codes = _numpy(both.indices)[np.argsort(rows, kind="stable")]
-    return _Split(both.dictionary.to_pylist(), codes.astype(np.int32, copy=False), *counts)
+    lists = table["pieces"].combine_chunks()
+    pieces = lists.flatten().dictionary_encode()
+    counts, in_context = np.diff(lists.offsets.to_numpy()).astype(np.int64), table["in_context"].to_numpy()
+    return _Split(pieces.dictionary.to_pylist(), pieces.indices.to_numpy().astype(np.int64), counts, in_context)
 
 
 def _blocks(sizes: Ints, most: int) -> list[tuple[int, int]]:
@@ -211,108 +185,47 @@ def _blocks(sizes: Ints, most: int) -> list[tuple[int, int]]:
     return list(zip(starts.tolist(), [*starts[1:].tolist(), len(sizes)], strict=True))
 
 
-def _numpy(array: Any) -> NDArray[Any]:
-    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return values
-
-
-# --- words ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Vocabulary:
-    """The distinct words of all pieces, sorted by term and word, and what each piece consists of.
+    """The words of all pieces so far: `numbers` by word, in the order in which they were met."""
 
-    Attributes:
-        words, terms: In step; text compares by code points.
-        advance: int32 a piece, how many positions it fills.
-        starts: int64 a piece and one more, where its occurrences start in the next three.
-        word, offset, span: int32 an occurrence in a piece: word number, position within the piece, positions covered.
-    """
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self._words_of = lru_cache(_KEPT_PIECES)(self._analysed)
 
-    words: list[str]
-    terms: list[str]
-    advance: Int32s
-    starts: Ints
-    word: Int32s
-    offset: Int32s
-    span: Int32s
+    def _analysed(self, piece: str) -> tuple[int, list[int]]:
+        """How many positions a piece fills, and of each of its words: position in it, positions covered, number of the word."""
+        parts, wholes, _ = tokens.analyse(piece)
+        found = [(at, 1, part.word) for at, part in enumerate(parts)]
+        if wholes:
+            found = sorted([*found, *((whole.first, whole.span, whole.word) for whole in wholes)])
+        made: list[int] = []
+        for at, span, word in found:
+            made += (at, span, self.numbers.setdefault(word, len(self.numbers)))
+        return len(parts), made
 
-    @classmethod
-    def of(cls, pieces: Sequence[str]) -> _Vocabulary:
-        numbers: dict[str, int] = {}
-        advance, counts, word, offset, span = [], [], [], [], []
-        for piece in pieces:
-            parts, wholes, _ = tokens.analyse(piece)
-            advance.append(len(parts))
-            found = [(i, 1, part.word) for i, part in enumerate(parts)]
-            if wholes:
-                found = sorted([*found, *((whole.first, whole.span, whole.word) for whole in wholes)])
-            counts.append(len(found))
-            for first, covered, text in found:
-                word.append(numbers.setdefault(text, len(numbers)))
-                offset.append(first)
-                span.append(covered)
-        rows = sorted(zip(tokens.stems(list(numbers)), numbers, strict=True))
-        place = np.zeros(len(rows), np.int32)
-        place[[numbers[text] for _, text in rows]] = np.arange(len(rows), dtype=np.int32)
-        return cls(
-            [text for _, text in rows],
-            [term for term, _ in rows],
-            np.array(advance, np.int32),
-            np.concatenate(([0], np.cumsum(np.array(counts, np.int64)))).astype(np.int64),
-            place[np.array(word, np.int64)],
-            np.array(offset, np.int32),
-            np.array(span, np.int32),
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Occurrences:
-    """Occurrences sorted by (word, record, place); int32 arrays of one length."""
-
-    words: Int32s
-    records: Int32s
-    places: Int32s
-
-    @classmethod
-    def of(
-        cls, vocabulary: _Vocabulary, codes: Int32s, in_context: Ints, in_text: Ints, first: int, lengths: Ints
-    ) -> _Occurrences:
-        """Expand the pieces of a block of records.
-
-        Args:
-            vocabulary: What pieces consist of.
-            codes: Pieces in order: each record's context, then its text.
-            in_context, in_text: How many pieces each record has there.
-            first: Number of the first record.
-            lengths: Of all records: filled with the number of positions of each of these.
+    def occurrences(self, split: _Split, first: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """Word, record and place of every occurrence in a range of records that begins at `first`, by record and place; and the
+        number of positions of each record.
         """
-        per_record = in_context + in_text
-        record = np.repeat(np.arange(len(per_record)), per_record)
-        before = np.concatenate(([0], np.cumsum(vocabulary.advance[codes].astype(np.int64))))
-        starts = np.cumsum(per_record) - per_record
-        positions = before[starts + per_record] - before[starts]
-        lengths[first : first + len(per_record)] = positions
-        if len(positions) and int(positions.max()) + tokens.CONTEXT_GAP >= _POSITIONS:
+        _, codes, counts, in_context = split
+        known = [self._words_of(piece) for piece in split.pieces]
+        advance = np.array([positions for positions, _ in known], np.int64)
+        words_in = np.array([len(words) // 3 for _, words in known], np.int64)
+        flat = np.fromiter(itertools.chain.from_iterable(words for _, words in known), np.int64)
+        offset, span, word = flat.reshape(-1, 3).T
+        record = np.repeat(np.arange(len(counts)), counts)
+        before = np.concatenate(([0], np.cumsum(advance[codes])))
+        starts = np.cumsum(counts) - counts
+        lengths = before[starts + counts] - before[starts]
+        if len(lengths) and int(lengths.max()) + tokens.CONTEXT_GAP >= _POSITIONS:
             raise CorpusError(
                 f"A document has more than {_POSITIONS:,} words", "Split it, or leave it out of the index"
             )
-        behind = np.arange(len(codes)) - starts[record] >= in_context[record]
-        gap = tokens.CONTEXT_GAP * (behind & (in_context[record] > 0))
-        position = before[:-1] - before[starts][record] + gap
-        piece, entry = expanded(vocabulary.starts[codes], np.diff(vocabulary.starts)[codes])
-        words = vocabulary.word[entry]
-        places = (position[piece] + vocabulary.offset[entry]) << tokens.SPAN_BITS | (vocabulary.span[entry] - 1)
-        order = _stable_order(words)
-        return cls(words[order], (record[piece][order] + first).astype(np.int32), places[order].astype(np.int32))
-
-    def mapped(self, path: Path) -> _Occurrences:
-        """The same, written to a file and mapped."""
-        if not len(self.words):
-            return self
-        np.stack((self.words, self.records, self.places)).tofile(path)
-        return _Occurrences(*np.memmap(path, np.int32, "r", shape=(3, len(self.words))).view(np.ndarray))
+        in_text = np.arange(len(codes)) - starts[record] >= in_context[record]
+        position = before[:-1] - before[starts][record] + tokens.CONTEXT_GAP * (in_text & (in_context[record] > 0))
+        piece, entry = expanded((np.cumsum(words_in) - words_in)[codes], words_in[codes])
+        places = (position[piece] + offset[entry]) << tokens.SPAN_BITS | (span[entry] - 1)
+        return word[entry], record[piece] + first, places, lengths
 
 
 def expanded(starts: NDArray[Any], counts: NDArray[Any]) -> tuple[Ints, Ints]:
@@ -322,36 +235,20 @@ def expanded(starts: NDArray[Any], counts: NDArray[Any]) -> tuple[Ints, Ints]:
     return owner, (starts.astype(np.int64) - np.cumsum(counts) + counts)[owner] + np.arange(len(owner))
 
 
-def _stable_order(keys: Int32s) -> Ints:
-    packed = keys.astype(np.int64) << 32 | np.arange(len(keys))
-    packed.sort()
-    return packed & 0xFFFFFFFF
-
-
-def _merged(runs: Sequence[_Occurrences], words: int, most: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Columns of `postings` for ranges of words (first, one after the last), with about `most` occurrences each.
-
-    The runs hold ascending ranges of records, and every word occurs.
-    """
+def _postings(word: Int32s, record: Int32s, place: Int32s, *, first: int, last: int) -> dict[str, Any]:
+    """Columns of `postings` for the words from `first` to before `last`, all of which occur, from their occurrences by record."""
     import pyarrow as pa
 
-    counts = np.zeros(words, np.int64)
-    for run in runs:
-        counts += np.bincount(run.words, minlength=words)
-    for low, high in _blocks(counts, most):
-        cuts = [slice(*np.searchsorted(run.words, (low, high)).tolist()) for run in runs]
-        word, record, place = (
-            np.concatenate([getattr(run, name)[cut] for run, cut in zip(runs, cuts, strict=True)])
-            for name in ("words", "records", "places")
-        )
-        order = _stable_order(word)
-        word, record, place = word[order], record[order], place[order]
-        starts = np.flatnonzero(np.r_[True, (np.diff(word) != 0) | (np.diff(record) != 0)])
-        of_word = np.searchsorted(word[starts], np.arange(low, high + 1)).astype(np.int32)
-        places = np.append(starts, len(word))[of_word].astype(np.int32)
-        lists = {
-            "records": (of_word, record[starts]),
-            "tfs": (of_word, np.diff(np.append(starts, len(word))).astype(np.int32)),
-            "positions": (places, place),
-        }
-        yield low, high, {name: pa.ListArray.from_arrays(pa.array(o), pa.array(v)) for name, (o, v) in lists.items()}
+    packed = word.astype(np.int64) << 32 | np.arange(len(word))  # a stable sort, faster than numpy's own
+    packed.sort()
+    order = packed & 0xFFFFFFFF
+    word, record, place = word[order], record[order], place[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(word) != 0) | (np.diff(record) != 0)])
+    of_word = np.searchsorted(word[starts], np.arange(first, last + 1)).astype(np.int32)
+    places = np.append(starts, len(word))[of_word].astype(np.int32)
+    lists = {
+        "records": (of_word, record[starts]),
+        "tfs": (of_word, np.diff(np.append(starts, len(word))).astype(np.int32)),
+        "positions": (places, place),
+    }
+    return {name: pa.ListArray.from_arrays(pa.array(o), pa.array(v)) for name, (o, v) in lists.items()}

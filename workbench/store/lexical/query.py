@@ -34,7 +34,7 @@ Parsing needs neither a corpus nor DuckDB.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -149,16 +149,8 @@ _STAR = re.compile(r"([-.\u2010\u2011]?)\*")
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> ParsedQuery:
-    """Read a query.
-
-    Args:
-        text: At most 10,000 characters.
-
-    Returns:
-        The query; with no alternatives where it holds no words.
-
-    Raises:
-        QueryError: It is too long, or it only says what to leave out.
+    """Read a query; without alternatives where it holds no words. Raises QueryError where it has more than `MAX_CHARACTERS`,
+    or only says what to leave out.
     """
     if len(text) > MAX_CHARACTERS:
         raise QueryError(
@@ -315,27 +307,14 @@ def unquoted(text: str) -> str:
 
 
 class _Occurrence(NamedTuple):
-    """A word in a text: its positions (`start` to before `end`) and its characters."""
+    """A word in a text: itself and its term, its positions (`start` to before `end`) and its characters."""
 
+    word: str
+    term: str
     start: int
     end: int
     first: int
     last: int
-
-
-class _Words(NamedTuple):
-    """The words of a text that may matter: by term those that some matcher names, by folded word all, if any is a prefix."""
-
-    by_term: dict[str, list[_Occurrence]]
-    by_word: list[tuple[str, _Occurrence]]
-
-
-class _Piece(NamedTuple):
-    """A piece as words: how many positions it takes, and each word with its term, relative to the piece's start."""
-
-    positions: int
-    terms: frozenset[str]
-    words: tuple[tuple[str, str, _Occurrence], ...]
 
 
 def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
@@ -344,75 +323,66 @@ def highlight(query: ParsedQuery, text: str) -> tuple[Span, ...]:
     A phrase is marked from its first word to its last. Excluded words and stop words that do not count are not marked.
     """
     matchers = [matcher for matcher, _ in query.scored]
-    if not matchers or not text:
-        return ()
-    wanted = frozenset(term for matcher in matchers for step in matcher.steps for path in step for term in path)
-    words = _words_of(text, wanted, any(not matcher.steps for matcher in matchers))
-    spans: set[tuple[int, int]] = set()
-    for matcher in matchers:
-        spans.update(_matched(matcher, words))
+    words = _words_of(matchers, text)
+    spans = {span for matcher in matchers for span in _matched(matcher, words)}
     return tuple(Span(start, end) for start, end in joined(spans))
 
 
 def occurrences(matcher: Matcher, text: str) -> int:
     """How often a matcher occurs in a text, as the index counts it."""
-    wanted = frozenset(term for step in matcher.steps for path in step for term in path)
-    found = _matched(matcher, _words_of(text, wanted, not matcher.steps))
-    return len(list(found)) if not matcher.steps else len({last for _, last in found})
+    found = _matched(matcher, _words_of([matcher], text))
+    return len({last for _, last in found}) if matcher.steps else len(found)
 
 
-def _words_of(text: str, wanted: frozenset[str], prefixes: bool) -> _Words:
-    by_term: dict[str, list[_Occurrence]] = {}
-    by_word: list[tuple[str, _Occurrence]] = []
+def _words_of(matchers: Sequence[Matcher], text: str) -> list[_Occurrence]:
+    """The words of a text that the matchers name, or all if one is a prefix."""
+    wanted = {term for matcher in matchers for step in matcher.steps for path in step for term in path}
+    prefixes = any(not matcher.steps for matcher in matchers)
+    found: list[_Occurrence] = []
     position = 0
-    for match in tokens.PIECES.finditer(text):
-        piece = _analysed(match[0])
-        if prefixes or not wanted.isdisjoint(piece.terms):
+    for match in tokens.PIECES.finditer(text) if matchers else ():
+        positions, terms, words = _analysed(match[0])
+        if prefixes or not wanted.isdisjoint(terms):
             at = match.start()
-            for word, term, o in piece.words:
-                there = _Occurrence(position + o.start, position + o.end, at + o.first, at + o.last)
-                if term in wanted:
-                    by_term.setdefault(term, []).append(there)
-                if prefixes:
-                    by_word.append((word, there))
-        position += piece.positions
-    return _Words(by_term, by_word)
+            for word, term, start, end, first, last in words:
+                if prefixes or term in wanted:
+                    found.append(_Occurrence(word, term, position + start, position + end, at + first, at + last))
+        position += positions
+    return found
 
 
 @lru_cache(maxsize=1 << 14)
-def _analysed(piece: str) -> _Piece:
-    """The words of a piece. Texts repeat their pieces, and most hold nothing that was asked for."""
+def _analysed(piece: str) -> tuple[int, frozenset[str], list[_Occurrence]]:
+    """How many positions a piece takes, its terms, and its words relative to its start. Texts repeat their pieces, and most hold
+    nothing that was asked for.
+    """
     parts, wholes, _ = tokens.analyse(piece)
-    words = [(p.word, _Occurrence(i, i + 1, p.start, p.end)) for i, p in enumerate(parts)]
-    words += [(w.word, _Occurrence(w.first, w.first + w.span, w.start, w.end)) for w in wholes]
-    staged = tuple((word, tokens.stem(word), occurrence) for word, occurrence in words)
-    return _Piece(len(parts), frozenset(term for _, term, _ in staged), staged)
+    words = [_Occurrence(p.word, tokens.stem(p.word), i, i + 1, p.start, p.end) for i, p in enumerate(parts)]
+    words += [_Occurrence(w.word, tokens.stem(w.word), w.first, w.first + w.span, w.start, w.end) for w in wholes]
+    return len(parts), frozenset(word.term for word in words), words
 
 
-def _matched(matcher: Matcher, words: _Words) -> Iterable[tuple[int, int]]:
+def _matched(matcher: Matcher, words: Sequence[_Occurrence]) -> list[tuple[int, int]]:
+    """First and last characters of what a matcher matches."""
     if not matcher.steps:
-        return [(o.first, o.last) for word, o in words.by_word if word.startswith(matcher.prefix)]
-    # state: next position -> (first character of the match, last), for every way to come there
+        return [(o.first, o.last) for o in words if o.word.startswith(matcher.prefix)]
+    # (next position, first character, last character) for every way to come there; None: it may start anywhere
     state: set[tuple[int, int, int]] | None = None
     for step in matcher.steps:
-        state = _advance(step, words, state)
-        if not state:
-            return []
+        state = set().union(*(_advance(path, words, state) for path in step))
     return [(first, last) for _, first, last in state or ()]
 
 
-def _advance(step: Step, words: _Words, state: set[tuple[int, int, int]] | None) -> set[tuple[int, int, int]]:
-    after: set[tuple[int, int, int]] = set()
-    for path in step:
-        here = state
-        for term in path:
-            found = words.by_term.get(term, [])
-            if here is None:
-                here = {(o.end, o.first, o.last) for o in found}
-                continue
+def _advance(
+    path: Path, words: Sequence[_Occurrence], state: set[tuple[int, int, int]] | None
+) -> set[tuple[int, int, int]]:
+    for term in path:
+        found = [o for o in words if o.term == term]
+        if state is None:
+            state = {(o.end, o.first, o.last) for o in found}
+        else:
             begun: dict[int, list[int]] = {}
-            for position, first, _ in here:
+            for position, first, _ in state:
                 begun.setdefault(position, []).append(first)
-            here = {(o.end, first, o.last) for o in found for first in begun.get(o.start, ())}
-        after |= here or set()
-    return after
+            state = {(o.end, first, o.last) for o in found for first in begun.get(o.start, ())}
+    return state or set()

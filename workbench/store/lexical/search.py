@@ -227,12 +227,7 @@ class _View(NamedTuple):
 
 
 class LexicalIndex:
-    """BM25 over the words of one generation's records. Safe from several threads.
-
-    Args:
-        database: Where `lexical.build` made the tables.
-
-    """
+    """BM25 over the words of one generation's records, in the tables that `lexical.build` made. Safe from several threads."""
 
     def __init__(self, database: Database | Any) -> None:
         self._database = database
