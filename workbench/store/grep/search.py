@@ -75,20 +75,19 @@ def scan(text: MappedText, documents: Ints | None, pattern: GrepPattern, most: i
     search = partial(_scan_block, text, pattern, most)
     deadline = time.monotonic() + MOST_SECONDS
     found: list[int] = []
-    some = list(islice(blocks, 1))
-    apply = map
+    first = list(islice(blocks, 1))
+    some, dense = first, True
     while some and len(found) < most:
-        first = not found
-        for starts in apply(search, some):
+        for starts in map(search, some) if dense else pool.map(search, some):
             found += starts
         if time.monotonic() > deadline:
             raise QueryError(
                 f"The pattern {pattern.source[:60]!r} takes longer than {MOST_SECONDS:g} seconds on this corpus",
                 "Use smaller repetitions, or a word that the lines must hold",
             )
-        if first and len(found) * _DENSE <= sum(end - start for start, end in some[0]):
-            apply = pool.map  # type: ignore[assignment]
-        some = list(islice(blocks, _AT_ONCE))
+        if some is first:
+            dense = len(found) * _DENSE > sum(end - start for start, end in first[0])
+        some = list(islice(blocks, 1 if dense else _AT_ONCE))
     lines: Ints = np.searchsorted(text.line_starts, np.array(found, np.int64), side="right") - 1
     return lines[:most]
 
