@@ -82,7 +82,9 @@ def test_a_kill_loses_at_most_what_was_in_flight(tmp_path: Path) -> None:
     for _ in range(50):
         said = process.stdout.readline()
     process.send_signal(signal.SIGKILL)
-    rest = process.communicate(timeout=10)[0].split()
+    rest = process.stdout.read().split()  # with what `readline` has buffered already
+    process.wait(timeout=10)
+    process.stdout.close()
     last = int(rest[-1] if rest else said)
     found = texts(Database(tmp_path))
     assert found[: last + 1] == [f"x {n}" for n in range(last + 1)]

@@ -196,41 +196,37 @@ def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:
             draft.add_topic(file, line, query_id, text, formats.read_keywords(row))
             if not any(str(row.get(n) or "") for n in (*formats.DOCUMENT_NAMES, *formats.GRADE_NAMES)):
                 continue  # a query that is not judged
-        faults, read = _row(row, query_id, judge)
-        for fault in faults:
-            draft.fault(file, line, fault)
-        if read is not None:
-            made.append(read)
+        try:
+            made.append(_row(row, query_id, judge))
+        except ValueError as exc:
+            draft.fault(file, line, str(exc))
     draft.check()
     return [Query(t.query_id, t.text, t.keywords) for t in draft.topics.values()], made
 
 
-def _row(row: Mapping[str, Any], query_id: str, judge: str) -> tuple[list[str], _Row | None]:
-    """One row, or what is wrong with it."""
-    faults = []
+def _row(row: Mapping[str, Any], query_id: str, judge: str) -> _Row:
+    """One row. Raises ValueError, which says what is wrong with it."""
     named = next((str(row[n]) for n in formats.DOCUMENT_NAMES if row.get(n)), "")
     document = unicodedata.normalize("NFC", named)  # a path may begin or end with a space
     raw = formats.grade_of(row)
     grade = formats.read_grade(raw)
-    if not query_id or not document.strip():
-        faults.append("the query id or the document is empty")
-    if grade is None:
-        faults.append(f"the grade {raw!r} is not a whole number")
     start, end, quote = _offset(row.get("start")), _offset(row.get("end")), str(row.get("quote") or "")
+    who, note = " ".join(str(row.get("judge") or judge).split()), str(row.get("note") or "")
+    if not query_id or not document.strip():
+        raise ValueError("the query id or the document is empty")
+    if grade is None:
+        raise ValueError(f"the grade {raw!r} is not a whole number")
     if start is None or end is None or end < start or (end > 0) != bool(quote):
-        faults.append("start, end and quote are not those of a passage: 0 <= start < end and its text, or none of them")
+        raise ValueError(
+            "start, end and quote are not those of a passage: 0 <= start < end and its text, or none of them"
+        )
+    if len(who) > LONGEST_JUDGE or len(note) > LONGEST_NOTE:
+        raise ValueError("the judge's name or the note is too long")
     try:
         time = _time(row.get("time"))
-    except (ValueError, OverflowError):
-        faults.append(f"the time {row.get('time')!r} is not like 2025-01-31T12:00:00+00:00")
-        time = None
-    who, note = " ".join(str(row.get("judge") or judge).split()), str(row.get("note") or "")
-    if len(who) > LONGEST_JUDGE or len(note) > LONGEST_NOTE:
-        faults.append("the judge's name or the note is too long")
-    if faults or grade is None:
-        return faults, None
-    root = str(row.get("root") or "")
-    return [], _Row(query_id, document, grade, who, root, start or 0, end or 0, quote, time, note)
+    except (ValueError, OverflowError) as exc:
+        raise ValueError(f"the time {row.get('time')!r} is not like 2025-01-31T12:00:00+00:00") from exc
+    return _Row(query_id, document, grade, who, str(row.get("root") or ""), start, end, quote, time, note)
 
 
 def _offset(value: Any) -> int | None:

@@ -7,7 +7,6 @@ that is shortened to the room that a client has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -408,74 +407,46 @@ _GAP = 40
 _Shown = TypeVar("_Shown", SearchAnswer, GrepAnswer)
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A shortened text, the spans of its matches, and the first and last number of each run of lines that was left out, for
-    which a line of ours stands.
+def _shortened(passage: _Cited, room: int) -> _Cited:
+    """A passage with the lines that match, then those nearest to them, as far as there are characters for; at least part of the
+    first match. A line of ours stands for each run of lines that is left out.
     """
-
-    text: str
-    matches: list[list[int]]
-    left_out: list[list[int]]
-
-
-def gap(first: int, last: int) -> str:
-    return f"[… lines {first}-{last} left out …]" if last > first else f"[… line {first} left out …]"
-
-
-def shorten(text: str, start_line: int, matches: Sequence[Sequence[int]], room: int, beside: int = 0) -> Cut:
-    """The lines that match, then those nearest to them, as far as there is room; at least part of the first match.
-
-    Args:
-        text: Lines from `start_line` on.
-        matches: [start, end) spans in it.
-        beside: What each line costs beside its own characters.
-    """
-    lines, own, at = text.split("\n"), list[list[tuple[int, int]]](), 0
+    start, beside = passage.start_line, len(str(passage.end_line)) + 5  # what each line costs beside its own characters
+    lines, own, at = passage.text.split("\n"), list[list[tuple[int, int]]](), 0
     for line in lines:
         end = at + len(line)
-        own.append([(max(a, at) - at, min(b, end) - at) for a, b in matches if a < end and b > at])
+        own.append([(max(a, at) - at, min(b, end) - at) for a, b in passage.matches if a < end and b > at])
         at = end + 1
     matching = [n for n, spans in enumerate(own) if spans] or [0]
-    order = sorted(range(len(lines)), key=lambda n: (min(abs(n - m) for m in matching), n))
     kept: dict[int, tuple[int, int]] = {}  # line -> the part of it that is shown
-    left = room
-    for n in order:
+    for n in sorted(range(len(lines)), key=lambda n: (min(abs(n - m) for m in matching), n)):
         cost = len(lines[n]) + beside + 1 + (0 if {n - 1, n + 1} & kept.keys() else _GAP)
-        if cost > left and kept:
+        if cost > room and kept:
             break
         # Only the first line, which is shown in any case, is cut within: to the room around its first match.
-        window = max(left - beside - 2 * _GAP, 40)
-        first = 0
+        window, first = max(room - beside - 2 * _GAP, 40), 0
         if not kept and len(lines[n]) > window:
             first = max(0, min((own[n][0][0] if own[n] else 0) - window // 4, len(lines[n]) - window))
         kept[n] = (first, len(lines[n]) if kept else min(first + window, len(lines[n])))
-        left -= min(cost, left)
-    return _joined(lines, own, kept, start_line)
-
-
-def _joined(
-    lines: Sequence[str], own: Sequence[Sequence[tuple[int, int]]], kept: dict[int, tuple[int, int]], start_line: int
-) -> Cut:
-    pieces: list[str] = []
-    spans: list[list[int]] = []
-    left_out: list[list[int]] = []
-    at, before = 0, -1
+        room -= min(cost, room)
+    pieces, spans, left_out, at, next_line = list[str](), list[list[int]](), list[list[int]](), 0, 0
     for n in (*sorted(kept), len(lines)):
-        if n > before + 1:
-            left_out.append([start_line + before + 1, start_line + n - 1])
-            pieces.append(gap(*left_out[-1]))
+        if n > next_line:
+            first, last = start + next_line, start + n - 1
+            left_out.append([first, last])
+            pieces.append(f"[… lines {first}-{last} left out …]" if last > first else f"[… line {first} left out …]")
             at += len(pieces[-1]) + 1
-        if n == len(lines):
-            break
-        first, last = kept[n]
-        lead = "…" if first else ""
-        pieces.append(lead + lines[n][first:last] + ("…" if last < len(lines[n]) else ""))
-        inside = ((max(a, first) - first, min(b, last) - first) for a, b in own[n])
-        spans += [[at + len(lead) + a, at + len(lead) + b] for a, b in inside if a < b]
-        at += len(pieces[-1]) + 1
-        before = n
-    return Cut("\n".join(pieces), spans, left_out)
+        if n < len(lines):
+            low, high = kept[n]
+            lead = "…" if low else ""
+            pieces.append(lead + lines[n][low:high] + ("…" if high < len(lines[n]) else ""))
+            inside = ((max(a, low) - low, min(b, high) - low) for a, b in own[n])
+            spans += [[at + len(lead) + a, at + len(lead) + b] for a, b in inside if a < b]
+            at += len(pieces[-1]) + 1
+            next_line = n + 1
+    return passage.model_copy(
+        update={"text": "\n".join(pieces), "matches": spans, "left_out": left_out, "whole": False}
+    )
 
 
 def within(
@@ -497,38 +468,20 @@ def within(
     room = most_characters - bare - _CLOSING
     while len(shown) > 1 and room - sum(heads) < sum(min(t, LEAST_TEXT) for t in texts):
         shown, heads, texts = shown[:-1], heads[:-1], texts[:-1]
-    share = _share(texts, room - sum(heads))
-    cut = [p if size_of <= share else _shortened(p, share) for p, size_of in zip(shown, texts, strict=True)]
-    omitted = [p.citation for p in every[len(shown) :]]
-    more = _more(sum(not p.whole for p in cut), len(cut), omitted)
-    return answer.model_copy(update={name: cut, "omitted": omitted, "more": more})
-
-
-def _share(sizes: Sequence[int], room: int) -> int:
-    """The most that each may have, so that all have about the room together."""
-    left, share = max(room, LEAST_TEXT), 0
-    for done, size in enumerate(sorted(sizes)):
-        share = left // (len(sizes) - done)
-        if size > share:
-            return share
-        left -= size
-    return max(sizes, default=0)
-
-
-def _shortened(passage: _Cited, room: int) -> _Cited:
-    made = shorten(passage.text, passage.start_line, passage.matches, room, len(str(passage.end_line)) + 5)
-    changed = {"text": made.text, "matches": made.matches, "left_out": made.left_out, "whole": False}
-    return passage.model_copy(update=changed)
-
-
-def _more(shortened: int, shown: int, omitted: Sequence[str]) -> str:
-    """What was left out, and how to get it; "" for nothing."""
-    said = []
+    # The most that each may have, so that all have about the room together: what the short ones leave goes to the others.
+    left, share = max(room - sum(heads), LEAST_TEXT), max(texts, default=0)
+    for done, own in enumerate(sorted(texts)):
+        if own > left // (len(texts) - done):
+            share = left // (len(texts) - done)
+            break
+        left -= own
+    passages = [p if own <= share else _shortened(p, share) for p, own in zip(shown, texts, strict=True)]
+    omitted, shortened = [p.citation for p in every[len(shown) :]], sum(not p.whole for p in passages)
+    said, how = [], "read_file with a citation gives its lines whole, a greater max_characters longer answers"
     if shortened:
-        said.append(f"{shortened:,} of the {shown:,} passages {'is' if shortened == 1 else 'are'} shortened")
+        said.append(f"{shortened:,} of the {len(passages):,} passages {'is' if shortened == 1 else 'are'} shortened")
     if omitted:
         said.append(f"{len(omitted):,} more {'result is' if len(omitted) == 1 else 'results are'} named without text")
-    if not said:
-        return ""
-    how = "read_file with a citation gives its lines whole, a greater max_characters longer answers"
-    return f"{' and '.join(said)}: {how}" + (", a greater max_passages more of them" if omitted else "")
+        how += ", a greater max_passages more of them"
+    more = f"{' and '.join(said)}: {how}" if said else ""
+    return answer.model_copy(update={name: passages, "omitted": omitted, "more": more})

@@ -36,7 +36,7 @@ from mcp_types import (
     ToolAnnotations,
     jsonrpc_message_adapter,
 )
-from pydantic import AnyHttpUrl, ValidationError
+from pydantic import AnyHttpUrl, BaseModel, Field, TypeAdapter, ValidationError
 
 from workbench import __version__, settings
 from workbench.errors import SettingError, UsageError, sentence
@@ -300,45 +300,27 @@ class People:
             corpus.close()
 
 
+class _Person(BaseModel, extra="forbid", strict=True):
+    token: str = Field(min_length=SHORTEST, repr=False)
+    tenant: str | None = None
+    roles: list[str] | None = None
+
+
 def read_people(file: Path) -> Mapping[str, Principal]:
-    """Principal by token. Raises SettingError for a file that is not as above."""
+    """Principal by token. Raises SettingError, whose message never has a token."""
+    remedy = f"Write a list of token (at least {SHORTEST} characters), tenant and roles, as the guide shows"
     try:
-        rows = read_yaml(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
-        # Never its text: it holds the tokens.
-        raise SettingError(
-            f"The file of tokens {file} cannot be read, or is not YAML in UTF-8", "Write it as the guide shows"
-        ) from exc
-    found: dict[str, Principal] = {}
-    for number, row in enumerate(rows if isinstance(rows, list) and rows else [None], 1):
-        token, principal = _person(row, f"Entry {number} of {file}")
-        if token in found:
-            raise SettingError(
-                f"Entry {number} of {file} has the token of another entry", "Give each a token of its own"
-            )
-        found[token] = principal
-    return found
-
-
-def _person(row: Any, where: str) -> tuple[str, Principal]:
-    if not isinstance(row, dict) or row.keys() - {"token", "tenant", "roles"}:
-        raise SettingError(
-            f"{where} is not a token with a tenant and roles", "Write token, tenant and roles, no other keys"
-        )
-    token, tenant, roles = row.get("token"), row.get("tenant"), row.get("roles") or []
-    if not isinstance(token, str) or len(token) < SHORTEST:
-        raise SettingError(
-            f"{where} has no token of at least {SHORTEST} characters", "Write a long random text in quotes"
-        )
-    if (
-        not (tenant is None or isinstance(tenant, str))
-        or not isinstance(roles, list)
-        or not all(isinstance(r, str) for r in roles)
-    ):
-        raise SettingError(
-            f"{where} has a tenant that is not text, or roles that are not a list of texts", "Write roles: [support]"
-        )
-    return token, Principal(tenant, tuple(roles))
+        rows = TypeAdapter(list[_Person]).validate_python(read_yaml(file.read_text(encoding="utf-8")))
+    except ValidationError as exc:
+        fault = exc.errors(include_url=False, include_context=False, include_input=False)[0]
+        number, *names = fault["loc"] or (0,)
+        where = f"Entry {int(number) + 1} of {file}{': ' if names else ''}{'.'.join(map(str, names))}"
+        raise SettingError(f"{where} is not as it should be: {fault['msg']}", remedy) from None
+    except (OSError, ValueError):
+        raise SettingError(f"The file of tokens {file} cannot be read, or is not YAML in UTF-8", remedy) from None
+    if not rows or len({person.token for person in rows}) < len(rows):
+        raise SettingError(f"{file} {'has a token twice' if rows else 'names nobody'}", remedy)
+    return {person.token: Principal(person.tenant, tuple(person.roles or ())) for person in rows}
 
 
 def _digest(token: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from workbench import charts
 from workbench.errors import NeedsSearch, PlanError, UsageError, WorkbenchError
-from workbench.evaluate.live import LiveFigure
 from workbench.markup import plain, visible
 from workbench.plan import fields as plan_fields
 from workbench.plan.controls import GROUPS, Slot, cut_words, threshold_range
@@ -88,12 +88,10 @@ class Explorer:
         self._controls: list[Control] = []
         self._left = ipywidgets.VBox(layout=layout(flex="0 0 auto"))
         self._lay_controls()
-        self._canvas = Canvas(self._drawn())
-        shown = [self._head, self._again, self._bar, self._alert, self._canvas.widget, self._list, self._words]
-        right, wrapped = (
-            ipywidgets.VBox(shown, layout=layout(flex="1 1 32rem", min_width="0")),
-            layout(flex_flow="row wrap"),
-        )
+        self.figure = _canvas(self._drawn())
+        shown = [self._head, self._again, self._bar, self._alert, self.figure, self._list, self._words]
+        wrapped = layout(flex_flow="row wrap")
+        right = ipywidgets.VBox(shown, layout=layout(flex="1 1 32rem", min_width="0"))
         rows = ([self._query, self._picture, self._reset], [self._left, right])
         self.widget = ipywidgets.VBox([ipywidgets.HBox(row, layout=wrapped) for row in rows])
         self._query.observe(self._asked, "value")
@@ -103,10 +101,6 @@ class Explorer:
         self._draw()
 
     # --- what an analyst's own cells use ---------------------------------------------------------------------------
-
-    @property
-    def figure(self) -> Any:
-        return self._canvas.widget
 
     def move(self, changes: Mapping[str, Any]) -> None:
         """Change fields of the plan, as moving sliders does. Raises PlanError, QueryError."""
@@ -219,7 +213,7 @@ class Explorer:
         elif self.live is not None:
             self._again.layout.display = None
             self._head.value = f"<div>{self.live.measure}: this setting changes what is retrieved.</div>"
-        self._canvas.draw(self._drawn())
+        _redraw(self.figure, self._drawn())
         notes = (*self.result.warnings, *(() if self.result.hits else self.result.messages))
         self._list.value = listing(self.result.hits, self._before, self.plan.sources, notes)
         self._words.value = f'<div>Plan: <code style="white-space:normal">{visible(str(self.plan))}</code></div>'
@@ -430,41 +424,32 @@ def fields_for(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
 
 
 def controls_for(names: Sequence[str], plan: Plan, moved: Moved) -> list[Control]:
-    """The controls of `fields_for`, in their order. Raises PlanError for an unknown field."""
     return [Control(name, _SLOTS[plan_fields.locate(name)[0].name], plan, moved) for name in fields_for(names, plan)]
 
 
-_CONFIG = {"displayModeBar": False, "responsive": True}
+def _canvas(figure: Any) -> Any:
+    """A plotly FigureWidget that `_redraw` changes."""
+    import plotly.graph_objects as go
+
+    widget = go.FigureWidget(figure)
+    widget._config = {"displayModeBar": False, "responsive": True}
+    return widget
 
 
-class Canvas:
-    """A plotly FigureWidget that can be drawn again. `figure`: What it shows first, as a function of `workbench.charts` makes
-    it.
-    """
-
-    def __init__(self, figure: Any) -> None:
-        import plotly.graph_objects as go
-
-        self.widget = go.FigureWidget(figure)
-        self.widget._config = dict(_CONFIG)
-
-    def draw(self, figure: Any) -> None:
-        """Show another figure in the same place: traces and layout take its values, and lose what it does not have."""
-        new = figure.to_plotly_json()
-        traces, widget = new["data"], self.widget
-        kept = 0
-        for old, trace in zip(widget.data, traces, strict=False):
-            if old.type != trace["type"]:
-                break
-            kept += 1
-        if kept < len(widget.data):
-            widget.data = widget.data[:kept]
-        with widget.batch_update():
-            for old, trace in zip(widget.data, traces, strict=False):
-                _become(old, trace, ("type", "uid"))
-            _become(widget.layout, new["layout"], ("template",))
-        if kept < len(traces):
-            widget.add_traces(traces[kept:])
+def _redraw(widget: Any, figure: Any) -> None:
+    """Show another figure in the same place: traces and layout take its values, and lose what it does not have."""
+    new = figure.to_plotly_json()
+    kept = len(
+        list(takewhile(lambda pair: pair[0].type == pair[1]["type"], zip(widget.data, new["data"], strict=False)))
+    )
+    if kept < len(widget.data):
+        widget.data = widget.data[:kept]
+    with widget.batch_update():
+        for old, trace in zip(widget.data, new["data"], strict=False):
+            _become(old, trace, ("type", "uid"))
+        _become(widget.layout, new["layout"], ("template",))
+    if kept < len(new["data"]):
+        widget.add_traces(new["data"][kept:])
 
 
 def _become(old: Any, new: dict[str, Any], left: tuple[str, ...]) -> None:
