@@ -176,7 +176,10 @@ def demo_texts(*, small: bool = False) -> Mapping[str, str]:
         from pydoc_data.topics import topics
     except ImportError as exc:
         raise WorkbenchError("This Python comes without its help topics (pydoc_data)", remedy) from exc
-    texts = {f"{TOPICS}/{name}.txt": _plain(text) for name, text in without_repeats(topics).items()}
+    texts = {
+        f"{TOPICS}/{name}.txt": text.replace("\r\n", "\n").strip("\n") + "\n"
+        for name, text in without_repeats(topics).items()
+    }
     library = Path(sysconfig.get_paths()["stdlib"])
     for module in SMALL_MODULES if small else MODULES:
         try:
@@ -242,10 +245,6 @@ def without_repeats(topics: Mapping[str, str]) -> dict[str, str]:
 def _words(text: str) -> str:
     """A text without the lines under headings, its blanks made one."""
     return " " + " ".join(_UNDERLINE.sub("", text).split()) + " "
-
-
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").strip("\n") + "\n"
 
 
 # --- the tour -------------------------------------------------------------------------------------------------------------

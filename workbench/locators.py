@@ -41,11 +41,11 @@ class Place:
 
 def locator(**keys: object) -> str:
     """A locator from its keys, outermost first; a `_` at the end of a key is dropped, reserved characters are escaped."""
-    return "&".join(f"{key.rstrip('_')}={_escaped(str(value))}" for key, value in keys.items())
+    return "&".join(f"{key.rstrip('_')}={_RESERVED.sub(_escape, str(value))}" for key, value in keys.items())
 
 
-def _escaped(value: str) -> str:
-    return _RESERVED.sub(lambda match: f"%{ord(match[0]):02X}", value)
+def _escape(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
 
 
 def locate(places: Sequence[Place], start: int, end: int) -> str:

@@ -274,7 +274,8 @@ def check(
             if made.losses and 2.0 ** (1 - made.wins - made.losses) >= SIGNIFICANT:
                 unshown.append(measure)
             if n == 0:
-                fallen = _fallen(evaluation, ids, first, second)
+                rows = wins(evaluation.judgments, ids, second, first).rows()
+                fallen = [Fallen(i, text or "", was, now) for i, text, now, was, lost in rows if lost > _FELL]
     for measure, least in minimums.items():
         if not (mean := evaluation.mean(measure)) >= least:
             failures.append(f"{measure} is {mean:.4f}, below the minimum of {least:g}")
@@ -341,8 +342,3 @@ def read_baseline(path: Path) -> Baseline:
             f"The baseline {path} cannot be read: {said}", "Make one with: workbench check JUDGMENTS --save FILE"
         ) from exc
     return Baseline(path, plan, measures, queries, str(data["judgments"]), judged)
-
-
-def _fallen(evaluation: Evaluation, ids: Sequence[str], before: np.ndarray, after: np.ndarray) -> list[Fallen]:
-    rows = wins(evaluation.judgments, ids, after, before).rows()
-    return [Fallen(i, text or "", was, now) for i, text, now, was, lost in rows if lost > _FELL]

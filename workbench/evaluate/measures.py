@@ -119,7 +119,9 @@ def compute(
     row = {i: n for n, i in enumerate(query_ids)}
     column = {measure: n for n, measure in enumerate(parsed)}
     try:
-        for group in _groups(parsed):
+        # Measures with gains apart: in one call, ir_measures 0.4.3 gives a plain nDCG the gains of one that comes before it.
+        gains = [m for m in parsed if m.params.get("gains")]
+        for group in filter(None, ([m for m in parsed if m not in gains], *([m] for m in gains))):
             for metric in _pipeline().iter_calc(group, judged, run):
                 values[row[metric.query_id], column[metric.measure]] = metric.value
     except (ValueError, RuntimeError, OSError) as exc:
@@ -135,19 +137,6 @@ def _pipeline() -> Any:
 
     lean = (ir_measures.pytrec_eval, ir_measures.judged, ir_measures.compat, ir_measures.accuracy, ir_measures.msmarco)
     return FallbackProvider(list(lean))
-
-
-def _groups(measures: Sequence[Any]) -> list[list[Any]]:
-    """Measures with gains apart from each other and the rest.
-
-    Computed in one call, ir_measures 0.4.3 gives a plain nDCG the gains of another measure when that one comes first.
-    """
-    plain = [m for m in measures if not m.params.get("gains")]
-    return ([plain] if plain else []) + [[m] for m in measures if m.params.get("gains")]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _read(text: str) -> tuple[str, dict[str, Any], int | float | None]:
@@ -166,7 +155,7 @@ def _read(text: str) -> tuple[str, dict[str, Any], int | float | None]:
             node = node.func
         if not isinstance(node, ast.Name):
             raise ValueError("it does not begin with a name")
-        if cutoff is not None and not (_is_number(cutoff) and cutoff > 0):
+        if cutoff is not None and (isinstance(cutoff, bool) or not isinstance(cutoff, int | float) or cutoff <= 0):
             raise ValueError("after @ comes a whole number of at least 1")
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as exc:
         reason = "it is not an expression" if isinstance(exc, SyntaxError) else str(exc)

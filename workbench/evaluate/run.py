@@ -258,7 +258,10 @@ def make_run(
             taken = (time.perf_counter() - started) * 1000
             own = getattr(answer, "timings_ms", None) or {}
             latencies[topic.query_id] = float(own.get("total_ms", taken))
-            hits = _fused(answer) if isinstance(answer, SearchResult) else answer.hits
+            hits = answer.hits
+            if isinstance(answer, SearchResult):
+                groups = ([Named(d, p, span=s) for d, p, s in group] for group in answer.alike())
+                hits = [replace(first, alike=tuple(others)) if others else first for first, *others in groups]
             rankings[topic.query_id] = judged_keys(hits, judgments, topic.query_id)[:depth]
             lengths.append(len(hits) if getattr(answer, "cut_by_depth", True) else 0)
             warned.update(list(dict.fromkeys(map(str, getattr(answer, "warnings", ())))))
@@ -271,11 +274,6 @@ def make_run(
     longest = max(lengths, default=0)
     cut = longest if longest and 2 * lengths.count(longest) >= len(lengths) else None
     return Run(rankings, name, latencies, failures, tuple(warnings), cut)
-
-
-def _fused(result: SearchResult) -> list[Named]:
-    groups = ([Named(d, p, span=s) for d, p, s in group] for group in result.alike())
-    return [replace(first, alike=tuple(others)) if others else first for first, *others in groups]
 
 
 def query_frame(judgments: Judgments, query_ids: Sequence[str], **columns: Any) -> pl.DataFrame:

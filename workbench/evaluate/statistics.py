@@ -127,9 +127,8 @@ class Difference:
     @property
     def verdict(self) -> str:
         """What can be said, in one or two sentences."""
-        counts = (
-            f"{self.queries} queries: {self.wins} better, {self.losses} worse, {self.ties} equal, {_p_words(self.p)}"
-        )
+        p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
+        counts = f"{self.queries} queries: {self.wins} better, {self.losses} worse, {self.ties} equal, {p}"
         if self.wins == self.losses == 0:
             return f"{self.measure} is the same for {self.second} and {self.first} on all {self.queries} queries."
         interval = f"95 % interval {self.low:+.3f} to {self.high:+.3f}" if not math.isnan(self.low) else "no interval"
@@ -164,10 +163,6 @@ def paired_difference(
         measure, *names, math.fsum(first) / n, math.fsum(second) / n, math.fsum(differences) / n, low, high,
         randomisation_test(differences, seed=seed), wins, losses, n - wins - losses, n,
     )  # fmt: skip
-
-
-def _p_words(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:

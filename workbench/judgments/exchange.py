@@ -25,7 +25,7 @@ from workbench.errors import JudgmentError, UsageError
 from workbench.judgments import formats
 from workbench.judgments.formats import qrels_to_trec, words
 from workbench.judgments.judging import Judging, Located, anchors, with_own_ids
-from workbench.judgments.log import LONGEST_JUDGE, LONGEST_NOTE, Judgment
+from workbench.judgments.log import LONGEST_JUDGE, LONGEST_NOTE
 from workbench.judgments.qrels import load_judgments
 from workbench.judgments.query_sets import JUDGING, Query, add_queries, checked
 from workbench.locators import whole_number
@@ -166,7 +166,8 @@ def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence
                 f"The judgments name query {lost!r}, and its text is not known",
                 "Give the queries too (--topics), or import them into the set first",
             )
-        before = {_identity(j): j.grade for j in judging.log.valid_in(db, number)}
+        valid = judging.log.valid_in(db, number)
+        before = {(j.query_id, j.anchor.key, j.anchor.root, j.judge): j.grade for j in valid}
         new = 0
         for row in rows:
             document = found[row.document]
@@ -176,10 +177,6 @@ def _write(judging: Judging, name: str, queries: Sequence[Query], rows: Sequence
             judging.log.write(db, number, row.query_id, anchor, row.grade, row.judge, row.note, row.time)
             new += 1
     return Imported(name, new_queries, len(rows), new, len(rows) - new, unknown)
-
-
-def _identity(judgment: Judgment) -> tuple[str, str, str, str]:
-    return judgment.query_id, judgment.anchor.key, judgment.anchor.root, judgment.judge
 
 
 def _read_own(file: Path, judge: str) -> tuple[list[Query], list[_Row]] | None:

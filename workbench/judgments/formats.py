@@ -139,7 +139,7 @@ def load(path: Path, *, split: str | None, topics: Path | None, name: str | None
     else:
         if split is not None:
             raise JudgmentError(f"{path.name} is a file and has no splits", "Leave split out, or give the folder")
-        qrels, queries = path, _queries_near(path)
+        qrels, queries = path, next((p for p in read_along(path) if p.is_file()), None)
     queries = topics or queries
     if queries is not None:
         (read_queries if queries.suffix.lower() in JSONL else read_topics)(queries, draft)
@@ -192,10 +192,6 @@ def read_along(file: Path) -> tuple[Path, ...]:
         return ()
     beir = (file.parent / _QUERIES, file.parent.parent / _QUERIES) if suffix == ".tsv" else ()
     return (file.with_suffix(TOPICS), *beir)
-
-
-def _queries_near(file: Path) -> Path | None:
-    return next((p for p in read_along(file) if p.is_file()), None)
 
 
 def read_queries(file: Path, draft: Draft) -> None:
@@ -322,7 +318,7 @@ def json_rows(file: Path, draft: Draft) -> Iterator[tuple[int, Mapping[str, Any]
         except ValueError as exc:  # also a number of thousands of digits, and what `_once` refuses
             draft.fault(file, line, f"this is not JSON: {getattr(exc, 'msg', exc)}")
             continue
-        if _HALF.search(row) and _half(value):
+        if _HALF.search(row) and any("\ud800" <= c <= "\udfff" for c in json.dumps(value, ensure_ascii=False)):
             draft.fault(file, line, "a text has half of a character (a lone surrogate such as \\ud800)")
             continue
         if isinstance(value, dict):
@@ -338,10 +334,6 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(name for name, _ in pairs)
         raise ValueError(f"{next(name for name, count in counts.items() if count > 1)!r} occurs twice in one object")
     return made
-
-
-def _half(value: Any) -> bool:
-    return any("\ud800" <= c <= "\udfff" for c in json.dumps(value, ensure_ascii=False))
 
 
 def text_of(file: Path, as_is: bool = False) -> str:

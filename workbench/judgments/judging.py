@@ -213,7 +213,11 @@ class Judging:
         """
         if set not in self.sets.names() or not hits:
             return {}
-        wanted = query.query_id if isinstance(query, Query) else self._query_id(set, query, keywords)
+        wanted = query.query_id if isinstance(query, Query) else None
+        if isinstance(query, str):
+            asked = checked(Query("", query, keywords))
+            same = (q for q in self.sets.queries(set) if (q.text, q.keywords) == (asked.text, asked.keywords))
+            wanted = next((q.query_id for q in same), None)
         located = [] if wanted is None else self.located(set, wanted, [judge or self.judge])
         if not located:
             return {}
@@ -225,12 +229,6 @@ class Judging:
                 if near > best:
                     best, found[chunk_id] = near, one.judgment
         return found
-
-    def _query_id(self, name: str, text: str, keywords: str | None) -> str | None:
-        asked = checked(Query("", text, keywords))
-        same = (q for q in self.sets.queries(name) if (q.text, q.keywords) == (asked.text, asked.keywords))
-        found = next(same, None)
-        return None if found is None else found.query_id
 
     def spans(self, hits: Sequence[Any]) -> Iterator[tuple[str, str, Span]]:
         """Chunk id, document id and characters of hits, in their order; those that are not to be seen are left out."""
@@ -398,7 +396,7 @@ def to_judgments(
         mine = qrels.setdefault(query_id, {})
         for passage in sorted(passages[query_id, document_id], key=lambda p: (p.span or Span(-1, -1), p.key)):
             key = passage.key if passage.key not in mine else f"{passage.key}@{document_id}"
-            mine[key] = _median(list(passage.grades.values()))
+            mine[key] = sorted(passage.grades.values())[(len(passage.grades) - 1) // 2]
             judged.setdefault(query_id, []).append(JudgedPassage(key, document_id, passage.path, passage.span))
     notes = (*_notes(chosen, [asked[i] for i in qrels]), *_machines(located, judges))
     kept = {i: tuple(found) for i, found in judged.items()}
@@ -483,10 +481,6 @@ def _join(groups: list[_Passage], one: Located) -> None:
             return
     groups.append(_Passage(one))
     groups[-1].grades[one.judgment.judge] = one.judgment.grade
-
-
-def _median(grades: list[int]) -> int:
-    return sorted(grades)[(len(grades) - 1) // 2]
 
 
 # --- documents by the names that other programs know them by ---

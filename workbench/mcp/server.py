@@ -108,20 +108,17 @@ def build_server(corpus: Corpus | People, plan: Plan | str | None = None) -> Cor
             _tool(tools.search_examples, "Worked examples"),
             _tool(tools.read_file, "Read a document"),
             _tool(tools.corpus_info, "What the corpus holds"),
-            *(_memory_tools(tools) if settings.get("mcp_memory") else []),
-        ],
+        ]
+        + [
+            _tool(tools.list_memories, "List memories"),
+            _tool(tools.remember, "Keep a memory", writes=True),
+            _tool(tools.forget, "Remove a memory", writes=True),
+        ]
+        * bool(settings.get("mcp_memory")),
         log_level="WARNING",
         auth=auth,
         token_verifier=people,
     )
-
-
-def _memory_tools(tools: CorpusTools) -> list[Tool]:
-    return [
-        _tool(tools.list_memories, "List memories"),
-        _tool(tools.remember, "Keep a memory", writes=True),
-        _tool(tools.forget, "Remove a memory", writes=True),
-    ]
 
 
 def _tool(function: Callable[..., Any], title: str, writes: bool = False) -> Tool:

@@ -43,16 +43,13 @@ class ProgressLine:
         """Draw a report, unless one was drawn a moment ago."""
         now = self._clock()
         if report.step != self._step:
-            self._end(now)
+            if self._step and now - self._began >= LEAST_SECONDS:
+                self._ended.append(f"{self._step} {now - self._began:.1f} s")
             self._step, self._began = report.step, now
         elif report.done != report.total and now - self._drawn < self._every:
             return
         self._drawn = now
         self._show(", ".join([*self._ended, _at_work(report)]))
-
-    def _end(self, now: float) -> None:
-        if self._step and now - self._began >= LEAST_SECONDS:
-            self._ended.append(f"{self._step} {now - self._began:.1f} s")
 
 
 def progress_line() -> ProgressLine:

@@ -139,9 +139,10 @@ class Searches:
         if len(name) > LONGEST_NAME:
             raise UsageError(f"The name has {len(name)} characters", f"Use at most {LONGEST_NAME}")
         with self._database.writing(SEARCHES) as db:
-            old = _one(db, self.owner, kind, name)
+            sql = f"SELECT {_KEPT_COLUMNS} FROM searches_kept WHERE owner = ? AND kind = ? AND name = ?"
+            old = db.execute(sql, (self.owner, kind, name)).fetchone()
             _put(db, self.owner, kind, name, value)
-        return old
+        return None if old is None else _kept(old)
 
     def kept(self, kind: str, most: int = MOST_HISTORY) -> list[Kept]:
         """What is kept: history newest first, the rest by name."""
@@ -234,13 +235,6 @@ def _put(db: sqlite3.Connection, owner: str, kind: str, name: str, value: str, a
         "ON CONFLICT (owner, kind, name) DO UPDATE SET value = excluded.value, at = excluded.at, edition = excluded.edition",
         (owner, kind, name, value, now() if at is None else at, EDITION),
     )
-
-
-def _one(db: sqlite3.Connection, owner: str, kind: str, name: str) -> Kept | None:
-    row = db.execute(
-        f"SELECT {_KEPT_COLUMNS} FROM searches_kept WHERE owner = ? AND kind = ? AND name = ?", (owner, kind, name)
-    ).fetchone()
-    return None if row is None else _kept(row)
 
 
 def _kept(row: Any) -> Kept:
